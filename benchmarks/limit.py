@@ -1,0 +1,89 @@
+"""Speed of the LIMIT family at the paper's size, as ratios against a plain Python script.
+
+Each pair is measured in turn, A B A B ..., after one warm-up, and the ratio is taken pair by pair;
+medians are printed. Nothing here is a test: machines differ.
+
+    make bench
+"""
+
+from __future__ import annotations
+
+import platform
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+ROUNDS = 5
+DOCUMENTS = 50_000
+
+
+def main() -> None:
+    import plain
+
+    from retgen.generate import write_dataset
+    from retgen.recipe import load_recipe
+
+    print(f"{platform.machine()}, Python {platform.python_version()}, {DOCUMENTS:,} documents")
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        recipe = load_recipe("limit_dense")
+
+        def ours() -> None:
+            run = root / "ours"
+            shutil.rmtree(run, ignore_errors=True)
+            run.mkdir()
+            records = recipe.the_family().generate(recipe.job())
+            write_dataset(recipe, records, run)
+
+        def reference() -> None:
+            plain.main(root / "plain", DOCUMENTS)
+
+        compare("generate and write", "plain script, in process", ours, reference)
+
+        command = [sys.executable, "-m", "retgen.cli", "run", "limit_dense", "--fresh", "-q"]
+        script = [sys.executable, str(Path(plain.__file__)), str(root / "plain")]
+
+        def whole() -> None:
+            subprocess.run([*command, "--out", str(root / "run")], check=True)
+
+        def whole_reference() -> None:
+            subprocess.run(script, check=True)
+
+        compare(
+            "whole command: start, generate, prove, report, write",
+            "plain script, whole process",
+            whole,
+            whole_reference,
+        )
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+        print(f"largest process: {peak:.0f} MB")
+
+
+def compare(what: str, against: str, ours: Callable[[], None], theirs: Callable[[], None]) -> None:
+    """Measure both in turn and print medians and the ratio theirs / ours."""
+    pairs = []
+    for number in range(ROUNDS + 1):
+        times = []
+        for work in (ours, theirs):
+            began = time.perf_counter()
+            work()
+            times.append(time.perf_counter() - began)
+        if number:
+            pairs.append(times)
+    mine, other = (statistics.median(column) for column in zip(*pairs, strict=True))
+    ratios = sorted(b / a for a, b in pairs)
+    print(f"{what}\n    {mine:.3f} s, {DOCUMENTS / mine:,.0f} documents/s")
+    print(f"    {other:.3f} s  {against}")
+    print(f"    ratio {statistics.median(ratios):.2f}  ({ratios[0]:.2f} to {ratios[-1]:.2f})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""What a family of data sets is: parameters, a plan, the records, and a proof.
+
+A family never writes a file and never sees the command line. It says what will be made (`plan`),
+makes tables whose rows can be asked for in any order (`generate`), and hands out the rules that
+prove the structural labels from the written files (`checks`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+
+import orjson
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo
+
+from retgen.validators.rule import CorpusRule, Judgements
+
+__all__ = [
+    "Family",
+    "InputFile",
+    "Job",
+    "Params",
+    "Plan",
+    "Records",
+    "Rejection",
+    "Rows",
+    "rows_of",
+]
+
+
+class Params(BaseModel):
+    """Base of a family's parameters: unknown keys are errors, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _resolve(value: Path, info: ValidationInfo) -> Path:
+    """A path in a recipe is relative to the recipe's folder."""
+    folder = (info.context or {}).get("folder")
+    if folder is None:  # no recipe file around: a notebook, the JSON Schema
+        return value
+    path: Path = folder / value
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}")
+    return path
+
+
+# a file that a recipe names; a run keeps a copy of it under inputs/
+InputFile = Annotated[Path, AfterValidator(_resolve)]
+
+P = TypeVar("P")
+
+
+class Job(NamedTuple, Generic[P]):
+    """One recipe as a family sees it."""
+
+    name: str
+    seed: int
+    params: P
+    limit: int | None = None  # records; None: as many as the parameters say
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a job will make and cost. `bytes` is an estimate of dataset/ on disk (as JSON Lines)."""
+
+    documents: int
+    queries: int
+    qrels: int
+    bytes: int
+    calls: dict[str, int] = field(default_factory=dict)
+    tokens: dict[str, int] = field(default_factory=dict)
+    usd: tuple[float, float] = (0.0, 0.0)
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys that `gen plan --json` prints."""
+        low, high = self.usd
+        return {
+            "documents": self.documents,
+            "queries": self.queries,
+            "qrels": self.qrels,
+            "calls": self.calls,
+            "tokens": self.tokens,
+            "usd": {"low": low, "high": high},
+            "bytes": self.bytes,
+            "notes": list(self.notes),
+        }
+
+
+class Rows(Protocol):
+    """A table of rows that can be made in any order: row i depends on nothing but i."""
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        ...
+
+    def jsonl(self, start: int, stop: int) -> bytes:
+        """Rows start..stop-1 as JSON Lines, each with its final newline."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Rows:
+    count: int
+    make: Callable[[int], Mapping[str, Any]]
+
+    def jsonl(self, start: int, stop: int) -> bytes:
+        option = orjson.OPT_APPEND_NEWLINE
+        return b"".join(orjson.dumps(self.make(i), option=option) for i in range(start, stop))
+
+
+def rows_of(make: Callable[[int], Mapping[str, Any]], count: int) -> Rows:
+    """A table of `count` rows from a function of the row's index."""
+    return _Rows(count, make)
+
+
+class Rejection(NamedTuple):
+    """A record that was not accepted: the rule that refused it, why, and the record itself."""
+
+    rule: str
+    reason: str
+    record: Any
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a job makes.
+
+    `features` gives the types of the metadata columns for the data set card, table by table, in
+    the notation of `datasets` ({"corpus": {"attributes": ["int32"], "column": "int32"}}).
+    `complete`: a pair without a qrel is known to be not relevant. `word_lists`: name -> SHA-256 of
+    every list of words used. `card`: paragraphs for the data set card. `training`: pairs or
+    triplets of texts, by name.
+    """
+
+    corpus: Rows
+    queries: Rows
+    qrels: Mapping[str, Rows]
+    features: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    complete: bool = False
+    rejected: Sequence[Rejection] = ()
+    word_lists: Mapping[str, str] = field(default_factory=dict)
+    card: Sequence[str] = ()
+    licences: Mapping[str, str] = field(default_factory=dict)
+    training: Mapping[str, Callable[[], Sequence[Mapping[str, Any]]]] = field(default_factory=dict)
+
+
+class Family(ABC, Generic[P]):
+    """A family of data sets, in a package of its own whose name is the family's.
+
+    `params` is a type that pydantic can validate (a `Params` model, or a union of them with a
+    discriminator). `covers` names generic rules that the family's own proof makes superfluous.
+    `fixed_records`: the number of records follows from the parameters, so `--limit` is refused.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    paper: ClassVar[str]
+    params: ClassVar[Any]
+    covers: ClassVar[frozenset[str]] = frozenset()
+    fixed_records: ClassVar[bool] = True
+
+    @abstractmethod
+    def plan(self, job: Job[P]) -> Plan:
+        """What will be made, at what cost. Pure; raises `RecipeError` for the impossible."""
+
+    @abstractmethod
+    def generate(self, job: Job[P]) -> Records:
+        """The records. Same job, same records, whoever asks and in whatever order."""
+
+    @abstractmethod
+    def checks(self, job: Job[P], judgements: Judgements) -> Sequence[CorpusRule]:
+        """Rules that prove the structural labels from the written files, without the generator."""
+
+    @abstractmethod
+    def scaffold(self) -> str:
+        """A commented recipe to start from, as `gen new` writes it."""

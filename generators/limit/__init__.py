@@ -1,0 +1,232 @@
+"""LIMIT: attribute corpora from a latent qrel matrix.
+
+    {"_id": "d4821907", "title": "", "text": "Geneva Durben likes Quokkas, Marzipan and Sundials.",
+     "metadata": {"attributes": [812, 1544, 97], "column": 17}}
+    {"_id": "q0317465", "text": "Who likes Marzipan?", "metadata": {"attributes": [1544], "row": 3}}
+    {"query-id": "q0317465", "corpus-id": "d4821907", "score": 1}
+
+Source: "On the Theoretical Limitations of Embedding-Based Retrieval", §5.2 and Appendix C
+(arXiv 2508.21038). Where this deviates from the published generator, it is on purpose: which
+combinations are left out is a seeded choice (theirs are the lexicographic tail), relevant documents
+are scattered over the corpus (theirs come first), attributes share no word (in theirs 26 of 1,000
+queries are answered word by word by a document that is not relevant), ids are no names, and the
+same seed gives the same bytes on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from retgen.errors import RecipeError
+from retgen.generators.family import Family, Job, Plan, Records, rows_of
+from retgen.generators.limit.attributes import (
+    attribute_stems,
+    digest,
+    load_attributes,
+    source_files,
+    stem_words,
+)
+from retgen.generators.limit.documents import Documents, Ids
+from retgen.generators.limit.latent import Latent, build_latent
+from retgen.generators.limit.names import load_names
+from retgen.generators.limit.params import (
+    Balanced,
+    Conditions,
+    File,
+    Hadamard,
+    LimitParams,
+    PowerLaw,
+    Projective,
+    Single,
+)
+from retgen.streams import Stream
+from retgen.validators import limit as proof
+from retgen.validators.rule import CorpusRule, Judgements
+
+__all__ = ["Limit"]
+
+
+class Limit(Family[LimitParams]):
+    name = "limit"
+    summary = "attribute corpora from a latent qrel matrix"
+    paper = "On the Theoretical Limitations of Embedding-Based Retrieval (arXiv 2508.21038)"
+    params = LimitParams
+    covers = proof.COVERS
+
+    def plan(self, job: Job[LimitParams]) -> Plan:
+        params = job.params
+        _, chosen = load_attributes(params.catalogue, job.seed)
+        _check_templates(params, attribute_stems(chosen))
+        latent = build_latent(params, job.seed, len(chosen))
+        load_names(params.names.locales, frozenset(), job.seed, params.catalogue.split, params.docs)
+        item = sum(len(a.text.encode()) for a in chosen) / len(chosen)
+        id_size = len(str(max(a.id for a in chosen)))
+        document = 90 + 16 + params.attributes_per_doc * (item + 2 + id_size + 1)
+        query = 90 + latent.asked.shape[1] * (item + 5) + latent.negatives.shape[1] * 11
+        notes = []
+        if params.catalogue.split == "all":
+            notes.append("uses the whole catalogue: no training set may be paired with this set")
+        return Plan(
+            documents=params.docs,
+            queries=latent.matrix.queries,
+            qrels=latent.matrix.nnz,
+            bytes=int(params.docs * document + latent.matrix.queries * query)
+            + latent.matrix.nnz * 58,
+            notes=tuple(notes),
+        )
+
+    def generate(self, job: Job[LimitParams]) -> Records:
+        params, seed = job.params, job.seed
+        everything, chosen = load_attributes(params.catalogue, seed)
+        _check_templates(params, attribute_stems(chosen))
+        latent = build_latent(params, seed, len(chosen))
+        # the stems of the whole list, so that a name does not depend on the split
+        names = load_names(
+            params.names.locales,
+            attribute_stems(everything),
+            seed,
+            params.catalogue.split,
+            params.docs,
+        )
+        texts, numbers = [a.text for a in chosen], [a.id for a in chosen]
+        doc_ids = Ids(seed, "d", params.docs)
+        corpus = Documents(
+            params.docs, seed, params.attributes_per_doc, latent, names, doc_ids, texts, numbers,
+            params.templates.document,
+        )  # fmt: skip
+        queries, qrels = _queries_and_qrels(job, latent, doc_ids, texts, numbers)
+        features: dict[str, Mapping[str, Any]] = {
+            "corpus": {"attributes": ["int32"], "column": "int32"},
+            "queries": {"attributes": ["int32"], "row": "int32"},
+        }
+        if latent.negatives.shape[1]:
+            features["queries"] = {**features["queries"], "hard_negatives": ["string"]}
+        return Records(
+            corpus=corpus,
+            queries=queries,
+            qrels={"test": qrels},
+            features=features,
+            complete=True,
+            word_lists={"attributes": digest(everything), "names (Faker)": names.digest},
+            card=_card(params),
+            licences={"attributes and templates": "Apache-2.0 (retgen)", "names": "MIT (Faker)"},
+        )
+
+    def checks(self, job: Job[LimitParams], judgements: Judgements) -> Sequence[CorpusRule]:
+        return proof.proof_rules(_spec(job), judgements)
+
+    def scaffold(self) -> str:
+        return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
+
+
+def _queries_and_qrels(
+    job: Job[LimitParams], latent: Latent, doc_ids: Ids, texts: list[str], numbers: list[int]
+) -> tuple[Any, Any]:
+    """Both tables, in one shuffled order of the matrix rows."""
+    params, matrix = job.params, latent.matrix
+    order = Stream(job.seed, "limit/query order").permutation(matrix.queries)
+    query_ids = Ids(job.seed, "q", matrix.queries).texts(np.arange(matrix.queries))
+    relevant = doc_ids.texts(latent.positions)
+    negatives = [doc_ids.texts(row) for row in latent.negatives]
+    templates = params.templates.query
+    dealt = Stream(job.seed, "limit/query templates").integers(len(templates), matrix.queries)
+
+    def query(i: int) -> Mapping[str, Any]:
+        row = int(order[i])
+        asked = latent.asked[row].tolist()
+        text = templates[dealt[i]].replace("{attributes}", " and ".join(texts[a] for a in asked))
+        metadata: dict[str, Any] = {"attributes": [numbers[a] for a in asked], "row": row}
+        if latent.negatives.shape[1]:
+            metadata["hard_negatives"] = sorted(negatives[row])
+        return {"_id": query_ids[i], "text": text, "metadata": metadata}
+
+    ends = np.cumsum(matrix.row_sums[order])
+
+    def qrel(i: int) -> Mapping[str, Any]:
+        query_index = int(np.searchsorted(ends, i, side="right"))
+        columns = matrix.row(int(order[query_index]))
+        before = int(ends[query_index - 1]) if query_index else 0
+        return {
+            "query-id": query_ids[query_index],
+            "corpus-id": relevant[int(columns[i - before])],
+            "score": 1,
+        }
+
+    return rows_of(query, matrix.queries), rows_of(qrel, matrix.nnz)
+
+
+def _check_templates(params: LimitParams, of_attributes: frozenset[str]) -> None:
+    """No word of a template may be a word of an attribute: a query would match every document."""
+    for kind in ("document", "query"):
+        for template in getattr(params.templates, kind):
+            plain = template.replace("{name}", " ").replace("{attributes}", " ")
+            words = ["".join(c for c in w if c.isalnum()) for w in plain.casefold().split()]
+            for word, stem in zip(words, stem_words(words), strict=True):
+                if stem in of_attributes:
+                    raise RecipeError(
+                        f"params.templates.{kind}: the word {word!r} of {template!r} is a word of "
+                        "an attribute too; use another word"
+                    )
+
+
+def _spec(job: Job[LimitParams]) -> proof.Spec:
+    """The recipe in the words of the proof, which reads the catalogue by itself."""
+    params = job.params
+    listed = proof.read_attributes(source_files(params.catalogue))
+    half = proof.split_half(listed, job.seed, params.catalogue.split)
+    queries, sums, common, matrix_file = _expected(params)
+    split = params.catalogue.split
+    return proof.Spec(
+        documents=params.docs,
+        queries=queries,
+        attributes_per_doc=params.attributes_per_doc,
+        attributes={text: number for number, text in enumerate(listed) if text in half},
+        document_templates=params.templates.document,
+        query_templates=params.templates.query,
+        row_sums=sums,
+        asks=1 if isinstance(params.form, Single) else 2,
+        hard_negatives=(params.form.hard_negatives if isinstance(params.form, Conditions) else 0),
+        balanced=isinstance(params.form, Balanced),
+        common_documents=common,
+        matrix_file=matrix_file,
+        surname_half=None if split == "all" else (job.seed, split),
+    )
+
+
+def _expected(params: LimitParams) -> tuple[int, tuple[int, int], int | None, Path | None]:
+    """(queries, least and most relevant documents, documents any two queries share, own matrix)."""
+    match params:
+        case Hadamard():
+            degree = (params.n - round(params.n**0.5)) // 2
+            return params.n, (degree, degree), proof.hadamard_common(params.n), None
+        case Projective():
+            return params.p**2 + params.p + 1, (params.p + 1, params.p + 1), 1, None
+        case PowerLaw():
+            return params.queries, (1, params.maximum), None, None
+        case File():
+            lines = params.path.read_text("utf-8").splitlines()[1:]
+            judged = [line.split("\t") for line in lines if line.strip()]
+            positives = [cells[0] for cells in judged if float(cells[2]) > 0]
+            sums = [positives.count(query) for query in dict.fromkeys(positives)]
+            return len(sums), (min(sums), max(sums)), None, params.path
+        case _:
+            return params.queries, (params.k, params.k), None, None
+
+
+def _card(params: LimitParams) -> list[str]:
+    text = [
+        "Every document lists what one person likes; every query asks who likes "
+        + ("one thing." if isinstance(params.form, Single) else "two things at once.")
+        + f" Which documents are relevant was drawn first, as a `{params.pattern}` qrel matrix "
+        "(LIMIT, arXiv 2508.21038), and then put into words.",
+        "It tests whether a retriever can return arbitrary combinations of documents. It does not "
+        "test understanding: the words of a query stand literally in its relevant documents, so "
+        "a lexical retriever is near perfect.",
+    ]
+    if params.catalogue.split == "all":
+        text.append("It uses the whole attribute catalogue: pair it with no retgen training set.")
+    return text

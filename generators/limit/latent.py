@@ -1,0 +1,230 @@
+"""From a latent qrel matrix to attributes: which document must hold what.
+
+Columns of the matrix are the relevant documents; they are scattered over the corpus. Every query
+gets attributes of its own, which exactly its documents hold (paper, §5.2); documents are filled up
+with attributes that no query asks for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.errors import RecipeError
+from retgen.generators.limit.balanced import balanced_sets
+from retgen.generators.limit.params import (
+    Balanced,
+    Conditions,
+    Cycle,
+    Dense,
+    Disjoint,
+    File,
+    Hadamard,
+    LimitParams,
+    PowerLaw,
+    Projective,
+    Random,
+    Regular,
+)
+from retgen.qrels import QrelMatrix, patterns
+from retgen.streams import Permutation, Stream
+
+__all__ = ["Latent", "build_latent", "build_matrix"]
+
+
+@dataclass(frozen=True)
+class Latent:
+    """Who must hold what. Attributes are indices into the list that the recipe may use.
+
+    `matrix`: rows are matrix rows, columns latent documents. `positions` (columns,): where each
+    column stands in the corpus. `asked` (rows, 1 or 2): attributes of each row. `special` (s,):
+    corpus positions, ascending, of the documents with attributes that they must hold, which are
+    `held[starts[i]:starts[i + 1]]`; `column` (s,): their matrix column, -1 for none. `fillers`:
+    attributes that no query asks for. `negatives` (rows, 2 * hard negatives): corpus positions.
+    """
+
+    matrix: QrelMatrix
+    positions: NDArray[np.int64]
+    asked: NDArray[np.int64]
+    special: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    held: NDArray[np.int64]
+    column: NDArray[np.int64]
+    fillers: NDArray[np.int64]
+    negatives: NDArray[np.int64]
+
+
+def build_matrix(params: LimitParams, seed: int) -> QrelMatrix:
+    """The latent matrix of the recipe's pattern, checked against `docs`."""
+    rng = Stream(seed, "limit/matrix")
+    match params:
+        case Dense():
+            matrix = patterns.dense(params.queries, params.k, rng)
+        case Random():
+            matrix = patterns.random(params.queries, params.k, params.docs, rng)
+            matrix = matrix.positives_only()[0]
+        case Regular():
+            among = params.relevant_docs or params.docs
+            matrix = patterns.regular(params.queries, params.k, among, rng)
+        case Cycle():
+            matrix = patterns.cycle(params.queries, params.k)
+        case Disjoint():
+            matrix = patterns.disjoint(params.queries, params.k)
+        case PowerLaw():
+            matrix = patterns.power_law(
+                params.queries, params.docs, params.exponent, params.maximum, rng
+            ).positives_only()[0]
+        case File():
+            matrix = patterns.from_file(params.path)[0]
+        case Hadamard():
+            matrix = patterns.hadamard(params.n)
+        case Projective():
+            matrix = patterns.projective(params.p)
+    if matrix.documents > params.docs:
+        raise RecipeError(
+            f"params.docs: {matrix.queries:,} {params.pattern} queries need {matrix.documents:,} "
+            f"relevant documents; docs is {params.docs:,}"
+        )
+    return matrix
+
+
+def build_latent(params: LimitParams, seed: int, available: int) -> Latent:
+    """Assign attributes 0..available-1 to queries and documents; errors say the bound."""
+    matrix = build_matrix(params, seed)
+    positions = Permutation(seed, "limit/positions", params.docs)(np.arange(matrix.documents))
+    if isinstance(params.form, Balanced):
+        return _balanced(params, params.form, seed, available, matrix, positions)
+    per_query = 2 if isinstance(params.form, Conditions) else 1
+    needed = matrix.queries * per_query
+    order = Stream(seed, "limit/attributes").permutation(available)
+    if needed > available:
+        raise RecipeError(
+            f"params: {matrix.queries:,} queries ask for {needed:,} attributes; the catalogue "
+            f"gives {available:,} (split {params.catalogue.split}): use fewer queries, "
+            "catalogue.split all, or a longer list of your own"
+        )
+    asked = order[:needed].reshape(matrix.queries, per_query)
+    fillers = np.sort(order[needed:])
+    rows = np.repeat(np.arange(matrix.queries), matrix.row_sums)
+    owners = np.repeat(positions[matrix.indices], per_query)
+    held = asked[rows].reshape(-1)
+    negatives = np.empty((matrix.queries, 0), np.int64)
+    if isinstance(params.form, Conditions) and params.form.hard_negatives:
+        negatives = _hard_negatives(params, params.form, seed, matrix, positions)
+        owners = np.concatenate([owners, negatives.reshape(-1)])
+        half = params.form.hard_negatives
+        held = np.concatenate([held, np.repeat(asked, half, axis=1).reshape(-1)])
+    latent = _grouped(matrix, positions, asked, owners, held, fillers, negatives)
+    _check_sizes(params, latent)
+    return latent
+
+
+def _grouped(
+    matrix: QrelMatrix,
+    positions: NDArray[np.int64],
+    asked: NDArray[np.int64],
+    owners: NDArray[np.int64],
+    held: NDArray[np.int64],
+    fillers: NDArray[np.int64],
+    negatives: NDArray[np.int64],
+) -> Latent:
+    """(owner, attribute) pairs by owner."""
+    order = np.argsort(owners, kind="stable")
+    special, first = np.unique(owners[order], return_index=True)
+    starts = np.append(first, len(order)).astype(np.int64)
+    column = np.full(len(special), -1, np.int64)
+    column[np.searchsorted(special, positions)] = np.arange(len(positions))
+    return Latent(
+        matrix, positions, asked, special, starts, held[order], column, fillers, negatives
+    )
+
+
+def _check_sizes(params: LimitParams, latent: Latent) -> None:
+    degrees = np.diff(latent.starts)
+    most = int(degrees.max(initial=0))
+    if most > params.attributes_per_doc:
+        raise RecipeError(
+            f"params.attributes_per_doc: a document must hold {most} asked attributes; "
+            f"attributes_per_doc is {params.attributes_per_doc}"
+        )
+    # a distractor holds fillers only; without distractors the emptiest relevant document decides
+    fewest = 0 if len(degrees) < params.docs else int(degrees.min(initial=0))
+    missing = params.attributes_per_doc - fewest
+    if missing > len(latent.fillers):
+        total = len(latent.fillers) + latent.asked.size
+        raise RecipeError(
+            f"params.attributes_per_doc: a document needs {missing} attributes that no query asks "
+            f"for; of the catalogue's {total:,} (split {params.catalogue.split}) queries ask for "
+            f"{latent.asked.size:,}, which leaves {len(latent.fillers):,}"
+        )
+
+
+def _hard_negatives(
+    params: LimitParams,
+    form: Conditions,
+    seed: int,
+    matrix: QrelMatrix,
+    positions: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """For each row 2h distinct documents that are not relevant: (rows, 2h) corpus positions."""
+    wanted = 2 * form.hard_negatives
+    load = np.bincount(positions[matrix.indices], minlength=params.docs) * 2
+    room = int(np.maximum(params.attributes_per_doc - load, 0).sum())
+    biggest = int(matrix.row_sums.max(initial=0))
+    if wanted + biggest > params.docs or matrix.queries * wanted > room // 2:
+        raise RecipeError(
+            f"params.form.hard_negatives: {matrix.queries:,} queries with 2 x "
+            f"{form.hard_negatives} hard negatives need {matrix.queries * wanted:,} places in "
+            f"documents; {params.docs:,} documents of {params.attributes_per_doc} attributes have "
+            f"{room:,}, of which half may be used"
+        )
+    stream = Stream(seed, "limit/hard negatives")
+    chosen = np.empty((matrix.queries, wanted), np.int64)
+    for row in range(matrix.queries):
+        taken = set(positions[matrix.row(row)].tolist())
+        found: list[int] = []
+        while len(found) < wanted:
+            for position in stream.integers(params.docs, 2 * wanted).tolist():
+                if (
+                    len(found) < wanted
+                    and position not in taken
+                    and load[position] < params.attributes_per_doc
+                ):
+                    taken.add(position)
+                    found.append(position)
+        load[found] += 1
+        chosen[row] = found
+    return chosen
+
+
+def _balanced(
+    params: LimitParams,
+    form: Balanced,
+    seed: int,
+    available: int,
+    matrix: QrelMatrix,
+    positions: NDArray[np.int64],
+) -> Latent:
+    degrees = matrix.column_sums
+    if matrix.documents != params.docs or degrees.min() != degrees.max():
+        least = int(degrees.min()) if matrix.documents == params.docs else 0
+        raise RecipeError(
+            f"params.form: in a balanced set every document is relevant to the same number of "
+            f"queries, or counting asked pairs would find the relevant ones; here {least} to "
+            f"{int(degrees.max())} of them: use pattern regular, cycle, disjoint, hadamard or "
+            f"projective with docs {matrix.documents:,}"
+        )
+    if form.pool > available:
+        raise RecipeError(
+            f"params.form.pool: {form.pool:,} attributes; the catalogue gives {available:,} "
+            f"(split {params.catalogue.split})"
+        )
+    pool = np.sort(Stream(seed, "limit/attributes").permutation(available)[: form.pool])
+    pairs, sets = balanced_sets(matrix, form.pool, params.attributes_per_doc, seed)
+    owners = np.repeat(positions, params.attributes_per_doc)
+    nothing = np.empty(0, np.int64)
+    held = pool[sets].reshape(-1)
+    none = np.empty((matrix.queries, 0), np.int64)
+    return _grouped(matrix, positions, pool[pairs], owners, held, nothing, none)

@@ -1,0 +1,91 @@
+"""People's names: index -> "First Last", unique without remembering any.
+
+First names and surnames are Faker's, of the locales below (all in Latin script); a keyed bijection
+picks the pair, so ten million names cost no memory. No part of a name is a word of an attribute,
+after case folding and stemming: "Rose likes ..." would answer "Who likes Roses?".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.errors import RecipeError
+from retgen.streams import Permutation
+
+__all__ = ["LOCALES", "Locale", "Names", "load_names"]
+
+Locale = Literal[
+    "cs_CZ", "da_DK", "de_DE", "en_GB", "en_US", "es_ES", "es_MX", "fi_FI", "fr_FR", "hr_HR",
+    "hu_HU", "it_IT", "nl_NL", "no_NO", "pl_PL", "pt_BR", "ro_RO", "sv_SE",
+]  # fmt: skip
+LOCALES: tuple[Locale, ...] = (
+    "cs_CZ", "da_DK", "de_DE", "en_GB", "en_US", "es_ES", "es_MX", "fi_FI", "fr_FR", "hr_HR",
+    "hu_HU", "it_IT", "nl_NL", "no_NO", "pl_PL", "pt_BR", "ro_RO", "sv_SE",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Names:
+    """All pairs of a first name and a surname, in the order of a keyed bijection."""
+
+    first: tuple[str, ...]
+    last: tuple[str, ...]
+    order: Permutation
+    digest: str  # SHA-256 of both lists as used
+
+    def parts(self, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """For document indices (n,): positions in `first` and in `last`, each (n,)."""
+        pair = self.order(index)
+        return pair // len(self.last), pair % len(self.last)
+
+
+def load_names(
+    locales: Iterable[Locale], forbidden: frozenset[str], seed: int, split: str, documents: int
+) -> Names:
+    """Names for `documents` documents.
+
+    `forbidden`: stems that no part of a name may have. `split` "test" or "train" takes the
+    surnames of one half only (SHA-256 of (seed, surname), lowest bit of the first byte), so that
+    the two share no full name; "all" takes every surname.
+    """
+    from retgen.generators.limit.attributes import stem_words
+
+    first: set[str] = set()
+    last: set[str] = set()
+    for locale in locales:
+        provider = importlib.import_module(f"faker.providers.person.{locale}").Provider
+        for kind, into in (("first_names", first), ("last_names", last)):
+            for suffix in ("", "_male", "_female", "_nonbinary"):
+                into.update(getattr(provider, kind + suffix, None) or ())
+    lists = []
+    for words in (first, last):
+        plain = sorted(word for word in words if word.isalpha() and len(word) > 1)
+        found = zip(plain, stem_words([word.casefold() for word in plain]), strict=True)
+        # one spelling a name: "Rene" and "RENE" would be twins to a reader
+        lists.append(
+            list({word.casefold(): word for word, s in found if s not in forbidden}.values())
+        )
+    if split != "all":
+        wanted = ("test", "train").index(split)
+        lists[1] = [
+            name
+            for name in lists[1]
+            if hashlib.sha256(f"{seed}\n{name}".encode()).digest()[0] & 1 == wanted
+        ]
+    pairs = len(lists[0]) * len(lists[1])
+    if pairs < documents:
+        raise RecipeError(
+            f"params.names: {len(lists[0]):,} first names and {len(lists[1]):,} surnames make "
+            f"{pairs:,} names, docs is {documents:,}; add locales "
+            f"(all {len(LOCALES)}: {', '.join(LOCALES)})"
+        )
+    digest = hashlib.sha256("\n".join([*lists[0], "", *lists[1]]).encode()).hexdigest()
+    order = Permutation(seed, f"limit/names/{split}", pairs)
+    return Names(tuple(lists[0]), tuple(lists[1]), order, digest)

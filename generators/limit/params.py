@@ -1,0 +1,169 @@
+"""Parameters of the LIMIT family, discriminated by `pattern` and by `form.type`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from retgen.generators.family import InputFile, Params
+from retgen.generators.limit.attributes import CatalogueParams
+from retgen.generators.limit.names import LOCALES, Locale
+
+__all__ = [
+    "Balanced", "Conditions", "Cycle", "Dense", "Disjoint", "File", "Hadamard", "LimitParams",
+    "PowerLaw", "Projective", "Random", "Regular", "Single",
+]  # fmt: skip
+
+
+def _document_template(template: str) -> str:
+    if template.count("{name}") != 1 or template.count("{attributes}") != 1:
+        raise ValueError("a document template holds {name} once and {attributes} once")
+    middle = template.partition("{name}")[2].partition("{attributes}")
+    if not middle[1] or not middle[0].strip():
+        raise ValueError("{name} comes first, then at least a word, then {attributes}")
+    return _one_line(template)
+
+
+def _query_template(template: str) -> str:
+    if template.count("{attributes}") != 1:
+        raise ValueError("a query template holds {attributes} once")
+    return _one_line(template)
+
+
+def _one_line(template: str) -> str:
+    if any(ord(c) < 32 for c in template):
+        raise ValueError("a template is one line without control characters")
+    return template
+
+
+DocumentTemplate = Annotated[str, AfterValidator(_document_template)]
+QueryTemplate = Annotated[str, AfterValidator(_query_template)]
+
+
+class Templates(Params):
+    """Sentences of the paper (§5.2) or your own; of several, the seed deals one to each record."""
+
+    document: tuple[DocumentTemplate, ...] = Field(
+        ("{name} likes {attributes}.",), min_length=1, max_length=64
+    )
+    query: tuple[QueryTemplate, ...] = Field(
+        ("Who likes {attributes}?",), min_length=1, max_length=64
+    )
+
+
+class NamesParams(Params):
+    """Where people's names come from."""
+
+    locales: tuple[Locale, ...] = Field(LOCALES, min_length=1, description="Faker locales")
+
+
+class Single(Params):
+    """One attribute a query, as in the paper."""
+
+    type: Literal["single"] = "single"
+
+
+class Conditions(Params):
+    """Two attributes a query; `hard_negatives` documents hold only one of them, for each."""
+
+    type: Literal["conditions"]
+    hard_negatives: int = Field(
+        10, ge=0, description="documents with exactly one, for each of the two"
+    )
+
+
+class Balanced(Params):
+    """Two attributes a query, drawn from one pool for all documents: no query-blind shortcut.
+
+    Every attribute of the pool stands in the same number of documents, and an asked pair stands
+    together only in its relevant documents.
+    """
+
+    type: Literal["balanced"]
+    pool: int = Field(1000, ge=4, description="attributes in play")
+
+
+Form = Annotated[Single | Conditions | Balanced, Field(discriminator="type")]
+Count = Annotated[int, Field(ge=1)]
+
+
+class _Common(Params):
+    docs: Count = Field(50_000, description="documents, distractors included")
+    attributes_per_doc: Count = Field(45, description="attributes of every document, exactly")
+    form: Form = Field(Single(), description="what a query asks for")
+    catalogue: CatalogueParams = CatalogueParams()
+    names: NamesParams = NamesParams()
+    templates: Templates = Templates()
+
+
+class _Sized(_Common):
+    queries: Count = 1000
+    k: Count = Field(2, description="relevant documents a query")
+
+
+class Dense(_Sized):
+    """All k-subsets of the smallest number of documents that has enough (the paper's LIMIT)."""
+
+    pattern: Literal["dense"]
+
+
+class Random(_Sized):
+    """Distinct k-subsets of all documents."""
+
+    pattern: Literal["random"]
+
+
+class Regular(_Sized):
+    """Distinct k-subsets, each of `relevant_docs` documents (default: all) in equally many."""
+
+    pattern: Literal["regular"]
+    relevant_docs: Count | None = None
+
+
+class Cycle(_Sized):
+    """Neighbouring queries share one document (Appendix C)."""
+
+    pattern: Literal["cycle"]
+
+
+class Disjoint(_Sized):
+    """No two queries share a document (Appendix C)."""
+
+    pattern: Literal["disjoint"]
+
+
+class PowerLaw(_Common):
+    """Relevant documents a query follow Zipf's law, from 1 to `maximum`."""
+
+    pattern: Literal["power_law"]
+    queries: Count = 1000
+    exponent: float = Field(1.5, gt=0, le=10)
+    maximum: Count = 100
+
+
+class File(_Common):
+    """A matrix of your own: a qrels TSV with the header query-id, corpus-id, score."""
+
+    pattern: Literal["file"]
+    path: InputFile
+
+
+class Hadamard(_Common):
+    """n x n, (n - sqrt n)/2 relevant documents a query; n a power of 4. Proven hard: ~sqrt n."""
+
+    pattern: Literal["hadamard"]
+    n: Count = 64
+
+
+class Projective(_Common):
+    """Lines and points of the projective plane over F_p: any two queries share one document."""
+
+    pattern: Literal["projective"]
+    p: Count = Field(31, description="a prime; p*p + p + 1 queries, p + 1 relevant documents each")
+
+
+LimitParams = Annotated[
+    Dense | Random | Regular | Cycle | Disjoint | PowerLaw | File | Hadamard | Projective,
+    Field(discriminator="pattern"),
+]

@@ -1,0 +1,163 @@
+"""The data set card, dataset/README.md: a Hub header that `load_dataset` reads, and plain words.
+
+It holds no times and no versions, so that dataset/ is the same bytes for the same recipe.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from retgen.generators.family import Family, Records
+from retgen.recipe import Recipe
+from retgen.validate import Validation
+
+__all__ = ["dataset_card"]
+
+
+def dataset_card(
+    recipe: Recipe, family: Family[Any], records: Records, found: Validation, files: Sequence[str]
+) -> str:
+    """The card of a finished data set. `files`: paths below the run, dataset/ included."""
+    head = _header(recipe, records, [f.removeprefix("dataset/") for f in files])
+    counts = found.statistics
+    title = recipe.name.replace("_", " ")
+    lines = [
+        f"# {title}",
+        "",
+        f"A synthetic retrieval data set: {family.summary}. {counts['documents']:,} documents, "
+        f"{counts['queries']:,} queries, {counts['qrels']:,} qrels"
+        + (" (every other pair is known to be not relevant)." if records.complete else "."),
+        "",
+        *(line for paragraph in records.card for line in (paragraph, "")),
+        "## Labels",
+        "",
+        f"{found.proven:,} of {counts['qrels']:,} qrels are proven: a check that shares no code "
+        "with the generator read the finished documents back and rebuilt the qrels from their "
+        "words.",
+        "",
+        "## Floors",
+        "",
+        "Recall of rankings that never read the query. A set that these solve tests nothing.",
+        "",
+        *_floor_table(found.floors),
+        "",
+        *_shortcut(found.floors),
+        *_certificate(found.certificate),
+        "## Licence and sources",
+        "",
+        *(f"- {what}: {licence}" for what, licence in records.licences.items()),
+        f"- method: {family.paper}",
+        "",
+    ]
+    return head + "\n".join(lines)
+
+
+def _header(recipe: Recipe, records: Records, files: Sequence[str]) -> str:
+    from ruamel.yaml import YAML
+
+    def paths(table: str) -> Any:
+        found = [f for f in files if f.partition(".")[0].partition("-")[0] == table]
+        return found[0] if len(found) == 1 else f"{table}-*{found[0][found[0].rindex('.') :]}"
+
+    def config(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"config_name": name, "data_files": entries}
+
+    splits = [
+        {
+            "split": split,
+            "path": next(
+                f for f in files
+                if f.rpartition(".")[0] == ("qrels" if split == "test" else f"qrels.{split}")
+            ),
+        }
+        for split in records.qrels
+    ]  # fmt: skip
+    tree = {
+        "pretty_name": recipe.name,
+        "language": ["en"],
+        "license": "apache-2.0",
+        "task_categories": ["text-retrieval"],
+        "tags": ["synthetic", "retgen", recipe.family],
+        "configs": [
+            config("default", splits),
+            config("corpus", [{"split": "corpus", "path": paths("corpus")}]),
+            config("queries", [{"split": "queries", "path": paths("queries")}]),
+        ],
+        "dataset_info": [
+            {"config_name": "default", "features": _features(
+                {"query-id": "string", "corpus-id": "string", "score": "int32"}, {})},
+            {"config_name": "corpus", "features": _features(
+                {"_id": "string", "title": "string", "text": "string"},
+                records.features.get("corpus", {}))},
+            {"config_name": "queries", "features": _features(
+                {"_id": "string", "text": "string"}, records.features.get("queries", {}))},
+        ],
+    }  # fmt: skip
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = False
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    out = io.StringIO()
+    yaml.dump(tree, out)
+    return f"---\n{out.getvalue()}---\n\n"
+
+
+def _features(plain: Mapping[str, str], metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Types in the notation of the Hub's `dataset_info`."""
+    listed: list[dict[str, Any]] = [{"name": n, "dtype": dtype} for n, dtype in plain.items()]
+    if metadata:
+        struct = [
+            {"name": n, "list": t[0]} if isinstance(t, list) else {"name": n, "dtype": t}
+            for n, t in metadata.items()
+        ]
+        listed.append({"name": "metadata", "struct": struct})
+    return listed
+
+
+def _floor_table(floors: Mapping[str, Any]) -> list[str]:
+    cutoffs = list(floors["random"])
+    rows = [("random", floors["random"]), *floors["rankings"].items()]
+    return [
+        f"| ranking | {' | '.join(cutoffs)} |",
+        f"|---|{'---|' * len(cutoffs)}",
+        *(
+            f"| {name} | {' | '.join(f'{scores[c]:.4f}' for c in cutoffs)} |"
+            for name, scores in rows
+        ),
+    ]
+
+
+def solved_blindly(floors: Mapping[str, Any]) -> str | None:
+    """The measure that some query-blind ranking solves far above chance, None where none does."""
+    for name, scores in floors["rankings"].items():
+        for cutoff, recall in scores.items():
+            if recall >= 0.5 and recall >= 2 * floors["random"][cutoff]:
+                return f"{name} reaches {cutoff} = {recall:.3f}"
+    return None
+
+
+def _shortcut(floors: Mapping[str, Any]) -> list[str]:
+    shortcut = solved_blindly(floors)
+    if shortcut is None:
+        return []
+    return [
+        f"**This set can be solved without reading the query**: {shortcut}. Report recall at small "
+        "cutoffs, and print this floor beside every score.",
+        "",
+    ]
+
+
+def _certificate(stated: Mapping[str, Any]) -> list[str]:
+    if not stated:
+        return []
+    return [
+        "## How hard for a single-vector embedder",
+        "",
+        f"The qrel matrix has {stated['documents']:,} documents in play and "
+        f"{stated['queries']:,} queries. A single-vector embedder that returns every query's "
+        f"documents first needs at least {stated['lower']} dimensions, and {stated['upper']} are "
+        f"enough for some embedding: the matrix excludes no embedder of {stated['upper']} or more "
+        "dimensions. What a trained model reaches is another question.",
+        "",
+    ]

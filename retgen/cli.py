@@ -1,0 +1,447 @@
+"""The command line, `gen`. Every command is a function of the package as well (`retgen.run`, ...).
+
+Results go to stdout, progress (only on a terminal) and errors to stderr. Exit codes: 0 done; 1 the
+data failed its checks; 2 usage, recipe or input error; 130 interrupted, resumable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import shlex
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
+
+import typer
+
+from retgen.errors import RetgenError
+from retgen.progress import Progress, silent
+from retgen.version import __version__
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="gen",
+    help="Make synthetic retrieval data sets from recipes, and prove that they are right.",
+    epilog="Begin with: [bold]gen run limit_dense[/bold]   Exit codes: 0 done, 1 checks failed, "
+    "2 input error, 130 interrupted (run again to resume).",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _complete_recipe(incomplete: str) -> list[str]:
+    from retgen.recipe import bundled
+
+    files = [str(path) for path in Path().glob(f"{incomplete}*.yaml")]
+    return [name for name in bundled() if name.startswith(incomplete)] + files
+
+
+def _complete_family(incomplete: str) -> list[str]:
+    from retgen.generators import families
+
+    return [name for name in families() if name.startswith(incomplete)]
+
+
+RecipeArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="RECIPE",
+        help="A recipe file, or the name of a bundled recipe.",
+        autocompletion=_complete_recipe,
+        show_default=False,
+    ),
+]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. params.k=3. Repeatable."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no summary.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show tracebacks of errors.")]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Processes; default all cores. Never changes a byte.")
+]
+RunArgument = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run directory.", show_default=False)
+]
+
+
+def _expected(function: Callable[P, R]) -> Callable[P, R]:
+    """Expected failures become one message and their exit code; Ctrl-C says how to resume."""
+
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except RetgenError as error:
+            _fail(str(error), error.exit_code, verbose=bool(kwargs.get("verbose")))
+        except KeyboardInterrupt:
+            again = [word for word in sys.argv[1:] if word != "--fresh"]
+            _fail(
+                "interrupted; what is finished is kept. Resume with:\n  "
+                + shlex.join(["gen", *again]),
+                130,
+            )
+        except BrokenPipeError:
+            # the reader of our output went away (| head); nothing is wrong
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+
+    return wrapped
+
+
+def _fail(message: str, code: int, *, verbose: bool = False) -> NoReturn:
+    if verbose:
+        traceback.print_exc()
+    print(f"gen: {message}", file=sys.stderr)
+    raise typer.Exit(code)
+
+
+@contextlib.contextmanager
+def _progress(quiet: bool) -> Iterator[Progress]:
+    """A bar a stage on stderr, if that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield silent
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description:10}"), BarColumn(), MofNCompleteColumn()
+    with Bars(*columns, TimeRemainingColumn(), console=console, transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        yield show
+
+
+def _overrides(settings: list[str] | None) -> dict[str, Any]:
+    from retgen.recipe import parse_override
+
+    return dict(parse_override(text) for text in settings or [])
+
+
+def _print_json(value: Any) -> None:
+    from retgen.write import dump_json
+
+    sys.stdout.write(dump_json(value))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"gen {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(
+    "run",
+    epilog="Examples:  gen run limit_dense  |  gen run my.yaml --out /data/mine  |  "
+    "gen run limit_dense --set seed=7 --set params.docs=5000",
+)
+@_expected
+def run_command(
+    recipe: RecipeArgument,
+    out: Annotated[Path | None, typer.Option(help="Run directory; default outputs/NAME.")] = None,
+    settings: Setting = None,
+    workers: Workers = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="At most N records; refused where a latent matrix fixes them."),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away what is there.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Make a data set: plan, generate, prove, write, report. A second call resumes."""
+    from retgen.run import run
+
+    # a polite kill is an interruption like Ctrl-C: clean up, say how to resume
+    signal.signal(signal.SIGTERM, _interrupt)
+    with _progress(quiet or json) as progress:
+        result = run(
+            recipe,
+            out=out,
+            overrides=_overrides(settings),
+            workers=workers,
+            limit=limit,
+            fresh=fresh,
+            progress=progress,
+        )
+    if json:
+        _print_json({"path": str(result.path), "repeated": result.repeated, **result.manifest})
+    elif not quiet:
+        print(_summary(result.path, result.manifest, result.repeated))
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
+    counts, evidence, bound = manifest["counts"], manifest["evidence"], manifest["certificate"]
+    head = (
+        f"{manifest['name']}: {counts['documents']:,} documents, {counts['queries']:,} queries, "
+        f"{counts['qrels']:,} qrels"
+    )
+    took = sum(manifest["timings"].values())
+    head += ", finished before: nothing to do" if repeated else f" in {took:.1f} s"
+    lines = [
+        head,
+        f"  proven      {evidence['structural']:,} of {counts['qrels']:,} qrels, rebuilt from the "
+        "words of the documents",
+    ]
+    if bound:
+        lines.append(
+            f"  dimensions  {bound['lower']} to {bound['upper']} needed in row order; excludes no "
+            f"embedder of {bound['upper']} or more dimensions"
+        )
+    best = manifest["floors"]["best"]
+    if best:
+        measure = [key for key in best if key.startswith("recall@")][-1]
+        lines.append(
+            f"  floor       {best['ranking']}, without reading the query: {measure} = "
+            f"{best[measure]:.3f} (random {manifest['floors']['random'][measure]:.3f})"
+        )
+    if manifest["checks"]["warnings"]:
+        lines.append(f"  warnings    {manifest['checks']['warnings']}, see the report")
+    lines += [
+        f"  data        {path / 'dataset'}",
+        f"  report      {path / 'report.html'}",
+    ]
+    return "\n".join(lines)
+
+
+@app.command(
+    "plan", epilog="Examples:  gen plan limit_dense  |  gen plan my.yaml --set params.docs=1000000"
+)
+@_expected
+def plan_command(
+    recipe: RecipeArgument, settings: Setting = None, json: Json = False, verbose: Verbose = False
+) -> None:
+    """Say what a recipe will make and cost. Touches nothing, calls nobody."""
+    from retgen.plan import plan
+
+    found = plan(recipe, _overrides(settings))
+    if json:
+        _print_json(found.to_json())
+        return
+    print(f"{found.documents:>12,}  documents")
+    print(f"{found.queries:>12,}  queries")
+    print(f"{found.qrels:>12,}  qrels")
+    print(f"{sum(found.calls.values()):>12,}  model calls")
+    print(f"{sum(found.tokens.values()):>12,}  tokens")
+    print(f"{f'${found.usd[1]:.2f}':>12}  at most")
+    print(f"{_bytes(found.bytes):>12}  on disk, about")
+    for note in found.notes:
+        print(f"note: {note}")
+
+
+def _bytes(number: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.1f} {unit}" if unit != "B" else f"{number:.0f} B"
+        number /= 1000
+    return f"{number:.1f} TB"
+
+
+@app.command("preview", epilog="Example:  gen preview limit_dense -n 2")
+@_expected
+def preview_command(
+    recipe: RecipeArgument,
+    n: Annotated[int, typer.Option("-n", min=1, max=100, help="How many.")] = 3,
+    settings: Setting = None,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show a few records on the screen. Writes nothing."""
+    from retgen.preview import preview
+
+    found = preview(recipe, n, _overrides(settings))
+    if json:
+        _print_json(found)
+        return
+    texts = {row["_id"]: row["text"] for row in found["relevant"]}
+    for query in found["queries"]:
+        print(f"\n{query['_id']}  {query['text']}")
+        for qrel in found["qrels"]:
+            if qrel["query-id"] == query["_id"]:
+                doc_id = qrel["corpus-id"]
+                print(f"    {doc_id}  {texts.get(doc_id, '(further back in the corpus)')}")
+    print("\nThe corpus begins:")
+    for row in found["corpus"]:
+        print(f"    {row['_id']}  {row['text']}")
+
+
+@app.command("recipes", epilog="Example:  gen recipes")
+@_expected
+def recipes_command(json: Json = False) -> None:
+    """List the bundled recipes."""
+    from retgen.recipe import bundled
+
+    rows = []
+    for name, path in bundled().items():
+        lines = path.read_text("utf-8").splitlines()
+        rows.append({"name": name, "about": lines[1].lstrip("# "), "path": str(path)})
+    if json:
+        _print_json(rows)
+        return
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        print(f"{row['name']:{width}}  {row['about']}")
+
+
+@app.command("schema", epilog="Example:  gen schema > retgen.schema.json")
+@_expected
+def schema_command() -> None:
+    """Print the JSON Schema of recipes, for completion and checking in editors."""
+    from retgen.recipe import json_schema
+
+    _print_json(json_schema())
+
+
+@app.command("new", epilog="Example:  gen new limit --out my.yaml")
+@_expected
+def new_command(
+    family: Annotated[
+        str,
+        typer.Argument(
+            metavar="FAMILY", autocompletion=_complete_family, show_default=False,
+            help="A family of data sets, for example limit.",
+        ),
+    ],
+    out: Annotated[Path | None, typer.Option(help="File; default my_FAMILY.yaml.")] = None,
+) -> None:  # fmt: skip
+    """Write a commented recipe to start from."""
+    from retgen.scaffold import new_recipe
+
+    path = new_recipe(family, out)
+    print(f"wrote {path}; look at it, then: gen plan {path}")
+
+
+@app.command(
+    "validate",
+    epilog="Examples:  gen validate outputs/limit_dense  |  gen validate ~/beir/scifact --json",
+)
+@_expected
+def validate_command(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH", show_default=False,
+            help="A run directory, or any data set in MTEB, BEIR or Hub layout.",
+        ),
+    ],
+    split: Annotated[str | None, typer.Option(help="Which qrels; default test.")] = None,
+    workers: Workers = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:  # fmt: skip
+    """Check a data set: all rules, and for a run the structural proof. Exit 1 on errors."""
+    from retgen.validate import validate
+
+    with _progress(quiet or json) as progress:
+        found = validate(path, workers=workers, progress=progress, split=split)
+    if json:
+        _print_json(found.to_json())
+    elif not quiet:
+        print(_findings(path, found))
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def _findings(path: Path, found: Any) -> str:
+    counts = found.statistics
+    lines = [
+        f"{path}: {counts['documents']:,} documents, {counts['queries']:,} queries, "
+        f"{counts['qrels']:,} qrels"
+    ]
+    for finding in found.findings[:50]:
+        lines.append(f"  {finding.severity:8}{finding.rule}: {finding.message}")
+    if len(found.findings) > 50:
+        lines.append(f"  ... and {len(found.findings) - 50} more; --json prints all")
+    for rule, reason in found.switched_off.items():
+        lines.append(f"  off     {rule}: {reason}")
+    if found.proven:
+        lines.append(f"  proven: {found.proven:,} qrels, rebuilt from the words of the documents")
+    verdict = "ok" if found.ok else "not ok"
+    lines.append(f"{verdict}: {found.errors} errors, {found.warnings} warnings")
+    return "\n".join(lines)
+
+
+@app.command("report", epilog="Example:  gen report outputs/limit_dense")
+@_expected
+def report_command(run: RunArgument, verbose: Verbose = False) -> None:
+    """Make the HTML page of a run again."""
+    from retgen.report import report
+
+    print(report(run))
+
+
+@app.command(
+    "export",
+    epilog="Examples:  gen export outputs/limit_dense --to beir  |  "
+    "gen export outputs/limit_dense --to mteb --out ~/limit",
+)
+@_expected
+def export_command(
+    run: RunArgument,
+    to: Annotated[str, typer.Option(help="beir or mteb.", show_default=False)],
+    out: Annotated[Path | None, typer.Option(help="Folder; default RUN/exports/TO.")] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Write a data set in another layout."""
+    from retgen.export import export
+
+    print(export(run, to, out))
+
+
+@app.command("doctor", epilog="Example:  gen doctor")
+@_expected
+def doctor_command(json: Json = False) -> None:
+    """Say what is installed, what is missing, and how to get it. Exit 1 if something is missing."""
+    from retgen.doctor import doctor
+
+    checks = doctor()
+    if json:
+        _print_json([check._asdict() for check in checks])
+    else:
+        width = max(len(check.what) for check in checks)
+        for check in checks:
+            print(f"{check.state:8}{check.what:{width}}  {check.note}")
+    if any(check.state == "missing" for check in checks):
+        raise typer.Exit(1)
+
+
+def main() -> None:
+    """Entry point of the command `gen`."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

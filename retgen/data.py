@@ -1,0 +1,353 @@
+"""Reading retrieval data sets from disk: run directories, MTEB, BEIR and Hub layouts.
+
+The nouns are the field's (ir_datasets'): a `Document`, a `Query`, a `Qrel`. A corpus is never held
+in memory: it is cut into chunks (byte ranges of JSON Lines, row groups of Parquet) that are read
+one by one, by several processes where there are several.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from retgen.errors import DatasetError
+
+__all__ = ["Chunk", "Dataset", "Document", "Problem", "Qrel", "Query", "Table", "open_dataset"]
+
+LAYOUTS = (
+    "corpus.jsonl, queries.jsonl and qrels.jsonl (a run, MTEB), "
+    "corpus.jsonl, queries.jsonl and qrels/test.tsv (BEIR), "
+    "or corpus/, queries/ and data/ or qrels/ with Parquet or JSON Lines (the Hub)"
+)
+
+
+class Document(NamedTuple):
+    """One row of a corpus. `metadata` is None where the row has none."""
+
+    doc_id: str
+    title: str
+    text: str
+    metadata: Any = None
+
+
+class Query(NamedTuple):
+    """One row of the queries."""
+
+    query_id: str
+    text: str
+    metadata: Any = None
+
+
+class Qrel(NamedTuple):
+    """One relevance judgement; `relevance` 0 means judged and not relevant."""
+
+    query_id: str
+    doc_id: str
+    relevance: float
+
+
+class Problem(NamedTuple):
+    """A row that is not a document, query or qrel. `line` counts from 1 within its table."""
+
+    line: int
+    reason: str
+
+
+class Chunk(NamedTuple):
+    """A part of a table: bytes start..stop of a text file, or row groups of a Parquet file."""
+
+    path: Path
+    start: int
+    stop: int
+
+
+_CHUNK_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class Table:
+    """The files of one table, in order, all of one format: jsonl, tsv or parquet."""
+
+    name: str
+    files: tuple[Path, ...]
+
+    @property
+    def format(self) -> str:
+        return self.files[0].suffix.lstrip(".")
+
+    def bytes(self) -> int:
+        """Size on disk."""
+        return sum(path.stat().st_size for path in self.files)
+
+    def chunks(self, size: int = _CHUNK_BYTES) -> list[Chunk]:
+        """The table cut into parts of about `size` bytes (Parquet: single row groups)."""
+        if self.format == "parquet":
+            import pyarrow.parquet as pq
+
+            return [
+                Chunk(path, group, group + 1)
+                for path in self.files
+                for group in range(pq.ParquetFile(path).metadata.num_row_groups)
+            ]
+        return [chunk for path in self.files for chunk in _text_chunks(path, size)]
+
+    def rows(self, chunk: Chunk) -> Iterator[tuple[int, Any]]:
+        """(line number within the chunk, from 1; row): a dict, or a `Problem` where it is none."""
+        if self.format == "parquet":
+            import pyarrow.parquet as pq
+
+            table = pq.ParquetFile(chunk.path).read_row_group(chunk.start)
+            yield from enumerate(table.to_pylist(), start=1)
+            return
+        with open(chunk.path, "rb") as file:
+            file.seek(chunk.start)
+            lines = file.read(chunk.stop - chunk.start).split(b"\n")
+        if lines and not lines[-1]:
+            lines.pop()
+        loads = orjson.loads
+        header: list[str] = []
+        if self.format == "tsv":
+            with open(chunk.path, encoding="utf-8", errors="replace") as text:
+                header = text.readline().rstrip("\r\n").split("\t")
+        for number, line in enumerate(lines, start=1):
+            if header:
+                if chunk.start == 0 and number == 1:
+                    continue
+                try:
+                    cells = line.decode().rstrip("\r").split("\t")
+                except UnicodeDecodeError:
+                    yield number, Problem(number, "is not UTF-8")
+                    continue
+                if len(cells) != len(header):
+                    yield (
+                        number,
+                        Problem(number, f"has {len(cells)} columns, the header {len(header)}"),
+                    )
+                    continue
+                yield number, dict(zip(header, cells, strict=True))
+                continue
+            try:
+                row = loads(line)
+            except ValueError:
+                yield number, Problem(number, _why_not_json(line))
+                continue
+            if type(row) is not dict:
+                yield number, Problem(number, "is not a JSON object")
+                continue
+            yield number, row
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A retrieval data set on disk.
+
+    `root` is the folder of the tables; `run` the run directory around it, None for a data set that
+    retgen did not write. `qrels` maps a split's name to its table.
+    """
+
+    root: Path
+    run: Path | None
+    corpus: Table
+    queries: Table
+    qrels: dict[str, Table] = field(default_factory=dict)
+
+    def documents(self) -> Iterator[Document]:
+        """Every well-formed document, in order."""
+        for chunk in self.corpus.chunks():
+            for _, row in self.corpus.rows(chunk):
+                parsed = document_of(row)
+                if isinstance(parsed, Document):
+                    yield parsed
+
+    def read_queries(self) -> tuple[list[Query], list[Problem]]:
+        """All queries in order, and the rows that are none."""
+        return _read(self.queries, query_of)
+
+    def read_qrels(self, split: str) -> tuple[list[Qrel], list[Problem]]:
+        """All qrels of a split in order, and the rows that are none."""
+        return _read(self.qrels[split], qrel_of)
+
+
+def document_of(row: Any) -> Document | str:
+    """A row as a `Document`, or what is wrong with it."""
+    if type(row) is not dict:
+        return str(row.reason)
+    doc_id = row.get("_id", row.get("id"))
+    text = row.get("text")
+    if type(doc_id) is str and type(text) is str:
+        title = row.get("title")
+        if title is None or type(title) is str:
+            return Document(doc_id, title or "", text, row.get("metadata"))
+        return "title is not a string"
+    return _what_is_missing(row, {"_id": doc_id, "text": text})
+
+
+def query_of(row: Any) -> Query | str:
+    """A row as a `Query`, or what is wrong with it."""
+    if type(row) is not dict:
+        return str(row.reason)
+    query_id = row.get("_id", row.get("id"))
+    text = row.get("text")
+    if type(query_id) is str and type(text) is str:
+        return Query(query_id, text, row.get("metadata"))
+    return _what_is_missing(row, {"_id": query_id, "text": text})
+
+
+def qrel_of(row: Any) -> Qrel | str:
+    """A row as a `Qrel`, or what is wrong with it. A score may be a number or a TSV's digits."""
+    if type(row) is not dict:
+        return str(row.reason)
+    query_id, doc_id, score = row.get("query-id"), row.get("corpus-id"), row.get("score")
+    if type(query_id) is str and type(doc_id) is str and score is not None:
+        if type(score) in (int, float):
+            return Qrel(query_id, doc_id, score)
+        try:
+            return Qrel(query_id, doc_id, float(score))
+        except (TypeError, ValueError):
+            return f"score {score!r} is not a number"
+    return _what_is_missing(row, {"query-id": query_id, "corpus-id": doc_id}, also=("score",))
+
+
+def open_dataset(path: Path | str) -> Dataset:
+    """Find the tables of a data set in a run directory or in MTEB, BEIR or Hub layout.
+
+    Raises `DatasetError` saying what was looked for.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise DatasetError(f"{path} does not exist. Give the folder of a run or of a data set.")
+    if not path.is_dir():
+        raise DatasetError(f"{path} is a file. Give the folder of a run or of a data set.")
+    run = path if (path / "dataset").is_dir() and (path / "recipe.yaml").is_file() else None
+    root = path / "dataset" if run else path
+    declared = _declared_files(root)
+    tables: dict[str, Table] = {}
+    for name in ("corpus", "queries"):
+        files = declared.get(name) or _find(
+            root, f"{name}.jsonl", f"{name}-*.jsonl", f"{name}.parquet", f"{name}-*.parquet",
+            f"{name}/*.jsonl", f"{name}/*.parquet",
+        )  # fmt: skip
+        if not files:
+            raise DatasetError(f"{path} holds no {name} table. A data set is {LAYOUTS}.")
+        tables[name] = Table(name, files)
+    qrels = {split: Table(f"qrels ({split})", files) for split, files in _qrels(root).items()}
+    return Dataset(root, run, tables["corpus"], tables["queries"], qrels)
+
+
+def _find(root: Path, *patterns: str) -> tuple[Path, ...]:
+    for pattern in patterns:
+        files = tuple(sorted(path for path in root.glob(pattern) if path.is_file()))
+        if files:
+            return files
+    return ()
+
+
+def _qrels(root: Path) -> dict[str, tuple[Path, ...]]:
+    """Split name to files: qrels.jsonl is the test split, others carry theirs in their name."""
+    found: dict[str, tuple[Path, ...]] = {}
+    for suffix in ("jsonl", "parquet", "tsv"):
+        if (root / f"qrels.{suffix}").is_file():
+            found.setdefault("test", (root / f"qrels.{suffix}",))
+        for path in sorted(root.glob(f"qrels.*.{suffix}")):
+            found.setdefault(path.name.split(".")[1], (path,))
+        for folder in ("qrels", "data", "default"):
+            shards: dict[str, list[Path]] = {}
+            for path in sorted((root / folder).glob(f"*.{suffix}")):
+                shards.setdefault(path.stem.partition("-")[0], []).append(path)
+            for split, files in shards.items():
+                found.setdefault(split, tuple(files))
+    return found
+
+
+def _declared_files(root: Path) -> dict[str, tuple[Path, ...]]:
+    """The files that a data set card's `configs` header names for corpus and queries."""
+    try:
+        card = (root / "README.md").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    if not card.startswith("---\n") or "\n---" not in card[4:]:
+        return {}
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        header = YAML(typ="safe").load(card[4 : card.index("\n---", 4)])
+    except YAMLError:
+        return {}
+    found: dict[str, tuple[Path, ...]] = {}
+    configs = header.get("configs") if isinstance(header, dict) else None
+    for config in configs if isinstance(configs, list) else []:
+        name = config.get("config_name") if isinstance(config, dict) else None
+        if name not in ("corpus", "queries"):
+            continue
+        listed = config.get("data_files")
+        patterns: list[Any] = [listed] if isinstance(listed, str) else []
+        for entry in listed if isinstance(listed, list) else []:
+            value = entry.get("path") if isinstance(entry, dict) else entry
+            patterns += value if isinstance(value, list) else [value]
+        # a card may come from anywhere: only files below its own folder are followed
+        files = [
+            path
+            for pattern in patterns
+            if isinstance(pattern, str) and not pattern.startswith("/") and ".." not in pattern
+            for path in sorted(root.glob(pattern))
+            if path.is_file()
+        ]
+        if files and len({path.suffix for path in files}) == 1:
+            found[name] = tuple(files)
+    return found
+
+
+def _text_chunks(path: Path, size: int) -> Iterator[Chunk]:
+    """Byte ranges that end at line ends."""
+    end = os.path.getsize(path)
+    start = 0
+    with open(path, "rb") as file:
+        while start < end:
+            stop = min(start + size, end)
+            if stop < end:
+                file.seek(stop)
+                stop += len(file.readline())
+            yield Chunk(path, start, stop)
+            start = stop
+
+
+def _read(table: Table, parse: Any) -> tuple[list[Any], list[Problem]]:
+    records: list[Any] = []
+    problems: list[Problem] = []
+    line = 0
+    for chunk in table.chunks():
+        number = 0
+        for number, row in table.rows(chunk):
+            parsed = parse(row)
+            if isinstance(parsed, str):
+                problems.append(Problem(line + number, parsed))
+            else:
+                records.append(parsed)
+        line += number
+    return records, problems
+
+
+def _why_not_json(line: bytes) -> str:
+    if not line.strip():
+        return "is blank"
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return "is not UTF-8"
+    return "is not JSON"
+
+
+def _what_is_missing(row: dict[str, Any], strings: dict[str, Any], also: Iterable[str] = ()) -> str:
+    wrong = [
+        f"{key} is not a string" if row.get(key) is not None else f"has no {key}"
+        for key, value in strings.items()
+        if type(value) is not str
+    ]
+    wrong += [f"has no {key}" for key in also if row.get(key) is None]
+    return ", ".join(wrong)

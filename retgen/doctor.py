@@ -1,0 +1,73 @@
+"""`gen doctor`: what is installed, which keys are there, what is missing and how to get it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import NamedTuple
+
+from retgen.generators import families
+from retgen.progress import usable_cores
+from retgen.recipe import bundled
+from retgen.version import __version__
+
+__all__ = ["Check", "doctor"]
+
+_KEYS = ("OPENAI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN")
+
+
+class Check(NamedTuple):
+    """One line: `state` is "ok", "missing" (something fails without it) or "absent" (optional)."""
+
+    what: str
+    state: str
+    note: str
+
+
+def doctor() -> list[Check]:
+    """Look at the installation. Reads no key's value, only whether it is set."""
+    checks = [
+        Check("retgen", "ok", __version__),
+        Check("Python", "ok", f"{platform.python_version()} at {sys.prefix}"),
+        Check("processors", "ok", f"{usable_cores()} usable"),
+        Check("disk", "ok", f"{shutil.disk_usage(Path.cwd()).free / 1e9:.0f} GB free here"),
+        Check("families", "ok", ", ".join(families())),
+        Check("recipes", "ok", f"{len(bundled())} bundled; `gen recipes` lists them"),
+    ]
+    checks += _packages()
+    for key in _KEYS:
+        there = bool(os.environ.get(key))
+        note = "set" if there else "not set; no bundled recipe needs it"
+        checks.append(Check(key, "ok" if there else "absent", note))
+    return checks
+
+
+def _packages() -> list[Check]:
+    """Every requirement of the installed package, core first, then by extra."""
+    from packaging.requirements import Requirement
+
+    checks = []
+    for text in requires("retgen") or []:
+        requirement = Requirement(text)
+        extra = _extra(str(requirement.marker)) if requirement.marker else ""
+        if extra == "dev":
+            continue
+        try:
+            installed = version(requirement.name)
+        except PackageNotFoundError:
+            remedy = f"pip install 'retgen[{extra}]'" if extra else "pip install --upgrade retgen"
+            state = "absent" if extra else "missing"
+            checks.append(Check(requirement.name, state, f"not installed: {remedy}"))
+            continue
+        fits = requirement.specifier.contains(installed, prereleases=True)
+        note = installed if fits else f"{installed}, but {requirement.specifier} is needed"
+        checks.append(Check(requirement.name, "ok" if fits else "missing", note))
+    return checks
+
+
+def _extra(marker: str) -> str:
+    return marker.partition("extra == ")[2].strip("'\" )")

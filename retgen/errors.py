@@ -1,0 +1,60 @@
+"""Every error that retgen raises on purpose, and the exit code it leads to.
+
+    RetgenError                      2
+    ├── UsageError                   2   a command was asked for something that does not fit
+    ├── RecipeError                  2   a recipe cannot be read, or says what cannot be done
+    ├── DatasetError                 2   a data set cannot be read
+    ├── OutputError                  2   a file or folder cannot be written (full disk, rights)
+    ├── RunDirectoryError            2   a run directory belongs to something else, or is in use
+    └── ChecksFailed                 1   the data was written but did not pass its checks
+
+Exceptions of other libraries are turned into one of these where they enter. A message says what
+happened, where, and what to do next; the command line prints it without a traceback (`-v` shows
+that).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+__all__ = [
+    "ChecksFailed",
+    "DatasetError",
+    "OutputError",
+    "RecipeError",
+    "RetgenError",
+    "RunDirectoryError",
+    "UsageError",
+]
+
+
+class RetgenError(Exception):
+    """The root: an expected failure with a message that a user can act on."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class UsageError(RetgenError):
+    """A command or function was asked for something that does not fit together."""
+
+
+class RecipeError(RetgenError):
+    """A recipe cannot be read, or asks for something impossible."""
+
+
+class DatasetError(RetgenError):
+    """A data set cannot be read as one."""
+
+
+class OutputError(RetgenError):
+    """Something could not be written; what had been written before is kept."""
+
+
+class RunDirectoryError(RetgenError):
+    """A run directory belongs to another recipe, is not a run directory, or is in use."""
+
+
+class ChecksFailed(RetgenError):
+    """The data is there but did not pass its checks; the report names the records."""
+
+    exit_code = 1

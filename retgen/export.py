@@ -1,0 +1,167 @@
+"""`gen export`: a data set in other layouts, streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from retgen.data import Dataset, open_dataset
+from retgen.errors import OutputError, UsageError
+from retgen.write import AtomicFile, make_folder, write_file
+
+__all__ = ["LAYOUTS", "export"]
+
+
+def export(path: str | Path, to: str, out: str | Path | None = None) -> Path:
+    """Write the data set of a run (or any that `gen validate` reads) in another layout.
+
+    `to`: "beir" (corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv) or "mteb" (corpus.jsonl,
+    queries.jsonl, qrels.jsonl, a card, and task.py with a ready task). Default folder:
+    PATH/exports/TO. Returns the folder. Raises `OutputError` where the folder is not empty.
+    """
+    if to not in LAYOUTS:
+        raise UsageError(f"--to {to}: there is no such layout. Possible: {', '.join(LAYOUTS)}")
+    dataset = open_dataset(path)
+    folder = Path(out) if out is not None else Path(path) / "exports" / to
+    if folder.exists() and any(folder.iterdir()):
+        raise OutputError(f"{folder} is not empty; choose another folder with --out")
+    make_folder(folder)
+    LAYOUTS[to](dataset, folder, Path(path).resolve().name)
+    return folder
+
+
+def _beir(dataset: Dataset, folder: Path, name: str) -> None:
+    _documents(dataset, folder)
+    _queries(dataset, folder)
+    make_folder(folder / "qrels")
+    for split in dataset.qrels:
+        with AtomicFile(folder / "qrels" / f"{split}.tsv") as file:
+            file.write(b"query-id\tcorpus-id\tscore\n")
+            for qrel in dataset.read_qrels(split)[0]:
+                file.write(f"{qrel.query_id}\t{qrel.doc_id}\t{int(qrel.relevance)}\n".encode())
+
+
+def _mteb(dataset: Dataset, folder: Path, name: str) -> None:
+    _documents(dataset, folder)
+    _queries(dataset, folder)
+    for split in dataset.qrels:
+        stem = "qrels" if split == "test" else f"qrels.{split}"
+        rows = (
+            {"query-id": q.query_id, "corpus-id": q.doc_id, "score": int(q.relevance)}
+            for q in dataset.read_qrels(split)[0]
+        )
+        _jsonl(folder / f"{stem}.jsonl", rows)
+    splits = "\n".join(
+        f"  - split: {split}\n    path: {'qrels' if split == 'test' else f'qrels.{split}'}.jsonl"
+        for split in dataset.qrels
+    )
+    write_file(folder / "README.md", _MTEB_CARD.format(splits=splits, name=name))
+    class_name = "".join(part.title() for part in name.replace("-", "_").split("_")) + "Retrieval"
+    depth = max(len(docs) for docs in _relevant(dataset).values())
+    write_file(
+        folder / "task.py",
+        _MTEB_TASK.format(
+            class_name=class_name, name=name, splits=list(dataset.qrels), depth=depth
+        ),
+    )
+
+
+LAYOUTS: dict[str, Callable[[Dataset, Path, str], None]] = {"beir": _beir, "mteb": _mteb}
+
+
+def _documents(dataset: Dataset, folder: Path) -> None:
+    rows = (
+        {"_id": d.doc_id, "title": d.title, "text": d.text, "metadata": d.metadata or {}}
+        for d in dataset.documents()
+    )
+    _jsonl(folder / "corpus.jsonl", rows)
+
+
+def _queries(dataset: Dataset, folder: Path) -> None:
+    rows = (
+        {"_id": q.query_id, "text": q.text, "metadata": q.metadata or {}}
+        for q in dataset.read_queries()[0]
+    )
+    _jsonl(folder / "queries.jsonl", rows)
+
+
+def _jsonl(path: Path, rows: Iterator[dict[str, Any]]) -> None:
+    with AtomicFile(path) as file:
+        lines: list[bytes] = []
+        for row in rows:
+            lines.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+            if len(lines) == 10_000:
+                file.write(b"".join(lines))
+                lines = []
+        file.write(b"".join(lines))
+
+
+def _relevant(dataset: Dataset) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for split in dataset.qrels:
+        for qrel in dataset.read_qrels(split)[0]:
+            if qrel.relevance > 0:
+                found.setdefault(qrel.query_id, []).append(qrel.doc_id)
+    return found or {"": []}
+
+
+_MTEB_CARD = """---
+configs:
+- config_name: default
+  data_files:
+{splits}
+- config_name: corpus
+  data_files:
+  - split: corpus
+    path: corpus.jsonl
+- config_name: queries
+  data_files:
+  - split: queries
+    path: queries.jsonl
+---
+
+# {name}
+
+In the layout that MTEB reads. `task.py` beside this card is a ready task.
+"""
+
+_MTEB_TASK = '''"""An MTEB task over this folder: python task.py MODEL"""
+
+import sys
+from pathlib import Path
+
+import mteb
+from mteb.abstasks.retrieval import AbsTaskRetrieval
+from mteb.abstasks.task_metadata import TaskMetadata
+
+
+class {class_name}(AbsTaskRetrieval):
+    metadata = TaskMetadata(
+        name="{class_name}",
+        description="Synthetic retrieval data set {name}, made with retgen",
+        dataset={{"path": str(Path(__file__).resolve().parent), "revision": "local"}},
+        type="Retrieval",
+        category="t2t",
+        modalities=["text"],
+        eval_splits={splits},
+        eval_langs=["eng-Latn"],
+        main_score="recall_at_{depth}",
+        date=None,
+        domains=[],
+        task_subtypes=[],
+        license="apache-2.0",
+        annotations_creators="derived",
+        dialect=[],
+        sample_creation="created",
+        bibtex_citation="",
+    )
+    k_values = tuple(sorted({{1, 2, 10, 20, 100, 1000, {depth}}}))
+
+
+if __name__ == "__main__":
+    model = mteb.get_model(sys.argv[1])
+    print(mteb.evaluate(model, {class_name}(), cache=None))
+'''

@@ -1,0 +1,195 @@
+"""From records to the tables in dataset/: JSON Lines or Parquet, sharded when large.
+
+A table file appears under its name only when it is complete, so a rerun skips what is there. Shards
+are made by several processes, each from the recipe alone; which process makes which changes
+nothing.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from retgen.generators.family import Records, Rows
+from retgen.progress import Progress, silent
+from retgen.recipe import Recipe, load_recipe
+from retgen.write import AtomicFile, FileInfo, file_info, make_folder, remove_partial, write_file
+
+__all__ = ["Tables", "write_dataset"]
+
+_SHARD = 1_000_000  # documents in a corpus file, unless the recipe says otherwise
+_BLOCK = 4096  # rows made and written at a time: small pieces stay in the cache
+_PARALLEL_FROM = 300_000  # documents; below, starting a process costs more than it saves
+
+
+class Tables(NamedTuple):
+    """The files of a data set by path relative to the run, and how many were there already."""
+
+    files: dict[str, FileInfo]
+    kept: int
+
+
+def write_dataset(
+    recipe: Recipe,
+    records: Records,
+    run: Path,
+    workers: int = 1,
+    progress: Progress = silent,
+) -> Tables:
+    """Write corpus, queries, qrels and rejected.jsonl of a run whose recipe.yaml is in place."""
+    folder = run / "dataset"
+    make_folder(folder)
+    remove_partial(folder)
+    suffix = recipe.output.format
+    count = records.corpus.count
+    wanted = recipe.output.shards
+    shards = max(1, min(count, -(-count // _SHARD) if wanted == "auto" else wanted))
+    bounds = [count * i // shards for i in range(shards + 1)]
+    names = [f"dataset/corpus.{suffix}"]
+    if shards > 1:
+        names = [f"dataset/corpus-{i:05}-of-{shards:05}.{suffix}" for i in range(shards)]
+    files: dict[str, FileInfo] = {}
+    missing = [i for i, name in enumerate(names) if not (run / name).is_file()]
+    done = sum(bounds[i + 1] - bounds[i] for i in range(shards) if i not in missing)
+    for i in set(range(shards)) - set(missing):
+        files[names[i]] = file_info(run / names[i])
+    if workers > 1 and len(missing) > 1 and count >= _PARALLEL_FROM:
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(min(workers, len(missing)), mp_context=context) as pool:
+            try:
+                tasks = [
+                    pool.submit(_write_shard, run, names[i], bounds[i], bounds[i + 1])
+                    for i in missing
+                ]
+                for i, task in zip(missing, tasks, strict=True):
+                    files[names[i]] = task.result()
+                    done += bounds[i + 1] - bounds[i]
+                    progress("corpus", done, count)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    else:
+        for i in missing:
+            base = done
+
+            def shown(rows: int, base: int = base) -> None:
+                progress("corpus", base + rows, count)
+
+            features = records.features.get("corpus", {})
+            files[names[i]] = _write_table(
+                run / names[i], records.corpus, bounds[i], bounds[i + 1], features, shown
+            )
+            done += bounds[i + 1] - bounds[i]
+    small: list[tuple[str, Rows, Mapping[str, Any]]] = [
+        (f"dataset/queries.{suffix}", records.queries, records.features.get("queries", {}))
+    ]
+    for split, rows in records.qrels.items():
+        name = "qrels" if split == "test" else f"qrels.{split}"
+        small.append((f"dataset/{name}.{suffix}", rows, {}))
+    for name, rows, features in small:
+        if (run / name).is_file():
+            files[name] = file_info(run / name)
+        else:
+            files[name] = _write_table(run / name, rows, 0, rows.count, features)
+    refused = b"".join(
+        orjson.dumps(item._asdict(), option=orjson.OPT_APPEND_NEWLINE) for item in records.rejected
+    )
+    files["rejected.jsonl"] = write_file(run / "rejected.jsonl", refused)
+    kept = shards - len(missing)
+    return Tables(dict(sorted(files.items())), kept)
+
+
+def _write_shard(run: Path, name: str, start: int, stop: int) -> FileInfo:
+    """In a process of its own: make one shard from the run's recipe."""
+    recipe = load_recipe(run / "recipe.yaml")
+    records = recipe.the_family().generate(recipe.job())
+    features = records.features.get("corpus", {})
+    return _write_table(run / name, records.corpus, start, stop, features)
+
+
+def _write_table(
+    path: Path,
+    rows: Rows,
+    start: int,
+    stop: int,
+    features: Mapping[str, Any],
+    shown: Any = None,
+) -> FileInfo:
+    blocks = range(start, stop, _BLOCK)
+    with AtomicFile(path) as file:
+        if path.suffix == ".parquet":
+            _write_parquet(file, rows, start, stop, features)
+        else:
+            for first in blocks:
+                last = min(first + _BLOCK, stop)
+                file.write(rows.jsonl(first, last))
+                if shown:
+                    shown(last - start)
+    return file.info
+
+
+def _write_parquet(
+    file: AtomicFile, rows: Rows, start: int, stop: int, features: Mapping[str, Any]
+) -> None:
+    """The same rows, read back from their JSON by Arrow under a fixed schema."""
+    import io
+
+    import pyarrow as pa
+    import pyarrow.json as pj
+    import pyarrow.parquet as pq
+
+    first = rows.jsonl(start, min(start + 1, stop))
+    schema = _schema(orjson.loads(first) if first else {}, features)
+    options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+    read = pj.ReadOptions(use_threads=False, block_size=1 << 30)
+    sink = _Sink(file)
+    with pq.ParquetWriter(pa.PythonFile(sink, "w"), schema, compression="zstd") as writer:
+        for begin in range(start, stop, _BLOCK):
+            block = io.BytesIO(rows.jsonl(begin, min(begin + _BLOCK, stop)))
+            writer.write_table(pj.read_json(block, read, options).cast(schema))
+
+
+class _Sink:
+    """What Arrow asks of a file, on an `AtomicFile`."""
+
+    closed = False
+
+    def __init__(self, file: AtomicFile) -> None:
+        self._file = file
+
+    def write(self, data: Any) -> int:
+        piece = bytes(data)
+        self._file.write(piece)
+        return len(piece)
+
+    def tell(self) -> int:
+        return self._file.info.bytes
+
+    def flush(self) -> None:
+        """Nothing is buffered."""
+
+    def close(self) -> None:
+        """The `AtomicFile` closes itself."""
+
+
+def _schema(row: Mapping[str, Any], features: Mapping[str, Any]) -> Any:
+    """Arrow types: strings and int32 scores, and the metadata as the family declares it."""
+    import pyarrow as pa
+
+    def kind(declared: Any) -> Any:
+        if isinstance(declared, list):
+            return pa.list_(kind(declared[0]))
+        return {"int32": pa.int32(), "string": pa.string(), "float64": pa.float64()}[declared]
+
+    fields = []
+    for key in row:
+        if key == "metadata":
+            fields.append((key, pa.struct([(name, kind(t)) for name, t in features.items()])))
+        else:
+            fields.append((key, pa.int32() if key == "score" else pa.string()))
+    return pa.schema(fields)

@@ -1,0 +1,49 @@
+"""`gen preview`: a few records, made but not written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from retgen.recipe import load_recipe
+
+__all__ = ["preview"]
+
+
+def preview(
+    source: str | Path, n: int = 3, overrides: Mapping[str, Any] | None = None
+) -> dict[str, list[dict[str, Any]]]:
+    """The first `n` queries, their qrels, the documents these name, and the first `n` documents."""
+    recipe = load_recipe(source, overrides)
+    records = recipe.the_family().generate(recipe.job())
+
+    def rows(table: Any, stop: int) -> list[dict[str, Any]]:
+        lines = table.jsonl(0, min(stop, table.count)).splitlines()
+        return [orjson.loads(line) for line in lines]
+
+    queries = rows(records.queries, n)
+    wanted = {query["_id"] for query in queries}
+    split = next(iter(records.qrels))
+    qrels = [
+        row for row in rows(records.qrels[split], min(records.qrels[split].count, 10_000))
+        if row["query-id"] in wanted
+    ]  # fmt: skip
+    relevant = {row["corpus-id"] for row in qrels}
+    found: list[dict[str, Any]] = []
+    for start in range(0, min(records.corpus.count, 1_000_000), 20_000):
+        if len(found) == len(relevant):
+            break
+        stop = min(start + 20_000, records.corpus.count)
+        for line in records.corpus.jsonl(start, stop).splitlines():
+            # ids stand first in a line; only lines that matter are parsed
+            if line[8 : line.index(b'"', 8)].decode() in relevant:
+                found.append(orjson.loads(line))
+    return {
+        "queries": queries,
+        "qrels": qrels,
+        "relevant": found,
+        "corpus": rows(records.corpus, n),
+    }

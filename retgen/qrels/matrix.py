@@ -1,0 +1,100 @@
+"""The qrel matrix A: rows are queries, columns documents, A[i, j] = 1 iff j is relevant to i."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["QrelMatrix"]
+
+
+@dataclass(frozen=True)
+class QrelMatrix:
+    """A sparse 0/1 matrix by rows.
+
+    Row i holds the columns `indices[indptr[i]:indptr[i + 1]]`, ascending. `indptr` int64
+    (queries + 1,), `indices` int32 (nnz,), `documents` is the number of columns.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    documents: int
+
+    @classmethod
+    def from_pairs(
+        cls,
+        query_index: NDArray[np.int64],
+        document_index: NDArray[np.int64],
+        queries: int,
+        documents: int,
+    ) -> Self:
+        """From (row, column) pairs in any order; a pair given twice is a ValueError."""
+        order = np.lexsort((document_index, query_index))
+        rows, columns = query_index[order], document_index[order]
+        if len(rows) and bool(((rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])).any()):
+            raise ValueError("a (query, document) pair is given twice")
+        indptr = np.zeros(queries + 1, np.int64)
+        np.cumsum(np.bincount(rows, minlength=queries), out=indptr[1:])
+        return cls(indptr, columns.astype(np.int32), documents)
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Sequence[int]], documents: int) -> Self:
+        """From the columns of each row."""
+        lengths = [len(row) for row in rows]
+        flat = np.array([column for row in rows for column in row], np.int64)
+        index = np.repeat(np.arange(len(rows)), lengths)
+        return cls.from_pairs(index, flat, len(rows), documents)
+
+    @property
+    def queries(self) -> int:
+        """Number of rows."""
+        return len(self.indptr) - 1
+
+    @property
+    def nnz(self) -> int:
+        """Number of relevant pairs."""
+        return len(self.indices)
+
+    @property
+    def row_sums(self) -> NDArray[np.int64]:
+        """Relevant documents of each query: (queries,)."""
+        return np.diff(self.indptr)
+
+    @property
+    def column_sums(self) -> NDArray[np.int64]:
+        """Queries that each document is relevant to: (documents,)."""
+        return np.bincount(self.indices, minlength=self.documents).astype(np.int64)
+
+    def row(self, i: int) -> NDArray[np.int32]:
+        """Columns of row i, ascending."""
+        return self.indices[self.indptr[i] : self.indptr[i + 1]]
+
+    def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The same by columns: (indptr (documents + 1,), query indices (nnz,))."""
+        rows = np.repeat(np.arange(self.queries), self.row_sums)
+        order = np.argsort(self.indices, kind="stable")
+        indptr = np.zeros(self.documents + 1, np.int64)
+        np.cumsum(self.column_sums, out=indptr[1:])
+        return indptr, rows[order]
+
+    def dense(self) -> NDArray[np.uint8]:
+        """The whole matrix, uint8 (queries, documents)."""
+        full = np.zeros((self.queries, self.documents), np.uint8)
+        full[np.repeat(np.arange(self.queries), self.row_sums), self.indices] = 1
+        return full
+
+    def positives_only(self) -> tuple[QrelMatrix, NDArray[np.int64], NDArray[np.int64]]:
+        """Without columns that have no positive and rows that have none.
+
+        Returns (matrix, kept columns, kept rows), indices into this one, ascending.
+        """
+        kept_columns, indices = np.unique(self.indices, return_inverse=True)
+        sums = self.row_sums
+        kept_rows = np.flatnonzero(sums)
+        indptr = np.concatenate([[0], np.cumsum(sums[kept_rows])]).astype(np.int64)
+        matrix = QrelMatrix(indptr, indices.astype(np.int32), len(kept_columns))
+        return matrix, kept_columns.astype(np.int64), kept_rows.astype(np.int64)

@@ -1,0 +1,162 @@
+"""`gen report`: report.json, and the page that shows it.
+
+The page is one file without scripts or requests. What it says is decided in report_view.py, as
+plain values; report_page.html sets them, and escapes them: texts and names come from anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from retgen import plots
+from retgen.card import solved_blindly
+from retgen.data import Dataset, open_dataset
+from retgen.errors import DatasetError
+from retgen.recipe import Recipe, resolved
+from retgen.report_view import size, view
+from retgen.validate import Validation
+from retgen.write import dump_json, write_file
+
+__all__ = ["collect_report", "report", "write_report"]
+
+_PICTURE = 128  # cells along each side of a picture of the qrel matrix
+_PICTURE_QRELS = 200_000  # positives; more would take longer to order than the picture is worth
+
+
+def collect_report(
+    folder: Path, recipe: Recipe, manifest: Mapping[str, Any], found: Validation
+) -> dict[str, Any]:
+    """All that the page shows, as report.json keeps it."""
+    family = recipe.the_family()
+    return {
+        "name": recipe.name,
+        "family": recipe.family,
+        "summary": family.summary,
+        "paper": family.paper,
+        "recipe": resolved(recipe)[0],
+        "folder": folder.resolve().name,
+        "manifest": {key: manifest[key] for key in (
+            "created", "versions", "counts", "complete", "evidence", "timings", "licences",
+            "word_lists", "files",
+        )},
+        "card": list(manifest.get("card", ())),
+        "solved_blindly": solved_blindly(found.floors),
+        **found.to_json(),
+        "seconds": found.seconds,
+        "samples": found.samples,
+        "picture": _picture(open_dataset(folder), int(found.statistics.get("positives", 0))),
+    }  # fmt: skip
+
+
+def write_report(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write report.json and report.html of a run."""
+    write_file(folder / "report.json", dump_json(content))
+    write_file(folder / "report.html", _page(content))
+
+
+def report(path: str | Path) -> Path:
+    """Make the page of a run again, from its report.json. Returns the page's path."""
+    folder = Path(path)
+    try:
+        content = orjson.loads((folder / "report.json").read_bytes())
+        if not isinstance(content, dict):
+            raise ValueError("report.json is not an object")
+    except (OSError, ValueError) as error:
+        raise DatasetError(
+            f"{folder} holds no readable report.json; `gen validate {folder}` checks it anew"
+        ) from error
+    write_report(folder, content)
+    return folder / "report.html"
+
+
+def _page(content: Mapping[str, Any]) -> str:
+    import jinja2  # 40 ms, and only this needs it
+
+    source = (Path(__file__).parent / "report_page.html").read_text("utf-8")
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters |= {"number": plots.number, "score": plots.score, "size": size}
+    return environment.from_string(source).render(view(content))
+
+
+# --- a picture of the qrel matrix, for report.json ----------------------------------------------
+
+
+def _picture(dataset: Dataset, positives: int) -> dict[str, Any] | None:
+    """The qrel matrix at most 128 x 128 cells large, None where it is empty or too large to help.
+
+    {"queries", "documents", "matrix", "shared"}: `matrix` has a string a row of cells (queries), a
+    digit a cell (documents in play), `shared` the same for the queries that two documents share.
+    Digits count up to the largest count of any cell if that is at most 9, else they are ninths of
+    it. Rows and columns are ordered so that what is related stands together.
+    """
+    if not 0 < positives <= _PICTURE_QRELS or not dataset.qrels:
+        return None
+    split = "test" if "test" in dataset.qrels else next(iter(dataset.qrels))
+    rows: dict[str, set[str]] = {}
+    for query_id, doc_id, relevance in dataset.read_qrels(split)[0]:
+        if relevance > 0:
+            rows.setdefault(query_id, set()).add(doc_id)
+    place = _together(list(rows.values()))
+    ordered = sorted(sorted(place[doc_id] for doc_id in docs) for docs in rows.values())
+    query_step, document_step = -(-len(ordered) // _PICTURE), -(-len(place) // _PICTURE)
+    width = -(-len(place) // document_step)
+    row = np.repeat(np.arange(len(ordered)), [len(docs) for docs in ordered])
+    column = np.array([c for docs in ordered for c in docs]) // document_step
+    height = -(-len(ordered) // query_step)
+    counts = np.bincount(row // query_step * width + column, minlength=height * width)
+    shared = np.zeros((width, width))
+    for first in range(0, len(ordered), 8192):  # 8192 x 128 counts at a time
+        here = slice(*np.searchsorted(row, [first, first + 8192]))
+        part = np.bincount((row[here] - first) * width + column[here], minlength=8192 * width)
+        wide = part.reshape(8192, width).astype(float)
+        shared += wide.T @ wide
+    shared -= np.diag(np.bincount(column, minlength=width))  # a document with itself
+    return {
+        "queries": len(ordered),
+        "documents": len(place),
+        "matrix": _digits(counts.reshape(height, width)),
+        "shared": _digits(shared) if shared.any() else [],
+    }
+
+
+def _together(rows: Sequence[set[str]]) -> dict[str, int]:
+    """Document to column, by Cuthill and McKee: breadth first, small degrees first.
+
+    A cycle becomes a band and disjoint queries become blocks, in whatever order the files are.
+    """
+    queries: dict[str, list[int]] = {}
+    for i, docs in enumerate(rows):
+        for doc_id in docs:
+            queries.setdefault(doc_id, []).append(i)
+    by_degree = sorted(queries, key=lambda doc_id: (len(queries[doc_id]), doc_id))
+    rank = {doc_id: i for i, doc_id in enumerate(by_degree)}
+    place: dict[str, int] = {}
+    visited = [False] * len(rows)
+    for start in by_degree:
+        if start in place:
+            continue
+        place[start] = len(place)
+        queue = [start]
+        for doc_id in queue:
+            for i in queries[doc_id]:
+                if not visited[i]:
+                    visited[i] = True
+                    found = [other for other in rows[i] if other not in place]
+                    for other in sorted(found, key=rank.__getitem__):
+                        place[other] = len(place)
+                        queue.append(other)
+    return place
+
+
+def _digits(counts: Any) -> list[str]:
+    """A digit a cell: the count, or ninths of the largest count where that is above 9."""
+    top = max(int(counts.max()), 1)
+    levels = counts if top <= 9 else np.ceil(counts * 9 / top)
+    return ["".join(map(str, row)) for row in levels.astype(int).tolist()]

@@ -1,0 +1,297 @@
+"""`gen run`: plan, generate, prove, report. The manifest comes last; its existence means complete.
+
+A run directory belongs to one resolved recipe. Running again continues where the last run stopped:
+table files appear only when they are complete, so whatever is there is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from retgen.card import dataset_card
+from retgen.errors import ChecksFailed, OutputError, RunDirectoryError, UsageError
+from retgen.generate import write_dataset
+from retgen.plan import plan
+from retgen.progress import Progress, silent, usable_cores
+from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml
+from retgen.report import collect_report, write_report
+from retgen.validate import Validation, validate
+from retgen.version import __version__
+from retgen.write import FileInfo, dump_json, make_folder, os_errors, write_file
+
+__all__ = ["RunResult", "run"]
+
+FORMAT_VERSION = 1
+_OWN = ("recipe.yaml", "manifest.json", "dataset", "training", "inputs", "rejected.jsonl",
+        "report.html", "report.json", "run.log")  # fmt: skip
+_LOCK = ".lock"
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A finished run. `repeated`: it had been finished before, and nothing was done."""
+
+    path: Path
+    manifest: dict[str, Any]
+    repeated: bool = False
+
+
+def run(
+    source: str | Path,
+    *,
+    out: str | Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    workers: int | None = None,
+    limit: int | None = None,
+    fresh: bool = False,
+    progress: Progress = silent,
+) -> RunResult:
+    """Make the data set of a recipe in a run directory, or finish the one that is there.
+
+    `out` defaults to outputs/NAME. `fresh` throws away what is there. Raises `ChecksFailed` where
+    the finished data does not pass its checks: no manifest is written then.
+    """
+    changes = dict(overrides or {}) | ({} if limit is None else {"limit": limit})
+    recipe = load_recipe(source, changes)
+    if recipe.limit is not None and recipe.the_family().fixed_records:
+        raise UsageError(
+            f"--limit: the latent matrix of a {recipe.family} recipe fixes its records; "
+            "set its size instead, for example --set params.docs=1000 --set params.queries=50"
+        )
+    folder = Path(out) if out is not None else Path("outputs") / recipe.name
+    expected = plan(recipe)
+    with _locked(folder):
+        if fresh:
+            _clear(folder)
+        finished = _claim(folder, recipe)
+        if finished is not None:
+            return RunResult(folder, finished, repeated=True)
+        check_space(folder, expected.bytes)
+        return _make(recipe, folder, workers or usable_cores(), progress)
+
+
+def _make(recipe: Recipe, folder: Path, workers: int, progress: Progress) -> RunResult:
+    clock = _Clock(folder / "run.log")
+    clock.note(f"gen run, retgen {__version__}, recipe {recipe.name}, {workers} workers")
+    family = recipe.the_family()
+    records = family.generate(recipe.job())
+    clock.lap("latent")
+    tables = write_dataset(recipe, records, folder, workers, progress)
+    if tables.kept:
+        clock.note(f"kept {tables.kept} corpus files of an earlier run")
+    clock.lap("generate and write")
+    found = validate(folder, workers=workers, progress=progress)
+    found.findings[:] = [f for f in found.findings if f.rule != "manifest"]  # it comes last
+    clock.lap("prove and measure")
+    files = dict(tables.files)
+    if found.ok:
+        card = dataset_card(recipe, family, records, found, list(files))
+        files["dataset/README.md"] = write_file(folder / "dataset" / "README.md", card)
+    manifest = _manifest(recipe, found, records, files, clock.laps)
+    write_report(folder, collect_report(folder, recipe, manifest, found))
+    clock.lap("report")
+    if not found.ok:
+        clock.note(f"stopped: {found.errors} errors")
+        raise ChecksFailed(_verdict(folder, found))
+    manifest["timings"] = clock.laps
+    write_file(folder / "manifest.json", dump_json(manifest))
+    clock.note("finished")
+    return RunResult(folder, manifest)
+
+
+def _manifest(
+    recipe: Recipe,
+    found: Validation,
+    records: Any,
+    files: Mapping[str, FileInfo],
+    timings: Mapping[str, float],
+) -> dict[str, Any]:
+    counts = found.statistics
+    return {
+        "format_version": FORMAT_VERSION,
+        "name": recipe.name,
+        "family": recipe.family,
+        "seed": recipe.seed,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {
+            "retgen": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+        },
+        "counts": {
+            "documents": counts["documents"],
+            "queries": counts["queries"],
+            "qrels": counts["qrels"],
+            "rejected": len(records.rejected),
+        },
+        "complete": records.complete,
+        "evidence": {
+            "structural": found.proven,
+            "judged": 0,
+            "human": 0,
+        },
+        "models": {},
+        "prompts": {},
+        "word_lists": dict(records.word_lists),
+        "tokens": {"in": 0, "out": 0},
+        "usd": 0.0,
+        "timings": dict(timings),
+        "licences": dict(records.licences),
+        "checks": {
+            "errors": found.errors,
+            "warnings": found.warnings,
+            "switched_off": found.switched_off,
+        },
+        "floors": found.floors,
+        "certificate": found.certificate,
+        "files": {name: info._asdict() for name, info in sorted(files.items())},
+    }
+
+
+def _verdict(folder: Path, found: Validation) -> str:
+    first = [finding for finding in found.findings if finding.severity == "error"][:5]
+    lines = "\n".join(f"  {finding.rule}: {finding.message}" for finding in first)
+    more = f"\n  ... and {found.errors - 5} more" if found.errors > 5 else ""
+    return (
+        f"{folder}: the data did not pass its checks ({found.errors} errors), so no manifest was "
+        f"written:\n{lines}{more}\n"
+        f"All findings are in {folder / 'report.html'}. If the recipe asks for this, change it; if "
+        "files were changed by hand, run again with --fresh."
+    )
+
+
+# --- the run directory --------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the run directory; a second run into it is refused. A killed process lets go."""
+    import filelock
+
+    make_folder(folder)
+    lock = filelock.FileLock(folder / _LOCK)
+    with os_errors(folder / _LOCK):
+        try:
+            lock.acquire(blocking=False)
+        except filelock.Timeout as error:  # an OSError too, so it is caught first
+            raise RunDirectoryError(
+                f"{folder} is in use by another gen run; wait for it, or choose another --out"
+            ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _claim(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
+    """Make the directory this recipe's, or see that it is; the manifest if it is finished."""
+    tree, copies = resolved(recipe)
+    path = folder / "recipe.yaml"
+    if not path.is_file():
+        foreign = sorted(p.name for p in folder.iterdir() if p.name != _LOCK)
+        if foreign:
+            raise RunDirectoryError(
+                f"{folder} is not a run directory: it holds {', '.join(foreign[:3])} but no "
+                "recipe.yaml. Choose another --out."
+            )
+        for name, source in copies.items():
+            make_folder((folder / name).parent)
+            write_file(folder / name, source.read_bytes())
+        header = (
+            f"# gen run {path} --out ANOTHER_FOLDER\n"
+            "# Every default and override of the run, written out.\n"
+        )
+        write_file(path, header + to_yaml(tree))
+        return None
+    old, old_copies = resolved(load_recipe(path))
+    keys = compare(old, tree)
+    keys += [
+        name
+        for name, source in copies.items()
+        if name in old_copies and _digest(old_copies[name]) != _digest(source)
+    ]
+    if keys:
+        raise RunDirectoryError(
+            f"{folder} belongs to another recipe; it differs in {', '.join(keys)}. "
+            "Choose another --out, or throw away what is there with --fresh."
+        )
+    try:
+        manifest: dict[str, Any] = orjson.loads((folder / "manifest.json").read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise RunDirectoryError(
+            f"{folder / 'manifest.json'} is damaged; make the run again with --fresh"
+        ) from error
+    for name, info in manifest["files"].items():
+        file = folder / name
+        if not file.is_file() or file.stat().st_size != info["bytes"]:
+            raise RunDirectoryError(
+                f"{folder} is a finished run, but {name} was changed or removed since; "
+                "make it again with --fresh"
+            )
+    return manifest
+
+
+def _clear(folder: Path) -> None:
+    """Remove what a run writes, and nothing else."""
+    if not (folder / "recipe.yaml").is_file():
+        return  # not a run: `_claim` decides
+    (folder / "manifest.json").unlink(missing_ok=True)  # first: from here on it is not complete
+    for name in _OWN:
+        path = folder / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def check_space(folder: Path, needed: int) -> None:
+    """Refuse before the first byte what cannot fit."""
+    there = sum(path.stat().st_size for path in folder.glob("dataset/*") if path.is_file())
+    free = shutil.disk_usage(folder).free
+    if needed - there > free:
+        raise OutputError(
+            f"cannot write {folder}: the data set needs about {needed / 1e9:.1f} GB, "
+            f"{free / 1e9:.1f} GB are free. Free some space, or choose another folder with --out."
+        )
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class _Clock:
+    """Seconds by stage, noted in run.log as they pass."""
+
+    def __init__(self, path: Path) -> None:
+        self.laps: dict[str, float] = {}
+        self._path = path
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.laps[stage] = round(now - self._last, 3)
+        self._last = now
+        self.note(f"{stage}: {self.laps[stage]} s")
+
+    def note(self, text: str) -> None:
+        stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
+        try:
+            with open(self._path, "a", encoding="utf-8") as log:
+                log.write(f"{stamp} {text}\n")
+        except OSError as error:
+            print(f"run.log: {error.strerror}", file=sys.stderr)

@@ -1,0 +1,416 @@
+"""`gen validate`: all rules over a run directory or over any data set, and what comes with them.
+
+The corpus is read once, in parts, by several processes where it is large; every rule scans every
+document; floors, densities and the certificate are computed from the files as well.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from retgen.data import Chunk, Dataset, Document, Problem, document_of, open_dataset
+from retgen.errors import DatasetError
+from retgen.progress import Progress, silent, usable_cores
+from retgen.qrels import QrelMatrix, certificate
+from retgen.recipe import Recipe, RuleSettings, load_recipe
+from retgen.validators.corpus import DanglingDocuments, EmptyText, Encoding, duplicate_rules
+from retgen.validators.floors import Terms, WordTerms, query_blind_floors
+from retgen.validators.judgements import check_judgements
+from retgen.validators.lexical import LexicalAmbiguity
+from retgen.validators.order import OrderLeak
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements
+from retgen.validators.samples import Samples
+from retgen.write import file_info
+
+__all__ = ["Validation", "validate"]
+
+_BATCH = 4096  # documents
+_PARALLEL_FROM = 100 << 20  # bytes of corpus; below, a second process costs more than it saves
+_PART = 64 << 20  # bytes of corpus that a process scans at a time
+
+
+@dataclass
+class Validation:
+    """What `validate` found.
+
+    `statistics`: counts and histograms. `samples`: see `Samples.shown`. `floors`: see
+    `query_blind_floors`. `certificate`: of the qrel matrix, see `retgen.qrels`. `proven`: qrels
+    whose labels were proven, 0 without a proof. `seconds`: by stage.
+    """
+
+    findings: list[Finding]
+    statistics: dict[str, Any]
+    floors: dict[str, Any]
+    certificate: dict[str, Any]
+    proven: int = 0
+    samples: dict[str, Any] = field(default_factory=dict)
+    switched_off: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def errors(self) -> int:
+        return sum(finding.severity == "error" for finding in self.findings)
+
+    @property
+    def warnings(self) -> int:
+        return sum(finding.severity == "warning" for finding in self.findings)
+
+    @property
+    def ok(self) -> bool:
+        """No error; warnings are allowed."""
+        return self.errors == 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The shape of `gen validate --json`."""
+        return {
+            "ok": self.ok,
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "findings": [finding._asdict() for finding in self.findings],
+            "switched_off": self.switched_off,
+            "proven_qrels": self.proven,
+            "statistics": self.statistics,
+            "floors": self.floors,
+            "certificate": self.certificate,
+        }
+
+
+def validate(
+    path: Path | str,
+    *,
+    workers: int | None = None,
+    progress: Progress = silent,
+    split: str | None = None,
+) -> Validation:
+    """Check a run directory, or any data set in MTEB, BEIR or Hub layout.
+
+    `workers`: processes, default all cores. `split`: which qrels, default test, else the first.
+    Raises `DatasetError` where there is no data set to check.
+    """
+    with tempfile.TemporaryDirectory(prefix="retgen-") as scratch:
+        return _validate(path, workers or usable_cores(), progress, split, scratch)
+
+
+def _validate(
+    path: Path | str, workers: int, progress: Progress, split: str | None, scratch: str
+) -> Validation:
+    began = time.perf_counter()
+    dataset = open_dataset(path)
+    recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
+    settings = recipe.rules if recipe else RuleSettings()
+    findings = list(_manifest(dataset.run)) if dataset.run else []
+    judgements = _load(dataset, split)
+    findings += _problems("queries", judgements.query_problems)
+    findings += _problems("qrels", judgements.qrel_problems)
+    rules = _rules(recipe, judgements, settings, scratch)
+    documents, problems = _scan(dataset, rules, workers, split, progress, scratch)
+    findings += _problems("corpus", problems)
+    findings += check_judgements(judgements)
+    for rule in rules:
+        findings += rule.findings()
+    scanned = time.perf_counter()
+    terms = next(rule for rule in rules if isinstance(rule, Terms))
+    matrix, play = _matrix(judgements, documents)
+    cutoffs = (play,) if play <= 1000 else ()
+    floors = query_blind_floors(terms.state, terms.query_terms(), judgements, cutoffs)
+    floored = time.perf_counter()
+    stated = certificate(matrix, documents_total=documents).to_json() if matrix.nnz else {}
+    ended = time.perf_counter()
+    off = settings.off
+    kept = [finding for finding in findings if finding.rule.partition("/")[0] not in off]
+    order = {"error": 0, "warning": 1, "info": 2}
+    kept.sort(key=lambda finding: order[finding.severity])
+    ok = not any(finding.severity == "error" for finding in findings)
+    return Validation(
+        kept,
+        _statistics(judgements, documents, terms, matrix),
+        floors,
+        stated,
+        samples=next(rule for rule in rules if isinstance(rule, Samples)).shown(),
+        proven=len(judgements.qrels) if recipe and ok else 0,
+        switched_off=dict(off),
+        seconds={
+            "scan": round(scanned - began, 3),
+            "floors": round(floored - scanned, 3),
+            "certificate": round(ended - floored, 3),
+        },
+    )
+
+
+def _load(dataset: Dataset, split: str | None) -> Judgements:
+    queries, query_problems = dataset.read_queries()
+    if not dataset.qrels:
+        raise DatasetError(
+            f"{dataset.root} holds no qrels. Looked for qrels.jsonl, qrels.tsv, qrels/*.tsv, "
+            "and Parquet or JSON Lines under qrels/ or data/."
+        )
+    if split is None:
+        split = "test" if "test" in dataset.qrels else next(iter(dataset.qrels))
+    if split not in dataset.qrels:
+        raise DatasetError(
+            f"{dataset.root} has no split {split!r}; it has {', '.join(dataset.qrels)}"
+        )
+    qrels, qrel_problems = dataset.read_qrels(split)
+    return Judgements(queries, qrels, query_problems, qrel_problems)
+
+
+def _rules(
+    recipe: Recipe | None, judgements: Judgements, settings: RuleSettings, scratch: str
+) -> list[CorpusRule]:
+    """The generic rules, less those that the family's own proof covers, then the proof."""
+    rules: list[CorpusRule] = [
+        *duplicate_rules(),
+        EmptyText(),
+        Encoding(),
+        DanglingDocuments(judgements),
+        OrderLeak(judgements, p=settings.order_leak_p),
+        LexicalAmbiguity(judgements),
+        WordTerms(judgements),
+        Samples(judgements),
+    ]
+    if recipe is not None:
+        family = recipe.the_family()
+        rules = [rule for rule in rules if rule.name not in family.covers]
+        rules += family.checks(recipe.job(), judgements)
+    for rule in rules:
+        if isinstance(rule, Terms):
+            rule.scratch = scratch
+    return rules
+
+
+# --- scanning -----------------------------------------------------------------------------------
+
+
+def _scan(
+    dataset: Dataset,
+    rules: Sequence[CorpusRule],
+    workers: int,
+    split: str | None,
+    progress: Progress,
+    scratch: str,
+) -> tuple[int, list[Problem]]:
+    """Show every document to every rule. Returns (documents, rows that are none)."""
+    chunks = dataset.corpus.chunks()
+    size = dataset.corpus.bytes()
+    if workers > 1 and size >= _PARALLEL_FROM and len(chunks) > 1:
+        count, problems = _scan_parallel(dataset, rules, chunks, workers, split, progress, scratch)
+    else:
+        part = _Part(dataset, rules)
+        for number, chunk in enumerate(chunks, start=1):
+            part.scan(chunk)
+            progress("proof", number, len(chunks))
+        count, problems = part.documents, part.problems
+    again = [rule for rule in rules if rule.suspicious()]
+    if again:
+        position = 0
+        for chunk in chunks:
+            for batch in _batches(dataset, chunk, position, []):
+                for rule in again:
+                    rule.confirm(batch)
+                position += len(batch)
+    return count, problems
+
+
+class _Part:
+    """A scan of consecutive chunks."""
+
+    def __init__(self, dataset: Dataset, rules: Sequence[CorpusRule]) -> None:
+        self.dataset = dataset
+        self.rules = rules
+        self.documents = 0
+        self.lines = 0
+        self.problems: list[Problem] = []
+
+    def scan(self, chunk: Chunk) -> None:
+        found: list[Problem] = []
+        lines = [0]
+        for batch in _batches(self.dataset, chunk, self.documents, found, lines):
+            for rule in self.rules:
+                rule.scan(batch)
+            self.documents += len(batch)
+        self.problems += [Problem(self.lines + line, reason) for line, reason in found]
+        self.lines += lines[0]
+
+
+def _batches(
+    dataset: Dataset,
+    chunk: Chunk,
+    position: int,
+    problems: list[Problem],
+    lines: list[int] | None = None,
+) -> Iterator[Batch]:
+    """A chunk's documents in batches; rows that are none go to `problems`."""
+    batch = Batch(position)
+    number = 0
+    for number, row in dataset.corpus.rows(chunk):
+        document = document_of(row)
+        if not isinstance(document, Document):
+            problems.append(Problem(number, document))
+            continue
+        batch.ids.append(document.doc_id)
+        batch.titles.append(document.title)
+        batch.texts.append(document.text)
+        batch.metadata.append(document.metadata)
+        if len(batch) == _BATCH:
+            yield batch
+            position += _BATCH
+            batch = Batch(position)
+    if lines is not None:
+        lines[0] = number
+    if len(batch):
+        yield batch
+
+
+def _scan_parallel(
+    dataset: Dataset,
+    rules: Sequence[CorpusRule],
+    chunks: Sequence[Chunk],
+    workers: int,
+    split: str | None,
+    progress: Progress,
+    scratch: str,
+) -> tuple[int, list[Problem]]:
+    """The same in processes, which rebuild the rules from the files; states merge in order."""
+    parts: list[list[Chunk]] = [[]]
+    filled = 0
+    for chunk in chunks:
+        if filled >= _PART:
+            parts.append([])
+            filled = 0
+        parts[-1].append(chunk)
+        filled += max(chunk.stop - chunk.start, 1 if dataset.corpus.format != "parquet" else _PART)
+    path = dataset.run or dataset.root
+    context = multiprocessing.get_context("spawn")
+    documents, lines = 0, 0
+    problems: list[Problem] = []
+    with ProcessPoolExecutor(
+        workers, mp_context=context, initializer=_start_worker, initargs=(path, split, scratch)
+    ) as pool:
+        try:
+            for number, result in enumerate(pool.map(_scan_part, parts), start=1):
+                states, part_documents, part_lines, found = result
+                for rule, state in zip(rules, states, strict=True):
+                    rule.state.merge(state, documents)
+                problems += [Problem(lines + line, reason) for line, reason in found]
+                documents += part_documents
+                lines += part_lines
+                progress("proof", number, len(parts))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return documents, problems
+
+
+_worker: dict[str, Any] = {}
+
+
+def _start_worker(path: Path, split: str | None, scratch: str) -> None:
+    dataset = open_dataset(path)
+    recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
+    settings = recipe.rules if recipe else RuleSettings()
+    _worker["dataset"] = dataset
+    _worker["rules"] = _rules(recipe, _load(dataset, split), settings, scratch)
+
+
+def _scan_part(chunks: Sequence[Chunk]) -> Any:
+    rules = _worker["rules"]
+    for rule in rules:
+        rule.start()
+    part = _Part(_worker["dataset"], rules)
+    for chunk in chunks:
+        part.scan(chunk)
+    return [rule.state for rule in rules], part.documents, part.lines, part.problems
+
+
+# --- what the files say beside the rules --------------------------------------------------------
+
+
+def _problems(table: str, problems: Sequence[Problem]) -> Iterator[Finding]:
+    for line, reason in problems:
+        yield Finding("schema", "error", [f"{table}:{line}"], f"{table}, row {line}: {reason}")
+
+
+def _manifest(run: Path) -> Iterator[Finding]:
+    """Files whose hash no longer fits the manifest."""
+    path = run / "manifest.json"
+    try:
+        manifest = orjson.loads(path.read_bytes())
+        listed: Mapping[str, Any] = manifest["files"]
+    except FileNotFoundError:
+        yield Finding(
+            "manifest",
+            "warning",
+            [],
+            f"{run} has no manifest.json: the run did not end, or did not pass its checks",
+        )
+        return
+    except (ValueError, KeyError, TypeError):
+        yield Finding("manifest", "error", ["manifest.json"], f"{path} is not a manifest")
+        return
+    for name, stated in listed.items():
+        file = run / name
+        if not file.is_file():
+            yield Finding("manifest", "error", [name], f"{name} is in the manifest but not there")
+        elif file_info(file).sha256 != stated.get("sha256"):
+            yield Finding(
+                "manifest", "error", [name], f"{name} is not the file that the manifest describes"
+            )
+
+
+def _matrix(judgements: Judgements, documents: int) -> tuple[QrelMatrix, int]:
+    """The qrel matrix of the positives, and the number of documents in play."""
+    queries = {query_id: i for i, query_id in enumerate(judgements.positives)}
+    columns = {doc_id: j for j, doc_id in enumerate(sorted(judgements.relevant_documents))}
+    pairs = {
+        (queries[query_id], columns[doc_id])
+        for query_id, docs in judgements.positives.items()
+        for doc_id in docs
+    }
+    both = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+    matrix = QrelMatrix.from_pairs(both[:, 0], both[:, 1], len(queries), len(columns))
+    return matrix, len(columns)
+
+
+def _statistics(
+    judgements: Judgements, documents: int, terms: Terms, matrix: QrelMatrix
+) -> dict[str, Any]:
+    words = terms.state.words
+    total = int(words.sum())
+    seen = np.flatnonzero(words)
+    return {
+        "documents": documents,
+        "queries": len(judgements.queries),
+        "qrels": len(judgements.qrels),
+        "positives": matrix.nnz,
+        "relevant_documents": matrix.documents,
+        "words_per_document": {
+            "min": int(seen[0]) if total else 0,
+            "mean": round(float(words @ np.arange(len(words))) / total, 2) if total else 0.0,
+            "max": int(seen[-1]) if total else 0,
+            "histogram": {str(n): int(words[n]) for n in seen[:2000].tolist()},
+        },
+        "relevant_per_query": _counts(matrix.row_sums),
+        "queries_per_relevant_document": _counts(matrix.column_sums),
+    }
+
+
+def _counts(values: Any) -> dict[str, Any]:
+    if not len(values):
+        return {"min": 0, "mean": 0.0, "max": 0, "histogram": {}}
+    distinct, number = np.unique(values, return_counts=True)
+    return {
+        "min": int(distinct[0]),
+        "mean": round(float(np.mean(values)), 4),
+        "max": int(distinct[-1]),
+        "histogram": dict(zip(map(str, distinct.tolist()), number.tolist(), strict=True)),
+    }

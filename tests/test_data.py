@@ -1,0 +1,258 @@
+"""Any data set that others wrote: layouts, and what the rules say about them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen import validate
+from retgen.data import open_dataset
+from retgen.errors import DatasetError
+
+DOCUMENTS = [
+    {"_id": f"d{i}", "title": f"Title {i}", "text": f"Some words about topic{i} here."}
+    for i in range(30)
+]
+QUERIES = [{"_id": f"q{i}", "text": f"what about topic{i}"} for i in range(5)]
+# scattered, so that no rule on order has anything to say
+QRELS = [(f"q{i}", f"d{(i * 13 + 5) % 30}", 1) for i in range(5)]
+for query, (_, doc_id, _) in zip(QUERIES, QRELS, strict=True):
+    query["text"] = f"what about topic{doc_id[1:]}"
+
+Write = Callable[
+    [Path, list[dict[str, Any]], list[dict[str, Any]], list[tuple[str, str, int]]], None
+]
+
+
+def jsonl(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def qrel_rows(qrels: list[tuple[str, str, int]]) -> list[dict[str, Any]]:
+    return [{"query-id": q, "corpus-id": d, "score": s} for q, d, s in qrels]
+
+
+def mteb(folder: Path, documents: Any, queries: Any, qrels: Any) -> None:
+    jsonl(folder / "corpus.jsonl", documents)
+    jsonl(folder / "queries.jsonl", queries)
+    jsonl(folder / "qrels.jsonl", qrel_rows(qrels))
+
+
+def beir(folder: Path, documents: Any, queries: Any, qrels: Any) -> None:
+    jsonl(folder / "corpus.jsonl", documents)
+    jsonl(folder / "queries.jsonl", queries)
+    (folder / "qrels").mkdir()
+    lines = ["query-id\tcorpus-id\tscore", *("\t".join(map(str, row)) for row in qrels)]
+    (folder / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n")
+
+
+def hub(folder: Path, documents: Any, queries: Any, qrels: Any) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for name, rows in (("corpus", documents), ("queries", queries), ("data", qrel_rows(qrels))):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        stem = "test" if name == "data" else name
+        path = folder / name / f"{stem}-00000-of-00001.parquet"
+        pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=7)
+
+
+def declared(folder: Path, documents: Any, queries: Any, qrels: Any) -> None:
+    jsonl(folder / "a" / "docs.jsonl", documents)
+    jsonl(folder / "b" / "asks.jsonl", queries)
+    jsonl(folder / "qrels.jsonl", qrel_rows(qrels))
+    (folder / "README.md").write_text(
+        "---\nconfigs:\n- config_name: corpus\n  data_files: a/*.jsonl\n- config_name: queries\n"
+        "  data_files:\n  - {split: queries, path: b/asks.jsonl}\n---\n# x\n"
+    )
+
+
+@pytest.mark.parametrize("write", [mteb, beir, hub, declared])
+def test_layouts(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    write(tmp_path / "x", DOCUMENTS, QUERIES, QRELS)
+    dataset = open_dataset(tmp_path / "x")
+    documents = list(dataset.documents())
+    assert len(documents) == 30
+    assert documents[0][:3] == ("d0", "Title 0", "Some words about topic0 here.")
+    assert documents[-1].doc_id == "d29"
+    assert list(dataset.qrels) == ["test"]
+    assert dataset.read_queries() == ([(q["_id"], q["text"], None) for q in QUERIES], [])
+    assert dataset.read_qrels("test") == (QRELS, [])
+    found = validate(tmp_path / "x")
+    assert (found.ok, found.findings) == (True, [])
+    assert found.statistics["documents"] == 30
+    assert found.proven == 0
+
+
+Change = Callable[[list[dict[str, Any]], list[dict[str, Any]], list[tuple[str, str, int]]], None]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (
+            lambda d, q, r: d.append(dict(d[3])),
+            [("duplicate-id", ["d3", "d3"], "2 documents have the same _id (rows 4, 31)"),
+             ("duplicate-text", ["d3", "d3"], "2 documents have the same title and text (rows 4, 31)")],
+        ),
+        (
+            lambda d, q, r: d[7].update(title=d[8]["title"].upper(), text=d[8]["text"] + " !"),
+            [("normalised-duplicate", ["d7", "d8"], "2 documents have the same title and text apart "
+              "from case, punctuation and white space (rows 8, 9)")],
+        ),
+        (
+            lambda d, q, r: d[2].update(text="  "),
+            [("empty-text", ["d2"], "document d2 has no text")],
+        ),
+        (
+            lambda d, q, r: d[2].update(text="a caf\u00c3\u00a9"),
+            [("encoding", ["d2"], "document d2 holds '\u00c3\u00a9', UTF-8 that was read as Windows-1252")],
+        ),
+        (
+            lambda d, q, r: d[2].update(text="lost \ufffd byte"),
+            [("encoding", ["d2"], "document d2 holds U+FFFD, the mark of bytes that could not be decoded")],
+        ),
+        (
+            lambda d, q, r: d[2].update(text="a\u200bb"),
+            [("encoding", ["d2"], "document d2 holds the invisible character U+200B")],
+        ),
+        (
+            lambda d, q, r: d[2].pop("text"),
+            [("schema", ["corpus:3"], "corpus, row 3: has no text")],
+        ),
+        (
+            lambda d, q, r: d[2].update(_id=5, title=7),
+            [("schema", ["corpus:3"], "corpus, row 3: _id is not a string")],
+        ),
+        (
+            lambda d, q, r: r.append(("q9", "d99", 1)),
+            [("dangling-qrel", ["q9", "d99"], "the qrel (q9, d99) names query q9 and document d99, "
+              "which do not exist")],
+        ),
+        (
+            lambda d, q, r: q.append({"_id": "q5", "text": "anything"}),
+            [("query-without-qrels", ["q5"], "query q5 has no relevant document, so most metrics "
+              "leave it out")],
+        ),
+        (
+            lambda d, q, r: q.append({"_id": "q4", "text": "another"}),
+            [("duplicate-query-id", ["q4"], "the query id q4 stands 2 times")],
+        ),
+        (
+            lambda d, q, r: q[0].update(text=" "),
+            [("empty-query", ["q0"], "query q0 has no text")],
+        ),
+        (
+            lambda d, q, r: r.append(r[0]),
+            [("duplicate-qrel", ["q0", "d5"], "the pair (q0, d5) is judged more than once")],
+        ),
+        (
+            lambda d, q, r: r.append(("q0", "d1", 0.5)),
+            [("score-range", ["q0", "d1"], "the score of (q0, d1) is 0.5; relevance is a whole "
+              "number from 0")],
+        ),
+    ],
+)  # fmt: skip
+def test_rules(tmp_path: Path, change: Change, expected: list[tuple[str, list[str], str]]) -> None:
+    documents = [dict(row) for row in DOCUMENTS]
+    queries = [dict(row) for row in QUERIES]
+    qrels = list(QRELS)
+    change(documents, queries, qrels)
+    mteb(tmp_path, documents, queries, qrels)
+    found = [(f.rule, f.ids, f.message) for f in validate(tmp_path).findings]
+    assert [row for row in found if row[0] != "lexical-ambiguity"] == expected
+
+
+def test_ambiguous_query(tmp_path: Path) -> None:
+    documents = [dict(row) for row in DOCUMENTS]
+    documents[0]["text"] = "Nothing but topic5, again."
+    mteb(tmp_path, documents, QUERIES, QRELS)
+    found = validate(tmp_path).findings
+    assert [(f.rule, f.severity, f.ids, f.message) for f in found] == [
+        (
+            "lexical-ambiguity",
+            "warning",
+            ["q0"],
+            "all content words of 1 of 5 queries stand in some document that is not relevant "
+            "(query q0 in d0, for one): no lexical retriever can be perfect",
+        )
+    ]
+
+
+def test_order_leak(tmp_path: Path) -> None:
+    documents = [{"_id": f"d{i:04}", "text": f"word{i}"} for i in range(2000)]
+    queries = [{"_id": f"q{i}", "text": f"word{i}?"} for i in range(40)]
+    qrels = [(f"q{i}", f"d{i:04}", 1) for i in range(40)]
+    mteb(tmp_path, documents, queries, qrels)
+    found = validate(tmp_path).findings
+    assert [(f.rule, f.severity, len(f.ids)) for f in found] == [
+        ("order-leak", "warning", 40),
+        ("order-leak", "warning", 40),
+    ]
+    assert found[0].message.startswith(
+        "the 40 relevant documents do not stand where chance would put them among 2000 (median at "
+    )
+    assert "Spearman 1.00 over 40 queries" in found[1].message
+
+
+def test_floors_of_a_set_that_position_and_length_give_away(tmp_path: Path) -> None:
+    documents = [{"_id": f"d{i:03}", "text": "same words"} for i in range(200)]
+    for i in range(3):
+        documents[i * 50 + 7]["text"] = f"rare{i} " * 40
+    queries = [{"_id": f"q{i}", "text": f"rare{i}"} for i in range(3)]
+    qrels = [(f"q{i}", f"d{i * 50 + 7:03}", 1) for i in range(3)]
+    mteb(tmp_path, documents, queries, qrels)
+    floors = validate(tmp_path).floors
+    assert floors["random"] == {"recall@2": 0.01, "recall@3": 0.015, "recall@10": 0.05,
+                                "recall@20": 0.1, "recall@100": 0.5}  # fmt: skip
+    assert floors["rankings"]["longest first"]["recall@3"] == 1.0
+    assert floors["rankings"]["summed IDF"]["recall@2"] == pytest.approx(2 / 3, abs=1e-6)
+    assert floors["rankings"]["shortest first"]["recall@100"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda p: None, "{p}/x does not exist. Give the folder of a run or of a data set."),
+        (lambda p: (p / "x").write_text(""), "{p}/x is a file. Give the folder of a run or of a data set."),
+        (lambda p: (p / "x").mkdir(), "{p}/x holds no corpus table. A data set is corpus.jsonl, "
+         "queries.jsonl and qrels.jsonl (a run, MTEB), corpus.jsonl, queries.jsonl and qrels/test.tsv "
+         "(BEIR), or corpus/, queries/ and data/ or qrels/ with Parquet or JSON Lines (the Hub)."),
+    ],
+)  # fmt: skip
+def test_no_data_set(tmp_path: Path, make: Callable[[Path], None], expected: str) -> None:
+    make(tmp_path)
+    with pytest.raises(DatasetError) as error:
+        validate(tmp_path / "x")
+    assert str(error.value) == expected.format(p=tmp_path)
+
+
+def test_no_qrels(tmp_path: Path) -> None:
+    mteb(tmp_path, DOCUMENTS, QUERIES, QRELS)
+    (tmp_path / "qrels.jsonl").unlink()
+    with pytest.raises(DatasetError, match=r"holds no qrels\. Looked for qrels\.jsonl"):
+        validate(tmp_path)
+
+
+def test_unknown_split(tmp_path: Path) -> None:
+    beir(tmp_path, DOCUMENTS, QUERIES, QRELS)
+    with pytest.raises(DatasetError) as error:
+        validate(tmp_path, split="dev")
+    assert str(error.value) == f"{tmp_path} has no split 'dev'; it has test"
+
+
+def test_a_card_cannot_lead_out_of_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "secret.jsonl").write_text('{"_id": "s", "text": "secret"}\n')
+    folder = tmp_path / "x"
+    folder.mkdir()
+    declared(folder, DOCUMENTS, QUERIES, QRELS)
+    card = folder / "README.md"
+    card.write_text(card.read_text().replace("a/*.jsonl", "../secret.jsonl"))
+    with pytest.raises(DatasetError, match="holds no corpus table"):
+        open_dataset(folder)

@@ -1,0 +1,181 @@
+"""What every family must be, and a toy family that shows that a new one touches no existing file."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+from pydantic import TypeAdapter
+
+from retgen.generators import Family, families, family
+from retgen.generators.family import Job, Records
+from retgen.recipe import bundled, load_recipe
+
+TOY = '''
+"""Colours: {"_id": "d0", "text": "A red ball."} / "Which ball is red?"."""
+
+from pydantic import Field
+
+from retgen.generators.family import Family, Job, Params, Plan, Records, Rejection, rows_of
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements
+
+
+class ToyParams(Params):
+    balls: int = Field(10, ge=1)
+
+
+class Colours(CorpusRule):
+    name = "toy-proof"
+
+    def __init__(self, balls):
+        self.balls = balls
+        self.start()
+
+    def start(self):
+        from retgen.validators.samples import _Picked
+        self.state = _Picked()
+
+    def scan(self, batch):
+        self.state.count = batch.first + len(batch)
+
+    def findings(self):
+        if self.state.count != self.balls:
+            yield Finding(self.name, "error", [], f"{self.state.count} balls, not {self.balls}")
+
+
+class Toy(Family[ToyParams]):
+    name = "toy"
+    summary = "coloured balls"
+    paper = "none"
+    params = ToyParams
+    fixed_records = False
+
+    def count(self, job):
+        return min(job.params.balls, job.limit or job.params.balls)
+
+    def plan(self, job):
+        n = self.count(job)
+        return Plan(documents=n, queries=n, qrels=n, bytes=100 * n)
+
+    def generate(self, job):
+        n = self.count(job)
+        return Records(
+            corpus=rows_of(lambda i: {"_id": f"d{i}", "title": "", "text": f"A ball, colour {i}."}, n),
+            queries=rows_of(lambda i: {"_id": f"q{i}", "text": f"Which ball has colour {i}?"}, n),
+            qrels={"test": rows_of(
+                lambda i: {"query-id": f"q{i}", "corpus-id": f"d{i * 7 % n}", "score": 1}, n)},
+            rejected=[Rejection("dull", "grey is no colour", {"colour": "grey"})],
+        )
+
+    def checks(self, job, judgements):
+        return [Colours(self.count(job))]
+
+    def scaffold(self):
+        return "name: my_toy\\nfamily: toy\\nparams: {balls: 10}\\n"
+'''
+
+
+@pytest.fixture(params=families())
+def every(request: pytest.FixtureRequest) -> Family[object]:
+    return family(request.param)
+
+
+def smallest(every: Family[object]) -> Job[object]:
+    """The family's scaffold as a job."""
+    import tempfile
+
+    from retgen.scaffold import new_recipe
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = new_recipe(every.name, Path(folder) / f"my_{every.name}.yaml")
+        return load_recipe(path).job()
+
+
+def test_name_is_the_folder(every: Family[object]) -> None:
+    assert type(every).__module__ == f"retgen.generators.{every.name}"
+    assert every.summary
+    assert every.paper
+
+
+def test_params_forbid_unknown_keys(every: Family[object]) -> None:
+    schema = TypeAdapter(every.params).json_schema()
+    models = [m for m in schema.get("$defs", {}).values() if m.get("type") == "object"]
+    assert all(m.get("additionalProperties") is False for m in models or [schema])
+
+
+def test_plan_agrees_with_records(every: Family[object]) -> None:
+    job = smallest(every)
+    planned, records = every.plan(job), every.generate(job)
+    assert (planned.documents, planned.queries, planned.qrels) == (
+        records.corpus.count,
+        records.queries.count,
+        sum(rows.count for rows in records.qrels.values()),
+    )
+    size = sum(len(table.jsonl(0, table.count)) for table in tables(records))
+    assert 0.8 * size < planned.bytes < 1.3 * size
+
+
+def tables(records: Records) -> list[object]:
+    return [records.corpus, records.queries, *records.qrels.values()]
+
+
+def test_rows_do_not_depend_on_the_block(every: Family[object]) -> None:
+    records = every.generate(smallest(every))
+    again = every.generate(smallest(every))
+    for table, other in zip(tables(records), tables(again), strict=True):
+        whole = table.jsonl(0, table.count)
+        assert whole == b"".join(other.jsonl(i, i + 1) for i in range(min(50, other.count))) + (
+            other.jsonl(50, other.count) if other.count > 50 else b""
+        )
+        for line in whole.splitlines()[:100]:
+            assert isinstance(orjson.loads(line), dict)
+
+
+def test_every_family_has_a_recipe(every: Family[object]) -> None:
+    assert any(load_recipe(name).family == every.name for name in bundled())
+
+
+@pytest.fixture
+def with_toy(tmp_path: Path) -> dict[str, str]:
+    """An environment in which a copy of the project has one more folder, and nothing else changed."""
+    import shutil
+
+    root = Path(__file__).parent.parent
+    copy = tmp_path / "project"
+    for name in ("retgen", "generators", "validators", "recipes"):
+        shutil.copytree(root / name, copy / name, symlinks=True)
+    (copy / "generators" / "toy").mkdir()
+    (copy / "generators" / "toy" / "__init__.py").write_text(TOY)
+    return {**os.environ, "PYTHONPATH": str(copy)}
+
+
+def call(env: dict[str, str], folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    # the copy comes first on the path: an editable installation is found after it
+    return subprocess.run(
+        [sys.executable, "-m", "retgen.cli", *args],
+        capture_output=True, text=True, cwd=folder, env=env, timeout=120,
+    )  # fmt: skip
+
+
+def test_a_new_family_is_one_new_folder(with_toy: dict[str, str], tmp_path: Path) -> None:
+    assert call(with_toy, tmp_path, "new", "toy").returncode == 0
+    found = call(with_toy, tmp_path, "run", "my_toy.yaml", "--json")
+    assert found.returncode == 0, found.stderr
+    manifest = json.loads(found.stdout)
+    assert manifest["counts"] == {"documents": 10, "queries": 10, "qrels": 10, "rejected": 1}
+    rejected = (tmp_path / "outputs" / "my_toy" / "rejected.jsonl").read_text()
+    assert rejected == ('{"rule":"dull","reason":"grey is no colour","record":{"colour":"grey"}}\n')
+    limited = call(with_toy, tmp_path, "run", "my_toy.yaml", "--limit", "4", "--out", "four")
+    assert limited.returncode == 0, limited.stderr
+    assert len((tmp_path / "four" / "dataset" / "corpus.jsonl").read_text().splitlines()) == 4
+    schema = json.loads(call(with_toy, tmp_path, "schema").stdout)
+    assert "A recipe of the family toy" in [branch["title"] for branch in schema["oneOf"]]
+    wrong = call(with_toy, tmp_path, "run", "my_toy.yaml", "--set", "params.bals=3")
+    assert wrong.stderr == (
+        "gen: --set params.bals: unknown key; did you mean balls? Allowed: balls\n"
+    )

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from retgen import plan
+from retgen.errors import RecipeError
+from retgen.recipe import (
+    bundled,
+    compare,
+    json_schema,
+    load_recipe,
+    parse_override,
+    resolved,
+    to_yaml,
+)
+
+HEAD = "name: x\nfamily: limit\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            HEAD + "params: {pattern: dense, dosc: 5}\n",
+            "{path}, line 3, params.dosc: unknown key; did you mean docs? Allowed: docs, "
+            "attributes_per_doc, form, catalogue, names, templates, queries, k, pattern",
+        ),
+        (
+            HEAD + "sed: 7\nparams:\n  pattern: dense\n  docs: many\n",
+            "{path}, line 3, sed: unknown key; did you mean seed? Allowed: name, family, seed, "
+            "model, limit, params, validate, output\n"
+            "{path}, line 6, params.docs: must be a whole number, not 'many'",
+        ),
+        (HEAD, "{path}, params: is missing"),
+        (
+            HEAD + "params: {docs: 5}\n",
+            "{path}, line 3, params: needs pattern, one of cycle, dense, disjoint, file, "
+            "hadamard, power_law, projective, random, regular",
+        ),
+        (
+            HEAD + "params: {pattern: dens}\n",
+            "{path}, line 3, params: there is no pattern 'dens'; did you mean dense? Possible: "
+            "dense, random, regular, cycle, disjoint, power_law, file, hadamard, projective",
+        ),
+        (
+            HEAD + "params: {pattern: dense, k: 0, docs: true, queries: 1.5}\n",
+            "{path}, line 3, params.docs: must be a whole number, not True\n"
+            "{path}, line 3, params.queries: must be a whole number, not 1.5\n"
+            "{path}, line 3, params.k: must be at least 1, not 0",
+        ),
+        (
+            HEAD + "params: {pattern: hadamard, queries: 10}\n",
+            "{path}, line 3, params.queries: unknown key. Allowed: docs, attributes_per_doc, form, "
+            "catalogue, names, templates, pattern, n",
+        ),
+        (
+            "name: x\nfamily: limits\nparams: {}\n",
+            "{path}, line 2, family: there is no family 'limits'; did you mean limit? "
+            "Families: limit",
+        ),
+        (
+            HEAD + "model: openai:gpt-5-mini\nparams: {pattern: dense}\n",
+            "{path}, line 3, model: must be 'offline', not 'openai:gpt-5-mini'",
+        ),
+        (
+            "name: My Set\nfamily: limit\nparams: {pattern: dense}\n",
+            "{path}, line 1, name: a name is lower-case letters, digits, '_', '-' and '.'",
+        ),
+        (
+            HEAD + "params:\n  pattern: dense\n  templates: {document: ['likes {attributes}']}\n",
+            "{path}, line 5, params.templates.document.0: a document template holds {{name}} once "
+            "and {{attributes}} once",
+        ),
+        (
+            HEAD + "params:\n  pattern: file\n  path: mine.tsv\n",
+            "{path}, line 5, params.path: there is no file {folder}/mine.tsv",
+        ),
+        (
+            HEAD + "params: {pattern: dense, names: {locales: [en_US, xx_XX]}}\n",
+            "{path}, line 3, params.names.locales.1: must be 'cs_CZ', 'da_DK', 'de_DE', 'en_GB', "
+            "'en_US', 'es_ES', 'es_MX', 'fi_FI', 'fr_FR', 'hr_HR', 'hu_HU', 'it_IT', 'nl_NL', "
+            "'no_NO', 'pl_PL', 'pt_BR', 'ro_RO' or 'sv_SE', not 'xx_XX'",
+        ),
+        (
+            HEAD + "params: {pattern: dense}\noutput: {format: csv}\n",
+            "{path}, line 4, output.format: must be 'jsonl' or 'parquet', not 'csv'",
+        ),
+        (HEAD + "params: [1, 2\n", "{path}, line 4: is not YAML: expected ',' or ']', but got '<stream end>'"),
+        ("name: a\nname: b\n", '{path}, line 2: is not YAML: found duplicate key "name"'),
+        ("just words\n", "{path}: a recipe is a mapping with name, family and params, this is not one"),
+        ("", "{path}: a recipe is a mapping with name, family and params, this is not one"),
+    ],
+)  # fmt: skip
+def test_bad_recipes(recipe_file: Callable[[str], Path], text: str, expected: str) -> None:
+    path = recipe_file(text)
+    with pytest.raises(RecipeError) as error:
+        load_recipe(path)
+    assert str(error.value) == expected.format(path=path, folder=path.parent)
+
+
+def test_not_text(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_bytes(b"\xff\xfe\x00name")
+    with pytest.raises(RecipeError) as error:
+        load_recipe(path)
+    assert str(error.value) == f"{path}: is not a UTF-8 text file"
+
+
+def test_unknown_recipe() -> None:
+    with pytest.raises(RecipeError) as error:
+        load_recipe("limit_dens")
+    assert str(error.value) == (
+        "limit_dens: there is no such file, and no bundled recipe of that name; did you mean "
+        "limit_dense? `gen recipes` lists them."
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("params.k", "two", "--set params.k: must be a whole number, not 'two'"),
+        ("params.kk", 2, "--set params.kk: unknown key; did you mean k? Allowed: docs, "
+         "attributes_per_doc, form, catalogue, names, templates, queries, k, pattern"),
+        ("seed", -1, "--set seed: must be at least 0, not -1"),
+    ],
+)  # fmt: skip
+def test_bad_override(small: Path, key: str, value: Any, expected: str) -> None:
+    with pytest.raises(RecipeError) as error:
+        load_recipe(small, {key: value})
+    assert str(error.value) == expected
+
+
+def test_overrides() -> None:
+    assert parse_override("params.k=3") == ("params.k", 3)
+    assert parse_override("params.form={type: single}") == ("params.form", {"type": "single"})
+    with pytest.raises(RecipeError) as error:
+        parse_override("params.k")
+    assert str(error.value) == "--set params.k: write key=value, for example --set params.k=3"
+
+
+@pytest.mark.parametrize("name", bundled())
+def test_bundled_recipe(name: str) -> None:
+    path = bundled()[name]
+    lines = path.read_text("utf-8").splitlines()
+    assert lines[0] == f"# gen run recipes/{name}.yaml"
+    assert lines[1].startswith("# ")
+    recipe = load_recipe(name)
+    assert recipe.name == name
+    assert PLANNED[name] == (lambda p: (p.documents, p.queries, p.qrels))(plan(recipe))
+    jsonschema.validate(resolved(recipe)[0], json_schema())
+
+
+PLANNED = {
+    "limit_5m": (5_000_000, 1000, 2000),
+    "limit_balanced": (200, 1000, 2000),
+    "limit_conditions": (50_000, 500, 1000),
+    "limit_cycle": (50_000, 1000, 2000),
+    "limit_dense": (50_000, 1000, 2000),
+    "limit_disjoint": (50_000, 1000, 2000),
+    "limit_hadamard": (50_000, 64, 1792),
+    "limit_k3": (50_000, 165, 495),
+    "limit_projective": (50_000, 1893, 83_292),
+    "limit_random": (50_000, 1000, 2000),
+    "limit_small": (46, 1000, 2000),
+    "limit_train": (50_000, 1000, 2000),
+}
+
+
+def test_every_recipe_is_planned() -> None:
+    assert sorted(PLANNED) == sorted(bundled())
+
+
+def test_resolved_recipe_reads_back_the_same(small: Path, tmp_path: Path) -> None:
+    tree, copies = resolved(load_recipe(small))
+    assert copies == {}
+    again = tmp_path / "again.yaml"
+    again.write_text(to_yaml(tree))
+    assert resolved(load_recipe(again))[0] == tree
+    assert tree["params"]["catalogue"]["split"] == "test"
+
+
+def test_compare_names_the_keys() -> None:
+    old = {"seed": 1, "params": {"k": 2, "docs": 5}}
+    new = {"seed": 2, "params": {"k": 2, "docs": 6, "extra": 1}}
+    assert compare(old, new) == ["seed", "params.docs", "params.extra"]

@@ -1,0 +1,452 @@
+"""The report page: what it says of a good, a failed and an empty run, escaped and bounded."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from retgen.errors import DatasetError
+from retgen.recipe import load_recipe
+from retgen.report import collect_report, report, write_report
+from retgen.report_view import size, view
+from retgen.validate import Validation
+
+EVIL = "<script>alert('x')</script>\"&"
+
+
+class Page(HTMLParser):
+    """A page as text, tags counted; fails where tags do not nest."""
+
+    VOID = frozenset({"meta", "br"})
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: dict[str, int] = {}
+        self.pieces: list[str] = []
+        self.marked: list[str] = []
+        self.feed(html)
+        assert self.open == []
+        self.text = " ".join(" ".join(self.pieces).split())
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags[tag] = self.tags.get(tag, 0) + 1
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: Any) -> None:
+        self.tags[tag] = self.tags.get(tag, 0) + 1
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.pieces.append(data)
+        if self.open and self.open[-1] == "mark":
+            self.marked.append(data)
+
+
+def render(folder: Path, content: dict[str, Any]) -> str:
+    write_report(folder, content)
+    return (folder / "report.html").read_text("utf-8")
+
+
+@pytest.fixture
+def content() -> dict[str, Any]:
+    """A run over 1,200 documents with all six pairs of four of them as queries."""
+    floors = {
+        "random": {"recall@2": 0.001667, "recall@4": 0.003333},
+        "rankings": {
+            "summed IDF": {"recall@2": 0.1667, "recall@4": 1.0},
+            "longest first": {"recall@2": 0.25, "recall@4": 0.25},
+        },
+        "best": {"ranking": "longest first", "recall@2": 0.25, "recall@4": 0.25},
+    }
+    return {
+        "name": "limit_tiny",
+        "family": "limit",
+        "summary": "attribute corpora from a latent qrel matrix",
+        "paper": "LIMIT (arXiv 2508.21038)",
+        "recipe": {"name": "limit_tiny", "seed": 7, "params": {"pattern": "dense", "k": 2}},
+        "folder": "limit tiny",
+        "manifest": {
+            "created": "2025-11-20T20:33:11+00:00",
+            "versions": {"retgen": "0.1.0", "python": "3.11.7"},
+            "counts": {"documents": 1200, "queries": 6, "qrels": 12, "rejected": 3},
+            "complete": True,
+            "evidence": {"structural": 12, "judged": 0, "human": 0},
+            "timings": {"latent": 0.01, "prove and measure": 1.234},
+            "licences": {"names": "MIT (Faker)"},
+            "word_lists": {"attributes": "ab" * 32},
+            "files": {"dataset/corpus.jsonl": {"sha256": "0f" * 32, "bytes": 52133123}},
+        },
+        "card": ["A `dense` matrix."],
+        "solved_blindly": "summed IDF reaches recall@4 = 1.000",
+        "ok": True,
+        "errors": 0,
+        "warnings": 0,
+        "findings": [],
+        "switched_off": {},
+        "proven_qrels": 12,
+        "statistics": {
+            "documents": 1200,
+            "queries": 6,
+            "qrels": 12,
+            "positives": 12,
+            "relevant_documents": 4,
+            "words_per_document": {"min": 9, "mean": 9.5, "max": 10, "histogram": {"9": 600, "10": 600}},
+            "relevant_per_query": {"min": 2, "mean": 2.0, "max": 2, "histogram": {"2": 6}},
+            "queries_per_relevant_document": {"min": 3, "mean": 3.0, "max": 3, "histogram": {"3": 4}},
+        },
+        "floors": floors,
+        "certificate": {
+            "documents": 4,
+            "queries": 6,
+            "document_graph_density": 1.0,
+            "query_graph_density": 0.8,
+            "average_query_strength": 1.333333,
+            "lower": 2,
+            "upper": 3,
+            "lower_bounds": [
+                {"dimension": 2, "notion": "row order", "theorem": "T1", "reference": "R1", "sign_rank": 2.5}
+            ],
+            "upper_bounds": [
+                {"dimension": 4, "notion": "row order", "theorem": "T2", "reference": "R2"},
+                {"dimension": 3, "notion": "row order", "theorem": "T3", "reference": "R3"},
+            ],
+            "skipped": [{"theorem": "T4", "reason": "the matrix is not square"}],
+        },
+        "seconds": {"scan": 0.9},
+        "samples": {
+            "queries": [
+                {
+                    "query": "Who likes Walks in the Park?",
+                    "relevant": ["Jo Li likes Tea, walks in the park and Parks.", "Al Po likes Jam and Walks in the Park."],
+                }
+            ],
+            "documents": ["Di Ng likes Tea and Jam."],
+            "positions": [4] + [0] * 49,
+        },
+        "picture": {"queries": 6, "documents": 4, "matrix": ["1100", "0011"], "shared": ["01", "10"]},
+    }  # fmt: skip
+
+
+def test_a_proven_run(tmp_path: Path, content: dict[str, Any]) -> None:
+    html = render(tmp_path, content)
+    page = Page(html)
+    for said in (
+        "A synthetic retrieval data set: attribute corpora from a latent qrel matrix, pattern "
+        "dense , seed 7.",
+        "retgen report · 2025-11-20 20:33:11 UTC limit_tiny",
+        "PROVEN 12 of 12 qrels rebuilt from the words, independently of the generator",
+        "0 errors · 0 warnings · 0 rules off",
+        "1,200 documents 4 in play 6 queries 2 relevant each 12 qrels 12 structural 9.5 words per "
+        "document 9–10 2–3 dimensions needed row order, proven 3 rejected see rejected.jsonl",
+        "Whether a retriever puts the 2 relevant documents of each of 6 queries before the rest of "
+        "1,200.",
+        "Cutoffs that tell something. recall@2 (floor 0.2500). A floor is",
+        "Reading the query. This set can be solved without it: summed IDF reaches recall@4 = 1.000.",
+        "excludes no embedder of 3 or more dimensions",
+        "Needs at least 2 and at most 3 dimensions: the qrel matrix",
+        "at least 2 row order T1 sign rank: 2.5 R1 at most 3 row order T3 R3 at most 4 row order "
+        "T2 R2 skipped – T4 the matrix is not square",
+        "query graph density 0.8 share of the query pairs",
+        "document graph density 1 share of the pairs of documents",
+        "average query strength 1.333333 mean over the queries",
+        "ranking @2 @4 random order 0.0017 0.0033 summed IDF 0.1667 1.0000 longest first 0.2500 "
+        "0.2500",
+        "Relevant documents per query 2 in each of the 6 queries",
+        "by chance 0.08 each",
+        "Every rule passed; nothing was found.",
+        "dataset/corpus.jsonl 52.1 MB " + "0f" * 32,
+        "of the checks: scan 0.9",
+        "name: limit_tiny seed: 7 params: pattern: dense k: 2",
+        "gen validate 'limit tiny' #",
+        "gen export 'limit tiny' --to beir",
+        "gen run 'limit tiny'/recipe.yaml --out again",
+        'load_dataset(\'limit tiny/dataset\', "corpus", split="corpus")',
+    ):
+        assert said in page.text, said
+    assert page.tags["svg"] == 6  # bracket, floors, words, positions, matrix, document graph
+    assert page.tags["code"] >= 1
+
+
+def test_the_page_asks_for_nothing(tmp_path: Path, content: dict[str, Any]) -> None:
+    html = render(tmp_path, content)
+    assert Page(html).tags.keys().isdisjoint({"script", "link", "img", "iframe", "image", "use"})
+    assert not re.search(r"https?://|url\(|@import|\bsrc=", html)
+    assert "default-src 'none'" in html
+
+
+def test_the_asked_words_are_highlighted(tmp_path: Path, content: dict[str, Any]) -> None:
+    page = Page(render(tmp_path, content))
+    # "likes" stands in every document, so it is no part of what the query asks for
+    assert page.marked == ["Walks in the Park", "walks in the park", "Walks in the Park"]
+    assert "In every example below the asked words stand literally" in page.text
+
+
+def test_a_literal_answer_is_not_claimed_where_one_document_has_none(
+    tmp_path: Path, content: dict[str, Any]
+) -> None:
+    content["samples"]["queries"][0]["relevant"].append("Ed Fu likes strolling.")
+    assert "stand literally" not in Page(render(tmp_path, content)).text
+
+
+def test_several_asked_attributes_are_found_apart(content: dict[str, Any]) -> None:
+    content["samples"]["queries"] = [
+        {"query": "Who likes Tea and Jam?", "relevant": ["A likes Jam, Rye and Tea."]}
+    ]
+    content["samples"]["documents"] = ["B likes Rye and Oats."]
+    assert view(content)["examples"]["queries"] == [
+        {
+            "query": [("Who likes ", False), ("Tea", True), (" and ", False), ("Jam", True), ("?", False)],
+            "relevant": [
+                [("A likes ", False), ("Jam", True), (", Rye and ", False), ("Tea", True), (".", False)]
+            ],
+        }
+    ]  # fmt: skip
+
+
+def test_a_long_document_is_cut_around_what_is_asked(content: dict[str, Any]) -> None:
+    text = "before " * 1000 + "Quokkas" + " after" * 1000
+    content["samples"] = {
+        "queries": [{"query": "Who likes Quokkas?", "relevant": [text]}],
+        "documents": ["short"],
+    }
+    pieces = view(content)["examples"]["queries"][0]["relevant"][0]
+    assert pieces[0] == ("… ", False)
+    assert [piece for piece, hit in pieces if hit] == ["Quokkas"]
+    assert pieces[-1][0].endswith(" …")
+    assert sum(len(piece) for piece, _ in pieces) == 900 + len("… ") + len(" …")
+
+
+def test_everything_is_escaped(tmp_path: Path, content: dict[str, Any]) -> None:
+    content |= {
+        "name": EVIL,
+        "summary": EVIL,
+        "paper": EVIL,
+        "folder": EVIL,
+        "card": [EVIL, f"`{EVIL}`"],
+        "findings": [{"rule": EVIL, "severity": EVIL, "ids": [EVIL] * 20, "message": EVIL}],
+        "switched_off": {EVIL: EVIL},
+        "solved_blindly": EVIL,
+        "recipe": {EVIL: EVIL, "seed": EVIL, "params": {"pattern": EVIL}},
+        "seconds": {EVIL: 1.0},
+    }
+    content["manifest"] |= {
+        "created": EVIL,
+        "versions": {"retgen": EVIL},
+        "evidence": {EVIL: 1},
+        "timings": {EVIL: 1.0},
+        "licences": {EVIL: EVIL},
+        "word_lists": {EVIL: EVIL},
+        "files": {EVIL: {"sha256": EVIL, "bytes": 1}},
+    }
+    for bound in content["certificate"]["lower_bounds"] + content["certificate"]["upper_bounds"]:
+        bound |= {"notion": EVIL, "theorem": EVIL, "reference": EVIL, EVIL: EVIL}
+    content["certificate"]["skipped"] = [{"theorem": EVIL, "reason": EVIL}]
+    content["floors"]["rankings"][EVIL] = {"recall@2": 1.0, "recall@4": 1.0}
+    content["samples"] |= {
+        "queries": [{"query": f"Who likes {EVIL}?", "relevant": [f"{EVIL} likes {EVIL}."]}],
+        "documents": ["B likes plain text."],
+    }
+    html = render(tmp_path, content)
+    page = Page(html)
+    assert "<script" not in html.lower()
+    assert "script" not in page.tags
+    assert page.text.count("<script>") > 50
+    assert page.marked == ["script>alert('x')</script"] * 3
+
+
+def test_a_failed_run_claims_nothing(tmp_path: Path, content: dict[str, Any]) -> None:
+    content |= {
+        "ok": False,
+        "errors": 2,
+        "warnings": 1,
+        "proven_qrels": 0,
+        "certificate": {},
+        "floors": {"random": {}, "rankings": {}, "best": None},
+        "solved_blindly": None,
+        "samples": {"queries": [], "documents": [], "positions": [0] * 50},
+        "picture": None,
+        "switched_off": {"encoding": "Latin-1 on purpose"},
+        "findings": [
+            {"rule": "order-leak", "severity": "warning", "ids": [], "message": "leaks"},
+            {"rule": "schema", "severity": "error", "ids": ["corpus:17"], "message": "is not JSON"},
+            {"rule": "schema", "severity": "error", "ids": ["corpus:19"], "message": "is blank"},
+        ],
+    }
+    page = Page(render(tmp_path, content))
+    for said in (
+        "NOT OK 2 errors. The data did not pass its checks: do not use it.",
+        "2 errors · 1 warning · 1 rule off",
+        "What failed schema 2 errors: is not JSON",
+        "No query with a relevant document was found.",
+        "No certificate: there are no positive qrels, or the run stopped before.",
+        "No floors were computed.",
+        "error schema 2 is not JSON corpus:17 is blank corpus:19 warning order-leak 1 leaks "
+        "Switched off by the recipe encoding Latin-1 on purpose",
+    ):
+        assert said in page.text, said
+    assert "PROVEN" not in page.text
+    assert "What this set tests" not in page.text
+    assert "Complete labels" not in page.text
+
+
+def test_an_empty_report_is_a_page(tmp_path: Path) -> None:
+    page = Page(render(tmp_path, {}))
+    assert "unnamed" in page.text
+    assert "NOT OK 0 errors" in page.text
+    assert "No statistics were collected." in page.text
+
+
+@pytest.mark.parametrize(
+    "key", ["manifest", "statistics", "certificate", "floors", "samples", "picture", "recipe", "card",
+            "findings", "switched_off", "seconds", "solved_blindly", "summary", "proven_qrels"],
+)  # fmt: skip
+def test_any_key_may_be_missing(tmp_path: Path, content: dict[str, Any], key: str) -> None:
+    del content[key]
+    Page(render(tmp_path, content))
+
+
+def test_no_error_without_a_proof(tmp_path: Path, content: dict[str, Any]) -> None:
+    content["proven_qrels"] = 0
+    page = Page(render(tmp_path, content))
+    assert "NOT PROVEN no rule found an error, but no qrel is proven" in page.text
+    content["proven_qrels"] = 5
+    page = Page(render(tmp_path, content))
+    assert "PARTLY PROVEN 5 of 12 qrels rebuilt from the words; no errors" in page.text
+
+
+def test_ten_thousand_findings_stay_small_and_add_up(
+    tmp_path: Path, content: dict[str, Any]
+) -> None:
+    content |= {"ok": False, "errors": 10_000}
+    content["findings"] = [
+        {
+            "rule": "limit-proof/missing" if i % 2 else "limit-proof/extra",
+            "severity": "error",
+            "ids": [f"q{i:07}", f"d{i:07}"],
+            "message": f"query q{i:07} asks for <Quokkas> & 'Tea' " * 3,
+        }
+        for i in range(10_000)
+    ]
+    html = render(tmp_path, content)
+    assert len(html.encode()) < 400_000
+    for group in view(content)["groups"]:
+        assert group["count"] == 5000
+        assert len(group["shown"]) == 5
+        assert len(group["shown"]) + len(group["folded"]) + group["left"] == 5000
+        assert f"... and {group['left']:,} more in report.json" in html
+
+
+def test_a_finding_with_many_ids_keeps_what_fits(tmp_path: Path, content: dict[str, Any]) -> None:
+    ids = [f"d{i:07}" for i in range(500)]
+    content["findings"] = [
+        {"rule": "order-leak", "severity": "warning", "ids": ids, "message": "leaks"}
+    ]
+    page = Page(render(tmp_path, content))
+    assert all(doc_id in page.text for doc_id in ids)
+    assert "492 more ids" in page.text
+
+    content["findings"][0]["ids"] = [f"d{i:07}" for i in range(1_000_000)]
+    content["findings"] *= 2
+    html = render(tmp_path, content)
+    assert len(html.encode()) < 400_000
+    assert "999,992 more ids" in html
+    (group,) = view(content)["groups"]
+    for entry in group["shown"]:
+        assert len(entry["ids"]) + len(entry["folded"]) + entry["left"] == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("bytes_", "shown"),
+    [(0, "0 bytes"), (999, "999 bytes"), (52_133_123, "52.1 MB"), (3.21e9, "3.21 GB")],
+)
+def test_size(bytes_: float, shown: str) -> None:
+    assert size(bytes_) == shown
+
+
+# --- collecting, and making the page again ------------------------------------------------------
+
+
+def collected(folder: Path, rows: list[set[str]]) -> dict[str, Any]:
+    """`collect_report` over a run directory that holds these qrels."""
+    (folder / "dataset").mkdir(parents=True)
+    (folder / "recipe.yaml").write_text("name: x\n")
+    for table in ("corpus", "queries"):
+        (folder / "dataset" / f"{table}.jsonl").write_text("")
+    qrels = [
+        {"query-id": f"q{i}", "corpus-id": doc_id, "score": 1}
+        for i, docs in enumerate(rows)
+        for doc_id in sorted(docs)
+    ]
+    (folder / "dataset" / "qrels.jsonl").write_bytes(b"\n".join(map(orjson.dumps, qrels)))
+    manifest: dict[str, Any] = dict.fromkeys(
+        ("created", "versions", "counts", "complete", "evidence", "timings", "licences",
+         "word_lists", "files")
+    )  # fmt: skip
+    found = Validation(
+        [], {"positives": len(qrels)}, {"random": {}, "rankings": {}, "best": None}, {}
+    )
+    return collect_report(folder, load_recipe("limit_dense"), manifest, found)
+
+
+def test_collect_report(tmp_path: Path) -> None:
+    content = collected(tmp_path / "run", [set(pair) for pair in combinations("abcd", 2)])
+    assert content["name"] == "limit_dense"
+    assert content["folder"] == "run"
+    assert content["recipe"]["params"]["pattern"] == "dense"
+    assert content["ok"] is True
+    assert content["picture"] == {
+        "queries": 6,
+        "documents": 4,
+        "matrix": ["1100", "1010", "1001", "0110", "0101", "0011"],
+        "shared": ["0111", "1011", "1101", "1110"],
+    }
+    Page(render(tmp_path / "run", content))
+
+
+def test_the_picture_of_a_shuffled_cycle_is_a_band(tmp_path: Path) -> None:
+    rows = [{f"d{i}", f"d{(i + 1) % 1000}"} for i in range(1000)]
+    rows = [rows[i * 7 % 1000] for i in range(1000)]
+    picture = collected(tmp_path, rows)["picture"]
+    matrix = picture["matrix"]
+    assert (len(matrix), len(matrix[0])) == (125, 125)
+    far = [
+        abs(y - x) for y, row in enumerate(matrix) for x, digit in enumerate(row) if digit != "0"
+    ]
+    assert max(far) <= 2
+    assert (len(picture["shared"]), len(picture["shared"][0])) == (125, 125)
+
+
+def test_there_is_no_picture_of_too_much_or_of_nothing(tmp_path: Path) -> None:
+    assert collected(tmp_path / "none", [])["picture"] is None
+    one_each = collected(tmp_path / "one", [{"a"}, {"b"}])["picture"]
+    assert one_each["matrix"] == ["10", "01"]
+    assert one_each["shared"] == []
+
+
+def test_report_makes_the_same_page_again(tmp_path: Path, content: dict[str, Any]) -> None:
+    html = render(tmp_path, content)
+    (tmp_path / "report.html").unlink()
+    assert report(tmp_path) == tmp_path / "report.html"
+    assert (tmp_path / "report.html").read_text("utf-8") == html
+
+
+@pytest.mark.parametrize("held", [None, "{", "[]"])
+def test_report_without_a_readable_report_json(tmp_path: Path, held: str | None) -> None:
+    if held is not None:
+        (tmp_path / "report.json").write_text(held)
+    with pytest.raises(DatasetError) as raised:
+        report(tmp_path)
+    assert str(raised.value) == (
+        f"{tmp_path} holds no readable report.json; `gen validate {tmp_path}` checks it anew"
+    )

@@ -1,0 +1,248 @@
+"""`gen run` as a user meets it: what it writes, resumes, refuses."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen import run
+from retgen.errors import OutputError, RecipeError, RunDirectoryError, UsageError
+from retgen.run import check_space
+from tests.conftest import read_jsonl
+
+Gen = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted((folder / "dataset").iterdir())
+    }
+
+
+def test_what_a_run_directory_holds(small: Path, tmp_path: Path) -> None:
+    result = run(small, out=tmp_path / "out")
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == [
+        ".lock", "dataset", "manifest.json", "recipe.yaml", "rejected.jsonl", "report.html",
+        "report.json", "run.log",
+    ]  # fmt: skip
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest == result.manifest
+    assert manifest["counts"] == {"documents": 400, "queries": 100, "qrels": 200, "rejected": 0}
+    assert manifest["evidence"] == {"structural": 200, "judged": 0, "human": 0}
+    assert manifest["complete"] is True
+    assert manifest["checks"] == {"errors": 0, "warnings": 0, "switched_off": {}}
+    assert sorted(manifest["files"]) == [
+        "dataset/README.md", "dataset/corpus.jsonl", "dataset/qrels.jsonl",
+        "dataset/queries.jsonl", "rejected.jsonl",
+    ]  # fmt: skip
+    for name, info in manifest["files"].items():
+        data = (tmp_path / "out" / name).read_bytes()
+        assert info == {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    corpus = read_jsonl(tmp_path / "out" / "dataset" / "corpus.jsonl")
+    assert len({d["_id"] for d in corpus}) == 400
+    assert all(len(d["metadata"]["attributes"]) == 20 for d in corpus)
+    assert sum(d["metadata"]["column"] >= 0 for d in corpus) == 15
+
+
+def test_a_second_call_does_nothing(small: Path, tmp_path: Path) -> None:
+    run(small, out=tmp_path / "out")
+    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "out").rglob("*") if p.name != ".lock"}
+    again = run(small, out=tmp_path / "out")
+    assert again.repeated
+    assert before == {
+        p: p.stat().st_mtime_ns for p in (tmp_path / "out").rglob("*") if p.name != ".lock"
+    }
+
+
+def test_the_resolved_recipe_repeats_the_run(small: Path, tmp_path: Path) -> None:
+    run(small, out=tmp_path / "one")
+    run(tmp_path / "one" / "recipe.yaml", out=tmp_path / "two")
+    run(tmp_path / "one", out=tmp_path / "three")
+    assert digests(tmp_path / "one") == digests(tmp_path / "two") == digests(tmp_path / "three")
+
+
+def test_another_recipe_is_refused(small: Path, tmp_path: Path) -> None:
+    run(small, out=tmp_path / "out")
+    with pytest.raises(RunDirectoryError) as error:
+        run(small, out=tmp_path / "out", overrides={"seed": 7, "params.docs": 300})
+    assert str(error.value) == (
+        f"{tmp_path}/out belongs to another recipe; it differs in seed, params.docs. Choose another "
+        "--out, or throw away what is there with --fresh."
+    )
+    fresh = run(small, out=tmp_path / "out", overrides={"seed": 7}, fresh=True)
+    assert fresh.manifest["seed"] == 7
+
+
+def test_a_folder_of_somebody_else_is_refused(small: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").write_text("years of work")
+    for fresh in (False, True):
+        with pytest.raises(RunDirectoryError) as error:
+            run(small, out=tmp_path / "out", fresh=fresh)
+        assert str(error.value) == (
+            f"{tmp_path}/out is not a run directory: it holds thesis.tex but no recipe.yaml. "
+            "Choose another --out."
+        )
+    assert (tmp_path / "out" / "thesis.tex").read_text() == "years of work"
+
+
+def test_a_finished_run_that_was_changed(small: Path, tmp_path: Path) -> None:
+    run(small, out=tmp_path / "out")
+    (tmp_path / "out" / "dataset" / "queries.jsonl").unlink()
+    with pytest.raises(RunDirectoryError) as error:
+        run(small, out=tmp_path / "out")
+    assert str(error.value) == (
+        f"{tmp_path}/out is a finished run, but dataset/queries.jsonl was changed or removed "
+        "since; make it again with --fresh"
+    )
+
+
+def test_limit_is_refused(small: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        run(small, out=tmp_path / "out", limit=5)
+    assert str(error.value) == (
+        "--limit: the latent matrix of a limit recipe fixes its records; set its size instead, "
+        "for example --set params.docs=1000 --set params.queries=50"
+    )
+
+
+def test_two_runs_into_one_directory(small: Path, tmp_path: Path, gen: Gen) -> None:
+    import filelock
+
+    (tmp_path / "out").mkdir()
+    with filelock.FileLock(tmp_path / "out" / ".lock"):
+        found = gen("run", small, "--out", "out")
+    assert found.returncode == 2
+    assert found.stderr == (
+        "gen: out is in use by another gen run; wait for it, or choose another --out\n"
+    )
+    assert gen("run", small, "--out", "out").returncode == 0
+
+
+def test_a_full_disk(small: Path, tmp_path: Path, gen: Gen) -> None:
+    """A limit on the size of files stops a write half way, as a full disk does."""
+
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+
+    found = gen("run", small, "--out", "out", preexec_fn=little_room)
+    assert found.returncode == 2
+    assert found.stderr == (
+        "gen: cannot write out/dataset/corpus.jsonl: the file would be larger than this system "
+        "allows. What was finished before is kept: free some space and run the same command "
+        "again.\n"
+    )
+    assert [p.name for p in (tmp_path / "out" / "dataset").iterdir()] == []
+    assert gen("run", small, "--out", "out").returncode == 0
+    run(small, out=tmp_path / "whole")
+    assert digests(tmp_path / "out") == digests(tmp_path / "whole")
+
+
+def test_too_little_room_is_seen_before(tmp_path: Path) -> None:
+    with pytest.raises(OutputError) as error:
+        check_space(tmp_path, 10**18)
+    assert re.fullmatch(
+        rf"cannot write {tmp_path}: the data set needs about 1000000000.0 GB, [0-9.]+ GB are free. "
+        r"Free some space, or choose another folder with --out\.",
+        str(error.value),
+    )
+
+
+@pytest.mark.skipif(not os.path.ismount("/sys"), reason="needs a file system that refuses writes")
+@pytest.mark.parametrize("out", ["/sys", "/sys/retgen"])
+def test_a_read_only_directory(small: Path, gen: Gen, out: str) -> None:
+    """sysfs refuses new files, to root as well."""
+    found = gen("run", small, "--out", out)
+    assert found.returncode == 2
+    assert re.fullmatch(
+        rf"gen: cannot write {out}(/\.lock)?: (permission denied|the file system is read-only)\. "
+        r"What was finished before is kept: choose another folder with --out and run the same "
+        r"command again\.\n",
+        found.stderr,
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_stop_in_the_middle(tmp_path: Path, number: signal.Signals) -> None:
+    """Stopped when the first shards stand; the rerun keeps them and ends with the same bytes."""
+    args = [sys.executable, "-m", "retgen.cli", "run", "limit_dense", "--out", "out", "--workers",
+            "1", "--set", "output.shards=8", "--set", "params.docs=60000"]  # fmt: skip
+    process = subprocess.Popen(args, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    first = tmp_path / "out" / "dataset" / "corpus-00001-of-00008.jsonl"
+    deadline = time.monotonic() + 60
+    while not first.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.002)
+    process.send_signal(number)
+    stderr = process.communicate(timeout=60)[1]
+    kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "out" / "dataset").glob("corpus-*")}
+    assert len(kept) >= 2
+    assert not (tmp_path / "out" / "manifest.json").exists()
+    if number == signal.SIGKILL:
+        assert process.returncode == -signal.SIGKILL
+    else:
+        assert process.returncode == 130
+        assert stderr == (
+            "gen: interrupted; what is finished is kept. Resume with:\n  gen run limit_dense --out "
+            "out --workers 1 --set output.shards=8 --set params.docs=60000\n"
+        )
+    subprocess.run(args, cwd=tmp_path, check=True, capture_output=True)
+    assert kept == {p: p.stat().st_mtime_ns for p in kept}
+    whole = [*args[:5], "whole", *args[6:]]
+    subprocess.run(whole, cwd=tmp_path, check=True, capture_output=True)
+    assert digests(tmp_path / "out") == digests(tmp_path / "whole")
+
+
+def test_workers_change_no_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Path
+) -> None:
+    """Two processes from the first document on: the same bytes, the same findings."""
+    import retgen.generate
+    import retgen.validate
+
+    run(small, out=tmp_path / "one", workers=1, overrides={"output.shards": 5})
+    monkeypatch.setattr(retgen.generate, "_PARALLEL_FROM", 1)
+    # reason: starting processes pays from 300,000 documents on; the threshold is no behaviour
+    module: Any = sys.modules["retgen.validate"]
+    monkeypatch.setattr(module, "_PARALLEL_FROM", 1)
+    run(small, out=tmp_path / "two", workers=2, overrides={"output.shards": 5})
+    assert digests(tmp_path / "one") == digests(tmp_path / "two")
+    one, two = (json.loads((tmp_path / n / "report.json").read_text()) for n in ("one", "two"))
+    for key in ("findings", "statistics", "floors", "certificate", "samples"):
+        assert one[key] == two[key]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (
+            {"params.pattern": "disjoint", "params.docs": 50},
+            "params.docs: 100 disjoint queries need 200 relevant documents; docs is 50",
+        ),
+        (
+            {"params.attributes_per_doc": 13},
+            "params.attributes_per_doc: a document must hold 14 asked attributes; "
+            "attributes_per_doc is 13",
+        ),
+    ],
+)
+def test_impossible_sizes(
+    small: Path, tmp_path: Path, overrides: dict[str, Any], expected: str
+) -> None:
+    with pytest.raises(RecipeError) as error:
+        run(small, out=tmp_path / "out", overrides=overrides)
+    assert str(error.value) == expected
+    assert not (tmp_path / "out").exists()

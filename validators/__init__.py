@@ -1,0 +1,1 @@
+"""Rules over any retrieval data set, and a module a family for its structural proof."""

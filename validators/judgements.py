@@ -1,0 +1,108 @@
+"""Rules over queries and qrels, which are held in memory."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+
+from retgen.validators.corpus import broken_characters, normalised
+from retgen.validators.rule import Finding, Judgements
+
+__all__ = ["RULES", "check_judgements"]
+
+RULES = (
+    "duplicate-query-id",
+    "duplicate-query",
+    "normalised-duplicate-query",
+    "empty-query",
+    "query-encoding",
+    "query-without-qrels",
+    "duplicate-qrel",
+    "score-range",
+)
+
+
+def check_judgements(judgements: Judgements) -> Iterator[Finding]:
+    """All findings about the queries and qrels themselves, rule by rule."""
+    yield from _duplicate_queries(judgements)
+    yield from _texts(judgements)
+    yield from _coverage(judgements)
+    yield from _qrels(judgements)
+
+
+def _duplicate_queries(judgements: Judgements) -> Iterator[Finding]:
+    by_id: dict[str, int] = defaultdict(int)
+    by_text: dict[str, list[str]] = defaultdict(list)
+    by_normal: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for query in judgements.queries:
+        by_id[query.query_id] += 1
+        by_text[query.text].append(query.query_id)
+        by_normal[normalised(query.text)][query.text].append(query.query_id)
+    for query_id, count in by_id.items():
+        if count > 1:
+            yield Finding(
+                "duplicate-query-id",
+                "error",
+                [query_id],
+                f"the query id {query_id} stands {count} times",
+            )
+    for text, ids in by_text.items():
+        if len(ids) > 1:
+            yield Finding("duplicate-query", "error", ids, f"{len(ids)} queries ask {text!r}")
+    for variants in by_normal.values():
+        if len(variants) > 1:
+            ids = [query_id for members in variants.values() for query_id in members]
+            yield Finding(
+                "normalised-duplicate-query",
+                "warning",
+                ids,
+                f"{len(ids)} queries differ only in case, punctuation or white space",
+            )
+
+
+def _texts(judgements: Judgements) -> Iterator[Finding]:
+    for query in judgements.queries:
+        if not query.text.strip():
+            yield Finding(
+                "empty-query", "error", [query.query_id], f"query {query.query_id} has no text"
+            )
+        elif reason := broken_characters(query.text):
+            yield Finding(
+                "query-encoding",
+                "warning",
+                [query.query_id],
+                f"query {query.query_id} {reason}",
+            )
+
+
+def _coverage(judgements: Judgements) -> Iterator[Finding]:
+    for query in judgements.queries:
+        if query.query_id not in judgements.positives:
+            yield Finding(
+                "query-without-qrels",
+                "warning",
+                [query.query_id],
+                f"query {query.query_id} has no relevant document, so most metrics leave it out",
+            )
+
+
+def _qrels(judgements: Judgements) -> Iterator[Finding]:
+    seen: set[tuple[str, str]] = set()
+    for query_id, doc_id, relevance in judgements.qrels:
+        if (query_id, doc_id) in seen:
+            yield Finding(
+                "duplicate-qrel",
+                "error",
+                [query_id, doc_id],
+                f"the pair ({query_id}, {doc_id}) is judged more than once",
+            )
+        seen.add((query_id, doc_id))
+        if not math.isfinite(relevance) or relevance < 0 or relevance != int(relevance):
+            yield Finding(
+                "score-range",
+                "error",
+                [query_id, doc_id],
+                f"the score of ({query_id}, {doc_id}) is {relevance:g}; "
+                "relevance is a whole number from 0",
+            )

@@ -1,0 +1,129 @@
+"""Order leak: can the relevant documents be found by where they stand?
+
+The published LIMIT corpus begins with its 46 relevant documents, and its queries run through them
+in lexicographic order; a ranking by position then looks like retrieval. Two tests against chance:
+positions of relevant documents (Kolmogorov-Smirnov) and agreement of the order of queries with the
+order of their documents (Spearman).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, Severity, State
+
+__all__ = ["OrderLeak"]
+
+
+@dataclass
+class _Positions(State):
+    count: int = 0
+    positions: dict[str, int] = field(default_factory=dict)
+
+    def merge(self, later: Self, offset: int) -> None:
+        self.count = offset + later.count
+        for doc_id, position in later.positions.items():
+            self.positions.setdefault(doc_id, offset + position)
+
+
+class OrderLeak(CorpusRule):
+    """Relevant documents stand where chance would put them. `p`: the level of both tests."""
+
+    name = "order-leak"
+
+    def __init__(
+        self, judgements: Judgements, severity: Severity = "warning", p: float = 1e-6
+    ) -> None:
+        self.judgements = judgements
+        self.severity = severity
+        self.p = p
+        self.start()
+
+    def start(self) -> None:
+        self.state: _Positions = _Positions()
+
+    def scan(self, batch: Batch) -> None:
+        state, relevant = self.state, self.judgements.relevant_documents
+        if not relevant.isdisjoint(batch.ids):
+            for index, doc_id in enumerate(batch.ids):
+                if doc_id in relevant:
+                    state.positions.setdefault(doc_id, batch.first + index)
+        state.count = batch.first + len(batch)
+
+    def findings(self) -> Iterator[Finding]:
+        positions = self.state.positions
+        ids = sorted(positions, key=positions.__getitem__)
+        if len(ids) < 2:
+            return
+        places = (np.array([positions[i] for i in ids]) + 0.5) / self.state.count
+        p = ks_p_value(places)
+        if p < self.p:
+            yield Finding(
+                self.name,
+                self.severity,
+                ids,
+                f"the {len(ids)} relevant documents do not stand where chance would put them among "
+                f"{self.state.count} (median at {np.median(places):.1%}, p = {p:.1g}): "
+                "a ranking by position finds them; shuffle the corpus",
+            )
+        middles = [
+            (float(np.mean(known)), query_id)
+            for query_id, docs in self.judgements.positives.items()
+            if (known := [positions[d] for d in docs if d in positions])
+        ]
+        order = {query.query_id: i for i, query in enumerate(self.judgements.queries)}
+        middles = [item for item in middles if item[1] in order]
+        if len(middles) < 3:
+            return
+        rho = spearman(
+            np.array([order[query_id] for _, query_id in middles], float),
+            np.array([middle for middle, _ in middles]),
+        )
+        z = abs(rho) * math.sqrt(len(middles) - 1)
+        p = math.erfc(z / math.sqrt(2))
+        if p < self.p:
+            yield Finding(
+                self.name,
+                self.severity,
+                [query_id for _, query_id in middles],
+                f"queries and their relevant documents stand in the same order (Spearman {rho:.2f} "
+                f"over {len(middles)} queries, p = {p:.1g}): shuffle the queries or the corpus",
+            )
+
+
+def ks_p_value(places: NDArray[np.float64]) -> float:
+    """Two-sided Kolmogorov-Smirnov p-value of values (n,) in [0, 1] against the uniform law.
+
+    Kolmogorov's asymptotic series at (sqrt(n) + 0.12 + 0.11 / sqrt(n)) D (Stephens, 1970).
+    """
+    n = len(places)
+    ordered = np.sort(places)
+    steps = np.arange(n + 1) / n
+    distance = max(float((steps[1:] - ordered).max()), float((ordered - steps[:-1]).max()))
+    x = (math.sqrt(n) + 0.12 + 0.11 / math.sqrt(n)) * distance
+    if x < 0.2:
+        return 1.0
+    terms = ((-1) ** (j - 1) * math.exp(-2 * (j * x) ** 2) for j in range(1, 101))
+    return min(1.0, max(0.0, 2 * sum(terms)))
+
+
+def spearman(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Spearman's rank correlation of two columns (n,), ties at their mean rank; 0 if constant."""
+    ra, rb = _mean_ranks(a), _mean_ranks(b)
+    ra -= ra.mean()
+    rb -= rb.mean()
+    scale: float = math.sqrt(float(ra @ ra) * float(rb @ rb))
+    return float(ra @ rb) / scale if scale else 0.0
+
+
+def _mean_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    middle: NDArray[np.float64] = last - (counts - 1) / 2.0
+    return middle[inverse]

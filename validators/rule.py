@@ -1,0 +1,104 @@
+"""What a rule is: it looks at every document once, keeps a small state, and ends in findings.
+
+States merge, so that several processes can each scan a part of a corpus of any size; a rule that
+needs to name what it only knows as a hash looks a second time at the documents (`confirm`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+from retgen.data import Problem, Qrel, Query
+
+__all__ = ["Batch", "CorpusRule", "Finding", "Judgements", "Severity", "State"]
+
+Severity = Literal["error", "warning", "info"]
+
+
+class Finding(NamedTuple):
+    """What a rule has to say. `ids` names every record involved (for a qrel both ids)."""
+
+    rule: str
+    severity: Severity
+    ids: list[str]
+    message: str
+
+
+@dataclass(slots=True)
+class Batch:
+    """Some consecutive documents as columns. `first` is the index of the first one in its part."""
+
+    first: int
+    ids: list[str] = field(default_factory=list)
+    titles: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    metadata: list[Any] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass
+class Judgements:
+    """Queries and qrels of one split, in memory.
+
+    `positives` maps a query id to the ids of its relevant documents (relevance > 0), in the order
+    of the file.
+    """
+
+    queries: list[Query]
+    qrels: list[Qrel]
+    query_problems: list[Problem] = field(default_factory=list)
+    qrel_problems: list[Problem] = field(default_factory=list)
+    positives: dict[str, list[str]] = field(init=False)
+    relevant_documents: set[str] = field(init=False)
+    judged_documents: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.positives = {}
+        for query_id, doc_id, relevance in self.qrels:
+            if relevance > 0:
+                self.positives.setdefault(query_id, []).append(doc_id)
+        self.relevant_documents = {d for docs in self.positives.values() for d in docs}
+        self.judged_documents = {qrel.doc_id for qrel in self.qrels}
+
+
+class State(ABC):
+    """What a rule knows after its part of the corpus. Picklable."""
+
+    @abstractmethod
+    def merge(self, later: Self, offset: int) -> None:
+        """Take in the state of the part that follows, whose index 0 is index `offset` here."""
+
+
+class CorpusRule(ABC):
+    """A rule over the documents of a corpus.
+
+    Build it with what it needs of queries and qrels; `scan` is called with every batch of its part
+    in order, and `findings` once at the end, when the states of all parts are merged.
+    """
+
+    name: ClassVar[str]
+    state: State
+
+    @abstractmethod
+    def start(self) -> None:
+        """Begin a part: set a fresh `state`."""
+
+    @abstractmethod
+    def scan(self, batch: Batch) -> None:
+        """Look at some documents."""
+
+    def suspicious(self) -> bool:
+        """Whether `confirm` must see the corpus before `findings` can name its records."""
+        return False
+
+    def confirm(self, batch: Batch) -> None:  # noqa: B027 - most rules need no second look
+        """Second look, in one process, in order. `batch.first` counts from the corpus's start."""
+
+    @abstractmethod
+    def findings(self) -> Iterable[Finding]:
+        """What was found, in the order of the records."""
