@@ -363,16 +363,15 @@ def _y_axis(
         y = top + tall - tall * tick / ticks[-1]
         kind = "grid" if tick else "axis"
         parts.append(f'<path class="{kind}" d="M{left} {y:.1f}H{end}"/>')
-        parts.append(_text(left - 6, y + 4, _short(tick), anchor="end"))
+        parts.append(_text(left - 6, y + 4, _short(tick, ticks[-1]), anchor="end"))
     return parts
 
 
-def _short(value: int) -> str:
-    """An axis label of at most six characters."""
-    for unit, sign in ((10**9, "G"), (10**6, "M"), (10**4, "k")):
-        if value >= unit:
-            scale = 1000 if sign == "k" else unit
-            return f"{value / scale:g}{sign}"
+def _short(value: int, largest: int) -> str:
+    """The label of a tick, in the unit of the axis's largest: at most six characters."""
+    for unit, sign in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if largest >= 10 * unit or (largest >= unit > 10**3):
+            return f"{value / unit:g}{sign}" if value else "0"
     return number(value)
 
 

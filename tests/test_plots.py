@@ -96,6 +96,20 @@ def test_histogram_keeps_a_single_document_visible() -> None:
     assert heights == [1.0, 120.0]  # the axis ends at 60,000
 
 
+@pytest.mark.parametrize(
+    ("highest", "labels"),
+    [
+        (9_000, ["0", "5,000", "10,000"]),
+        (18_000, ["0", "5k", "10k", "15k", "20k"]),
+        (1_200_000, ["0", "0.5M", "1M", "1.5M"]),
+    ],
+)
+def test_ticks_of_an_axis_share_a_unit(highest: int, labels: list[str]) -> None:
+    assert (
+        texts(histogram([Bin(1, 1, highest)], "words", "documents"))[1 : 1 + len(labels)] == labels
+    )
+
+
 def test_strip_shows_the_level_of_chance() -> None:
     svg = strip([0] * 49 + [46], "position in the corpus", "relevant documents")
     assert titles(svg) == ["98–100% of the corpus: 46 relevant documents"]

@@ -109,7 +109,7 @@ def ks_p_value(places: NDArray[np.float64]) -> float:
     x = (math.sqrt(n) + 0.12 + 0.11 / math.sqrt(n)) * distance
     if x < 0.2:
         return 1.0
-    terms = ((-1) ** (j - 1) * math.exp(-2 * (j * x) ** 2) for j in range(1, 101))
+    terms = ((-1.0) ** (j - 1) * math.exp(-2 * (j * x) ** 2) for j in range(1, 101))
     return min(1.0, max(0.0, 2 * sum(terms)))
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from retgen.qrels.matrix import QrelMatrix
 
-__all__ = ["few_changes", "walk"]
+__all__ = ["changes", "few_changes", "walk"]
 
 
 def few_changes(matrix: QrelMatrix, distractors: bool) -> tuple[int, str]:
@@ -30,7 +30,7 @@ def few_changes(matrix: QrelMatrix, distractors: bool) -> tuple[int, str]:
     """
     bounds = []
     for name, order in (("as given", np.arange(matrix.documents)), ("by a walk", walk(matrix))):
-        linear, runs = _changes(matrix, order, distractors)
+        linear, runs = changes(matrix, order, distractors)
         bounds.append((linear, f"linear order of the documents {name}"))
         small = bool((2 * (matrix.row_sums - 1) < matrix.documents).all())
         if runs <= 1 and (small or not distractors):
@@ -40,7 +40,7 @@ def few_changes(matrix: QrelMatrix, distractors: bool) -> tuple[int, str]:
     return min(bounds, key=lambda bound: bound[0])
 
 
-def _changes(matrix: QrelMatrix, order: NDArray[np.int64], distractors: bool) -> tuple[int, int]:
+def changes(matrix: QrelMatrix, order: NDArray[np.int64], distractors: bool) -> tuple[int, int]:
     """(most changes of a row along the line, most runs of a row around the circle)."""
     n = matrix.documents
     place = np.empty(n, np.int64)
@@ -63,7 +63,8 @@ def walk(matrix: QrelMatrix) -> NDArray[np.int64]:
     """Documents in the order in which a walk from query to neighbouring query meets them.
 
     A walk begins at a query with the fewest neighbours and goes on to one that shares a document
-    with the last; the documents shared with the next query are put last. Exact for paths and rings.
+    with the last. Of a query's documents those shared with the next one come last, those shared
+    with others still to come (where a ring will close) first. Exact for paths and rings.
     """
     indptr, by_document = matrix.columns()
     members = [matrix.row(i).tolist() for i in range(matrix.queries)]
@@ -76,9 +77,9 @@ def walk(matrix: QrelMatrix) -> NDArray[np.int64]:
         if query is None:
             query = next(iter(unvisited))
         del unvisited[query]
-        following, shared = _next(query, members, indptr, by_document, unvisited)
+        following, rank = _next(query, members, indptr, by_document, unvisited)
         fresh = [document for document in members[query] if document not in order]
-        order |= dict.fromkeys(sorted(fresh, key=lambda document: document in shared))
+        order |= dict.fromkeys(sorted(fresh, key=rank.__getitem__))
         query = following
     rest = (document for document in range(matrix.documents) if document not in order)
     return np.array([*order, *rest], np.int64)
@@ -90,14 +91,21 @@ def _next(
     indptr: NDArray[np.int64],
     by_document: NDArray[np.int64],
     unvisited: dict[int, None],
-) -> tuple[int | None, set[int]]:
-    """(an unvisited query that shares most documents with `query`, those documents)."""
+) -> tuple[int | None, dict[int, int]]:
+    """(an unvisited query that shares most documents with `query`, the place of its documents).
+
+    Place 0: shared with another query to come, 1: with none, 2: with the one that is next.
+    """
     common: dict[int, int] = {}
+    rank: dict[int, int] = {}
     for document in members[query]:
-        for other in by_document[indptr[document] : indptr[document + 1]].tolist():
-            if other in unvisited:
-                common[other] = common.get(other, 0) + 1
+        asking = by_document[indptr[document] : indptr[document + 1]].tolist()
+        coming = [other for other in asking if other in unvisited]
+        rank[document] = 0 if coming else 1
+        for other in coming:
+            common[other] = common.get(other, 0) + 1
     if not common:
-        return None, set()
+        return None, rank
     best = max(common, key=lambda other: (common[other], -other))
-    return best, set(members[best]) & set(members[query])
+    rank |= dict.fromkeys(set(members[best]) & set(members[query]), 2)
+    return best, rank
