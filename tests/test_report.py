@@ -325,6 +325,30 @@ def test_no_error_without_a_proof(tmp_path: Path, content: dict[str, Any]) -> No
     assert "PARTLY PROVEN 5 of 12 qrels rebuilt from the words; no errors" in page.text
 
 
+def test_a_head_start_is_said_where_luck_cannot_explain_it(content: dict[str, Any]) -> None:
+    content["solved_blindly"] = None
+    content["statistics"]["relevant_documents"] = 1960
+    content["floors"] = {
+        "random": {"recall@2": 0.00004, "recall@100": 0.002},
+        "rankings": {"summed IDF": {"recall@2": 0.001, "recall@100": 0.05}},
+    }
+    assert view(content)["not_tests"][0] == (
+        "Reading the query, in part.",
+        "summed IDF never reads it and reaches recall@100 = 0.0500, 25 times what chance does: "
+        "relevant documents differ from the others. Print the floors beside every score.",
+    )
+    content["statistics"]["relevant_documents"] = 46  # then 0.05 is two documents: luck
+    assert view(content)["not_tests"][0][0] == "Limits of dimension."
+
+
+def test_where_all_documents_are_relevant_none_stands_anywhere(content: dict[str, Any]) -> None:
+    assert "Where relevant documents stand" in [title for title, _, _ in view(content)["figures"]]
+    content["statistics"]["documents"] = 4
+    assert "Where relevant documents stand" not in [
+        title for title, _, _ in view(content)["figures"]
+    ]
+
+
 def test_ten_thousand_findings_stay_small_and_add_up(
     tmp_path: Path, content: dict[str, Any]
 ) -> None:

@@ -1,0 +1,226 @@
+"""The command line: what it prints, where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import retgen
+from retgen.cli import app
+
+Gen = Callable[..., "subprocess.CompletedProcess[str]"]
+COMMANDS = [command.name for command in app.registered_commands]
+
+
+def test_commands_of_this_version() -> None:
+    assert COMMANDS == [
+        "run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "export", "doctor",
+    ]  # fmt: skip
+
+
+def test_the_package_exports_what_it_says() -> None:
+    assert all(hasattr(retgen, name) for name in retgen.__all__)
+    assert callable(retgen.run)
+    assert callable(retgen.validate)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_has_an_example(gen: Gen, command: str) -> None:
+    found = gen(command, "--help")
+    assert found.returncode == 0
+    assert f"gen {command}" in found.stdout
+    assert "Example" in found.stdout
+
+
+def test_version(gen: Gen) -> None:
+    assert gen("--version").stdout == f"gen {retgen.__version__}\n"
+
+
+def test_start_up_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, retgen.cli; "
+        "print([m for m in ('torch', 'scipy', 'pyarrow', 'datasets', 'pandas', 'langchain', 'openai', "
+        "'faker', 'ruamel.yaml', 'jinja2', 'Stemmer', 'rapidfuzz') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"
+
+
+def test_the_main_job_imports_nothing_heavy(small: Path, tmp_path: Path) -> None:
+    code = (
+        f"import sys, retgen; retgen.run({str(small)!r}, out={str(tmp_path / 'out')!r}); "
+        "print([m for m in ('torch', 'scipy', 'pyarrow', 'datasets', 'pandas', 'langchain', 'openai') "
+        "if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"
+
+
+def test_run_prints_what_it_made(gen: Gen, small: Path) -> None:
+    found = gen("run", small)
+    assert (found.returncode, found.stderr) == (0, "")
+    lines = found.stdout.splitlines()
+    assert lines[0].startswith("small: 400 documents, 100 queries, 200 qrels in ")
+    assert lines[1:] == [
+        "  proven      200 of 200 qrels, rebuilt from the words of the documents",
+        "  dimensions  4 to 4 needed in row order; excludes no embedder of 4 or more dimensions",
+        lines[3],
+        "  data        outputs/small/dataset",
+        "  report      outputs/small/report.html",
+    ]
+    again = gen("run", small)
+    assert again.returncode == 0
+    assert again.stdout.splitlines()[0] == (
+        "small: 400 documents, 100 queries, 200 qrels, finished before: nothing to do"
+    )
+    quiet = gen("run", small, "-q")
+    assert (quiet.returncode, quiet.stdout) == (0, "")
+
+
+def test_run_json(gen: Gen, small: Path) -> None:
+    found = json.loads(gen("run", small, "--json").stdout)
+    assert found["path"] == "outputs/small"
+    assert found["counts"] == {"documents": 400, "queries": 100, "qrels": 200, "rejected": 0}
+
+
+def test_plan(gen: Gen, small: Path, tmp_path: Path) -> None:
+    found = json.loads(gen("plan", small, "--json").stdout)
+    size = found.pop("bytes")
+    assert found == {
+        "documents": 400, "queries": 100, "qrels": 200, "calls": {}, "tokens": {},
+        "usd": {"low": 0.0, "high": 0.0}, "notes": [],
+    }  # fmt: skip
+    assert 100_000 < size < 300_000
+    shown = gen("plan", small).stdout
+    assert "         400  documents\n         100  queries\n" in shown
+    assert "       $0.00  at most\n" in shown
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["small.yaml"]  # touched nothing
+
+
+def test_preview(gen: Gen, small: Path, tmp_path: Path) -> None:
+    found = json.loads(gen("preview", small, "-n", "2", "--json").stdout)
+    assert (len(found["queries"]), len(found["corpus"])) == (2, 2)
+    assert len(found["qrels"]) == 4
+    assert {row["_id"] for row in found["relevant"]} == {q["corpus-id"] for q in found["qrels"]}
+    asked = found["queries"][0]["text"].removeprefix("Who likes ").removesuffix("?")
+    assert asked in gen("preview", small, "-n", "1").stdout
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["small.yaml"]
+
+
+def test_recipes(gen: Gen) -> None:
+    shown = gen("recipes").stdout
+    assert shown.splitlines()[4].startswith("limit_dense       The paper's LIMIT: every pair")
+    names = [row["name"] for row in json.loads(gen("recipes", "--json").stdout)]
+    assert names == sorted(names)
+    assert len(names) == 12
+
+
+def test_schema_accepts_and_refuses(gen: Gen) -> None:
+    schema = json.loads(gen("schema").stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    good = {"name": "x", "family": "limit", "params": {"pattern": "dense"}}
+    jsonschema.validate(good, schema)
+    for bad in (
+        {**good, "sed": 1},
+        {**good, "params": {"pattern": "dense", "n": 5}},
+        {**good, "family": "limits"},
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(bad, schema)
+
+
+def test_new_writes_a_recipe_that_runs(gen: Gen, tmp_path: Path) -> None:
+    found = gen("new", "limit")
+    assert found.stdout == ("wrote my_limit.yaml; look at it, then: gen plan my_limit.yaml\n")
+    assert (tmp_path / "my_limit.yaml").read_text().startswith("# gen run my_limit.yaml\n")
+    again = gen("new", "limit")
+    assert (again.returncode, again.stderr) == (
+        2, "gen: my_limit.yaml is there already; choose another file with --out\n",
+    )  # fmt: skip
+    wrong = gen("new", "limits")
+    assert wrong.stderr == "gen: there is no family 'limits'. Families: limit\n"
+    ran = gen("run", "my_limit.yaml", "--set", "params.docs=200", "--set", "params.queries=50")
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_validate_exit_codes_and_json(gen: Gen, small: Path, tmp_path: Path) -> None:
+    gen("run", small)
+    good = gen("validate", "outputs/small")
+    assert good.returncode == 0
+    assert good.stdout == (
+        "outputs/small: 400 documents, 100 queries, 200 qrels\n"
+        "  proven: 200 qrels, rebuilt from the words of the documents\n"
+        "ok: 0 errors, 0 warnings\n"
+    )
+    qrels = tmp_path / "outputs" / "small" / "dataset" / "qrels.jsonl"
+    lines = qrels.read_text().splitlines()
+    qrels.write_text("\n".join(lines[1:]) + "\n")
+    bad = gen("validate", "outputs/small", "--json")
+    assert bad.returncode == 1
+    found = json.loads(bad.stdout)
+    assert (found["ok"], found["errors"], found["warnings"]) == (False, 3, 0)
+    assert sorted(found["findings"][0]) == ["ids", "message", "rule", "severity"]
+    assert found["findings"][0]["rule"] == "manifest"
+    lost = json.loads(lines[0])
+    assert found["findings"][1]["ids"] == [lost["query-id"], lost["corpus-id"]]
+
+
+def test_a_rule_is_switched_off_by_name_with_a_reason(gen: Gen, small: Path) -> None:
+    small.write_text(small.read_text() + "validate: {off: {limit-proof: trying something}}\n")
+    found = json.loads(gen("run", small, "--json").stdout)
+    assert found["checks"]["switched_off"] == {"limit-proof": "trying something"}
+    shown = gen("validate", "outputs/small").stdout
+    assert "  off     limit-proof: trying something\n" in shown
+
+
+def test_report_again(gen: Gen, small: Path, tmp_path: Path) -> None:
+    gen("run", small)
+    page = tmp_path / "outputs" / "small" / "report.html"
+    before = page.read_text()
+    page.unlink()
+    assert gen("report", "outputs/small").stdout == "outputs/small/report.html\n"
+    assert page.read_text() == before
+    wrong = gen("report", ".")
+    assert (wrong.returncode, wrong.stderr) == (
+        2, "gen: . holds no readable report.json; `gen validate .` checks it anew\n",
+    )  # fmt: skip
+
+
+def test_doctor(gen: Gen) -> None:
+    found = gen("doctor", "--json", env={"PATH": "", "OPENAI_API_KEY": "sk-secret-value"})
+    checks = {check["what"]: check for check in json.loads(found.stdout)}
+    assert checks["retgen"]["note"] == retgen.__version__
+    assert checks["families"]["note"] == "limit"
+    assert (checks["OPENAI_API_KEY"]["state"], checks["HF_TOKEN"]["state"]) == ("ok", "absent")
+    assert checks["numpy"]["state"] == "ok"
+    assert "sk-secret-value" not in found.stdout
+    assert found.returncode == 0
+
+
+def test_errors_have_no_traceback_unless_asked(gen: Gen) -> None:
+    found = gen("run", "nothing.yaml")
+    assert found.returncode == 2
+    assert found.stderr == (
+        "gen: nothing.yaml: there is no such file, and no bundled recipe of that name. "
+        "`gen recipes` lists them.\n"
+    )
+    assert "Traceback" in gen("run", "nothing.yaml", "-v").stderr
+
+
+def test_usage_errors(gen: Gen) -> None:
+    assert gen("run").returncode == 2
+    assert gen("nothing").returncode == 2
+    assert gen("run", "limit_dense", "--workers", "0").returncode == 2
+
+
+def test_output_into_a_closed_pipe(small: Path, tmp_path: Path) -> None:
+    command = f"{sys.executable} -m retgen.cli schema | head -c 10"
+    found = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path)
+    assert found.stdout == '{\n  "$sche'
+    assert found.stderr == ""

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen import export, run, validate
+from retgen.data import open_dataset
+from retgen.errors import OutputError, UsageError
+from tests.conftest import SMALL, read_jsonl
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "small.yaml").write_text(SMALL)
+    return run(folder / "small.yaml", out=folder / "small").path
+
+
+def tables(path: Path) -> tuple[Any, Any, Any]:
+    dataset = open_dataset(path)
+    return list(dataset.documents()), dataset.read_queries(), dataset.read_qrels("test")
+
+
+@pytest.mark.parametrize("to", ["beir", "mteb"])
+def test_nothing_is_lost(made: Path, tmp_path: Path, to: str) -> None:
+    folder = export(made, to, tmp_path / to)
+    assert tables(folder) == tables(made)
+    found = validate(folder)
+    assert (found.errors, found.statistics["qrels"]) == (0, 200)
+
+
+def test_beir_files(made: Path, tmp_path: Path) -> None:
+    folder = export(made, "beir", tmp_path / "beir")
+    assert sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()) == [
+        "corpus.jsonl", "qrels/test.tsv", "queries.jsonl",
+    ]  # fmt: skip
+    lines = (folder / "qrels" / "test.tsv").read_text().splitlines()
+    assert lines[0] == "query-id\tcorpus-id\tscore"
+    assert len(lines) == 201
+    first = read_jsonl(made / "dataset" / "qrels.jsonl")[0]
+    assert lines[1] == f"{first['query-id']}\t{first['corpus-id']}\t1"
+
+
+def test_mteb_task_compiles(made: Path, tmp_path: Path) -> None:
+    folder = export(made, "mteb", tmp_path / "mteb")
+    code = (folder / "task.py").read_text()
+    compile(code, "task.py", "exec")
+    assert "class SmallRetrieval(AbsTaskRetrieval):" in code
+    assert 'main_score="recall_at_2"' in code
+
+
+def test_default_folder_and_refusals(made: Path) -> None:
+    assert export(made, "beir") == made / "exports" / "beir"
+    with pytest.raises(OutputError) as error:
+        export(made, "beir")
+    assert str(error.value) == (
+        f"{made}/exports/beir is not empty; choose another folder with --out"
+    )
+    with pytest.raises(UsageError) as usage:
+        export(made, "trec")
+    assert str(usage.value) == "--to trec: there is no such layout. Possible: beir, mteb"
+
+
+def load(path: Path, name: str, cache: Path) -> Any:
+    from datasets import load_dataset
+
+    return load_dataset(str(path), name, cache_dir=str(cache))
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
+def test_it_loads_with_datasets(tmp_path: Path, form: str) -> None:
+    (tmp_path / "small.yaml").write_text(SMALL)
+    path = run(
+        tmp_path / "small.yaml", out=tmp_path / "out",
+        overrides={"output.format": form, "output.shards": 3},
+    ).path  # fmt: skip
+    corpus = load(path / "dataset", "corpus", tmp_path / "cache")["corpus"]
+    assert (len(corpus), corpus.column_names) == (400, ["_id", "title", "text", "metadata"])
+    first = next(iter(open_dataset(path).documents()))
+    assert corpus[0]["_id"] == first.doc_id
+    assert corpus[0]["metadata"] == first.metadata
+    queries = load(path / "dataset", "queries", tmp_path / "cache")["queries"]
+    assert len(queries) == 100
+    qrels = load(path / "dataset", "default", tmp_path / "cache")["test"]
+    assert (len(qrels), qrels.column_names) == (200, ["query-id", "corpus-id", "score"])
+    assert set(qrels["score"]) == {1}
+
+
+def test_parquet_holds_the_same_rows(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(SMALL)
+    one = run(tmp_path / "small.yaml", out=tmp_path / "one").path
+    two = run(tmp_path / "small.yaml", out=tmp_path / "two", overrides={"output.format": "parquet"})
+    assert tables(one) == tables(two.path)
+    assert two.manifest["evidence"]["structural"] == 200
+
+
+def test_export_as_a_command(made: Path, tmp_path: Path, gen: Callable[..., Any]) -> None:
+    found = gen("export", made, "--to", "mteb", "--out", "there")
+    assert (found.returncode, found.stdout) == (0, "there\n")
+    assert json.loads((tmp_path / "there" / "queries.jsonl").read_text().splitlines()[0])["_id"]
