@@ -173,6 +173,13 @@ class Family(ABC, Generic[P]):
     def generate(self, job: Job[P]) -> Records:
         """The records. Same job, same records, whoever asks and in whatever order."""
 
+    def word_lists(self, job: Job[P]) -> Mapping[str, str]:
+        """Lists that the proof reads again, name -> SHA-256, as `Records.word_lists` names them.
+
+        Where a finished run's manifest states another hash, the proof cannot be repeated.
+        """
+        return {}
+
     @abstractmethod
     def checks(self, job: Job[P], judgements: Judgements) -> Sequence[CorpusRule]:
         """Rules that prove the structural labels from the written files, without the generator."""

@@ -80,7 +80,7 @@ class Table:
     def format(self) -> str:
         return self.files[0].suffix.lstrip(".")
 
-    def bytes(self) -> int:
+    def size(self) -> int:
         """Size on disk."""
         return sum(path.stat().st_size for path in self.files)
 
@@ -96,50 +96,55 @@ class Table:
             ]
         return [chunk for path in self.files for chunk in _text_chunks(path, size)]
 
-    def rows(self, chunk: Chunk) -> Iterator[tuple[int, Any]]:
-        """(line number within the chunk, from 1; row): a dict, or a `Problem` where it is none."""
+    def rows(self, chunk: Chunk) -> list[Any]:
+        """The rows of a chunk in order: a dict each, or a `Problem` where the row is none.
+
+        The line of a `Problem` counts from 1 within the chunk.
+        """
         if self.format == "parquet":
             import pyarrow.parquet as pq
 
-            table = pq.ParquetFile(chunk.path).read_row_group(chunk.start)
-            yield from enumerate(table.to_pylist(), start=1)
-            return
+            rows: list[Any] = pq.ParquetFile(chunk.path).read_row_group(chunk.start).to_pylist()
+            return rows
         with open(chunk.path, "rb") as file:
             file.seek(chunk.start)
             lines = file.read(chunk.stop - chunk.start).split(b"\n")
-        if lines and not lines[-1]:
+        if not lines[-1]:
             lines.pop()
-        loads = orjson.loads
-        header: list[str] = []
         if self.format == "tsv":
-            with open(chunk.path, encoding="utf-8", errors="replace") as text:
-                header = text.readline().rstrip("\r\n").split("\t")
-        for number, line in enumerate(lines, start=1):
-            if header:
-                if chunk.start == 0 and number == 1:
-                    continue
-                try:
-                    cells = line.decode().rstrip("\r").split("\t")
-                except UnicodeDecodeError:
-                    yield number, Problem(number, "is not UTF-8")
-                    continue
-                if len(cells) != len(header):
-                    yield (
-                        number,
-                        Problem(number, f"has {len(cells)} columns, the header {len(header)}"),
-                    )
-                    continue
-                yield number, dict(zip(header, cells, strict=True))
-                continue
-            try:
-                row = loads(line)
-            except ValueError:
-                yield number, Problem(number, _why_not_json(line))
-                continue
-            if type(row) is not dict:
-                yield number, Problem(number, "is not a JSON object")
-                continue
-            yield number, row
+            return self._tsv_rows(chunk, lines)
+        try:
+            found = [orjson.loads(line) for line in lines]
+            if set(map(type, found)) <= {dict}:
+                return found
+        except ValueError:
+            pass
+        return [_json_row(number, line) for number, line in enumerate(lines, start=1)]
+
+    def _tsv_rows(self, chunk: Chunk, lines: list[bytes]) -> list[Any]:
+        with open(chunk.path, encoding="utf-8", errors="replace") as text:
+            header = text.readline().rstrip("\r\n").split("\t")
+        if chunk.start == 0:
+            lines = lines[1:]
+        return [_tsv_row(number, line, header) for number, line in enumerate(lines, start=1)]
+
+
+def _json_row(number: int, line: bytes) -> Any:
+    try:
+        row = orjson.loads(line)
+    except ValueError:
+        return Problem(number, _why_not_json(line))
+    return row if type(row) is dict else Problem(number, "is not a JSON object")
+
+
+def _tsv_row(number: int, line: bytes, header: list[str]) -> Any:
+    try:
+        cells = line.decode().rstrip("\r").split("\t")
+    except UnicodeDecodeError:
+        return Problem(number, "is not UTF-8")
+    if len(cells) != len(header):
+        return Problem(number, f"has {len(cells)} columns, the header {len(header)}")
+    return dict(zip(header, cells, strict=True))
 
 
 @dataclass(frozen=True)
@@ -159,7 +164,7 @@ class Dataset:
     def documents(self) -> Iterator[Document]:
         """Every well-formed document, in order."""
         for chunk in self.corpus.chunks():
-            for _, row in self.corpus.rows(chunk):
+            for row in self.corpus.rows(chunk):
                 parsed = document_of(row)
                 if isinstance(parsed, Document):
                     yield parsed
@@ -322,14 +327,13 @@ def _read(table: Table, parse: Any) -> tuple[list[Any], list[Problem]]:
     problems: list[Problem] = []
     line = 0
     for chunk in table.chunks():
-        number = 0
-        for number, row in table.rows(chunk):
+        for row in table.rows(chunk):
+            line += 1
             parsed = parse(row)
             if isinstance(parsed, str):
-                problems.append(Problem(line + number, parsed))
+                problems.append(Problem(line, parsed))
             else:
                 records.append(parsed)
-        line += number
     return records, problems
 
 

@@ -155,6 +155,7 @@ def _manifest(
             "warnings": found.warnings,
             "switched_off": found.switched_off,
         },
+        "card": list(records.card),
         "floors": found.floors,
         "certificate": found.certificate,
         "files": {name: info._asdict() for name, info in sorted(files.items())},

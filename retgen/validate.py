@@ -6,6 +6,7 @@ document; floors, densities and the certificate are computed from the files as w
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import tempfile
 import time
@@ -108,7 +109,9 @@ def _validate(
     dataset = open_dataset(path)
     recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
     settings = recipe.rules if recipe else RuleSettings()
-    findings = list(_manifest(dataset.run)) if dataset.run else []
+    findings = list(_manifest(dataset.run, recipe)) if dataset.run and recipe else []
+    if any(finding.rule == "word-lists" for finding in findings):
+        recipe = None  # the proof would compare with other words than the data set was made of
     judgements = _load(dataset, split)
     findings += _problems("queries", judgements.query_problems)
     findings += _problems("qrels", judgements.qrel_problems)
@@ -201,7 +204,7 @@ def _scan(
 ) -> tuple[int, list[Problem]]:
     """Show every document to every rule. Returns (documents, rows that are none)."""
     chunks = dataset.corpus.chunks()
-    size = dataset.corpus.bytes()
+    size = dataset.corpus.size()
     if workers > 1 and size >= _PARALLEL_FROM and len(chunks) > 1:
         count, problems = _scan_parallel(dataset, rules, chunks, workers, split, progress, scratch)
     else:
@@ -214,7 +217,7 @@ def _scan(
     if again:
         position = 0
         for chunk in chunks:
-            for batch in _batches(dataset, chunk, position, []):
+            for batch in _batches(dataset.corpus.rows(chunk), position, []):
                 for rule in again:
                     rule.confirm(batch)
                 position += len(batch)
@@ -233,42 +236,52 @@ class _Part:
 
     def scan(self, chunk: Chunk) -> None:
         found: list[Problem] = []
-        lines = [0]
-        for batch in _batches(self.dataset, chunk, self.documents, found, lines):
-            for rule in self.rules:
-                rule.scan(batch)
-            self.documents += len(batch)
+        # rows hold no cycles; the collector would walk over all of them again and again
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            rows = self.dataset.corpus.rows(chunk)
+            for batch in _batches(rows, self.documents, found):
+                for rule in self.rules:
+                    rule.scan(batch)
+                self.documents += len(batch)
+        finally:
+            if collecting:
+                gc.enable()
         self.problems += [Problem(self.lines + line, reason) for line, reason in found]
-        self.lines += lines[0]
+        self.lines += len(rows)
 
 
-def _batches(
-    dataset: Dataset,
-    chunk: Chunk,
-    position: int,
-    problems: list[Problem],
-    lines: list[int] | None = None,
-) -> Iterator[Batch]:
-    """A chunk's documents in batches; rows that are none go to `problems`."""
-    batch = Batch(position)
-    number = 0
-    for number, row in dataset.corpus.rows(chunk):
-        document = document_of(row)
-        if not isinstance(document, Document):
-            problems.append(Problem(number, document))
-            continue
-        batch.ids.append(document.doc_id)
-        batch.titles.append(document.title)
-        batch.texts.append(document.text)
-        batch.metadata.append(document.metadata)
-        if len(batch) == _BATCH:
-            yield batch
-            position += _BATCH
+def _batches(rows: Sequence[Any], position: int, problems: list[Problem]) -> Iterator[Batch]:
+    """The documents of some rows in batches; rows that are none go to `problems`."""
+    for first in range(0, len(rows), _BATCH):
+        some = rows[first : first + _BATCH]
+        batch = _columns(some, position)
+        if batch is None:
             batch = Batch(position)
-    if lines is not None:
-        lines[0] = number
-    if len(batch):
-        yield batch
+            for number, row in enumerate(some, start=first + 1):
+                document = document_of(row)
+                if isinstance(document, Document):
+                    batch.append(document)
+                else:
+                    problems.append(Problem(number, document))
+        position += len(batch)
+        if len(batch):
+            yield batch
+
+
+def _columns(rows: Sequence[Any], position: int) -> Batch | None:
+    """A batch without looking at row after row; None if any of them is not a plain document."""
+    try:
+        ids = [row["_id"] for row in rows]
+        titles = [row["title"] for row in rows]
+        texts = [row["text"] for row in rows]
+        metadata = [row.get("metadata") for row in rows]
+    except (KeyError, TypeError):
+        return None
+    if any(set(map(type, column)) != {str} for column in (ids, titles, texts)):
+        return None
+    return Batch(position, ids, titles, texts, metadata)
 
 
 def _scan_parallel(
@@ -340,8 +353,8 @@ def _problems(table: str, problems: Sequence[Problem]) -> Iterator[Finding]:
         yield Finding("schema", "error", [f"{table}:{line}"], f"{table}, row {line}: {reason}")
 
 
-def _manifest(run: Path) -> Iterator[Finding]:
-    """Files whose hash no longer fits the manifest."""
+def _manifest(run: Path, recipe: Recipe) -> Iterator[Finding]:
+    """Files whose hash no longer fits the manifest, and word lists that have changed since."""
     path = run / "manifest.json"
     try:
         manifest = orjson.loads(path.read_bytes())
@@ -364,6 +377,17 @@ def _manifest(run: Path) -> Iterator[Finding]:
         elif file_info(file).sha256 != stated.get("sha256"):
             yield Finding(
                 "manifest", "error", [name], f"{name} is not the file that the manifest describes"
+            )
+    made_with = manifest.get("word_lists", {})
+    for name, digest in recipe.the_family().word_lists(recipe.job()).items():
+        if made_with.get(name, digest) != digest:
+            version = manifest.get("versions", {}).get("retgen", "unknown")
+            yield Finding(
+                "word-lists",
+                "error",
+                [],
+                f"the list of {name} has changed since this data set was made (with retgen "
+                f"{version}), so its proof cannot be repeated here: install that version",
             )
 
 

@@ -201,7 +201,7 @@ def test_a_stop_in_the_middle(tmp_path: Path, number: signal.Signals) -> None:
         )
     subprocess.run(args, cwd=tmp_path, check=True, capture_output=True)
     assert kept == {p: p.stat().st_mtime_ns for p in kept}
-    whole = [*args[:5], "whole", *args[6:]]
+    whole = [*args[:6], "whole", *args[7:]]
     subprocess.run(whole, cwd=tmp_path, check=True, capture_output=True)
     assert digests(tmp_path / "out") == digests(tmp_path / "whole")
 

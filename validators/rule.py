@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from retgen.data import Problem, Qrel, Query
+from retgen.data import Document, Problem, Qrel, Query
 
 __all__ = ["Batch", "CorpusRule", "Finding", "Judgements", "Severity", "State"]
 
@@ -39,6 +39,13 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def append(self, document: Document) -> None:
+        """Add a document at the end."""
+        self.ids.append(document.doc_id)
+        self.titles.append(document.title)
+        self.texts.append(document.text)
+        self.metadata.append(document.metadata)
 
 
 @dataclass

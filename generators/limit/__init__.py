@@ -116,6 +116,9 @@ class Limit(Family[LimitParams]):
             licences={"attributes and templates": "Apache-2.0 (retgen)", "names": "MIT (Faker)"},
         )
 
+    def word_lists(self, job: Job[LimitParams]) -> Mapping[str, str]:
+        return {"attributes": digest(load_attributes(job.params.catalogue, job.seed)[0])}
+
     def checks(self, job: Job[LimitParams], judgements: Judgements) -> Sequence[CorpusRule]:
         return proof.proof_rules(_spec(job), judgements)
 

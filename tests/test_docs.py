@@ -1,0 +1,58 @@
+"""What the documentation says is so."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
+def test_generated_parts_are_up_to_date() -> None:
+    found = subprocess.run(
+        [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True
+    )
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_named_commands_exist(page: Path) -> None:
+    from retgen.cli import app
+
+    names = {command.name for command in app.registered_commands} | {
+        "--help",
+        "--version",
+        "--install-completion",
+    }
+    for name in re.findall(r"`gen (\S+?)[ `]", page.read_text("utf-8")):
+        assert name.strip("`") in names, name
+
+
+def test_architecture_names_every_module() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    for path in (ROOT / "retgen").glob("*.py"):
+        if path.stem != "__init__":
+            assert f"`{path.stem}`" in text, path.stem
+    for folder in ("generators", "validators", "recipes", "tests", "benchmarks", "docs"):
+        assert f"`{folder}/" in text
+
+
+def test_architecture_states_the_enforced_layers() -> None:
+    import tomllib
+
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    layers = config["tool"]["importlinter"]["contracts"][0]["layers"]
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    assert "\n".join(layers) in text
