@@ -46,6 +46,7 @@ from retgen.generators.limit.params import (
 from retgen.streams import Stream
 from retgen.validators import limit as proof
 from retgen.validators.rule import CorpusRule, Judgements
+from retgen.validators.words import STOPWORDS, tokens
 
 __all__ = ["Limit"]
 
@@ -163,11 +164,11 @@ def _queries_and_qrels(
 
 
 def _check_templates(params: LimitParams, of_attributes: frozenset[str]) -> None:
-    """No word of a template may be a word of an attribute: a query would match every document."""
+    """No content word of a template may be one of an attribute: it would match every document."""
     for kind in ("document", "query"):
         for template in getattr(params.templates, kind):
             plain = template.replace("{name}", " ").replace("{attributes}", " ")
-            words = ["".join(c for c in w if c.isalnum()) for w in plain.casefold().split()]
+            words = [word for word in tokens(plain) if word not in STOPWORDS]
             for word, stem in zip(words, stem_words(words), strict=True):
                 if stem in of_attributes:
                     raise RecipeError(

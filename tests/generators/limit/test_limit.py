@@ -1,0 +1,362 @@
+"""What LIMIT recipes make: the paper's facts, variants, floors, and the same bytes everywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen import run, validate
+from retgen.errors import RecipeError
+from retgen.recipe import bundled
+from tests.conftest import read_jsonl
+
+Rows = list[dict[str, Any]]
+Recipe = Callable[[str], Path]
+
+# the bytes of limit_small: a change here changes what every recipe makes
+PINNED = {
+    "corpus.jsonl": "",
+    "queries.jsonl": "",
+    "qrels.jsonl": "",
+}
+
+
+def make(folder: Path, params: str, **overrides: Any) -> tuple[dict[str, Any], Rows, Rows, Rows]:
+    """Run a recipe of those params; (manifest, corpus, queries, qrels)."""
+    recipe = folder / "r.yaml"
+    recipe.write_text(f"name: r\nfamily: limit\nparams: {params}\n")
+    result = run(recipe, out=folder / "out", overrides=overrides)
+    data = folder / "out" / "dataset"
+    return result.manifest, *(
+        read_jsonl(data / f"{name}.jsonl") for name in ("corpus", "queries", "qrels")
+    )  # type: ignore[return-value]
+
+
+def attributes(document: dict[str, Any]) -> list[str]:
+    text = document["text"].removesuffix(".").partition(" likes ")[2]
+    return str(text).replace(" and ", ", ").split(", ")
+
+
+def relevant(qrels: Rows) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for row in qrels:
+        found.setdefault(row["query-id"], set()).add(row["corpus-id"])
+    return found
+
+
+def test_bytes_are_pinned(tmp_path: Path) -> None:
+    run("limit_small", out=tmp_path / "out")
+    assert {
+        name: hashlib.sha256((tmp_path / "out" / "dataset" / name).read_bytes()).hexdigest()
+        for name in PINNED
+    } == PINNED
+
+
+def test_first_record_is_literal(tmp_path: Path) -> None:
+    run("limit_small", out=tmp_path / "out")
+    first = (tmp_path / "out" / "dataset" / "queries.jsonl").read_text().splitlines()[0]
+    assert first == FIRST_QUERY
+
+
+FIRST_QUERY = ""
+
+
+def test_the_papers_small_set(tmp_path: Path) -> None:
+    run("limit_small", out=tmp_path / "out")
+    data = tmp_path / "out" / "dataset"
+    corpus, queries, qrels = (
+        read_jsonl(data / f"{n}.jsonl") for n in ("corpus", "queries", "qrels")
+    )
+    assert (len(corpus), len(queries), len(qrels)) == (46, 1000, 2000)
+    by_query = relevant(qrels)
+    assert len({frozenset(docs) for docs in by_query.values()}) == 1000
+    assert {len(docs) for docs in by_query.values()} == {2}
+    holders: dict[str, set[str]] = {}
+    for document in corpus:
+        assert len(set(attributes(document))) == 45
+        for attribute in attributes(document):
+            holders.setdefault(attribute, set()).add(document["_id"])
+    for query in queries:
+        asked = query["text"].removeprefix("Who likes ").removesuffix("?")
+        assert holders[asked] == by_query[query["_id"]]
+    assert not any(query["_id"].startswith("q0000") for query in queries[:2])
+
+
+def test_floors_of_limit_are_the_published_ones(tmp_path: Path) -> None:
+    """TARGETS: summed IDF gives recall@2/10/20/46/100 = 4.5/22.5/45/100/100 at the paper's size."""
+    manifest, *_ = make(tmp_path, "{pattern: dense, docs: 20000, queries: 1000, k: 2}")
+    floor = manifest["floors"]["rankings"]["summed IDF"]
+    assert round(floor["recall@2"], 3) == 0.045
+    assert floor["recall@10"] == pytest.approx(0.225, abs=0.001)
+    assert floor["recall@20"] == pytest.approx(0.45, abs=0.01)
+    assert (floor["recall@46"], floor["recall@100"]) == (1.0, 1.0)
+    assert manifest["floors"]["random"]["recall@100"] == 100 / 20000
+
+
+def test_train_and_test_share_nothing(tmp_path: Path) -> None:
+    small = {"params.docs": 300, "params.queries": 200}
+    words: dict[str, set[str]] = {}
+    surnames: dict[str, set[str]] = {}
+    texts: dict[str, set[str]] = {}
+    for name in ("limit_dense", "limit_train"):
+        run(name, out=tmp_path / name, overrides=small)
+        corpus = read_jsonl(tmp_path / name / "dataset" / "corpus.jsonl")
+        words[name] = {a for d in corpus for a in attributes(d)}
+        people = [d["text"].partition(" likes ")[0] for d in corpus]
+        surnames[name] = {person.rpartition(" ")[2] for person in people}
+        texts[name] = set(people)
+    assert words["limit_dense"].isdisjoint(words["limit_train"])
+    assert surnames["limit_dense"].isdisjoint(surnames["limit_train"])
+    assert len(texts["limit_dense"]) == len(texts["limit_train"]) == 300
+
+
+def test_a_train_set_passed_off_as_test_is_caught(tmp_path: Path) -> None:
+    small = {"params.docs": 60, "params.queries": 50}
+    run("limit_train", out=tmp_path / "out", overrides=small)
+    recipe = tmp_path / "out" / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("split: train", "split: test"))
+    rules = Counter(f.rule for f in validate(tmp_path / "out").findings)
+    assert rules["limit-proof/query"] == 50
+    assert rules["limit-proof/names"] == 60
+
+
+def test_k3_is_full(tmp_path: Path) -> None:
+    manifest, corpus, _, qrels = make(
+        tmp_path, "{pattern: dense, docs: 500, queries: 165, k: 3, attributes_per_doc: 45}"
+    )
+    held = Counter(row["corpus-id"] for row in qrels)
+    assert sorted(held.values()) == [45] * 11
+    triples = {frozenset(docs) for docs in relevant(qrels).values()}
+    assert triples == {frozenset(three) for three in combinations(held, 3)}
+    assert manifest["certificate"]["lower"] == manifest["certificate"]["upper"] == 6
+    assert sum(d["metadata"]["column"] >= 0 for d in corpus) == 11
+
+
+def test_balanced_has_no_shortcut(tmp_path: Path) -> None:
+    manifest, corpus, queries, qrels = make(
+        tmp_path,
+        "{pattern: regular, docs: 200, queries: 1000, k: 2, form: {type: balanced, pool: 1000}}",
+    )
+    random = manifest["floors"]["random"]
+    for name, scores in manifest["floors"]["rankings"].items():
+        for cutoff, recall in scores.items():
+            # relevance counts are equal, so any fixed order finds exactly its share
+            assert recall == pytest.approx(random[cutoff], abs=1e-6), (name, cutoff)
+    frequency = Counter(a for d in corpus for a in d["metadata"]["attributes"])
+    assert set(frequency.values()) == {9}
+    assert len(frequency) == 1000
+    sets = {d["_id"]: set(d["metadata"]["attributes"]) for d in corpus}
+    by_query = relevant(qrels)
+    for query in queries:
+        pair = set(query["metadata"]["attributes"])
+        assert {doc_id for doc_id, held in sets.items() if pair <= held} == by_query[query["_id"]]
+    # words of one condition do not tell either: each stands in more documents than are relevant
+    assert all(query["text"].count(" and ") == 1 for query in queries)
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        (
+            "{pattern: dense, docs: 400, queries: 100, form: {type: balanced, pool: 100}}",
+            "params.form: in a balanced set every document is relevant to the same number of "
+            "queries, or counting asked pairs would find the relevant ones; here 0 to 14 of them: "
+            "use pattern regular, cycle, disjoint, hadamard or projective with docs 15",
+        ),
+        (
+            "{pattern: random, docs: 50, queries: 100, form: {type: balanced, pool: 100}}",
+            "params.form: in a balanced set every document is relevant to the same number of "
+            "queries, or counting asked pairs would find the relevant ones; here 1 to 10 of them: "
+            "use pattern regular, cycle, disjoint, hadamard or projective with docs 50",
+        ),
+        (
+            "{pattern: regular, docs: 50, queries: 100, form: {type: balanced, pool: 300}}",
+            "params.form.pool: every attribute must stand equally often, so pool must divide 2 x "
+            "queries = 200; 300 does not. Possible: 5, 10, 25, 50",
+        ),
+        (
+            "{pattern: regular, docs: 50, queries: 100, attributes_per_doc: 60, "
+            "form: {type: balanced, pool: 50}}",
+            "params.attributes_per_doc: 60 attributes from a pool of 50",
+        ),
+        (
+            "{pattern: regular, docs: 100, queries: 1000, form: {type: conditions, "
+            "hard_negatives: 10}}",
+            "params.form.hard_negatives: 1,000 queries with 2 x 10 hard negatives need 20,000 "
+            "places in documents; 100 documents of 45 attributes have 500, of which half may be "
+            "used",
+        ),
+        (
+            "{pattern: dense, docs: 30, queries: 1000}",
+            "params.docs: 1,000 dense queries need 46 relevant documents; docs is 30",
+        ),
+        (
+            "{pattern: disjoint, docs: 50, queries: 100}",
+            "params.docs: 100 disjoint queries need 200 relevant documents; docs is 50",
+        ),
+        (
+            "{pattern: hadamard, n: 256, docs: 256, catalogue: {split: all}}",
+            "params.attributes_per_doc: a document must hold 120 asked attributes; "
+            "attributes_per_doc is 45",
+        ),
+        (
+            "{pattern: dense, docs: 100, queries: 50, templates: {query: ['Which {attributes} "
+            "orchids?']}, catalogue: {file: mine.txt}}",
+            "params.templates.query: the word 'orchids' of 'Which {attributes} orchids?' is a word "
+            "of an attribute too; use another word",
+        ),
+    ],
+)
+def test_impossible(tmp_path: Path, params: str, expected: str) -> None:
+    (tmp_path / "mine.txt").write_text("Orchids\n" + "\n".join(f"Thing{i}" for i in range(200)))
+    with pytest.raises(RecipeError) as error:
+        make(tmp_path, params)
+    assert str(error.value) == expected
+
+
+def test_conditions_have_their_hard_negatives(tmp_path: Path) -> None:
+    _, corpus, queries, qrels = make(
+        tmp_path,
+        "{pattern: regular, docs: 2000, relevant_docs: 40, queries: 100, k: 2, "
+        "form: {type: conditions, hard_negatives: 5}}",
+    )
+    sets = {d["_id"]: set(d["metadata"]["attributes"]) for d in corpus}
+    by_query = relevant(qrels)
+    for query in queries:
+        one, two = query["metadata"]["attributes"]
+        both = {d for d, held in sets.items() if {one, two} <= held}
+        assert both == by_query[query["_id"]]
+        alone = [{d for d, held in sets.items() if a in held} - both for a in (one, two)]
+        assert [len(docs) for docs in alone] == [5, 5]
+        assert set(query["metadata"]["hard_negatives"]) == alone[0] | alone[1]
+
+
+def test_a_missing_hard_negative_is_found(tmp_path: Path) -> None:
+    _, corpus, queries, _ = make(
+        tmp_path,
+        "{pattern: regular, docs: 500, relevant_docs: 40, queries: 100, k: 2, "
+        "form: {type: conditions, hard_negatives: 5}}",
+    )
+    query = queries[0]
+    one = query["metadata"]["attributes"][0]
+    victim = next(
+        d for d in corpus
+        if one in d["metadata"]["attributes"] and d["_id"] in query["metadata"]["hard_negatives"]
+    )  # fmt: skip
+    place = victim["metadata"]["attributes"].index(one)
+    filler = next(
+        a for a in corpus[-1]["metadata"]["attributes"]
+        if a not in victim["metadata"]["attributes"]
+        and not any(a in q["metadata"]["attributes"] for q in queries)
+    )  # fmt: skip
+    word = attributes(corpus[-1])[corpus[-1]["metadata"]["attributes"].index(filler)]
+    listed = attributes(victim)
+    listed[place] = word
+    victim["metadata"]["attributes"][place] = filler
+    name = victim["text"].partition(" likes ")[0]
+    victim["text"] = f"{name} likes {', '.join(listed[:-1])} and {listed[-1]}."
+    path = tmp_path / "out" / "dataset" / "corpus.jsonl"
+    path.write_text("".join(json.dumps(d, ensure_ascii=False) + "\n" for d in corpus))
+    found = [f for f in validate(tmp_path / "out").findings if f.rule != "manifest"]
+    assert [f.rule for f in found] == ["limit-proof/hard-negatives"] * len(found)
+    assert found
+    assert query["_id"] in found[0].ids
+
+
+def test_several_templates(tmp_path: Path) -> None:
+    _, corpus, queries, _ = make(
+        tmp_path,
+        "{pattern: dense, docs: 300, queries: 90, k: 2, attributes_per_doc: 15, templates: "
+        "{document: ['{name} likes {attributes}.', 'Meet {name}, who is fond of {attributes}!'], "
+        "query: ['Who likes {attributes}?', 'Find everybody fond of {attributes}.']}}",
+    )
+    meets = sum(d["text"].startswith("Meet ") for d in corpus)
+    finds = sum(q["text"].startswith("Find ") for q in queries)
+    assert 110 < meets < 190
+    assert 25 < finds < 65
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        "{pattern: dense, docs: 40, queries: 30, k: 1, attributes_per_doc: 1}",
+        "{pattern: dense, docs: 40, queries: 30, k: 2, attributes_per_doc: 8}",
+        "{pattern: cycle, docs: 90, queries: 30, k: 3, attributes_per_doc: 2}",
+        "{pattern: disjoint, docs: 60, queries: 30, k: 2, attributes_per_doc: 1}",
+        "{pattern: random, docs: 100, queries: 80, k: 5}",
+        "{pattern: power_law, docs: 500, queries: 80, exponent: 1.2, maximum: 30}",
+        "{pattern: hadamard, n: 16, docs: 100}",
+        "{pattern: projective, p: 5, docs: 31}",
+        "{pattern: regular, docs: 100, queries: 50, k: 4}",
+    ],
+)
+def test_patterns_at_small_size(tmp_path: Path, params: str) -> None:
+    manifest, corpus, queries, qrels = make(tmp_path, params)
+    assert manifest["evidence"]["structural"] == len(qrels)
+    assert manifest["counts"]["documents"] == len(corpus)
+    assert manifest["counts"]["queries"] == len(queries)
+    assert manifest["certificate"]["lower"] <= manifest["certificate"]["upper"]
+
+
+def test_a_matrix_of_your_own(tmp_path: Path) -> None:
+    lines = ["query-id\tcorpus-id\tscore", "beta\tx\t1", "alpha\ty\t1", "beta\ty\t1", "alpha\tz\t0"]
+    (tmp_path / "mine.tsv").write_text("\n".join(lines) + "\n")
+    _, corpus, queries, qrels = make(
+        tmp_path, "{pattern: file, path: mine.tsv, docs: 50, attributes_per_doc: 5}"
+    )
+    column = {d["_id"]: d["metadata"]["column"] for d in corpus}
+    row = {q["_id"]: q["metadata"]["row"] for q in queries}
+    pairs = sorted((row[q["query-id"]], column[q["corpus-id"]]) for q in qrels)
+    assert pairs == [(0, 0), (0, 1), (1, 1)]  # beta: x, y; alpha: y
+    assert (tmp_path / "out" / "inputs" / "mine.tsv").exists()
+    (tmp_path / "out" / "inputs" / "mine.tsv").write_text("\n".join(lines[:3]) + "\n")
+    rules = {f.rule for f in validate(tmp_path / "out").findings}
+    assert "limit-proof/matrix-file" in rules
+
+
+@pytest.mark.parametrize("name", [n for n in bundled() if n != "limit_5m"])
+def test_bundled_recipes_run(tmp_path: Path, name: str) -> None:
+    """At reduced size where they are large; limit_5m is `make bench-large`."""
+    overrides = {} if name in ("limit_small", "limit_balanced") else {"params.docs": 3000}
+    result = run(name, out=tmp_path / "out", overrides=overrides)
+    assert result.manifest["evidence"]["structural"] == result.manifest["counts"]["qrels"]
+    lower, upper = BRACKETS[name]
+    assert result.manifest["certificate"]["lower"] == lower
+    assert result.manifest["certificate"]["upper"] <= upper
+
+
+BRACKETS = {
+    "limit_balanced": (2, 4),
+    "limit_conditions": (2, 4),
+    "limit_cycle": (2, 2),
+    "limit_dense": (4, 4),
+    "limit_disjoint": (2, 2),
+    "limit_hadamard": (7, 56),
+    "limit_k3": (6, 6),
+    "limit_projective": (6, 88),
+    "limit_random": (2, 4),
+    "limit_small": (4, 4),
+    "limit_train": (4, 4),
+}
+
+
+def test_positives_are_scattered_and_lists_give_nothing_away(tmp_path: Path) -> None:
+    _, corpus, queries, _ = make(tmp_path, "{pattern: dense, docs: 5000, queries: 1000, k: 2}")
+    places = [i / 5000 for i, d in enumerate(corpus) if d["metadata"]["column"] >= 0]
+    assert abs(sum(places) / 46 - 0.5) < 4 * math.sqrt(1 / 12 / 46)
+    asked = {q["metadata"]["attributes"][0] for q in queries}
+    where = [
+        i for d in corpus if d["metadata"]["column"] >= 0
+        for i, a in enumerate(d["metadata"]["attributes"]) if a not in asked
+    ]  # fmt: skip
+    # fillers of relevant documents stand anywhere in the list, not at its end
+    assert len(where) == 46 * 45 - 2000
+    assert abs(sum(where) / len(where) - 22) < 6
