@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,8 @@ def _mteb(dataset: Dataset, folder: Path, name: str) -> None:
         for split in dataset.qrels
     )
     write_file(folder / "README.md", _MTEB_CARD.format(splits=splits, name=name))
-    class_name = "".join(part.title() for part in name.replace("-", "_").split("_")) + "Retrieval"
+    parts = [part.title() for part in re.split(r"[^0-9A-Za-z]+", name)]
+    class_name = "".join(["Set" if name[:1].isdigit() else "", *parts, "Retrieval"])
     depth = max(len(docs) for docs in _relevant(dataset).values())
     write_file(
         folder / "task.py",
@@ -163,5 +165,6 @@ class {class_name}(AbsTaskRetrieval):
 
 if __name__ == "__main__":
     model = mteb.get_model(sys.argv[1])
-    print(mteb.evaluate(model, {class_name}(), cache=None))
+    for result in mteb.evaluate(model, {class_name}(), cache=None).task_results:
+        print(f"{{result.task_name}} recall@{depth}: {{result.get_score():.4f}}")
 '''

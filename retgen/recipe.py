@@ -6,10 +6,8 @@ allowed, and the nearest spelling. Resolving writes every default and override o
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 from retgen.errors import RecipeError
 from retgen.generators import Family, families, family
 from retgen.generators.family import Job
+from retgen.messages import Origin, did_you_mean, explain
 
 __all__ = [
     "Output",
@@ -101,7 +100,7 @@ def load_recipe(source: str | Path, overrides: Mapping[str, Any] | None = None) 
     """
     path = _find(source)
     tree = _parse(path)
-    origin = _Origin(path, tree, tuple(overrides or ()))
+    origin = Origin(path, tree, tuple(overrides or ()))
     for key, value in (overrides or {}).items():
         _set(tree, key, value)
     return _check(tree, origin)
@@ -205,7 +204,7 @@ def _find(source: str | Path) -> Path:
     if path.exists():
         raise RecipeError(f"{path} is a folder without recipe.yaml; give a recipe file")
     wanted = path.stem if path.suffix in (".yaml", ".yml") else str(source)
-    hint = _did_you_mean(wanted, names)
+    hint = did_you_mean(wanted, names)
     raise RecipeError(
         f"{source}: there is no such file, and no bundled recipe of that name{hint or '.'} "
         "`gen recipes` lists them."
@@ -237,32 +236,6 @@ def _parse(path: Path) -> Any:
     return tree
 
 
-@dataclass(frozen=True)
-class _Origin:
-    """Where the values of a recipe stand."""
-
-    path: Path
-    tree: Any
-    overridden: tuple[str, ...]
-
-    def where(self, keys: Sequence[str | int]) -> str:
-        """ "FILE, line N, key" of a value, or the `--set` that gave it."""
-        dotted = ".".join(map(str, keys))
-        for given in self.overridden:
-            if dotted == given or dotted.startswith(f"{given}."):
-                return f"--set {dotted}"
-        line, node = None, self.tree
-        for key in keys:
-            marks: Any = getattr(node, "lc", None)
-            with contextlib.suppress(AttributeError, KeyError, TypeError, IndexError):
-                line = (marks.key(key) if isinstance(node, dict) else marks.item(key))[0] + 1
-            try:
-                node = node[key]
-            except (KeyError, IndexError, TypeError):
-                break
-        return f"{self.path}{f', line {line}' if line else ''}, {dotted}"
-
-
 def _set(tree: Any, dotted: str, value: Any) -> None:
     *parents, last = dotted.split(".")
     node = tree
@@ -276,7 +249,7 @@ def _set(tree: Any, dotted: str, value: Any) -> None:
 # --- checking -----------------------------------------------------------------------------------
 
 
-def _check(tree: Any, origin: _Origin) -> Recipe:
+def _check(tree: Any, origin: Origin) -> Recipe:
     """Validate in two steps, the frame and the family's parameters; all errors are collected."""
     errors: list[str] = []
     frame: Recipe | None = None
@@ -284,11 +257,11 @@ def _check(tree: Any, origin: _Origin) -> Recipe:
     try:
         frame = Recipe.model_validate_json(orjson.dumps(plain), strict=True)
     except ValidationError as error:
-        errors += _messages(error, Recipe.model_json_schema(), plain, origin, ())
+        errors += explain(error, Recipe.model_json_schema(), plain, origin, ())
     name = plain.get("family")
     params = None
     if isinstance(name, str) and name not in families():
-        hint = _did_you_mean(name, families())
+        hint = did_you_mean(name, families())
         errors.append(
             f"{origin.where(['family'])}: there is no family {name!r}{hint or '.'} "
             f"Families: {', '.join(families())}"
@@ -303,7 +276,7 @@ def _check(tree: Any, origin: _Origin) -> Recipe:
             )
         except ValidationError as error:
             schema = adapter.json_schema()
-            errors += _messages(error, schema, plain["params"], origin, ("params",))
+            errors += explain(error, schema, plain["params"], origin, ("params",))
     if errors or frame is None:
         raise RecipeError("\n".join(errors))
     return frame.model_copy(update={"params": params})
@@ -321,133 +294,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return float(value)
     return str(value)
-
-
-def _messages(
-    error: ValidationError, schema: Any, data: Any, origin: _Origin, prefix: tuple[str, ...]
-) -> Iterator[str]:
-    found = error.errors(include_url=False)
-    for item in found:
-        # a list whose items were refused is also reported as too short
-        if item["type"] == "too_short" and any(
-            other["loc"][: len(item["loc"])] == item["loc"] != other["loc"] for other in found
-        ):
-            continue
-        keys = _keys(item["loc"], data, item["type"])
-        where = origin.where([*prefix, *keys])
-        yield f"{where}: {_explain(item, keys, schema, data)}"
-
-
-def _keys(loc: Sequence[str | int], data: Any, kind: str) -> list[str | int]:
-    """The path in the recipe; pydantic's also holds the tags of unions, which are no keys."""
-    keys: list[str | int] = []
-    node = data
-    for i, part in enumerate(loc):
-        last = i == len(loc) - 1
-        if isinstance(node, dict) and (part in node or (last and kind == "missing")):
-            keys.append(part)
-            node = node.get(str(part))
-        elif isinstance(node, list) and isinstance(part, int) and part < len(node):
-            keys.append(part)
-            node = node[part]
-    return keys
-
-
-def _explain(item: Any, keys: Sequence[str | int], schema: Any, data: Any) -> str:
-    kind, given, context = item["type"], item.get("input"), item.get("ctx", {})
-    got = f", not {_show(given)}"
-    match kind:
-        case "extra_forbidden":
-            allowed = _allowed(schema, data, keys[:-1])
-            hint = _did_you_mean(str(keys[-1]), allowed)
-            return f"unknown key{hint or '.'} Allowed: {', '.join(allowed)}"
-        case "missing":
-            return "is missing"
-        case "union_tag_not_found":
-            tag = str(context["discriminator"]).strip("'")
-            choices = _choices(schema, data, keys)
-            return f"needs {tag}, one of {', '.join(choices)}"
-        case "union_tag_invalid":
-            tag = str(context["discriminator"]).strip("'")
-            choices = [choice.strip("' ") for choice in str(context["expected_tags"]).split(",")]
-            hint = _did_you_mean(str(context["tag"]), choices)
-            return (
-                f"there is no {tag} {context['tag']!r}{hint or '.'} Possible: {', '.join(choices)}"
-            )
-        case "literal_error":
-            hint = _did_you_mean(str(given), re.findall(r"'([^']*)'", str(context["expected"])))
-            return f"must be {context['expected']}{got}{hint}"
-        case "int_type" | "int_from_float" | "int_parsing":
-            return f"must be a whole number{got}"
-        case "float_type" | "float_parsing":
-            return f"must be a number{got}"
-        case "string_type":
-            return f"must be a text{got}"
-        case "bool_type":
-            return f"must be true or false{got}"
-        case "model_type" | "model_attributes_type" | "dict_type":
-            return f"must be a mapping{got}"
-        case "tuple_type" | "list_type":
-            return f"must be a list{got}"
-        case "greater_than_equal":
-            return f"must be at least {context['ge']}{got}"
-        case "greater_than":
-            return f"must be above {context['gt']}{got}"
-        case "less_than_equal":
-            return f"must be at most {context['le']}{got}"
-        case "less_than":
-            return f"must be below {context['lt']}{got}"
-        case "value_error":
-            return str(context["error"])
-        case _:
-            text = str(item["msg"])
-            return text[:1].lower() + text[1:] + got
-
-
-def _show(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _did_you_mean(given: str, known: Sequence[str] | Mapping[str, Any]) -> str:
-    """A question to append, or nothing where no known word is near."""
-    from rapidfuzz import fuzz, process
-
-    found = process.extractOne(given, list(known), scorer=fuzz.ratio, score_cutoff=60)
-    return f"; did you mean {found[0]}?" if found and found[0] != given else ""
-
-
-def _node(schema: Any, data: Any, keys: Sequence[str | int]) -> tuple[Any, Any]:
-    """The part of a JSON Schema, and of the data, that a path leads to."""
-    node, value = _object(schema, schema, data), data
-    for key in keys:
-        value = value[key] if isinstance(value, dict | list) else None  # type: ignore[index]
-        inner = node.get("properties", {}).get(key) if isinstance(key, str) else node.get("items")
-        node = _object(schema, inner or {}, value)
-    return node, value
-
-
-def _object(schema: Any, node: Any, value: Any) -> Any:
-    """Follow references, and the branch of a union that the data chose."""
-    while True:
-        if "$ref" in node:
-            node = schema["$defs"][node["$ref"].rpartition("/")[2]]
-        elif "discriminator" in node:
-            tag = node["discriminator"]["propertyName"]
-            chosen = value.get(tag) if isinstance(value, dict) else None
-            mapping = node["discriminator"]["mapping"]
-            if chosen not in mapping:
-                return node
-            node = {"$ref": mapping[chosen]}
-        elif "anyOf" in node:
-            node = next((branch for branch in node["anyOf"] if branch.get("type") != "null"), {})
-        else:
-            return node
-
-
-def _allowed(schema: Any, data: Any, keys: Sequence[str | int]) -> list[str]:
-    return list(_node(schema, data, keys)[0].get("properties", {}))
-
-
-def _choices(schema: Any, data: Any, keys: Sequence[str | int]) -> list[str]:
-    return sorted(_node(schema, data, keys)[0].get("discriminator", {}).get("mapping", {}))

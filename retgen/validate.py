@@ -6,12 +6,9 @@ document; floors, densities and the certificate are computed from the files as w
 
 from __future__ import annotations
 
-import gc
-import multiprocessing
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,25 +16,18 @@ from typing import Any
 import numpy as np
 import orjson
 
-from retgen.data import Chunk, Dataset, Document, Problem, document_of, open_dataset
-from retgen.errors import DatasetError
+from retgen.data import Problem, open_dataset
 from retgen.progress import Progress, silent, usable_cores
 from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import Recipe, RuleSettings, load_recipe
-from retgen.validators.corpus import DanglingDocuments, EmptyText, Encoding, duplicate_rules
-from retgen.validators.floors import Terms, WordTerms, query_blind_floors
+from retgen.scan import build_rules, load_judgements, scan
+from retgen.validators.floors import Terms, query_blind_floors
 from retgen.validators.judgements import check_judgements
-from retgen.validators.lexical import LexicalAmbiguity
-from retgen.validators.order import OrderLeak
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements
+from retgen.validators.rule import Finding, Judgements
 from retgen.validators.samples import Samples
 from retgen.write import file_info
 
 __all__ = ["Validation", "validate"]
-
-_BATCH = 4096  # documents
-_PARALLEL_FROM = 100 << 20  # bytes of corpus; below, a second process costs more than it saves
-_PART = 64 << 20  # bytes of corpus that a process scans at a time
 
 
 @dataclass
@@ -112,11 +102,11 @@ def _validate(
     findings = list(_manifest(dataset.run, recipe)) if dataset.run and recipe else []
     if any(finding.rule == "word-lists" for finding in findings):
         recipe = None  # the proof would compare with other words than the data set was made of
-    judgements = _load(dataset, split)
+    judgements = load_judgements(dataset, split)
     findings += _problems("queries", judgements.query_problems)
     findings += _problems("qrels", judgements.qrel_problems)
-    rules = _rules(recipe, judgements, settings, scratch)
-    documents, problems = _scan(dataset, rules, workers, split, progress, scratch)
+    rules = build_rules(recipe, judgements, settings, scratch)
+    documents, problems = scan(dataset, rules, workers, split, progress, scratch)
     findings += _problems("corpus", problems)
     findings += check_judgements(judgements)
     for rule in rules:
@@ -124,7 +114,7 @@ def _validate(
     scanned = time.perf_counter()
     terms = next(rule for rule in rules if isinstance(rule, Terms))
     matrix, play = _matrix(judgements, documents)
-    cutoffs = (play,) if play <= 1000 else ()
+    cutoffs = (play,) if play <= 2000 else ()
     floors = query_blind_floors(terms.state, terms.query_terms(), judgements, cutoffs)
     floored = time.perf_counter()
     stated = certificate(matrix, documents_total=documents).to_json() if matrix.nnz else {}
@@ -148,201 +138,6 @@ def _validate(
             "certificate": round(ended - floored, 3),
         },
     )
-
-
-def _load(dataset: Dataset, split: str | None) -> Judgements:
-    queries, query_problems = dataset.read_queries()
-    if not dataset.qrels:
-        raise DatasetError(
-            f"{dataset.root} holds no qrels. Looked for qrels.jsonl, qrels.tsv, qrels/*.tsv, "
-            "and Parquet or JSON Lines under qrels/ or data/."
-        )
-    if split is None:
-        split = "test" if "test" in dataset.qrels else next(iter(dataset.qrels))
-    if split not in dataset.qrels:
-        raise DatasetError(
-            f"{dataset.root} has no split {split!r}; it has {', '.join(dataset.qrels)}"
-        )
-    qrels, qrel_problems = dataset.read_qrels(split)
-    return Judgements(queries, qrels, query_problems, qrel_problems)
-
-
-def _rules(
-    recipe: Recipe | None, judgements: Judgements, settings: RuleSettings, scratch: str
-) -> list[CorpusRule]:
-    """The generic rules, less those that the family's own proof covers, then the proof."""
-    rules: list[CorpusRule] = [
-        *duplicate_rules(),
-        EmptyText(),
-        Encoding(),
-        DanglingDocuments(judgements),
-        OrderLeak(judgements, p=settings.order_leak_p),
-        LexicalAmbiguity(judgements),
-        WordTerms(judgements),
-        Samples(judgements),
-    ]
-    if recipe is not None:
-        family = recipe.the_family()
-        rules = [rule for rule in rules if rule.name not in family.covers]
-        rules += family.checks(recipe.job(), judgements)
-    for rule in rules:
-        if isinstance(rule, Terms):
-            rule.scratch = scratch
-    return rules
-
-
-# --- scanning -----------------------------------------------------------------------------------
-
-
-def _scan(
-    dataset: Dataset,
-    rules: Sequence[CorpusRule],
-    workers: int,
-    split: str | None,
-    progress: Progress,
-    scratch: str,
-) -> tuple[int, list[Problem]]:
-    """Show every document to every rule. Returns (documents, rows that are none)."""
-    chunks = dataset.corpus.chunks()
-    size = dataset.corpus.size()
-    if workers > 1 and size >= _PARALLEL_FROM and len(chunks) > 1:
-        count, problems = _scan_parallel(dataset, rules, chunks, workers, split, progress, scratch)
-    else:
-        part = _Part(dataset, rules)
-        for number, chunk in enumerate(chunks, start=1):
-            part.scan(chunk)
-            progress("proof", number, len(chunks))
-        count, problems = part.documents, part.problems
-    again = [rule for rule in rules if rule.suspicious()]
-    if again:
-        position = 0
-        for chunk in chunks:
-            for batch in _batches(dataset.corpus.rows(chunk), position, []):
-                for rule in again:
-                    rule.confirm(batch)
-                position += len(batch)
-    return count, problems
-
-
-class _Part:
-    """A scan of consecutive chunks."""
-
-    def __init__(self, dataset: Dataset, rules: Sequence[CorpusRule]) -> None:
-        self.dataset = dataset
-        self.rules = rules
-        self.documents = 0
-        self.lines = 0
-        self.problems: list[Problem] = []
-
-    def scan(self, chunk: Chunk) -> None:
-        found: list[Problem] = []
-        # rows hold no cycles; the collector would walk over all of them again and again
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            rows = self.dataset.corpus.rows(chunk)
-            for batch in _batches(rows, self.documents, found):
-                for rule in self.rules:
-                    rule.scan(batch)
-                self.documents += len(batch)
-        finally:
-            if collecting:
-                gc.enable()
-        self.problems += [Problem(self.lines + line, reason) for line, reason in found]
-        self.lines += len(rows)
-
-
-def _batches(rows: Sequence[Any], position: int, problems: list[Problem]) -> Iterator[Batch]:
-    """The documents of some rows in batches; rows that are none go to `problems`."""
-    for first in range(0, len(rows), _BATCH):
-        some = rows[first : first + _BATCH]
-        batch = _columns(some, position)
-        if batch is None:
-            batch = Batch(position)
-            for number, row in enumerate(some, start=first + 1):
-                document = document_of(row)
-                if isinstance(document, Document):
-                    batch.append(document)
-                else:
-                    problems.append(Problem(number, document))
-        position += len(batch)
-        if len(batch):
-            yield batch
-
-
-def _columns(rows: Sequence[Any], position: int) -> Batch | None:
-    """A batch without looking at row after row; None if any of them is not a plain document."""
-    try:
-        ids = [row["_id"] for row in rows]
-        titles = [row["title"] for row in rows]
-        texts = [row["text"] for row in rows]
-        metadata = [row.get("metadata") for row in rows]
-    except (KeyError, TypeError):
-        return None
-    if any(set(map(type, column)) != {str} for column in (ids, titles, texts)):
-        return None
-    return Batch(position, ids, titles, texts, metadata)
-
-
-def _scan_parallel(
-    dataset: Dataset,
-    rules: Sequence[CorpusRule],
-    chunks: Sequence[Chunk],
-    workers: int,
-    split: str | None,
-    progress: Progress,
-    scratch: str,
-) -> tuple[int, list[Problem]]:
-    """The same in processes, which rebuild the rules from the files; states merge in order."""
-    parts: list[list[Chunk]] = [[]]
-    filled = 0
-    for chunk in chunks:
-        if filled >= _PART:
-            parts.append([])
-            filled = 0
-        parts[-1].append(chunk)
-        filled += max(chunk.stop - chunk.start, 1 if dataset.corpus.format != "parquet" else _PART)
-    path = dataset.run or dataset.root
-    context = multiprocessing.get_context("spawn")
-    documents, lines = 0, 0
-    problems: list[Problem] = []
-    with ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_start_worker, initargs=(path, split, scratch)
-    ) as pool:
-        try:
-            for number, result in enumerate(pool.map(_scan_part, parts), start=1):
-                states, part_documents, part_lines, found = result
-                for rule, state in zip(rules, states, strict=True):
-                    rule.state.merge(state, documents)
-                problems += [Problem(lines + line, reason) for line, reason in found]
-                documents += part_documents
-                lines += part_lines
-                progress("proof", number, len(parts))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return documents, problems
-
-
-_worker: dict[str, Any] = {}
-
-
-def _start_worker(path: Path, split: str | None, scratch: str) -> None:
-    dataset = open_dataset(path)
-    recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
-    settings = recipe.rules if recipe else RuleSettings()
-    _worker["dataset"] = dataset
-    _worker["rules"] = _rules(recipe, _load(dataset, split), settings, scratch)
-
-
-def _scan_part(chunks: Sequence[Chunk]) -> Any:
-    rules = _worker["rules"]
-    for rule in rules:
-        rule.start()
-    part = _Part(_worker["dataset"], rules)
-    for chunk in chunks:
-        part.scan(chunk)
-    return [rule.state for rule in rules], part.documents, part.lines, part.problems
 
 
 # --- what the files say beside the rules --------------------------------------------------------

@@ -196,6 +196,7 @@ def _spec(job: Job[LimitParams]) -> proof.Spec:
         hard_negatives=(params.form.hard_negatives if isinstance(params.form, Conditions) else 0),
         balanced=isinstance(params.form, Balanced),
         common_documents=common,
+        distinct_rows=not isinstance(params, PowerLaw | File),
         matrix_file=matrix_file,
         surname_half=None if split == "all" else (job.seed, split),
     )

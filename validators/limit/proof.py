@@ -1,83 +1,23 @@
-"""The structural proof of the LIMIT family: the qrels are rebuilt from the finished words.
-
-Nothing of the generator is used: the proof knows the written files, the recipe, and the attribute
-catalogue as a list of words. It parses every document back into its name and attributes, finds for
-every query the documents that hold what it asks for, and compares that with qrels.jsonl.
-"""
+"""The heart of the proof: documents are parsed back, and the qrels are rebuilt from their words."""
 
 from __future__ import annotations
 
-import hashlib
-import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, repeat
-from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.validators.corpus import Duplicates
 from retgen.validators.floors import Terms, TermSpool
-from retgen.validators.order import OrderLeak
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.limit.matrix import check_matrix
+from retgen.validators.limit.spec import Spec, cut, error, parse_queries
+from retgen.validators.rule import Batch, Finding, Judgements
 from retgen.validators.words import content_stems, stems, tokens
 
-__all__ = ["COVERS", "LimitProof", "Spec", "proof_rules", "read_attributes", "split_half"]
-
-# generic rules that the proof replaces by a stronger statement
-# (names that differ by more than case make texts that differ by more than case and punctuation)
-COVERS = frozenset(
-    {"lexical-ambiguity", "terms", "order-leak", "duplicate-text", "normalised-duplicate"}
-)
-
-
-class Template(NamedTuple):
-    """A document template cut at its placeholders: head {name} middle {attributes} tail."""
-
-    head: str
-    middle: str
-    tail: str
-
-
-@dataclass(frozen=True)
-class Spec:
-    """What the recipe promises, as far as it can be read from the files.
-
-    `attributes`: every allowed attribute and its id. `row_sums`: the relevant documents of a
-    query, as (least, most). `asks`: attributes a query asks for.
-    """
-
-    documents: int
-    queries: int
-    attributes_per_doc: int
-    attributes: dict[str, int]
-    document_templates: tuple[str, ...]
-    query_templates: tuple[str, ...]
-    row_sums: tuple[int, int]
-    asks: int = 1
-    hard_negatives: int = 0
-    balanced: bool = False
-    common_documents: int | None = None  # what any two queries share exactly, if fixed
-    matrix_file: Path | None = None  # the user's own qrels TSV
-    surname_half: tuple[int, str] | None = None  # (seed, "test" | "train")
-
-
-def read_attributes(files: Sequence[Path]) -> list[str]:
-    """The attributes of catalogue files in order, without blank lines, [headings], #comments."""
-    lines = [line.strip() for path in files for line in path.read_text("utf-8").splitlines()]
-    return [line for line in lines if line and line[0] not in "[#"]
-
-
-def split_half(attributes: Sequence[str], seed: int, split: str) -> set[str]:
-    """One half: ordered by SHA-256 of (seed, attribute), the first half is test."""
-    if split == "all":
-        return set(attributes)
-    order = sorted(attributes, key=lambda a: hashlib.sha256(f"{seed}\n{a}".encode()).digest())
-    middle = (len(order) + 1) // 2
-    return set(order[:middle] if split == "test" else order[middle:])
+__all__ = ["LimitProof"]
 
 
 @dataclass
@@ -108,8 +48,8 @@ class LimitProof(Terms):
         self.spec = spec
         self.judgements = judgements
         self.vocabulary = max(spec.attributes.values(), default=0) + 1
-        self.templates = [_cut(template) for template in spec.document_templates]
-        self.asked, self.query_errors = _parse_queries(spec, judgements)
+        self.templates = [cut(template) for template in spec.document_templates]
+        self.asked, self.query_errors = parse_queries(spec, judgements)
         self.queried = np.zeros(self.vocabulary, bool)
         for terms in self.asked.values():
             self.queried[list(terms)] = True
@@ -247,12 +187,12 @@ class LimitProof(Terms):
         state, spec = self.state, self.spec
         yield from self.query_errors
         for doc_id, reason in state.broken:
-            yield _error("document", [doc_id], f"document {doc_id}: {reason}")
+            yield error("document", [doc_id], f"document {doc_id}: {reason}")
         yield from self._sizes()
         yield from self._labels()
         yield from self._names()
         for query_id, doc_id in self.spread:
-            yield _error(
+            yield error(
                 "spread-words",
                 [query_id, doc_id],
                 f"document {doc_id} holds all words of query {query_id} spread over several "
@@ -264,11 +204,11 @@ class LimitProof(Terms):
     def _sizes(self) -> Iterator[Finding]:
         spec = self.spec
         if self.state.documents != spec.documents:
-            yield _error(
+            yield error(
                 "counts", [], f"{self.state.documents} documents, the recipe says {spec.documents}"
             )
         if len(self.judgements.queries) != spec.queries:
-            yield _error(
+            yield error(
                 "counts",
                 [],
                 f"{len(self.judgements.queries)} queries, the recipe says {spec.queries}",
@@ -288,14 +228,14 @@ class LimitProof(Terms):
             rebuilt[query_id] = frozenset(found)
             stated = judgements.positives.get(query_id, [])
             for doc_id in sorted(found.difference(stated)):
-                yield _error(
+                yield error(
                     "qrels",
                     [query_id, doc_id],
                     f"document {doc_id} holds what query {query_id} asks for, but qrels does not "
                     "say that it is relevant",
                 )
             for doc_id in sorted(set(stated) - found):
-                yield _error(
+                yield error(
                     "qrels",
                     [query_id, doc_id],
                     f"qrels says that document {doc_id} is relevant to query {query_id}, but its "
@@ -303,7 +243,7 @@ class LimitProof(Terms):
                 )
             if not least <= len(stated) <= most:
                 bound = str(least) if least == most else f"{least} to {most}"
-                yield _error(
+                yield error(
                     "row-sum",
                     [query_id, *stated],
                     f"query {query_id} has {len(stated)} relevant documents, not {bound}",
@@ -312,13 +252,14 @@ class LimitProof(Terms):
                 yield from self._hard_negatives(query_id, terms, by_attribute)
         for qrel in judgements.qrels:
             if qrel.relevance not in (0, 1):
-                yield _error(
+                yield error(
                     "relevance",
                     [qrel.query_id, qrel.doc_id],
                     f"the relevance of ({qrel.query_id}, {qrel.doc_id}) is {qrel.relevance:g}; "
                     "in this family it is 0 or 1",
                 )
-        yield from self._matrix(rebuilt)
+        columns = {doc_id: column for doc_id, (_, column) in holders.items()}
+        yield from check_matrix(spec, judgements, rebuilt, columns)
 
     def _hard_negatives(
         self, query_id: str, terms: tuple[int, ...], by_attribute: dict[int, set[str]]
@@ -327,69 +268,11 @@ class LimitProof(Terms):
         for term in terms:
             alone = by_attribute[term].difference(*[by_attribute[t] for t in terms if t != term])
             if len(alone) < self.spec.hard_negatives:
-                yield _error(
+                yield error(
                     "hard-negatives",
                     [query_id, *sorted(alone)],
                     f"query {query_id} has {len(alone)} documents with only attribute {term}, "
                     f"not {self.spec.hard_negatives}",
-                )
-
-    def _matrix(self, rebuilt: dict[str, frozenset[str]]) -> Iterator[Finding]:
-        """The rebuilt matrix is the one that the recipe and the metadata describe."""
-        spec, columns = self.spec, {d: c for d, (_, c) in self.state.holders.items()}
-        relevant = self.judgements.relevant_documents
-        owner: dict[int, str] = {}
-        for doc_id in sorted(relevant & columns.keys()):
-            column = columns[doc_id]
-            if column < 0 or column in owner:
-                also = [owner[column]] if column in owner else []
-                yield _error(
-                    "coordinates",
-                    [doc_id, *also],
-                    f"the metadata of document {doc_id} gives matrix column {column}"
-                    + (f", which is that of {also[0]} too" if also else " to a relevant document"),
-                )
-            owner.setdefault(column, doc_id)
-        twins: dict[frozenset[str], str] = {}
-        for query_id, docs in rebuilt.items():
-            # power_law may draw the same single document for several queries
-            if docs and docs in twins and spec.row_sums[0] == spec.row_sums[1]:
-                yield _error(
-                    "twin-queries",
-                    [twins[docs], query_id],
-                    f"queries {twins[docs]} and {query_id} have the same relevant documents",
-                )
-            twins.setdefault(docs, query_id)
-        if spec.common_documents is not None:
-            yield from _shared(rebuilt, spec.common_documents)
-        if spec.matrix_file is not None:
-            yield from self._own_matrix(rebuilt, owner)
-
-    def _own_matrix(
-        self, rebuilt: dict[str, frozenset[str]], owner: dict[int, str]
-    ) -> Iterator[Finding]:
-        """A user's own matrix: row and column coordinates lead back to the lines of the file."""
-        assert self.spec.matrix_file is not None
-        rows: dict[str, set[str]] = {}
-        columns: dict[str, int] = {}
-        for line in self.spec.matrix_file.read_text("utf-8").splitlines()[1:]:
-            if not line.strip():
-                continue
-            asking, document, score = line.split("\t")[:3]
-            if float(score) > 0:
-                rows.setdefault(asking, set()).add(document)
-                columns.setdefault(document, len(columns))
-        wanted = [
-            {owner.get(columns[document]) for document in documents} for documents in rows.values()
-        ]
-        for query in self.judgements.queries:
-            row = query.metadata.get("row", -1) if isinstance(query.metadata, dict) else -1
-            if not 0 <= row < len(wanted) or rebuilt.get(query.query_id, set()) != wanted[row]:
-                yield _error(
-                    "matrix-file",
-                    [query.query_id],
-                    f"the relevant documents of query {query.query_id} are not those of row {row} "
-                    f"of {self.spec.matrix_file.name}",
                 )
 
     def _names(self) -> Iterator[Finding]:
@@ -398,7 +281,7 @@ class LimitProof(Terms):
         clashing = [w for w, stem in zip(words, stems([w.casefold() for w in words]), strict=True)
                     if stem in of_attributes]  # fmt: skip
         if clashing:
-            yield _error(
+            yield error(
                 "names", [], f"name parts that are words of attributes too: {', '.join(clashing)}"
             )
 
@@ -406,7 +289,7 @@ class LimitProof(Terms):
         """Attributes stand in equally many documents, documents are relevant equally often."""
         used = self.state.frequencies[self.state.frequencies > 0]
         if len(used) and used.min() != used.max():
-            yield _error(
+            yield error(
                 "balance",
                 [],
                 f"attributes stand in {used.min()} to {used.max()} documents; in a balanced set "
@@ -416,141 +299,9 @@ class LimitProof(Terms):
         degrees = set(per_document.values())
         if len(per_document) != self.state.documents or len(degrees) != 1:
             least = min(degrees) if len(per_document) == self.state.documents else 0
-            yield _error(
+            yield error(
                 "balance",
                 [],
                 f"documents are relevant to {least} to {max(degrees, default=0)} queries; in a "
                 "balanced set all are relevant to the same number",
             )
-
-
-class SurnameHalf(CorpusRule):
-    """Test and train sets of one seed share no surname: SHA-256 of (seed, surname) decides."""
-
-    name = "limit-names"
-
-    def __init__(self, proof: LimitProof, seed: int, split: str) -> None:
-        self.proof = proof
-        self.seed = seed
-        self.split = split
-        self.start()
-
-    def start(self) -> None:
-        self.state: _Wrong = _Wrong()
-        self._known: dict[str, bool] = {}
-
-    def scan(self, batch: Batch) -> None:
-        known = self._known
-        for doc_id, (name, _) in zip(batch.ids, self.proof.parsed(batch), strict=True):
-            surname = name.rpartition(" ")[2]
-            right = known.get(surname)
-            if right is None:
-                digest = hashlib.sha256(f"{self.seed}\n{surname}".encode()).digest()
-                right = known[surname] = ("test", "train")[digest[0] & 1] == self.split
-            if not right and surname:
-                self.state.broken.append((doc_id, surname))
-
-    def findings(self) -> Iterator[Finding]:
-        for doc_id, surname in self.state.broken:
-            yield _error(
-                "names",
-                [doc_id],
-                f"document {doc_id}: the surname {surname} is not of the {self.split} half",
-            )
-
-
-@dataclass
-class _Wrong(State):
-    broken: list[tuple[str, str]] = field(default_factory=list)
-
-    def merge(self, later: Self, offset: int) -> None:
-        self.broken += later.broken
-
-
-def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
-    """All rules of the proof: labels, unique names, order, halves of the surnames."""
-    proof = LimitProof(spec, judgements)
-
-    def names(batch: Batch) -> list[str]:
-        both = zip(proof.parsed(batch), batch.texts, strict=True)
-        return [name.casefold() or text for (name, _), text in both]
-
-    rules: list[CorpusRule] = [
-        proof,
-        Duplicates("limit-proof/names", "error", "name, apart from case,", names),
-        OrderLeak(judgements, "error"),
-    ]
-    if spec.surname_half is not None:
-        rules.append(SurnameHalf(proof, *spec.surname_half))
-    return rules
-
-
-def _error(kind: str, ids: Iterable[str], message: str) -> Finding:
-    return Finding(f"limit-proof/{kind}", "error", list(ids), message)
-
-
-def _cut(template: str) -> Template:
-    head, _, rest = template.partition("{name}")
-    middle, _, tail = rest.partition("{attributes}")
-    return Template(head, middle, tail)
-
-
-def _parse_queries(
-    spec: Spec, judgements: Judgements
-) -> tuple[dict[str, tuple[int, ...]], list[Finding]]:
-    """What each query asks for, as attribute ids, and the queries that cannot be read."""
-    asked: dict[str, tuple[int, ...]] = {}
-    errors: list[Finding] = []
-    sought: dict[tuple[int, ...], str] = {}
-    for query in judgements.queries:
-        words = None
-        for template in spec.query_templates:
-            head, _, tail = template.partition("{attributes}")
-            if query.text.startswith(head) and query.text.endswith(tail):
-                words = query.text[len(head) : len(query.text) - len(tail)].split(" and ")
-                if all(word in spec.attributes for word in words):
-                    break
-        where = f"query {query.query_id}"
-        if words is None:
-            reason = "its text follows none of the query templates"
-        elif unknown := [word for word in words if word not in spec.attributes]:
-            reason = f"{unknown[0]!r} is no attribute of the catalogue's part that the recipe uses"
-        elif len(set(words)) != spec.asks or len(words) != spec.asks:
-            reason = f"it asks for {len(words)} attributes, not {spec.asks}"
-        else:
-            terms = tuple(spec.attributes[word] for word in words)
-            noted = query.metadata.get("attributes") if isinstance(query.metadata, dict) else None
-            if noted != list(terms):
-                message = f"{where}: the attribute ids in its metadata are not those of its words"
-                errors.append(_error("query", [query.query_id], message))
-            key = tuple(sorted(terms))
-            if key in sought:
-                message = f"queries {sought[key]} and {query.query_id} ask for the same"
-                errors.append(_error("query", [sought[key], query.query_id], message))
-            sought.setdefault(key, query.query_id)
-            asked[query.query_id] = terms
-            continue
-        errors.append(_error("query", [query.query_id], f"{where}: {reason}"))
-    return asked, errors
-
-
-def _shared(rebuilt: dict[str, frozenset[str]], common: int) -> Iterator[Finding]:
-    """Any two queries share exactly `common` documents, counted through an incidence matrix."""
-    ids = list(rebuilt)
-    columns = {d: j for j, d in enumerate(sorted({d for docs in rebuilt.values() for d in docs}))}
-    incidence = np.zeros((len(ids), len(columns)), np.float32)
-    for i, query_id in enumerate(ids):
-        incidence[i, [columns[d] for d in rebuilt[query_id]]] = 1
-    shared = incidence @ incidence.T
-    np.fill_diagonal(shared, common)
-    for i, j in np.argwhere(np.triu(shared != common)).tolist():
-        yield _error(
-            "common-documents",
-            [ids[i], ids[j]],
-            f"queries {ids[i]} and {ids[j]} share {int(shared[i, j])} documents, not {common}",
-        )
-
-
-def hadamard_common(order: int) -> int:
-    """Documents that any two queries of the Hadamard pattern share: (n - 2 sqrt n) / 4."""
-    return (order - 2 * math.isqrt(order)) // 4

@@ -1,0 +1,124 @@
+"""What a LIMIT recipe promises, as far as the files show it, and how texts are read back."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from retgen.validators.rule import Finding, Judgements
+
+__all__ = [
+    "Spec",
+    "Template",
+    "cut",
+    "error",
+    "hadamard_common",
+    "parse_queries",
+    "read_attributes",
+    "split_half",
+]
+
+
+class Template(NamedTuple):
+    """A document template cut at its placeholders: head {name} middle {attributes} tail."""
+
+    head: str
+    middle: str
+    tail: str
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What the recipe promises, as far as it can be read from the files.
+
+    `attributes`: every allowed attribute and its id. `row_sums`: the relevant documents of a
+    query, as (least, most). `asks`: attributes a query asks for.
+    """
+
+    documents: int
+    queries: int
+    attributes_per_doc: int
+    attributes: dict[str, int]
+    document_templates: tuple[str, ...]
+    query_templates: tuple[str, ...]
+    row_sums: tuple[int, int]
+    asks: int = 1
+    hard_negatives: int = 0
+    balanced: bool = False
+    common_documents: int | None = None  # what any two queries share exactly, if fixed
+    distinct_rows: bool = True  # no two queries have the same relevant documents
+    matrix_file: Path | None = None  # the user's own qrels TSV
+    surname_half: tuple[int, str] | None = None  # (seed, "test" | "train")
+
+
+def read_attributes(files: Sequence[Path]) -> list[str]:
+    """The attributes of catalogue files in order, without blank lines, [headings], #comments."""
+    lines = [line.strip() for path in files for line in path.read_text("utf-8").splitlines()]
+    return [line for line in lines if line and line[0] not in "[#"]
+
+
+def split_half(attributes: Sequence[str], seed: int, split: str) -> set[str]:
+    """One half: ordered by SHA-256 of (seed, attribute), the first half is test."""
+    if split == "all":
+        return set(attributes)
+    order = sorted(attributes, key=lambda a: hashlib.sha256(f"{seed}\n{a}".encode()).digest())
+    middle = (len(order) + 1) // 2
+    return set(order[:middle] if split == "test" else order[middle:])
+
+
+def cut(template: str) -> Template:
+    head, _, rest = template.partition("{name}")
+    middle, _, tail = rest.partition("{attributes}")
+    return Template(head, middle, tail)
+
+
+def parse_queries(
+    spec: Spec, judgements: Judgements
+) -> tuple[dict[str, tuple[int, ...]], list[Finding]]:
+    """What each query asks for, as attribute ids, and the queries that cannot be read."""
+    asked: dict[str, tuple[int, ...]] = {}
+    errors: list[Finding] = []
+    sought: dict[tuple[int, ...], str] = {}
+    for query in judgements.queries:
+        words = None
+        for template in spec.query_templates:
+            head, _, tail = template.partition("{attributes}")
+            if query.text.startswith(head) and query.text.endswith(tail):
+                words = query.text[len(head) : len(query.text) - len(tail)].split(" and ")
+                if all(word in spec.attributes for word in words):
+                    break
+        where = f"query {query.query_id}"
+        if words is None:
+            reason = "its text follows none of the query templates"
+        elif unknown := [word for word in words if word not in spec.attributes]:
+            reason = f"{unknown[0]!r} is no attribute of the catalogue's part that the recipe uses"
+        elif len(set(words)) != spec.asks or len(words) != spec.asks:
+            reason = f"it asks for {len(words)} attributes, not {spec.asks}"
+        else:
+            terms = tuple(spec.attributes[word] for word in words)
+            noted = query.metadata.get("attributes") if isinstance(query.metadata, dict) else None
+            if noted != list(terms):
+                message = f"{where}: the attribute ids in its metadata are not those of its words"
+                errors.append(error("query", [query.query_id], message))
+            key = tuple(sorted(terms))
+            if key in sought:
+                message = f"queries {sought[key]} and {query.query_id} ask for the same"
+                errors.append(error("query", [sought[key], query.query_id], message))
+            sought.setdefault(key, query.query_id)
+            asked[query.query_id] = terms
+            continue
+        errors.append(error("query", [query.query_id], f"{where}: {reason}"))
+    return asked, errors
+
+
+def error(kind: str, ids: Iterable[str], message: str) -> Finding:
+    return Finding(f"limit-proof/{kind}", "error", list(ids), message)
+
+
+def hadamard_common(order: int) -> int:
+    """Documents that any two queries of the Hadamard pattern share: (n - 2 sqrt n) / 4."""
+    return (order - 2 * math.isqrt(order)) // 4
