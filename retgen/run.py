@@ -28,6 +28,7 @@ from retgen.plan import plan
 from retgen.progress import Progress, silent, usable_cores
 from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml
 from retgen.report import collect_report, write_report
+from retgen.scan import check_rule_names
 from retgen.validate import Validation, validate
 from retgen.version import __version__
 from retgen.write import FileInfo, dump_json, make_folder, os_errors, write_file
@@ -72,6 +73,7 @@ def run(
             "set its size instead, for example --set params.docs=1000 --set params.queries=50"
         )
     folder = Path(out) if out is not None else Path("outputs") / recipe.name
+    check_rule_names(recipe)
     expected = plan(recipe)
     with _locked(folder):
         if fresh:

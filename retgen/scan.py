@@ -10,17 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from retgen.data import Chunk, Dataset, Document, Problem, document_of, open_dataset
-from retgen.errors import DatasetError
+from retgen.errors import DatasetError, RecipeError
+from retgen.messages import did_you_mean
 from retgen.progress import Progress
 from retgen.recipe import Recipe, RuleSettings, load_recipe
 from retgen.validators.corpus import DanglingDocuments, EmptyText, Encoding, duplicate_rules
 from retgen.validators.floors import Terms, WordTerms
+from retgen.validators.judgements import RULES as JUDGEMENT_RULES
 from retgen.validators.lexical import LexicalAmbiguity
 from retgen.validators.order import OrderLeak
 from retgen.validators.rule import Batch, CorpusRule, Judgements
 from retgen.validators.samples import Samples
 
-__all__ = ["build_rules", "load_judgements", "scan"]
+__all__ = ["build_rules", "check_rule_names", "load_judgements", "scan"]
 
 _BATCH = 4096  # documents
 _PARALLEL_FROM = 100 << 20  # bytes of corpus; below, a second process costs more than it saves
@@ -48,7 +50,19 @@ def build_rules(
     recipe: Recipe | None, judgements: Judgements, settings: RuleSettings, scratch: str
 ) -> list[CorpusRule]:
     """The generic rules, less those that the family's own proof covers, then the proof."""
-    rules: list[CorpusRule] = [
+    rules = _generic_rules(judgements, settings)
+    if recipe is not None:
+        family = recipe.the_family()
+        rules = [rule for rule in rules if rule.name not in family.covers]
+        rules += family.checks(recipe.job(), judgements)
+    for rule in rules:
+        if isinstance(rule, Terms):
+            rule.scratch = scratch
+    return rules
+
+
+def _generic_rules(judgements: Judgements, settings: RuleSettings) -> list[CorpusRule]:
+    return [
         *duplicate_rules(),
         EmptyText(),
         Encoding(),
@@ -58,14 +72,23 @@ def build_rules(
         WordTerms(judgements),
         Samples(judgements),
     ]
-    if recipe is not None:
-        family = recipe.the_family()
-        rules = [rule for rule in rules if rule.name not in family.covers]
-        rules += family.checks(recipe.job(), judgements)
-    for rule in rules:
-        if isinstance(rule, Terms):
-            rule.scratch = scratch
-    return rules
+
+
+def check_rule_names(recipe: Recipe) -> None:
+    """A recipe switches off only rules that exist; raises `RecipeError` naming them all."""
+    if not recipe.rules.off:
+        return
+    nothing = Judgements([], [])
+    rules = _generic_rules(nothing, recipe.rules)
+    rules += recipe.the_family().checks(recipe.job(), nothing)
+    names = {rule.name.partition("/")[0] for rule in rules} - {"terms", "samples"}
+    names |= {"schema", *JUDGEMENT_RULES}
+    for name in recipe.rules.off:
+        if name not in names:
+            raise RecipeError(
+                f"validate.off: there is no rule {name!r}"
+                f"{did_you_mean(name, sorted(names)) or '.'} Rules: {', '.join(sorted(names))}"
+            )
 
 
 def scan(

@@ -179,6 +179,19 @@ def test_a_rule_is_switched_off_by_name_with_a_reason(gen: Gen, small: Path) -> 
     assert "  off     limit-proof: trying something\n" in shown
 
 
+def test_a_rule_that_does_not_exist_cannot_be_switched_off(gen: Gen, small: Path) -> None:
+    small.write_text(small.read_text() + "validate: {off: {order-leek: no reason}}\n")
+    found = gen("run", small)
+    assert found.returncode == 2
+    assert found.stderr == (
+        "gen: validate.off: there is no rule 'order-leek'; did you mean order-leak? Rules: "
+        "dangling-qrel, duplicate-id, duplicate-qrel, duplicate-query, duplicate-query-id, "
+        "duplicate-text, empty-query, empty-text, encoding, lexical-ambiguity, limit-names, "
+        "limit-proof, normalised-duplicate, normalised-duplicate-query, order-leak, "
+        "query-encoding, query-without-qrels, schema, score-range\n"
+    )
+
+
 def test_report_again(gen: Gen, small: Path, tmp_path: Path) -> None:
     gen("run", small)
     page = tmp_path / "outputs" / "small" / "report.html"

@@ -56,3 +56,16 @@ def test_architecture_states_the_enforced_layers() -> None:
     layers = config["tool"]["importlinter"]["contracts"][0]["layers"]
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     assert "\n".join(layers) in text
+
+
+def test_every_rule_is_documented(tmp_path: Path) -> None:
+    from retgen.errors import RecipeError
+    from retgen.recipe import load_recipe
+    from retgen.scan import check_rule_names
+
+    recipe = load_recipe("limit_small", {"validate.off": {"nothing": "to list them"}})
+    with pytest.raises(RecipeError) as error:
+        check_rule_names(recipe)
+    text = (ROOT / "docs" / "rules.md").read_text("utf-8")
+    for name in str(error.value).partition("Rules: ")[2].split(", "):
+        assert f"`{name}`" in text, name
