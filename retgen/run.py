@@ -29,7 +29,7 @@ from retgen.progress import Progress, silent, usable_cores
 from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml
 from retgen.report import collect_report, write_report
 from retgen.scan import check_rule_names
-from retgen.validate import Validation, validate
+from retgen.validate import SCRATCH, Validation, validate
 from retgen.version import __version__
 from retgen.write import FileInfo, dump_json, make_folder, os_errors, write_file
 
@@ -81,6 +81,8 @@ def run(
         finished = _claim(folder, recipe)
         if finished is not None:
             return RunResult(folder, finished, repeated=True)
+        for left in folder.glob(f"{SCRATCH}*"):  # of a killed run
+            shutil.rmtree(left, ignore_errors=True)
         check_space(folder, expected.bytes)
         return _make(recipe, folder, workers or usable_cores(), progress)
 

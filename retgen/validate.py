@@ -6,6 +6,7 @@ document; floors, densities and the certificate are computed from the files as w
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +28,9 @@ from retgen.validators.rule import Finding, Judgements
 from retgen.validators.samples import Samples
 from retgen.write import file_info
 
-__all__ = ["Validation", "validate"]
+__all__ = ["SCRATCH", "Validation", "validate"]
+
+SCRATCH = ".scratch-"  # prefix of the folder that a validation keeps its terms in
 
 
 @dataclass
@@ -88,15 +91,17 @@ def validate(
     `workers`: processes, default all cores. `split`: which qrels, default test, else the first.
     Raises `DatasetError` where there is no data set to check.
     """
-    with tempfile.TemporaryDirectory(prefix="retgen-") as scratch:
-        return _validate(path, workers or usable_cores(), progress, split, scratch)
+    dataset = open_dataset(path)
+    # beside a large data set there is room; the system's folder for such files may be in memory
+    beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
+        return _validate(dataset, workers or usable_cores(), progress, split, scratch)
 
 
 def _validate(
-    path: Path | str, workers: int, progress: Progress, split: str | None, scratch: str
+    dataset: Dataset, workers: int, progress: Progress, split: str | None, scratch: str
 ) -> Validation:
     began = time.perf_counter()
-    dataset = open_dataset(path)
     recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
     settings = recipe.rules if recipe else RuleSettings()
     findings = list(_manifest(dataset.run, recipe)) if dataset.run and recipe else []

@@ -33,7 +33,7 @@ CUTOFFS = (2, 10, 20, 100)
 class _SpooledBatch(NamedTuple):
     ids: list[str]
     counts: NDArray[np.uint32]  # (documents,) terms of each document
-    terms: NDArray[np.uint32]  # (sum of counts,)
+    terms: NDArray[np.uint32] | NDArray[np.uint16]  # (sum of counts,)
     lengths: NDArray[np.uint32]  # (documents,) characters of each text
 
 
@@ -82,7 +82,7 @@ class Terms(CorpusRule):
         self,
         batch: Batch,
         counts: NDArray[np.uint32],
-        terms: NDArray[np.uint32],
+        terms: NDArray[np.uint32] | NDArray[np.uint16],
         *,
         distinct: bool = False,
     ) -> None:
@@ -104,6 +104,8 @@ class Terms(CorpusRule):
         words = np.array([text.count(" ") + 1 for text in batch.texts])
         state.words = _add_histograms(state.words, np.bincount(words))
         lengths = np.array([len(text) for text in batch.texts], np.uint32)
+        if self.vocabulary <= 1 << 16:
+            terms = terms.astype(np.uint16)  # half the size on disk
         with open(state.paths[-1], "ab") as file:
             pickle.dump((batch.ids, counts, terms, lengths), file, protocol=5)
 
