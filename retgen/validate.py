@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from retgen.data import Problem, open_dataset
+from retgen.data import Dataset, Problem, open_dataset
 from retgen.progress import Progress, silent, usable_cores
 from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import Recipe, RuleSettings, load_recipe
