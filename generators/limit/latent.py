@@ -92,19 +92,15 @@ def build_matrix(params: LimitParams, seed: int) -> QrelMatrix:
 
 def build_latent(params: LimitParams, seed: int, available: int) -> Latent:
     """Assign attributes 0..available-1 to queries and documents; errors say the bound."""
+    _check_before(params, available)
     matrix = build_matrix(params, seed)
     positions = Permutation(seed, "limit/positions", params.docs)(np.arange(matrix.documents))
     if isinstance(params.form, Balanced):
         return _balanced(params, params.form, seed, available, matrix, positions)
     per_query = 2 if isinstance(params.form, Conditions) else 1
     needed = matrix.queries * per_query
+    _check_attributes(params, matrix.queries, available)
     order = Stream(seed, "limit/attributes").permutation(available)
-    if needed > available:
-        raise RecipeError(
-            f"params: {matrix.queries:,} queries ask for {needed:,} attributes; the catalogue "
-            f"gives {available:,} (split {params.catalogue.split}): use fewer queries, "
-            "catalogue.split all, or a longer list of your own"
-        )
     asked = order[:needed].reshape(matrix.queries, per_query)
     fillers = np.sort(order[needed:])
     rows = np.repeat(np.arange(matrix.queries), matrix.row_sums)
@@ -119,6 +115,46 @@ def build_latent(params: LimitParams, seed: int, available: int) -> Latent:
     latent = _grouped(matrix, positions, asked, owners, held, fillers, negatives)
     _check_sizes(params, latent)
     return latent
+
+
+def _check_before(params: LimitParams, available: int) -> None:
+    """What can be seen without building a matrix, which might not fit in memory."""
+    queries = sized_queries(params)
+    if queries is None:
+        return
+    if not isinstance(params.form, Balanced):
+        _check_attributes(params, queries, available)
+    room = params.docs * params.attributes_per_doc
+    k = getattr(params, "k", 1)
+    if queries * k > room and not isinstance(params.form, Balanced):
+        raise RecipeError(
+            f"params.k: {queries:,} queries with {k:,} relevant documents each need "
+            f"{queries * k:,} places; {params.docs:,} documents of {params.attributes_per_doc} "
+            f"attributes have {room:,}"
+        )
+
+
+def sized_queries(params: LimitParams) -> int | None:
+    """Rows of the pattern's matrix; None where only a file tells."""
+    match params:
+        case File():
+            return None
+        case Hadamard():
+            return params.n
+        case Projective():
+            return params.p**2 + params.p + 1
+        case _:
+            return params.queries
+
+
+def _check_attributes(params: LimitParams, queries: int, available: int) -> None:
+    needed = queries * (2 if isinstance(params.form, Conditions) else 1)
+    if needed > available:
+        raise RecipeError(
+            f"params: {queries:,} queries ask for {needed:,} attributes; the catalogue gives "
+            f"{available:,} (split {params.catalogue.split}): use fewer queries, "
+            "catalogue.split all, or a longer list of your own"
+        )
 
 
 def _grouped(
