@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from retgen.write import AtomicFile, FileInfo, file_info, make_folder, remove_pa
 __all__ = ["Tables", "write_dataset"]
 
 _SHARD = 1_000_000  # documents in a corpus file, unless the recipe says otherwise
-_BLOCK = 4096  # rows made and written at a time: small pieces stay in the cache
+_BLOCK = 1024  # rows made and written at a time: small pieces stay in the cache
 _PARALLEL_FROM = 300_000  # documents; below, starting a process costs more than it saves
 
 
@@ -120,16 +120,23 @@ def _write_table(
     features: Mapping[str, Any],
     shown: Any = None,
 ) -> FileInfo:
-    blocks = range(start, stop, _BLOCK)
     with AtomicFile(path) as file:
         if path.suffix == ".parquet":
             _write_parquet(file, rows, start, stop, features)
         else:
-            for first in blocks:
-                last = min(first + _BLOCK, stop)
-                file.write(rows.jsonl(first, last))
-                if shown:
-                    shown(last - start)
+            # hashing and writing wait for the disk and leave the interpreter free meanwhile
+            with ThreadPoolExecutor(1) as writer:
+                written: Future[None] | None = None
+                for first in range(start, stop, _BLOCK):
+                    last = min(first + _BLOCK, stop)
+                    block = rows.jsonl(first, last)
+                    if written:
+                        written.result()
+                    written = writer.submit(file.write, block)
+                    if shown:
+                        shown(last - start)
+                if written:
+                    written.result()
     return file.info
 
 

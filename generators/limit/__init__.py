@@ -135,7 +135,8 @@ def _queries_and_qrels(
     order = Stream(job.seed, "limit/query order").permutation(matrix.queries)
     query_ids = Ids(job.seed, "q", matrix.queries).texts(np.arange(matrix.queries))
     relevant = doc_ids.texts(latent.positions)
-    negatives = [doc_ids.texts(row) for row in latent.negatives]
+    width = latent.negatives.shape[1]
+    negatives = doc_ids.texts(latent.negatives.reshape(-1)) if width else []
     templates = params.templates.query
     dealt = Stream(job.seed, "limit/query templates").integers(len(templates), matrix.queries)
 
@@ -144,8 +145,8 @@ def _queries_and_qrels(
         asked = latent.asked[row].tolist()
         text = templates[dealt[i]].replace("{attributes}", " and ".join(texts[a] for a in asked))
         metadata: dict[str, Any] = {"attributes": [numbers[a] for a in asked], "row": row}
-        if latent.negatives.shape[1]:
-            metadata["hard_negatives"] = sorted(negatives[row])
+        if width:
+            metadata["hard_negatives"] = sorted(negatives[row * width : (row + 1) * width])
         return {"_id": query_ids[i], "text": text, "metadata": metadata}
 
     ends = np.cumsum(matrix.row_sums[order])

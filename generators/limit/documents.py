@@ -77,6 +77,7 @@ class Documents:
             "id": _table([str(number) for number in self.attribute_ids]),
         }
         object.__setattr__(self, "_tables", tables)
+        object.__setattr__(self, "_padded", bytearray())
 
     def jsonl(self, start: int, stop: int) -> bytes:
         """Documents start..stop-1 as JSON Lines."""
@@ -84,7 +85,7 @@ class Documents:
             self._block(first, min(first + _BLOCK, stop)) for first in range(start, stop, _BLOCK)
         )
 
-    def _block(self, start: int, stop: int) -> bytes:
+    def _block(self, start: int, stop: int) -> bytearray:
         tables: dict[str, NDArray[np.bytes_]] = self._tables  # type: ignore[attr-defined]
         n = stop - start
         index = np.arange(start, stop)
@@ -112,7 +113,13 @@ class Documents:
             _bytes(self._columns(start, stop), n),
             _constant("}}\n", n),
         ]
-        return np.concatenate(fields, axis=1).tobytes().translate(None, b"\0")
+        width = sum(field.shape[1] for field in fields)
+        padded: bytearray = self._padded  # type: ignore[attr-defined]
+        if len(padded) != n * width:  # the same memory again and again: fresh pages cost time
+            padded = bytearray(n * width)
+            object.__setattr__(self, "_padded", padded)
+        np.concatenate(fields, axis=1, out=np.frombuffer(padded, np.uint8).reshape(n, width))
+        return padded.translate(None, b"\0")
 
     def attribute_sets(self, start: int, stop: int) -> NDArray[np.int64]:
         """The attributes of documents start..stop-1 in their order: (n, per_document)."""
@@ -154,7 +161,9 @@ def _samples(
     n, size = stop - start, min(size, population)
     bounds = np.arange(population, population - size, -1).astype(np.uint64)
     draws = stream.draws(start, stop, bounds)
-    deck = np.tile(np.arange(population, dtype=np.int32), (n, 1))
+    # the deck is most of the memory touched, so its numbers are as short as they can be
+    short = np.int16 if population < 1 << 15 else np.int32
+    deck = np.tile(np.arange(population, dtype=short), (n, 1))
     flat = deck.reshape(-1)
     rows = np.arange(n) * population
     for step in range(size):
