@@ -69,3 +69,27 @@ def test_every_rule_is_documented(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "rules.md").read_text("utf-8")
     for name in str(error.value).partition("Rules: ")[2].split(", "):
         assert f"`{name}`" in text, name
+
+
+def test_the_first_screen_is_true(tmp_path: Path) -> None:
+    """What README shows of `make run` and of the data is what comes out, but for the seconds."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    found = subprocess.run(
+        [sys.executable, "-m", "retgen.cli", "run", ROOT / "recipes" / "limit_dense.yaml"],
+        capture_output=True, text=True, cwd=tmp_path, check=True,
+    )  # fmt: skip
+    shown = text.partition("```\nlimit_dense: ")[2].partition("```")[0]
+    assert re.sub(r"in [\d.]+ s", "", f"limit_dense: {shown}") == re.sub(
+        r"in [\d.]+ s", "", found.stdout
+    )
+    data = tmp_path / "outputs" / "limit_dense" / "dataset"
+    for table, line in zip(
+        ("corpus", "queries", "qrels"),
+        re.findall(r'^\{"(?:_id|query-id)".*$', text, re.MULTILINE),
+        strict=True,
+    ):
+        with open(data / f"{table}.jsonl", encoding="utf-8") as rows:
+            first = rows.readline()
+        begin, _, rest = line.partition(", ...")
+        assert first.startswith(begin)
+        assert rest.partition(" ...")[0].strip(",} ") in first

@@ -197,8 +197,8 @@ def test_balanced_has_no_shortcut(tmp_path: Path) -> None:
             "used",
         ),
         (
-            "{pattern: dense, docs: 30, queries: 1000}",
-            "params.docs: 1,000 dense queries need 46 relevant documents; docs is 30",
+            "{pattern: dense, docs: 45, queries: 1000}",
+            "params.docs: 1,000 dense queries need 46 relevant documents; docs is 45",
         ),
         (
             "{pattern: disjoint, docs: 50, queries: 100}",
