@@ -10,37 +10,56 @@ compute is listed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from retgen.qrels.density import Densities, densities
 from retgen.qrels.matrix import QrelMatrix
-from retgen.qrels.orders import few_changes
+from retgen.qrels.orders import can_walk, changes, few_changes, fits_a_line, is_surely_planar
 from retgen.qrels.radon import complete_subset
-from retgen.qrels.spectral import LARGEST, alon_moran_yehudayoff, forster
+from retgen.qrels.reduction import Reduced, components, reduce
+from retgen.qrels.spectral import LARGEST, SpectralBound, affordable, spectral_bounds
 
 __all__ = ["Bound", "Certificate", "certificate"]
 
 NOTION = "row order"
 _PAPER = "arXiv 2508.21038"
+_SPECTRAL = ("Forster", "Alon, Moran, Yehudayoff")
+_STEP = "dimension >= sign-rank - 1 (Proposition 2)"
+_FORSTER = f"J. Forster, J. Comput. Syst. Sci. 65 (2002); {_PAPER}"
+_ALON = f"N. Alon, S. Moran, A. Yehudayoff, COLT 2016, arXiv 1503.07648; {_PAPER}"
+_REAL = (
+    "J. Forster, M. Krause, S. V. Lokam, R. Mubarakzjanov, N. Schmitt, H. U. Simon, FSTTCS 2001; "
+    f"proof in retgen.qrels.spectral; {_PAPER}"
+)
 
 
 @dataclass(frozen=True)
 class Bound:
-    """One end of the bracket: `dimension` by `theorem`, found in `reference`."""
+    """One end of the bracket: `dimension` by `theorem`, found in `reference`.
+
+    `details` are the figures that a reader can check it by.
+    """
 
     dimension: int
     theorem: str
     reference: str
     notion: str = NOTION
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        stated = asdict(self)
+        return {**stated, **stated.pop("details")}
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Densities and the bracket of a qrel matrix."""
+    """Densities and the bracket of a qrel matrix. `skipped`: theorem and reason of each."""
 
     densities: Densities
     lower_bounds: list[Bound]
@@ -66,12 +85,14 @@ class Certificate:
 
     def to_json(self) -> dict[str, Any]:
         """As the manifest and `gen capacity --json` hold it."""
+        graph = asdict(self.densities)
+        del graph["left_out"]
         return {
-            **asdict(self.densities),
+            **graph,
             "lower": self.lower,
             "upper": self.upper,
-            "lower_bounds": [asdict(bound) for bound in self.lower_bounds],
-            "upper_bounds": [asdict(bound) for bound in self.upper_bounds],
+            "lower_bounds": [bound.to_json() for bound in self.lower_bounds],
+            "upper_bounds": [bound.to_json() for bound in self.upper_bounds],
             "skipped": self.skipped,
         }
 
@@ -79,100 +100,204 @@ class Certificate:
 def certificate(matrix: QrelMatrix, documents_total: int | None = None) -> Certificate:
     """The certificate of a matrix in a corpus of `documents_total` documents.
 
-    Default: the columns of the matrix are the whole corpus.
+    Default: the columns of the matrix are the whole corpus. Raises ValueError for a total below
+    the number of documents with a positive. Bounds are sorted, the best first.
     """
     total = documents_total if documents_total is not None else matrix.documents
-    play = matrix.positives_only()[0]
-    skipped: list[dict[str, str]] = []
-    lower = list(_lower(play, total, skipped))
-    upper = list(_upper(play, total))
+    found = densities(matrix)
+    if total < found.documents:
+        raise ValueError(f"{found.documents:,} documents have a positive; the total is {total:,}")
+    skipped = [{"theorem": what, "reason": why} for what, why in found.left_out.items()]
+    reduced = reduce(matrix, total)
+    lower: list[Bound] = []
+    upper: list[Bound] = []
+    if reduced.matrix.queries:
+        lower += _combinatorial(reduced)
+        lower += _spectral(reduced.matrix, skipped)
+        upper += _anywhere(reduced)
+        if max(b.dimension for b in lower) < min(b.dimension for b in upper):
+            upper += _ordered(reduced, skipped)
     lower.sort(key=lambda bound: -bound.dimension)
     upper.sort(key=lambda bound: bound.dimension)
-    return Certificate(densities(play), lower, upper, skipped)
+    return Certificate(found, lower, upper, skipped)
 
 
-def _lower(play: QrelMatrix, total: int, skipped: list[dict[str, str]]) -> Iterator[Bound]:
-    sums = play.row_sums
-    if bool(((sums > 0) & (sums < total)).any()):
-        yield Bound(1, "a query tells documents apart, which equal scores cannot", "immediate")
-    if _three_of_a_size(play, total):
+def _combinatorial(reduced: Reduced) -> Iterator[Bound]:
+    """Lower bounds from which sets of documents are asked for."""
+    matrix = reduced.matrix
+    yield Bound(1, "a query tells documents apart, which equal scores cannot", "immediate")
+    crossing = fits_a_line(matrix, reduced.others)
+    if isinstance(crossing, list):
         yield Bound(
             2,
-            "on a line a query's k best documents are the k first or the k last, so at most two "
-            "sets of a size can be asked for; here there are three",
-            "immediate",
+            "on a line each query's documents, or all others, begin at an end; two queries cross, "
+            "or three ask for sets that begin at three ends",
+            "proof in retgen.qrels.orders",
+            details={"queries_that_show_it": len(crossing)},
         )
-    found = complete_subset(play)
-    if found is not None:
-        k, documents = found
+    most = _dichotomies(reduced)
+    if most > 1:
         yield Bound(
-            2 * k,
-            f"all {k}-subsets of {len(documents)} documents are queried; fewer than {2 * k} "
-            f"dimensions leave two affine dependencies, one of which separates at most {k} "
-            "documents from the rest (Radon's argument)",
+            most,
+            f"{matrix.queries:,} different sets of {reduced.points:,} different documents are more "
+            f"than half-spaces cut off from as many points in {most - 1} dimensions",
+            "L. Schlaefli (1852); T. M. Cover, IEEE Trans. Electron. Comput. 14 (1965)",
+        )
+    complete = complete_subset(matrix)
+    if complete is not None:
+        k, documents = complete
+        size = len(documents)
+        yield Bound(
+            size - 2,
+            f"all {k}-subsets of {size} documents are queried; fewer than {size - 2} dimensions "
+            f"leave two affine dependencies, and a combination of them would have to be separated "
+            f"by one of these queries (Radon's argument)",
             "J. Radon, Math. Ann. 83 (1921); proof in retgen.qrels.radon",
-        )
-    if min(play.queries, play.documents) > LARGEST:
-        reason = f"{play.queries:,} x {play.documents:,} is above {LARGEST:,} on both sides"
-        skipped += [{"theorem": name, "reason": reason} for name in ("Forster", "Alon et al.")]
-        return
-    if not play.nnz:
-        return
-    rank, norm = forster(play)
-    yield Bound(
-        rank - 1,
-        f"sign-rank >= sqrt(mn)/||2A - 1|| with ||2A - 1||^2 <= {float(norm):.6g} (Forster), and "
-        "dimension >= sign-rank - 1 (Proposition 2)",
-        f"J. Forster, J. Comput. Syst. Sci. 65 (2002); {_PAPER}",
-    )
-    regular = alon_moran_yehudayoff(play)
-    if regular is not None:
-        rank, second = regular
-        yield Bound(
-            rank - 1,
-            f"sign-rank >= D/sigma_2(A) with D = {int(sums[0])}, sigma_2^2 <= {float(second):.6g} "
-            "(Alon, Moran, Yehudayoff), and dimension >= sign-rank - 1 (Proposition 2)",
-            f"N. Alon, S. Moran, A. Yehudayoff, COLT 2016, Theorem 5; {_PAPER}",
+            details={"columns": sorted(int(reduced.columns[j]) for j in documents)},
         )
 
 
-def _three_of_a_size(play: QrelMatrix, total: int) -> bool:
-    kinds: dict[int, set[bytes]] = {}
-    for i in range(play.queries):
-        row = play.row(i)
-        if 0 < len(row) < total:
-            sets = kinds.setdefault(len(row), set())
-            sets.add(row.tobytes())
-            if len(sets) == 3:
-                return True
-    return False
+def _spectral(matrix: QrelMatrix, skipped: list[dict[str, str]]) -> list[Bound]:
+    """Lower bounds from norms: of each kind the best over `_parts`."""
+    best: dict[str, Bound] = {}
+    for number, part in enumerate(_parts(matrix)):
+        if affordable(part):
+            for bound in spectral_bounds(part):
+                stated = _from_norm(bound, part)
+                if stated.dimension > best.get(bound.kind, Bound(0, "", "")).dimension:
+                    best[bound.kind] = stated
+        elif number == 0:
+            reason = (
+                f"norms are certified up to {LARGEST:,} on the smaller side; this is "
+                f"{part.queries:,} x {part.documents:,} with {part.nnz:,} entries"
+            )
+            skipped += [{"theorem": name, "reason": reason} for name in _SPECTRAL]
+    return list(best.values())
 
 
-def _upper(play: QrelMatrix, total: int) -> Iterator[Bound]:
-    sums = play.row_sums
-    if not len(sums):
-        return
-    widest = int(np.minimum(sums, total - sums).max())
+def _dichotomies(reduced: Reduced) -> int:
+    """The least d for which half-spaces cut off so many sets of so many points.
+
+    They cut n points of R^d in at most sum over i <= d of C(n - 1, i) ways into two, the trivial
+    one included, each of which gives two sets. With a document without a positive (others) no two
+    rows are complements, so each is a way of its own.
+    """
+    ways = reduced.matrix.queries if reduced.others else -(-reduced.matrix.queries // 2)
+    d, reached = 0, 1
+    while reached < ways + 1:
+        d += 1
+        reached += math.comb(reduced.points - 1, d)
+    return d
+
+
+def _parts(matrix: QrelMatrix) -> Iterator[QrelMatrix]:
+    """The matrix and submatrices that may have better spectral bounds: a part is never equal.
+
+    The largest connected part, and the rows with at least half as many entries as the largest.
+    """
+    yield matrix
+    sums = matrix.row_sums
+    rows = components(matrix)[0]
+    names, sizes = np.unique(rows, return_counts=True)
+    for kept in (rows == names[np.argmax(sizes)], 2 * sums >= sums.max()):
+        if not bool(kept.all()):
+            yield reduce(matrix.take_rows(np.flatnonzero(kept)), matrix.documents + 1).matrix
+
+
+def _from_norm(found: SpectralBound, part: QrelMatrix) -> Bound:
+    shape = f"{part.queries} x {part.documents}"
+    value = _rounded_down(found.square)
+    details: dict[str, Any] = {"submatrix": shape}
+    if found.kind == "forster":
+        theorem = f"sign-rank >= sqrt(mn)/||2A - 1|| >= {value:.4f} (Forster)"
+        details["norm_at_most"] = _rounded_up(found.norm)
+        reference = _FORSTER
+    elif found.kind == "alon-moran-yehudayoff":
+        theorem = f"sign-rank >= D/sigma_2(A) >= {value:.4f} (Alon, Moran, Yehudayoff)"
+        details |= {"degree": int(part.row_sums[0]), "sigma_2_at_most": _rounded_up(found.norm)}
+        reference = _ALON
+    elif found.shift is None:
+        theorem = (
+            f"sign-rank >= sigma_1(A)/sigma_2(A) + 1 >= {value + 1:.4f} for equal row sums and "
+            "equal column sums (Forster's theorem for A - tJ)"
+        )
+        details["sigma_2_at_most"] = _rounded_up(found.norm)
+        reference = _REAL
+    else:
+        theorem = f"sign-rank >= t sqrt(mn)/||A - tJ|| >= {value:.4f} (Forster for real matrices)"
+        details |= {"t": str(found.shift), "norm_at_most": _rounded_up(found.norm)}
+        reference = _REAL
+    return Bound(found.sign_rank - 1, f"{theorem}, and {_STEP}", reference, details=details)
+
+
+def _rounded_down(square: Fraction) -> float:
+    """sqrt(square), to four decimals, never above."""
+    return math.isqrt(int(square * 10**8)) / 10**4
+
+
+def _rounded_up(square: Fraction) -> float:
+    """sqrt(square), to four decimals, never below."""
+    return (math.isqrt(math.ceil(square * 10**8) - 1) + 1) / 10**4 if square > 0 else 0.0
+
+
+def _anywhere(reduced: Reduced) -> Iterator[Bound]:
+    """Upper bounds that hold without looking for an order."""
+    matrix, points = reduced.matrix, reduced.points
+    sums = matrix.row_sums
+    widest = int(np.minimum(sums, points - sums).max())
     yield Bound(
-        max(1, 2 * widest),
+        2 * widest,
         f"documents on the moment curve; a query with k relevant ones is -prod (t - t_j)^2 over "
         f"them, of degree 2k (here 2 x {widest}): so 2k dimensions suffice for any number of "
         "documents",
         "D. Gale, Neighborly and cyclic polytopes (1963); arXiv 2601.20844",
     )
-    others = total > play.documents
     yield Bound(
-        max(1, play.documents - (0 if others else 1)),
-        f"the {play.documents:,} documents in play"
-        + (" and one point for all others" if others else "")
-        + " as the corners of a simplex, on which every function is affine",
+        points - 1,
+        f"the {points:,} different documents "
+        + ("(one of them for all that no query asks for) " if reduced.others else "")
+        + "as the corners of a simplex, on which every function is affine",
         "immediate",
     )
-    yield Bound(play.queries, "the matrix itself: a dimension for each query", "immediate")
-    dimension, order = few_changes(play, others)
     yield Bound(
-        max(1, dimension),
-        f"a {order} in which every query's documents change to the others at most {dimension} "
+        matrix.queries,
+        f"the matrix itself: a dimension for each of {matrix.queries:,} different queries",
+        "immediate",
+    )
+    if is_surely_planar(matrix):
+        yield Bound(
+            3,
+            "queries of two documents at most, as edges of a planar graph: corners and edges of a "
+            "convex polytope, which planes cut off",
+            "E. Steinitz, Encyklopaedie der math. Wissenschaften (1922); proof in "
+            "retgen.qrels.orders",
+        )
+
+
+def _ordered(reduced: Reduced, skipped: list[dict[str, str]]) -> Iterator[Bound]:
+    """Upper bounds from orders of the documents."""
+    matrix = reduced.matrix
+    order = fits_a_line(matrix, reduced.others)
+    if isinstance(order, np.ndarray):
+        whole = QrelMatrix(matrix.indptr, matrix.indices, reduced.points)
+        if changes(whole, order, False)[0] <= 1:
+            yield Bound(
+                1,
+                "a line of the documents on which every query's documents, or all others, begin "
+                "at an end",
+                "proof in retgen.qrels.orders",
+            )
+    dimension, how = few_changes(matrix, reduced.others)
+    yield Bound(
+        dimension,
+        f"a {how} in which every query's documents change to the others at most {dimension} "
         "times; polynomials with their roots at the changes",
         "N. Alon, P. Frankl, V. Roedl, FOCS 1985; proof in retgen.qrels.orders",
     )
+    if not can_walk(matrix):
+        skipped.append(
+            {
+                "theorem": "sign changes in an order found by a walk",
+                "reason": f"{matrix.nnz:,} relevant pairs meet too often for a short walk",
+            }
+        )

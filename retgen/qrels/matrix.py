@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -32,9 +33,15 @@ class QrelMatrix:
         queries: int,
         documents: int,
     ) -> Self:
-        """From (row, column) pairs in any order; a pair given twice is a ValueError."""
+        """From (row, column) pairs in any order.
+
+        Raises ValueError for a pair given twice or an index outside the matrix.
+        """
         order = np.lexsort((document_index, query_index))
         rows, columns = query_index[order], document_index[order]
+        for index, bound in ((rows, queries), (columns, documents)):
+            if len(index) and not 0 <= int(index.min()) <= int(index.max()) < bound:
+                raise ValueError(f"an index is outside 0..{bound - 1}")
         if len(rows) and bool(((rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])).any()):
             raise ValueError("a (query, document) pair is given twice")
         indptr = np.zeros(queries + 1, np.int64)
@@ -80,6 +87,28 @@ class QrelMatrix:
         indptr = np.zeros(self.documents + 1, np.int64)
         np.cumsum(self.column_sums, out=indptr[1:])
         return indptr, rows[order]
+
+    def transposed(self) -> QrelMatrix:
+        """Documents as rows, queries as columns."""
+        indptr, rows = self.columns()
+        return QrelMatrix(indptr, rows.astype(np.int32), self.queries)
+
+    def row_classes(self) -> NDArray[np.int64]:
+        """Which rows are equal: int64 (queries,), classes numbered by first appearance."""
+        data, ends = self.indices.tobytes(), (self.indptr * self.indices.itemsize).tolist()
+        seen: dict[bytes, int] = {}
+        pieces = (data[low:high] for low, high in pairwise(ends))
+        labels = [seen.setdefault(piece, len(seen)) for piece in pieces]
+        return np.array(labels, np.int64)
+
+    def take_rows(self, rows: NDArray[np.int64]) -> QrelMatrix:
+        """The rows named, in that order; all columns."""
+        sums = self.row_sums[rows]
+        indptr = np.concatenate([[0], np.cumsum(sums)]).astype(np.int64)
+        inside = np.arange(int(indptr[-1])) - np.repeat(indptr[:-1], sums)
+        return QrelMatrix(
+            indptr, self.indices[np.repeat(self.indptr[rows], sums) + inside], self.documents
+        )
 
     def dense(self) -> NDArray[np.uint8]:
         """The whole matrix, uint8 (queries, documents)."""

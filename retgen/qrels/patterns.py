@@ -7,6 +7,7 @@ k; `hadamard` and `projective` have proven lower bounds on the dimension an embe
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -17,20 +18,11 @@ from retgen.errors import RecipeError
 from retgen.qrels.matrix import QrelMatrix
 
 __all__ = [
-    "Draws",
-    "cycle",
-    "dense",
-    "dense_documents",
-    "disjoint",
-    "from_file",
-    "hadamard",
-    "power_law",
-    "projective",
-    "random",
-    "regular",
-]
+    "Draws", "Shape", "cycle", "dense", "dense_documents", "disjoint", "from_file", "hadamard",
+    "power_law", "projective", "random", "regular", "shape",
+]  # fmt: skip
 
-_LARGEST = 10_000_000  # queries; above, a matrix would not fit in memory comfortably
+_MOST_N, _MOST_P = 4**6, 211  # larger matrices would not fit in memory comfortably
 
 
 class Draws(Protocol):
@@ -45,12 +37,60 @@ class Draws(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of a matrix that is not built. None where the seed decides.
+
+    `documents`: columns; `degree_max`: most queries a document is relevant to; `row_sum_max`: most
+    relevant documents of a query.
+    """
+
+    queries: int
+    documents: int
+    degree_max: int | None
+    row_sum_max: int
+
+
+def shape(pattern: str, **sizes: int) -> Shape:
+    """The shape of a pattern (but `power_law` and `file`) from the sizes its function takes.
+
+    Raises RecipeError where the function would because of the sizes alone.
+    """
+    match pattern, sizes:
+        case "dense", {"queries": queries, "k": k}:
+            n = dense_documents(queries, k)
+            whole = math.comb(n, k) == queries
+            return Shape(queries, n, math.comb(n - 1, k - 1) if whole else None, k)
+        case "random", {"queries": queries, "k": k, "documents": n}:
+            _enough(queries, k, n)
+            return Shape(queries, n, None, k)
+        case "regular", {"queries": queries, "k": k, "documents": n}:
+            return Shape(queries, n, _degree(queries, k, n), k)
+        case "cycle", {"queries": queries, "k": k}:
+            _ring(queries, k)
+            return Shape(queries, queries * (k - 1), 2, k)
+        case "disjoint", {"queries": queries, "k": k}:
+            return Shape(queries, queries * k, 1, k)
+        case "hadamard", {"n": n}:
+            _power_of_four(n)
+            degree = (n - math.isqrt(n)) // 2
+            return Shape(n, n, degree, degree)
+        case "projective", {"p": p}:
+            _prime(p)
+            return Shape(p * p + p + 1, p * p + p + 1, p + 1, p + 1)
+        case _:
+            raise ValueError(f"no shape of {pattern} from {', '.join(sizes)}")
+
+
 def dense_documents(queries: int, k: int) -> int:
     """The smallest n with C(n, k) >= queries (§5.2: 46 for 1,000 pairs)."""
-    n = k
-    while math.comb(n, k) < queries:
-        n += 1
-    return n
+    low, high = k - 1, k  # C(low, k) < queries
+    while math.comb(high, k) < queries:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if math.comb(middle, k) < queries else (low, middle)
+    return high
 
 
 def dense(queries: int, k: int, rng: Draws) -> QrelMatrix:
@@ -67,8 +107,11 @@ def random(queries: int, k: int, documents: int, rng: Draws) -> QrelMatrix:
     """Distinct k-subsets of all documents, uniform (Appendix C)."""
     _enough(queries, k, documents)
     total = math.comb(documents, k)
-    if total < 2**62 and queries * 2 > total:
+    # by rank where most draws of k documents would repeat a subset, or name a document twice
+    if total < 2**62 and (queries * 2 > total or k * k > documents):
         return _from_subsets(_unrank(_distinct(total, queries, rng), documents, k), documents)
+    if k * k > documents:
+        return QrelMatrix.from_rows(_one_by_one([k] * queries, documents, rng), documents)
     subsets = np.empty((0, k), np.int64)
     while len(subsets) < queries:  # far fewer than there are: draw, drop what repeats, draw again
         drawn = rng.integers(documents, (queries - len(subsets)) * k * 2).reshape(-1, k)
@@ -85,11 +128,7 @@ def cycle(queries: int, k: int) -> QrelMatrix:
 
     Query i is relevant to the k documents from i (k - 1) on, modulo queries (k - 1).
     """
-    if k < 2 or queries < 3:
-        raise RecipeError(
-            "params: a cycle needs k of at least 2, so that neighbours can share a document, and "
-            f"at least 3 queries; k is {k}, queries {queries}"
-        )
+    _ring(queries, k)
     n = queries * (k - 1)
     starts = np.arange(queries)[:, None] * (k - 1)
     return _from_subsets((starts + np.arange(k)) % n, n)
@@ -104,16 +143,19 @@ def regular(queries: int, k: int, documents: int, rng: Draws) -> QrelMatrix:
     """Distinct k-subsets, each document in exactly queries * k / documents of them.
 
     Shuffled stubs (the configuration model), then random switches of two entries until no query
-    names a document twice and no two queries are the same.
+    names a document twice and no two queries are the same. Where more than half of all subsets are
+    wanted, the others are chosen so: they are regular too.
     """
-    _enough(queries, k, documents)
-    degree, rest = divmod(queries * k, documents)
-    if rest or degree > math.comb(documents - 1, k - 1):
-        raise RecipeError(
-            f"params: {documents:,} documents cannot all be relevant to equally many of "
-            f"{queries:,} queries with k = {k}: queries x k = {queries * k:,} must be a multiple "
-            f"of the documents, at most {documents:,} x {math.comb(documents - 1, k - 1):,}"
-        )
+    degree = _degree(queries, k, documents)
+    total = math.comb(documents, k)
+    if 2 * queries > total:
+        everything = _unrank(rng.permutation(total), documents, k)
+        if queries < total:
+            rest = regular(total - queries, k, documents, rng).indices.reshape(-1, k)
+            left_out = {tuple(row) for row in rest.tolist()}
+            kept = [tuple(row) not in left_out for row in everything.tolist()]
+            everything = everything[np.array(kept)]
+        return _from_subsets(everything, documents)
     stubs = np.repeat(np.arange(documents), degree)[rng.permutation(queries * k)]
     rows = [sorted(row) for row in stubs.reshape(queries, k).tolist()]
     copies: dict[tuple[int, ...], int] = {}
@@ -167,20 +209,7 @@ def power_law(
     law = np.cumsum(weights) / weights.sum()
     counts = 1 + np.searchsorted(law, (np.arange(queries) + 0.5) / queries)
     counts = np.minimum(counts, maximum)[rng.permutation(queries)]
-    seen: set[tuple[int, ...]] = set()
-    rows: list[tuple[int, ...]] = []
-    for count in counts.tolist():
-        row: tuple[int, ...] = ()
-        for _ in range(20):  # small sets may run out (more queries than documents): then repeat
-            chosen: dict[int, None] = {}
-            while len(chosen) < count:
-                chosen |= dict.fromkeys(rng.integers(documents, count - len(chosen)).tolist())
-            row = tuple(sorted(chosen))
-            if row not in seen:
-                break
-        seen.add(row)
-        rows.append(row)
-    return QrelMatrix.from_rows(rows, documents)
+    return QrelMatrix.from_rows(_one_by_one(counts.tolist(), documents, rng), documents)
 
 
 def from_file(path: Path) -> tuple[QrelMatrix, list[str], list[str]]:
@@ -189,9 +218,11 @@ def from_file(path: Path) -> tuple[QrelMatrix, list[str], list[str]]:
     Returns (matrix, query ids, document ids), both in the order of first appearance.
     """
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = [line.rstrip("\r") for line in path.read_text("utf-8-sig").split("\n")]
     except UnicodeDecodeError as error:
         raise RecipeError(f"{path}: is not a UTF-8 text file") from error
+    except OSError as error:
+        raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
     header = ["query-id", "corpus-id", "score"]
     if not lines or lines[0].split("\t") != header:
         raise RecipeError(f"{path}, line 1: the header must be {', '.join(header)}, tab-separated")
@@ -201,14 +232,17 @@ def from_file(path: Path) -> tuple[QrelMatrix, list[str], list[str]]:
     for number, line in enumerate(lines[1:], start=2):
         if not line.strip():
             continue
-        cells = line.split("\t")
         try:
-            query, document, score = cells[0], cells[1], float(cells[2])
-        except (IndexError, ValueError):
+            query, document, text = line.split("\t")
+            score = float(text)
+        except ValueError:
+            query = document = ""
+            score = math.nan
+        if not query or not document or not math.isfinite(score):
             raise RecipeError(
                 f"{path}, line {number}: must be a query id, a document id and a number, "
                 "tab-separated"
-            ) from None
+            )
         if score <= 0:
             continue
         pair = (
@@ -233,14 +267,7 @@ def hadamard(n: int) -> QrelMatrix:
     J - 2I of order 4 is Hadamard with every row and column sum 2; its Kronecker powers have row and
     column sums sqrt n, so -1 stands (n - sqrt n)/2 times in each; A marks the -1.
     """
-    power = round(math.log(n, 4)) if n > 0 else 0
-    if n < 4 or 4**power != n:
-        low = 4 ** max(1, math.floor(math.log(max(n, 4), 4)))
-        raise RecipeError(
-            f"params.n: must be a power of 4, for example {low} or {low * 4}, not {n}"
-        )
-    if n > 4**6:
-        raise RecipeError(f"params.n: at most {4**6}, not {n}")
+    power = _power_of_four(n)
     base = np.ones((4, 4), np.int8) - 2 * np.eye(4, dtype=np.int8)
     signs = base
     for _ in range(power - 1):
@@ -255,10 +282,7 @@ def projective(p: int) -> QrelMatrix:
     p*p + p + 1 of each, p + 1 points a line, any two lines share exactly one point. Points and
     lines are the normalised triples over F_p; a point is on a line iff their product is 0.
     """
-    if p < 2 or any(p % d == 0 for d in range(2, math.isqrt(p) + 1)):
-        raise RecipeError(f"params.p: must be a prime, for example {_near_primes(p)}, not {p}")
-    if p > 211:
-        raise RecipeError(f"params.p: at most 211, not {p}")
+    _prime(p)
     a, b = np.divmod(np.arange(p * p), p)
     triples = np.concatenate(
         [
@@ -275,6 +299,47 @@ def projective(p: int) -> QrelMatrix:
         columns.append(j)
     n = len(triples)
     return QrelMatrix.from_pairs(np.concatenate(rows), np.concatenate(columns), n, n)
+
+
+def _power_of_four(n: int) -> int:
+    """The power, or an error."""
+    power = round(math.log(n, 4)) if n > 0 else 0
+    if n < 4 or 4**power != n:
+        low = 4 ** max(1, math.floor(math.log(max(n, 4), 4)))
+        raise RecipeError(
+            f"params.n: must be a power of 4, for example {low} or {low * 4}, not {n}"
+        )
+    if n > _MOST_N:
+        raise RecipeError(f"params.n: at most {_MOST_N}, not {n}")
+    return power
+
+
+def _prime(p: int) -> None:
+    if p > _MOST_P:
+        raise RecipeError(f"params.p: at most {_MOST_P}, not {p}")
+    if p < 2 or any(p % d == 0 for d in range(2, math.isqrt(p) + 1)):
+        raise RecipeError(f"params.p: must be a prime, for example {_near_primes(p)}, not {p}")
+
+
+def _ring(queries: int, k: int) -> None:
+    if k < 2 or queries < 3:
+        raise RecipeError(
+            "params: a cycle needs k of at least 2, so that neighbours can share a document, and "
+            f"at least 3 queries; k is {k}, queries {queries}"
+        )
+
+
+def _degree(queries: int, k: int, documents: int) -> int:
+    """Queries that each document of a regular pattern is relevant to, or an error."""
+    _enough(queries, k, documents)
+    degree, rest = divmod(queries * k, documents)
+    if rest or degree > math.comb(documents - 1, k - 1):
+        raise RecipeError(
+            f"params: {documents:,} documents cannot all be relevant to equally many of "
+            f"{queries:,} queries with k = {k}: queries x k = {queries * k:,} must be a multiple "
+            f"of the documents, at most {documents:,} x {math.comb(documents - 1, k - 1):,}"
+        )
+    return degree
 
 
 def _near_primes(p: int) -> str:
@@ -310,11 +375,37 @@ def _distinct(total: int, wanted: int, rng: Draws) -> NDArray[np.int64]:
     return found
 
 
+def _one_by_one(counts: list[int], documents: int, rng: Draws) -> list[tuple[int, ...]]:
+    """A random subset of each size, distinct where 20 tries find a new one."""
+    seen: set[tuple[int, ...]] = set()
+    rows: list[tuple[int, ...]] = []
+    for count in counts:
+        row: tuple[int, ...] = ()
+        for _ in range(20):  # small sets may run out (more queries than documents): then repeat
+            if 2 * count > documents:
+                row = tuple(sorted(rng.permutation(documents)[:count].tolist()))
+            else:
+                chosen: dict[int, None] = {}
+                while len(chosen) < count:
+                    chosen |= dict.fromkeys(rng.integers(documents, count - len(chosen)).tolist())
+                row = tuple(sorted(chosen))
+            if row not in seen:
+                break
+        seen.add(row)
+        rows.append(row)
+    return rows
+
+
 def _unrank(ranks: NDArray[np.int64], n: int, k: int) -> NDArray[np.int64]:
     """Subsets by their rank in the combinatorial number system: (len(ranks), k), ascending.
 
     rank = C(c_k, k) + ... + C(c_1, 1) with c_k > ... > c_1 >= 0 (Knuth, TAOCP 4A, 7.2.1.3).
     """
+    if 2 * k > n:  # by what they leave out, as a smaller set would otherwise overflow int64
+        left_out = _unrank(ranks, n, n - k)
+        inside = np.ones((len(ranks), n), bool)
+        np.put_along_axis(inside, left_out, False, axis=1)
+        return np.nonzero(inside)[1].reshape(len(ranks), k)
     rest = ranks.astype(np.int64).copy()
     subsets = np.empty((len(ranks), k), np.int64)
     for size in range(k, 0, -1):

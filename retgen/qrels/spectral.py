@@ -1,18 +1,37 @@
 """Spectral lower bounds on sign-rank, with certified norms: rounding cannot make a claim false.
 
-Forster (2002): a sign matrix S of m x n has sign-rank at least sqrt(m n) / ||S||_2.
-Alon, Moran, Yehudayoff (2016), Theorem 5: if A is 0/1, n x n, with D <= n/2 ones in every row and
-column, the sign-rank of 2A - 1 is at least D / sigma_2(A).
+Theorem (Forster 2002; for real matrices Forster, Krause, Lokam, Mubarakzjanov, Schmitt and Simon,
+FSTTCS 2001). A real m x n matrix M without zeros has sign-rank at least min |M_ij| sqrt(mn)/||M||.
 
-Both need an upper bound of a norm. The Gram matrices here hold integers below 2**53, so float64
-matrix products are exact; that their largest eigenvalue is at most mu is then verified by a
-Cholesky factorisation of mu I - G that leaves room for its own rounding (Rump, "Verification of
-positive definiteness", BIT 46, 2006). Bounds are compared as exact fractions.
+Proof. Sign-rank d gives unit vectors x_i, y_j in R^d with the signs of M as their inner products;
+Forster shows that the y_j can be chosen with sum y_j y_j^T = (n/d) I. So the sum over i, j of
+|<x_i, y_j>| is at least that of <x_i, y_j>**2, which is mn/d. And min |M_ij| times the former is at
+most the sum of M_ij <x_i, y_j> = trace(X^T M Y) <= ||M|| sqrt(m) sqrt(n).
+
+It is used for M = A - t J with 0 < t <= 1/2, J all ones: M has the signs of 2A - 1 and no entry
+below t in absolute value, so sign-rank >= t sqrt(mn) / ||A - t J||. Three choices of t:
+
+- t = 1/2 is Forster's bound sqrt(mn) / ||2A - 1||.
+- Where every row has the sum a and every column the sum b, a <= n/2: the all-ones vectors belong to
+  the singular value s1 = sqrt(ab) of A, so ||A - t J|| is the larger of |s1 - t sqrt(mn)| and the
+  second singular value s2. t = a/n gives s1/s2; for m = n that is D/sigma_2(A), the bound of Alon,
+  Moran and Yehudayoff (2016).
+- Among these t the best is that with t sqrt(mn) = s1 + s2, if it is at most 1/2. It gives
+  s1/s2 + 1, one more than Alon, Moran and Yehudayoff.
+
+a > n/2 is turned round first: 1 - A has the same sign-rank and the same s2.
+
+Certified norms. The Gram matrices G hold integers. Floating point only finds a matrix K of integers
+with K K^T close to mu I - 4**e G. The rest R = mu I - 4**e G - K K^T is then computed in integers
+below 2**53, where float64 is exact whatever the order of a sum. No eigenvalue of -K K^T is positive
+and none of -R exceeds the largest absolute row sum of R, so none of 4**e G exceeds mu plus that
+sum. Bounds are compared as exact fractions.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -20,99 +39,218 @@ from numpy.typing import NDArray
 
 from retgen.qrels.matrix import QrelMatrix
 
-__all__ = ["LARGEST", "alon_moran_yehudayoff", "eigenvalue_at_most", "forster"]
+__all__ = [
+    "LARGEST", "SpectralBound", "affordable", "alon_moran_yehudayoff", "eigenvalue_at_most",
+    "forster", "least_root", "spectral_bounds",
+]  # fmt: skip
 
-LARGEST = 4096  # smaller side of a matrix whose norm is certified; a minute's work beyond
+LARGEST = 3072  # smaller side of a matrix whose norm is certified: some seconds, 400 MB
+_LISTED = 20_000_000  # pairs of a Gram matrix listed one by one
+_PRODUCT = 40_000_000  # entries of a matrix that is written out for its Gram matrix
+
+
+@dataclass(frozen=True)
+class SpectralBound:
+    """sign-rank >= `sign_rank`, the least integer that `square` ** (1/2) does not exceed.
+
+    `kind`: "forster", "alon-moran-yehudayoff" or "shifted". `norm`: certified upper bound of the
+    squared norm used: of 2A - 1, of sigma_2(A), of A - t J. `shift`: t, None where the best one for
+    equal row and column sums is irrational.
+    """
+
+    kind: str
+    sign_rank: int
+    square: Fraction
+    norm: Fraction
+    shift: Fraction | None = None
+
+
+def affordable(matrix: QrelMatrix) -> bool:
+    """Whether the norms of a matrix are certified within seconds."""
+    small = min(matrix.queries, matrix.documents)
+    return 0 < small <= LARGEST and (
+        _pairs(_wide(matrix)) <= _LISTED or matrix.queries * matrix.documents <= _PRODUCT
+    )
+
+
+def spectral_bounds(matrix: QrelMatrix) -> list[SpectralBound]:
+    """Lower bounds of the sign-rank of 2A - 1: Forster's, and those of other shifts that apply.
+
+    The matrix must have an entry and be `affordable`.
+    """
+    wide = _wide(matrix)
+    found = _equal_sums(wide)
+    return found if found is not None else _unequal_sums(wide)
 
 
 def forster(matrix: QrelMatrix) -> tuple[int, Fraction]:
     """(lower bound of the sign-rank of 2A - 1, certified upper bound of ||2A - 1||_2 squared)."""
-    signs = 2.0 * matrix.dense() - 1.0
-    if signs.shape[0] > signs.shape[1]:
-        signs = signs.T
-    mu = eigenvalue_at_most(signs @ signs.T)
-    return _least_integer(Fraction(matrix.queries * matrix.documents), mu), mu
+    found = next(b for b in spectral_bounds(matrix) if b.kind == "forster")
+    return found.sign_rank, found.norm
 
 
 def alon_moran_yehudayoff(matrix: QrelMatrix) -> tuple[int, Fraction] | None:
     """(lower bound of the sign-rank of 2A - 1, certified upper bound of sigma_2(A) squared).
 
-    None where A is not square and regular with degree D <= n/2. The all-ones vector belongs to the
-    singular value D, so sigma_2**2 is the largest eigenvalue of A A^T - (D**2 / n) J, and n times
-    that matrix holds integers.
+    None where A is not square and regular with degree D <= n/2.
     """
-    n = matrix.documents
-    degrees = np.concatenate([matrix.row_sums, matrix.column_sums])
-    degree = int(degrees[0]) if len(degrees) else 0
-    if matrix.queries != n or not degree or bool((degrees != degree).any()) or 2 * degree > n:
+    for found in spectral_bounds(matrix):
+        if found.kind == "alon-moran-yehudayoff":
+            return found.sign_rank, found.norm
+    return None
+
+
+def _equal_sums(wide: QrelMatrix) -> list[SpectralBound] | None:
+    """Where all rows have the same sum, and all columns, else None."""
+    m, n = wide.queries, wide.documents
+    a, b = int(wide.row_sums[0]), int(wide.column_sums[0])
+    if bool((wide.row_sums != a).any()) or bool((wide.column_sums != b).any()) or a == n:
         return None
-    full = matrix.dense().astype(np.float64)
-    mu = eigenvalue_at_most(n * (full @ full.T) - float(degree**2)) / n
-    return _least_integer(Fraction(degree**2), mu), mu
+    # s2**2 is the largest eigenvalue of A A^T - (a**2 / n) J, n times which holds integers
+    second = eigenvalue_at_most(n * _overlaps(wide) - float(a * a)) / n
+    size = Fraction(m * n)
+    signs = max(4 * second, Fraction((n - 2 * a) ** 2 * m, n))
+    bounds = [_bound("forster", size / signs, signs, Fraction(1, 2))]
+    if 2 * a > n:
+        a, b = n - a, m - b
+    elif m == n and second:
+        bounds.append(_bound("alon-moran-yehudayoff", a * b / second, second, Fraction(a, n)))
+    # s1 + s2 <= sqrt(m n) / 2, squared twice
+    room = size / 4 - a * b - second
+    if second and room >= 0 and room**2 >= 4 * a * b * second:
+        quotient = a * b / second
+        bounds.append(SpectralBound("shifted", least_root(quotient) + 1, quotient, second))
+    return bounds
+
+
+def _unequal_sums(wide: QrelMatrix) -> list[SpectralBound]:
+    m, n = wide.queries, wide.documents
+    overlaps = _overlaps(wide)
+    sums = wide.row_sums.astype(np.float64)
+
+    def gram(t: Fraction) -> NDArray[np.float64]:
+        """M M^T for M = q A - p J, t = p/q: integers."""
+        p, q = t.numerator, t.denominator
+        return q * q * overlaps - p * q * (sums[:, None] + sums) + float(p * p * n)
+
+    def bound(kind: str, t: Fraction) -> SpectralBound:
+        norm = eigenvalue_at_most(gram(t))  # of q A - p J
+        shown = norm if kind == "forster" else norm / t.denominator**2
+        return _bound(kind, t.numerator**2 * m * n / norm, shown, t)
+
+    half = Fraction(1, 2)
+    bounds = [bound("forster", half)]
+    # for equal sums the best t is density + s2 / sqrt(m n), and s2 some sqrt(nnz / longer side)
+    density, step = wide.nnz / (m * n), math.sqrt(wide.nnz / n / (m * n))
+    multiples = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0) if m <= 1024 else (1.0,)  # each takes a while
+    shifts = {Fraction(density + x * step).limit_denominator(256) for x in multiples}
+    shifts = {t for t in shifts if 0 < t < half}
+    if shifts:
+        norms = {t: _largest(gram(t)) / t.numerator**2 for t in sorted(shifts)}
+        bounds.append(bound("shifted", min(norms, key=lambda t: norms[t])))
+    return bounds
+
+
+def _bound(kind: str, square: Fraction, norm: Fraction, shift: Fraction) -> SpectralBound:
+    return SpectralBound(kind, least_root(square), square, norm, shift)
+
+
+def least_root(square: Fraction) -> int:
+    """ceil(sqrt(square)), exactly."""
+    root = math.isqrt(square.numerator // square.denominator)
+    while root * root < square:
+        root += 1
+    return root
+
+
+# --- Gram matrices ------------------------------------------------------------------------------
+
+
+def _wide(matrix: QrelMatrix) -> QrelMatrix:
+    """The matrix or its transpose, so that there are no more rows than columns."""
+    return matrix if matrix.queries <= matrix.documents else matrix.transposed()
+
+
+def _pairs(wide: QrelMatrix) -> int:
+    return int((wide.column_sums**2).sum())
+
+
+def _overlaps(wide: QrelMatrix) -> NDArray[np.float64]:
+    """A A^T: columns that two rows share, (rows, rows)."""
+    m = wide.queries
+    if _pairs(wide) > _LISTED:
+        full = wide.dense().astype(np.float32)  # counts below 2**24 are exact
+        return (full @ full.T).astype(np.float64)
+    indptr, rows = wide.columns()
+    degree = np.repeat(np.diff(indptr), np.diff(indptr))
+    start = np.repeat(indptr[:-1], np.diff(indptr))
+    inside = np.arange(int(degree.sum())) - np.repeat(np.cumsum(degree) - degree, degree)
+    codes = np.repeat(rows, degree) * m + rows[np.repeat(start, degree) + inside]
+    return np.bincount(codes, minlength=m * m).reshape(m, m).astype(np.float64)
+
+
+# --- certified eigenvalues ----------------------------------------------------------------------
 
 
 def eigenvalue_at_most(gram: NDArray[np.float64]) -> Fraction:
-    """A certified upper bound of the largest eigenvalue of a symmetric integer matrix (n, n)."""
+    """A certified upper bound of the largest eigenvalue of a Gram matrix of integers (n, n).
+
+    Entries must be below 2**52. The bound is some 1e-5 above the eigenvalue, relatively.
+    """
+    n = len(gram)
     # the largest row sum of absolute values always bounds it, and is exact for a multiple of I
-    bound = Fraction(int(np.abs(gram).sum(axis=1).max(initial=0.0)))
-    near = _rayleigh(gram)
-    if near >= bound:
+    bound = Fraction(sum_of_absolutes(gram))
+    near = _largest(gram)
+    if bound <= 0 or near >= float(bound) * (1 - 1e-9):
         return bound
-    for slack in (1e-7, 1e-5, 1e-3, 1e-2, 1e-1):
-        # few bits, so that mu - G[i, i] is exact in float64
-        step = 2.0 ** (math.frexp(near)[1] - 40)
-        mu = math.ceil(near * (1 + slack) / step) * step
-        if mu < bound and _positive_definite(mu, gram):
-            return Fraction(mu)
+    power = (51 - math.frexp(near)[1]) // 2  # so that everything stays below 2**52
+    if power < 0:
+        return bound
+    scale = 4**power
+    for slack in (1e-8 * n, 1e-6 * n, 1e-3, 1e-1):
+        mu = math.ceil(near * (1 + slack) * scale)
+        if mu >= 2**52:
+            break
+        rest = -scale * gram
+        rest[np.diag_indices(n)] += mu
+        try:
+            factor = np.rint(np.linalg.cholesky(rest))
+        except np.linalg.LinAlgError:  # mu is below the eigenvalue, or too close
+            continue
+        # no partial sum of K K^T exceeds the largest squared row of K
+        if float((factor**2).sum(axis=1).max()) > 2.0**52:
+            continue
+        rest -= factor @ factor.T
+        return min(bound, Fraction(mu + sum_of_absolutes(rest), scale))
     return bound
 
 
-def _rayleigh(gram: NDArray[np.float64]) -> float:
-    """A lower bound, usually close, of the largest eigenvalue: power iteration from two starts."""
+def sum_of_absolutes(matrix: NDArray[np.float64]) -> int:
+    """The largest row sum of absolute values of a matrix of integers, exactly."""
+    if not len(matrix):
+        return 0
+    if float(np.abs(matrix).max()) * len(matrix) < 2.0**62:
+        return int(np.abs(matrix).astype(np.int64).sum(axis=1).max())
+    return max(sum(int(abs(x)) for x in row) for row in matrix.tolist())
+
+
+def _largest(gram: NDArray[np.float64]) -> float:
+    """About the largest eigenvalue; certifies nothing. Lanczos with full reorthogonalisation."""
     n = len(gram)
-    best = 0.0
-    for start in (np.ones(n), np.cos(np.arange(n) * 2.399963) + 0.01):
-        vector = start / np.linalg.norm(start)
-        for _ in range(60):
-            image = gram @ vector
-            size = float(np.linalg.norm(image))
-            if size == 0.0:
-                break
-            vector = image / size
-        best = max(best, float(vector @ (gram @ vector)))
-    return best
-
-
-def _positive_definite(mu: float, gram: NDArray[np.float64]) -> bool:
-    """Whether mu I - G is certainly positive definite.
-
-    If the floating-point Cholesky factorisation of B - c I succeeds with
-    c >= gamma / (1 - gamma) * trace(B), gamma = (n + 1) u / (1 - (n + 1) u), then B is positive
-    definite whatever the order of the operations. The bound is taken eight times over, which
-    covers the rounding of c and of the shifted diagonal.
-    """
-    n = len(gram)
-    shifted = -gram
-    diagonal = mu - np.diag(gram)
-    if diagonal.min() <= 0:
-        return False
-    unit = (n + 1) * 2.0**-53
-    gamma = unit / (1 - unit)
-    room = 8 * gamma / (1 - gamma) * float(diagonal.sum()) + 8 * 2.0**-53 * float(diagonal.max())
-    np.fill_diagonal(shifted, diagonal - room)
-    try:
-        np.linalg.cholesky(shifted)
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
-def _least_integer(numerator: Fraction, mu: Fraction) -> int:
-    """ceil(sqrt(numerator / mu)), exactly; 1 where mu is 0."""
-    if mu <= 0:
-        return 1
-    quotient = numerator / mu
-    root = math.isqrt(quotient.numerator // quotient.denominator)
-    while root * root < quotient:
-        root += 1
-    return root
+    if n <= 200:
+        return float(np.linalg.eigvalsh(gram)[-1]) if n else 0.0
+    vector = np.cos(np.arange(n) * 2.399963) + 0.1
+    basis = np.zeros((48, n))
+    projected = np.zeros((48, 48))
+    for step in range(48):
+        size = float(np.linalg.norm(vector))
+        if step and size <= 1e-9 * abs(projected).max():
+            return float(np.linalg.eigvalsh(projected[:step, :step])[-1])
+        basis[step] = vector / size
+        vector = gram @ basis[step]
+        for _ in range(2):
+            part = basis[: step + 1] @ vector
+            projected[: step + 1, step] += part
+            vector -= part @ basis[: step + 1]
+        projected[step, : step + 1] = projected[: step + 1, step]
+    return float(np.linalg.eigvalsh(projected)[-1])

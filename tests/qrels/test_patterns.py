@@ -33,7 +33,15 @@ def test_dense_is_the_papers() -> None:
 
 @pytest.mark.parametrize(
     ("queries", "k", "documents"),
-    [(165, 3, 11), (1000, 1, 1000), (1, 2, 2), (2, 2, 3), (5000, 10, 16), (1_000_000, 2, 1415)],
+    [
+        (165, 3, 11),
+        (2000, 300, 302),
+        (1000, 1, 1000),
+        (1, 2, 2),
+        (2, 2, 3),
+        (5000, 10, 16),
+        (1_000_000, 2, 1415),
+    ],
 )
 def test_dense_takes_the_fewest_documents(queries: int, k: int, documents: int) -> None:
     matrix = patterns.dense(queries, k, rng())
@@ -47,7 +55,17 @@ def test_all_triples() -> None:
     assert set(rows(patterns.dense(165, 3, rng()))) == set(combinations(range(11), 3))
 
 
-@pytest.mark.parametrize(("queries", "k", "n"), [(1000, 2, 50_000), (1035, 2, 46), (100, 7, 9 * 4)])
+@pytest.mark.parametrize(
+    ("queries", "k", "n"),
+    [
+        (1000, 2, 50_000),
+        (1035, 2, 46),
+        (100, 7, 9 * 4),
+        (200, 9, 12),
+        (20, 100, 200),
+        (5, 900, 1000),
+    ],
+)
 def test_random(queries: int, k: int, n: int) -> None:
     matrix = patterns.random(queries, k, n, rng())
     assert (matrix.documents, set(matrix.row_sums.tolist())) == (n, {k})
@@ -70,7 +88,17 @@ def test_disjoint() -> None:
 
 @pytest.mark.parametrize(
     ("queries", "k", "n"),
-    [(1000, 2, 200), (45, 2, 10), (1000, 2, 1000), (84, 3, 9), (1000, 50, 50_000)],
+    [
+        (1000, 2, 200),
+        (45, 2, 10),
+        (1000, 2, 1000),
+        (84, 3, 9),
+        (1000, 50, 50_000),
+        (40, 2, 10),
+        (816, 3, 18),
+        (810, 3, 18),
+        (8, 7, 8),
+    ],
 )
 def test_regular(queries: int, k: int, n: int) -> None:
     matrix = patterns.regular(queries, k, n, rng())
@@ -127,6 +155,13 @@ def test_own_matrix(tmp_path: Path) -> None:
             "{h}a\tb\tyes\n",
             ", line 2: must be a query id, a document id and a number, tab-separated",
         ),
+        *(
+            (
+                f"{{h}}{row}\n",
+                ", line 2: must be a query id, a document id and a number, tab-separated",
+            )
+            for row in ("a\tb\tnan", "a\tb\tinf", "\tb\t1", "a\t\t1", "a\tb\t1\tmore")
+        ),
         ("{h}a\tb\t1\na\tb\t1\n", ", line 3: the pair stands already in line 2"),
         ("{h}a\tb\t0\n", ": holds no relevant pair (score above 0)"),
     ],
@@ -137,6 +172,38 @@ def test_bad_own_matrix(tmp_path: Path, text: str, expected: str) -> None:
     with pytest.raises(RecipeError) as error:
         patterns.from_file(path)
     assert str(error.value) == f"{path}{expected}"
+
+
+def test_own_matrix_as_windows_writes_it(tmp_path: Path) -> None:
+    path = tmp_path / "mine.tsv"
+    path.write_bytes("\ufeffquery-id\tcorpus-id\tscore\r\na\tx\u2028y\t1\r\n".encode())
+    assert patterns.from_file(path)[1:] == (["a"], ["x\u2028y"])
+    with pytest.raises(RecipeError) as error:
+        patterns.from_file(tmp_path / "none.tsv")
+    assert str(error.value) == f"{tmp_path / 'none.tsv'}: cannot be read: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "sizes"),
+    [
+        ("dense", {"queries": 1000, "k": 2}),
+        ("dense", {"queries": 165, "k": 3}),
+        ("random", {"queries": 100, "k": 3, "documents": 60}),
+        ("regular", {"queries": 100, "k": 3, "documents": 60}),
+        ("cycle", {"queries": 9, "k": 4}),
+        ("disjoint", {"queries": 9, "k": 4}),
+        ("hadamard", {"n": 64}),
+        ("projective", {"p": 7}),
+    ],
+)
+def test_shape_is_known_before(pattern: str, sizes: dict[str, int]) -> None:
+    make = getattr(patterns, pattern)
+    seeded = pattern in ("dense", "random", "regular")
+    matrix = make(**sizes, rng=rng()) if seeded else make(**sizes)
+    shape = patterns.shape(pattern, **sizes)
+    assert (shape.queries, shape.documents) == (matrix.queries, matrix.documents)
+    assert shape.row_sum_max == matrix.row_sums.max()
+    assert shape.degree_max in (None, matrix.column_sums.max())
 
 
 @pytest.mark.parametrize(
@@ -195,5 +262,11 @@ def test_matrix() -> None:
     )  # fmt: skip
     indptr, queries = matrix.columns()
     assert (indptr.tolist(), queries.tolist()) == ([0, 1, 1, 3, 3], [0, 0, 2])
+    again = QrelMatrix.from_rows([[1], [0, 2], [], [1], [0, 2]], 3)
+    assert again.row_classes().tolist() == [0, 1, 2, 0, 1]
+    assert again.transposed().dense().tolist() == again.dense().T.tolist()
+    assert again.take_rows(np.array([4, 0])).dense().tolist() == [[1, 0, 1], [0, 1, 0]]
+    with pytest.raises(ValueError, match=r"an index is outside 0\.\.1"):
+        QrelMatrix.from_rows([[2]], 2)
     with pytest.raises(ValueError, match="given twice"):
         QrelMatrix.from_rows([[1, 1]], 2)

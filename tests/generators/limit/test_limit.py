@@ -343,7 +343,7 @@ BRACKETS = {
     "limit_disjoint": (2, 2),
     "limit_hadamard": (7, 56),
     "limit_k3": (6, 6),
-    "limit_projective": (6, 88),
+    "limit_projective": (7, 88),
     "limit_random": (2, 4),
     "limit_small": (4, 4),
     "limit_train": (4, 4),

@@ -1,0 +1,70 @@
+"""The smallest matrix that needs as many dimensions as the whole corpus.
+
+Equal columns can stand at one point and equal rows share one vector, so dropping repetitions
+changes nothing: the rest is a submatrix (no more dimensions), and copying its vectors serves the
+whole (no fewer). The same holds for rows that do not tell documents apart. All documents that no
+query asks for are equal columns: however many, they are one point more, told by `others`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.qrels.matrix import QrelMatrix
+
+__all__ = ["Reduced", "components", "reduce"]
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """Distinct rows over distinct columns in play. `columns` (documents,): where each column stood.
+
+    `others`: the corpus holds documents without a positive too (a column of zeros, not listed).
+    """
+
+    matrix: QrelMatrix
+    columns: NDArray[np.int64]
+    others: bool
+
+    @property
+    def points(self) -> int:
+        """Columns with the one of zeros."""
+        return self.matrix.documents + self.others
+
+
+def reduce(matrix: QrelMatrix, total: int) -> Reduced:
+    """Of a matrix in a corpus of `total` documents."""
+    play, columns, _ = matrix.positives_only()
+    others = total > play.documents
+    if not others:  # a query for which all documents are relevant
+        some = np.flatnonzero(play.row_sums < play.documents)
+        play, kept, _ = play.take_rows(some).positives_only()
+        others = len(kept) < len(columns)
+        columns = columns[kept]
+    first = np.unique(play.row_classes(), return_index=True)[1]
+    by_column = play.take_rows(first).transposed()
+    first = np.unique(by_column.row_classes(), return_index=True)[1]
+    return Reduced(by_column.take_rows(first).transposed(), columns[first], others)
+
+
+def components(matrix: QrelMatrix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Labels of the connected parts: (of rows (queries,), of columns (documents,)).
+
+    Labels spread along the entries, and jump to the label of their label, until all agree.
+    """
+    m = matrix.queries
+    label = np.arange(m + matrix.documents)
+    one = np.repeat(np.arange(m), matrix.row_sums)
+    two = matrix.indices.astype(np.int64) + m
+    while True:
+        a, b = label[one], label[two]
+        if bool((a == b).all()):
+            return label[:m], label[m:]
+        least = np.minimum(a, b)
+        for at in (a, b, one, two):
+            np.minimum.at(label, at, least)
+        while bool((label[label] != label).any()):
+            label = label[label]
