@@ -165,11 +165,11 @@ def _samples(
     short = np.int16 if population < 1 << 15 else np.int32
     deck = np.tile(np.arange(population, dtype=short), (n, 1))
     flat = deck.reshape(-1)
-    rows = np.arange(n) * population
+    there = np.ascontiguousarray((draws + np.arange(size)).T) + np.arange(n) * population
     for step in range(size):
-        here = rows + step
-        there = here + draws[:, step]
-        flat[here], flat[there] = flat[there], flat[here]
+        left = deck[:, step].copy()
+        deck[:, step] = flat.take(there[step])
+        flat[there[step]] = left
     return deck[:, :size].astype(np.int64)
 
 

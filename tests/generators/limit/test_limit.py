@@ -23,8 +23,8 @@ Recipe = Callable[[str], Path]
 
 # the bytes of limit_small: a change here changes what every recipe makes
 PINNED = {
-    "corpus.jsonl": "13808e4e5c8d17d704aa56c9824be7921dd19cbf8f33aa3ded0369d162958521",
-    "queries.jsonl": "10c78c385c03cd93fc607d6e7e056029702009d7f88269bfe6f68a976177b61b",
+    "corpus.jsonl": "45c357e934830b285a73db21cb9a167aa1a56ac8e2eb2a6fb9400dcca34c7fcb",
+    "queries.jsonl": "020bd1285778132835c194f938f945fec18df08865bfa0e799b18017dac66f3a",
     "qrels.jsonl": "6b7c50918a52d63b49d06841669f33cfd830fc805617171af46579561a0e21b5",
 }
 
@@ -67,7 +67,7 @@ def test_first_record_is_literal(tmp_path: Path) -> None:
 
 
 FIRST_QUERY = (
-    '{"_id":"q3694367","text":"Who likes Ergonomics?","metadata":{"attributes":[3559],"row":64}}'
+    '{"_id":"q3694367","text":"Who likes Saddlebacks?","metadata":{"attributes":[1540],"row":64}}'
 )
 
 
