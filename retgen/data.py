@@ -299,7 +299,7 @@ def _declared_files(root: Path) -> dict[str, tuple[Path, ...]]:
         files = [
             path
             for pattern in patterns
-            if isinstance(pattern, str) and not pattern.startswith("/") and ".." not in pattern
+            if isinstance(pattern, str) and pattern and pattern[0] != "/" and ".." not in pattern
             for path in sorted(root.glob(pattern))
             if path.is_file()
         ]

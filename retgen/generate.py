@@ -18,9 +18,20 @@ import orjson
 from retgen.generators.family import Records, Rows
 from retgen.progress import Progress, silent
 from retgen.recipe import Recipe, load_recipe
-from retgen.write import AtomicFile, FileInfo, file_info, make_folder, remove_partial, write_file
+from retgen.version import __version__
+from retgen.write import (
+    AtomicFile,
+    FileInfo,
+    dump_json,
+    file_info,
+    make_folder,
+    remove_partial,
+    write_file,
+)
 
-__all__ = ["Tables", "write_dataset"]
+__all__ = ["TABLES", "Tables", "write_dataset"]
+
+TABLES = ".tables.json"  # finished files of a run that has not ended yet
 
 _SHARD = 1_000_000  # documents in a corpus file, unless the recipe says otherwise
 _BLOCK = 1024  # rows made and written at a time: small pieces stay in the cache
@@ -53,11 +64,9 @@ def write_dataset(
     names = [f"dataset/corpus.{suffix}"]
     if shards > 1:
         names = [f"dataset/corpus-{i:05}-of-{shards:05}.{suffix}" for i in range(shards)]
-    files: dict[str, FileInfo] = {}
-    missing = [i for i, name in enumerate(names) if not (run / name).is_file()]
+    files = _finished(run)
+    missing = [i for i, name in enumerate(names) if name not in files]
     done = sum(bounds[i + 1] - bounds[i] for i in range(shards) if i not in missing)
-    for i in set(range(shards)) - set(missing):
-        files[names[i]] = file_info(run / names[i])
     if workers > 1 and len(missing) > 1 and count >= _PARALLEL_FROM:
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(min(workers, len(missing)), mp_context=context) as pool:
@@ -68,6 +77,7 @@ def write_dataset(
                 ]
                 for i, task in zip(missing, tasks, strict=True):
                     files[names[i]] = task.result()
+                    _note(run, files)
                     done += bounds[i + 1] - bounds[i]
                     progress("corpus", done, count)
             except BaseException:
@@ -84,6 +94,7 @@ def write_dataset(
             files[names[i]] = _write_table(
                 run / names[i], records.corpus, bounds[i], bounds[i + 1], features, shown
             )
+            _note(run, files)
             done += bounds[i + 1] - bounds[i]
     small: list[tuple[str, Rows, Mapping[str, Any]]] = [
         (f"dataset/queries.{suffix}", records.queries, records.features.get("queries", {}))
@@ -92,9 +103,7 @@ def write_dataset(
         name = "qrels" if split == "test" else f"qrels.{split}"
         small.append((f"dataset/{name}.{suffix}", rows, {}))
     for name, rows, features in small:
-        if (run / name).is_file():
-            files[name] = file_info(run / name)
-        else:
+        if name not in files:
             files[name] = _write_table(run / name, rows, 0, rows.count, features)
     refused = b"".join(
         orjson.dumps(item._asdict(), option=orjson.OPT_APPEND_NEWLINE) for item in records.rejected
@@ -102,6 +111,28 @@ def write_dataset(
     files["rejected.jsonl"] = write_file(run / "rejected.jsonl", refused)
     kept = shards - len(missing)
     return Tables(dict(sorted(files.items())), kept)
+
+
+def _finished(run: Path) -> dict[str, FileInfo]:
+    """The table files of an interrupted run by this version that are still as they were written."""
+    try:
+        noted = orjson.loads((run / TABLES).read_bytes())
+        files = {name: FileInfo(**info) for name, info in noted["files"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    if noted.get("retgen") != __version__:
+        return {}
+    return {
+        name: info
+        for name, info in files.items()
+        if (run / name).is_file() and file_info(run / name) == info
+    }
+
+
+def _note(run: Path, files: Mapping[str, FileInfo]) -> None:
+    """Remember which files are finished, so that a rerun can tell them from altered ones."""
+    kept = {name: info._asdict() for name, info in files.items()}
+    write_file(run / TABLES, dump_json({"retgen": __version__, "files": kept}))
 
 
 def _write_shard(run: Path, name: str, start: int, stop: int) -> FileInfo:

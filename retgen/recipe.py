@@ -116,8 +116,8 @@ def parse_override(text: str) -> tuple[str, Any]:
         raise RecipeError(f"--set {text}: write key=value, for example --set params.k=3")
     try:
         return key.strip(), YAML(typ="safe", pure=True).load(value)
-    except YAMLError as error:
-        raise RecipeError(f"--set {text}: the value is not YAML") from error
+    except (YAMLError, RecursionError) as error:
+        raise RecipeError(f"--set {text[:60]}: the value is not YAML") from error
 
 
 def resolved(recipe: Recipe) -> tuple[dict[str, Any], dict[str, Path]]:
@@ -127,6 +127,8 @@ def resolved(recipe: Recipe) -> tuple[dict[str, Any], dict[str, Path]]:
     def plain(value: Any) -> Any:
         if isinstance(value, Path):
             name = f"inputs/{value.name}"
+            while copies.get(name, value) != value:  # another file of that name
+                name = f"inputs/also-{name.removeprefix('inputs/')}"
             copies[name] = value
             return name
         if isinstance(value, Mapping):
@@ -223,6 +225,8 @@ def _parse(path: Path) -> Any:
         raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
     try:
         tree = YAML(typ="rt").load(text)
+    except RecursionError as error:
+        raise RecipeError(f"{path}: is nested too deeply") from error
     except MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         problem = (error.problem or "").split(" with value")[0].strip()
@@ -282,15 +286,28 @@ def _check(tree: Any, origin: Origin) -> Recipe:
     return frame.model_copy(update={"params": params})
 
 
-def _plain(value: Any) -> Any:
+_LARGEST = 100_000  # values in a recipe; YAML aliases can make a small file a huge tree
+
+
+def _plain(value: Any, budget: list[int] | None = None, depth: int = 0) -> Any:
+    """YAML's values as JSON has them. Raises `RecipeError` for trees that no recipe needs."""
+    budget = [_LARGEST] if budget is None else budget
+    budget[0] -= 1
+    if depth > 50 or budget[0] < 0:
+        raise RecipeError("the recipe is nested too deeply, or has too many values")
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {_text(key): _plain(item, budget, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_plain(item, budget, depth + 1) for item in value]
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):
-        return int(value)
+        # JSON ends at 64 bits; whatever is larger is out of every range here
+        return int(value) if abs(value) < 2**63 else float(min(abs(value), 10**300))
     if isinstance(value, float):
         return float(value)
-    return str(value)
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    return str(value).encode("utf-8", "replace").decode()

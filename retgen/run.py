@@ -23,7 +23,7 @@ import orjson
 
 from retgen.card import dataset_card
 from retgen.errors import ChecksFailed, OutputError, RunDirectoryError, UsageError
-from retgen.generate import write_dataset
+from retgen.generate import TABLES, write_dataset
 from retgen.plan import plan
 from retgen.progress import Progress, silent, usable_cores
 from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml
@@ -31,13 +31,14 @@ from retgen.report import collect_report, write_report
 from retgen.scan import check_rule_names
 from retgen.validate import SCRATCH, Validation, validate
 from retgen.version import __version__
-from retgen.write import FileInfo, dump_json, make_folder, os_errors, write_file
+from retgen.write import FileInfo, dump_json, make_folder, os_errors, remove_partial, write_file
 
 __all__ = ["RunResult", "run"]
 
 FORMAT_VERSION = 1
-_OWN = ("recipe.yaml", "manifest.json", "dataset", "training", "inputs", "rejected.jsonl",
-        "report.html", "report.json", "run.log")  # fmt: skip
+# recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
+_OWN = ("manifest.json", "dataset", "training", "exports", "rejected.jsonl", "report.html",
+        "report.json", "run.log", TABLES, "inputs", "recipe.yaml")  # fmt: skip
 _LOCK = ".lock"
 
 
@@ -112,6 +113,7 @@ def _make(recipe: Recipe, folder: Path, workers: int, progress: Progress) -> Run
         raise ChecksFailed(_verdict(folder, found))
     manifest["timings"] = clock.laps
     write_file(folder / "manifest.json", dump_json(manifest))
+    (folder / TABLES).unlink(missing_ok=True)  # the manifest says it now
     clock.note("finished")
     return RunResult(folder, manifest)
 
@@ -206,7 +208,8 @@ def _claim(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
     tree, copies = resolved(recipe)
     path = folder / "recipe.yaml"
     if not path.is_file():
-        foreign = sorted(p.name for p in folder.iterdir() if p.name != _LOCK)
+        remove_partial(folder)  # of a run that was killed before its recipe stood
+        foreign = sorted(p.name for p in folder.iterdir() if p.name not in (_LOCK, "inputs"))
         if foreign:
             raise RunDirectoryError(
                 f"{folder} is not a run directory: it holds {', '.join(foreign[:3])} but no "
@@ -235,15 +238,16 @@ def _claim(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
         )
     try:
         manifest: dict[str, Any] = orjson.loads((folder / "manifest.json").read_bytes())
+        stated = {name: int(info["bytes"]) for name, info in manifest["files"].items()}
     except FileNotFoundError:
         return None
-    except ValueError as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RunDirectoryError(
             f"{folder / 'manifest.json'} is damaged; make the run again with --fresh"
         ) from error
-    for name, info in manifest["files"].items():
+    for name, size in stated.items():
         file = folder / name
-        if not file.is_file() or file.stat().st_size != info["bytes"]:
+        if not file.is_file() or file.stat().st_size != size:
             raise RunDirectoryError(
                 f"{folder} is a finished run, but {name} was changed or removed since; "
                 "make it again with --fresh"

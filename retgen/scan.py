@@ -19,7 +19,7 @@ from retgen.validators.floors import Terms, WordTerms
 from retgen.validators.judgements import RULES as JUDGEMENT_RULES
 from retgen.validators.lexical import LexicalAmbiguity
 from retgen.validators.order import OrderLeak
-from retgen.validators.rule import Batch, CorpusRule, Judgements
+from retgen.validators.rule import Batch, CorpusRule, Judgements, Severity
 from retgen.validators.samples import Samples
 
 __all__ = ["build_rules", "check_rule_names", "load_judgements", "scan"]
@@ -50,7 +50,9 @@ def build_rules(
     recipe: Recipe | None, judgements: Judgements, settings: RuleSettings, scratch: str
 ) -> list[CorpusRule]:
     """The generic rules, less those that the family's own proof covers, then the proof."""
-    rules = _generic_rules(judgements, settings)
+    # what retgen wrote itself has no excuse for an order
+    severity: Severity = "error" if recipe else "warning"
+    rules = _generic_rules(judgements, settings, severity)
     if recipe is not None:
         family = recipe.the_family()
         rules = [rule for rule in rules if rule.name not in family.covers]
@@ -61,13 +63,15 @@ def build_rules(
     return rules
 
 
-def _generic_rules(judgements: Judgements, settings: RuleSettings) -> list[CorpusRule]:
+def _generic_rules(
+    judgements: Judgements, settings: RuleSettings, severity: Severity
+) -> list[CorpusRule]:
     return [
         *duplicate_rules(),
         EmptyText(),
         Encoding(),
         DanglingDocuments(judgements),
-        OrderLeak(judgements, p=settings.order_leak_p),
+        OrderLeak(judgements, severity, settings.order_leak_p),
         LexicalAmbiguity(judgements),
         WordTerms(judgements),
         Samples(judgements),
@@ -79,7 +83,7 @@ def check_rule_names(recipe: Recipe) -> None:
     if not recipe.rules.off:
         return
     nothing = Judgements([], [])
-    rules = _generic_rules(nothing, recipe.rules)
+    rules = _generic_rules(nothing, recipe.rules, "error")
     rules += recipe.the_family().checks(recipe.job(), nothing)
     names = {rule.name.partition("/")[0] for rule in rules} - {"terms", "samples"}
     names |= {"schema", *JUDGEMENT_RULES}

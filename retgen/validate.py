@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -158,7 +158,8 @@ def _manifest(run: Path, recipe: Recipe) -> Iterator[Finding]:
     path = run / "manifest.json"
     try:
         manifest = orjson.loads(path.read_bytes())
-        listed: Mapping[str, Any] = manifest["files"]
+        stated = {name: info["sha256"] for name, info in manifest["files"].items()}
+        made_with = dict(manifest.get("word_lists", {}))
     except FileNotFoundError:
         yield Finding(
             "manifest",
@@ -167,18 +168,21 @@ def _manifest(run: Path, recipe: Recipe) -> Iterator[Finding]:
             f"{run} has no manifest.json: the run did not end, or did not pass its checks",
         )
         return
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         yield Finding("manifest", "error", ["manifest.json"], f"{path} is not a manifest")
         return
-    for name, stated in listed.items():
+    for found in sorted((run / "dataset").rglob("*")):
+        name = found.relative_to(run).as_posix()
+        if found.is_file() and name not in stated:
+            yield Finding("manifest", "error", [name], f"{name} is not in the manifest")
+    for name, digest in stated.items():
         file = run / name
         if not file.is_file():
             yield Finding("manifest", "error", [name], f"{name} is in the manifest but not there")
-        elif file_info(file).sha256 != stated.get("sha256"):
+        elif file_info(file).sha256 != digest:
             yield Finding(
                 "manifest", "error", [name], f"{name} is not the file that the manifest describes"
             )
-    made_with = manifest.get("word_lists", {})
     for name, digest in recipe.the_family().word_lists(recipe.job()).items():
         if made_with.get(name, digest) != digest:
             version = manifest.get("versions", {}).get("retgen", "unknown")

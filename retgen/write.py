@@ -53,7 +53,8 @@ class AtomicFile:
 
     def __enter__(self) -> AtomicFile:
         with os_errors(self.path):
-            self._file = open(self._temporary, "wb", buffering=0)
+            self._temporary.unlink(missing_ok=True)  # of a killed process, or a link laid there
+            self._file = open(self._temporary, "xb", buffering=0)
         return self
 
     def write(self, data: bytes) -> None:

@@ -50,10 +50,11 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     )
 
 
-def test_a_device_that_is_full() -> None:
-    file = AtomicFile(Path("/dev/shm/x"))
-    file._temporary = Path("/dev/full")
-    file.__enter__()
-    with pytest.raises(OutputError, match="the disk is full"):
-        file.write(b"x")
-    file._file.close()
+def test_a_device_that_is_full(tmp_path: Path) -> None:
+    with AtomicFile(tmp_path / "a.txt") as file:
+        file._file.close()
+        file._file = open("/dev/full", "wb", buffering=0)  # noqa: SIM115 - closed on the way out
+        with pytest.raises(OutputError, match="the disk is full"):
+            file.write(b"x")
+        file._file.close()
+        file._file = open(tmp_path / "b", "wb", buffering=0)  # noqa: SIM115

@@ -15,6 +15,7 @@ same seed gives the same bytes on every machine.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,11 +37,15 @@ from retgen.generators.limit.names import load_names
 from retgen.generators.limit.params import (
     Balanced,
     Conditions,
+    Cycle,
+    Dense,
+    Disjoint,
     File,
     Hadamard,
     LimitParams,
     PowerLaw,
     Projective,
+    Regular,
     Single,
 )
 from retgen.streams import Stream
@@ -182,14 +187,20 @@ def _spec(job: Job[LimitParams]) -> proof.Spec:
     """The recipe in the words of the proof, which reads the catalogue by itself."""
     params = job.params
     listed = proof.read_attributes(source_files(params.catalogue))
-    half = proof.split_half(listed, job.seed, params.catalogue.split)
+    half = proof.split_half([text for text, _ in listed], job.seed, params.catalogue.split)
+    wanted, without = params.catalogue.categories, params.catalogue.without
     queries, sums, common, matrix_file = _expected(params)
+    in_play, column_sum = _structure(params)
     split = params.catalogue.split
     return proof.Spec(
         documents=params.docs,
         queries=queries,
         attributes_per_doc=params.attributes_per_doc,
-        attributes={text: number for number, text in enumerate(listed) if text in half},
+        attributes={
+            text: number
+            for number, (text, category) in enumerate(listed)
+            if text in half and (wanted is None or category in wanted) and category not in without
+        },
         document_templates=params.templates.document,
         query_templates=params.templates.query,
         row_sums=sums,
@@ -199,6 +210,9 @@ def _spec(job: Job[LimitParams]) -> proof.Spec:
         common_documents=common,
         distinct_rows=not isinstance(params, PowerLaw | File),
         matrix_file=matrix_file,
+        in_play=in_play,
+        column_sum=column_sum,
+        locales=params.names.locales,
         surname_half=None if split == "all" else (job.seed, split),
     )
 
@@ -214,13 +228,36 @@ def _expected(params: LimitParams) -> tuple[int, tuple[int, int], int | None, Pa
         case PowerLaw():
             return params.queries, (1, params.maximum), None, None
         case File():
-            lines = params.path.read_text("utf-8").splitlines()[1:]
+            lines = params.path.read_text("utf-8-sig").splitlines()[1:]
             judged = [line.split("\t") for line in lines if line.strip()]
             positives = [cells[0] for cells in judged if float(cells[2]) > 0]
             sums = [positives.count(query) for query in dict.fromkeys(positives)]
             return len(sums), (min(sums), max(sums)), None, params.path
         case _:
             return params.queries, (params.k, params.k), None, None
+
+
+def _structure(params: LimitParams) -> tuple[int | None, int | None]:
+    """(documents in play, queries that each is relevant to); None where the draw decides."""
+    match params:
+        case Dense():
+            n = params.k
+            while math.comb(n, params.k) < params.queries:
+                n += 1
+            return n, None  # fewer would leave too few subsets, so each is in some
+        case Regular():
+            among = params.relevant_docs or params.docs
+            return among, params.queries * params.k // among
+        case Cycle():
+            return params.queries * (params.k - 1), 2 if params.k == 2 else None
+        case Disjoint():
+            return params.queries * params.k, 1
+        case Hadamard():
+            return params.n, (params.n - math.isqrt(params.n)) // 2
+        case Projective():
+            return params.p**2 + params.p + 1, params.p + 1
+        case _:
+            return None, None
 
 
 def _card(params: LimitParams) -> list[str]:

@@ -19,6 +19,7 @@ from pydantic import Field
 
 from retgen.errors import RecipeError
 from retgen.generators.family import InputFile, Params
+from retgen.validators.words import STOPWORDS
 
 __all__ = ["Attribute", "CatalogueParams", "bundled_files", "load_attributes", "stem_words"]
 
@@ -92,7 +93,7 @@ def _read(files: tuple[Path, ...]) -> list[Attribute]:
     for path in files:
         category = ""
         try:
-            lines = path.read_text("utf-8").splitlines()
+            lines = path.read_text("utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise RecipeError(f"params.catalogue.file: cannot read {path}: {error}") from error
         for number, line in enumerate(lines, start=1):
@@ -103,10 +104,12 @@ def _read(files: tuple[Path, ...]) -> list[Attribute]:
                 category = text.strip("[]")
                 continue
             where = f"{path.name}, line {number}"
-            if ", " in text or " and " in text or not re.search(r"\w", text):
+            separated = ", " in f"{text} " or " and " in f" {text} "
+            if separated or STOPWORDS.issuperset(_WORD.findall(text.casefold())):
                 raise RecipeError(
-                    f"{where}: {text!r} cannot be an attribute: it must hold a word, and neither "
-                    "', ' nor ' and ', which separate the attributes of a document"
+                    f"{where}: {text!r} cannot be an attribute: it must hold a word that is no "
+                    "function word, and neither ', ' nor ' and ', which separate the attributes "
+                    "of a document"
                 )
             if text.casefold() in seen:
                 raise RecipeError(f"{where}: {text!r} stands already in {seen[text.casefold()]}")

@@ -252,6 +252,12 @@ def _balanced(
             f"{int(degrees.max())} of them: use pattern regular, cycle, disjoint, hadamard or "
             f"projective with docs {matrix.documents:,}"
         )
+    sums = matrix.row_sums
+    if sums.min() != sums.max():
+        raise RecipeError(
+            f"params.form: in a balanced set every query has the same number of relevant "
+            f"documents; here {int(sums.min())} to {int(sums.max())}"
+        )
     if form.pool > available:
         raise RecipeError(
             f"params.form.pool: {form.pool:,} attributes; the catalogue gives {available:,} "

@@ -20,8 +20,8 @@ def _document_template(template: str) -> str:
     if template.count("{name}") != 1 or template.count("{attributes}") != 1:
         raise ValueError("a document template holds {name} once and {attributes} once")
     middle = template.partition("{name}")[2].partition("{attributes}")
-    if not middle[1] or not middle[0].strip():
-        raise ValueError("{name} comes first, then at least a word, then {attributes}")
+    if not middle[1] or not middle[0].strip() or middle[0][0].isalnum() or middle[0][-1].isalnum():
+        raise ValueError("{name} comes first, then a space and at least a word, then {attributes}")
     return _one_line(template)
 
 

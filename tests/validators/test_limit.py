@@ -224,7 +224,78 @@ def test_a_name_that_is_an_attribute(tables: Tables, tmp_path: Path) -> None:
     surname = document["text"].partition(" likes ")[0].rpartition(" ")[2]
     document["text"] = f"{word} {surname} likes {document['text'].partition(' likes ')[2]}"
     assert check(tmp_path, tables) == [
-        ("limit-proof/names", [], f"name parts that are words of attributes too: {word}")
+        (
+            "limit-proof/names",
+            [document["_id"]],
+            f"document {document['_id']}: the first name {word!r} is a word of an attribute too",
+        )
+    ]
+
+
+@pytest.mark.parametrize("after", ["x ", "-Marzipan ", " Maria ", ', fond of "Marzipan", '])
+def test_a_changed_name(tables: Tables, tmp_path: Path, after: str) -> None:
+    document = distractor(tables)
+    document["text"] = document["text"].replace(" ", after, 1)
+    assert [(rule, ids) for rule, ids, _ in check(tmp_path, tables)] == [
+        ("limit-proof/names", [document["_id"]])
+    ]
+
+
+def test_attribute_ids_of_the_neighbour(tables: Tables, tmp_path: Path) -> None:
+    one, other = tables["corpus"][:2]
+    other["metadata"]["attributes"].insert(0, one["metadata"]["attributes"].pop())
+    assert [(rule, ids) for rule, ids, _ in check(tmp_path, tables)] == [
+        ("limit-proof/document", [one["_id"]]),
+        ("limit-proof/document", [other["_id"]]),
+    ]
+
+
+def test_a_distractor_with_a_column(tables: Tables, tmp_path: Path) -> None:
+    document = distractor(tables)
+    document["metadata"]["column"] = 3
+    assert check(tmp_path, tables) == [
+        (
+            "limit-proof/document",
+            [document["_id"]],
+            f"document {document['_id']}: its metadata gives matrix column 3, but no query names "
+            "it: that of a distractor is -1",
+        )
+    ]
+
+
+def test_rows_that_are_all_the_same(tables: Tables, tmp_path: Path) -> None:
+    for query in tables["queries"]:
+        query["metadata"]["row"] = 0
+    errors = check(tmp_path, tables)
+    assert [rule for rule, _, _ in errors] == ["limit-proof/coordinates"] * 99
+
+
+def test_metadata_of_other_types(tables: Tables, tmp_path: Path) -> None:
+    _, document = relevant(tables)
+    document["metadata"]["column"] = "x"
+    tables["queries"][0]["metadata"]["row"] = [1]
+    errors = {(rule, *ids) for rule, ids, _ in check(tmp_path, tables)}
+    assert ("limit-proof/coordinates", document["_id"]) in errors
+    assert ("limit-proof/coordinates", tables["queries"][0]["_id"]) in errors
+
+
+def test_an_id_that_tells(tables: Tables, tmp_path: Path) -> None:
+    document = distractor(tables)
+    document["_id"] = "no1"
+    assert check(tmp_path, tables) == [
+        (
+            "limit-proof/document",
+            ["no1"],
+            "document no1: its id is not 'd' and digits, so it may reveal something",
+        )
+    ]
+
+
+def test_a_file_that_the_manifest_does_not_know(good: Path, tmp_path: Path) -> None:
+    shutil.copytree(good, tmp_path / "run")
+    (tmp_path / "run" / "dataset" / "qrels.dev.jsonl").write_text("")
+    assert [(f.rule, f.ids) for f in validate(tmp_path / "run").findings] == [
+        ("manifest", ["dataset/qrels.dev.jsonl"])
     ]
 
 
@@ -295,6 +366,7 @@ def test_a_qrel_to_another_document(tables: Tables, tmp_path: Path) -> None:
     assert found == [
         ("limit-proof/qrels", [row["query-id"], was]),
         ("limit-proof/qrels", [row["query-id"], other]),
+        ("limit-proof/structure", []),
     ]
 
 

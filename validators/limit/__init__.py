@@ -8,23 +8,20 @@ every query the documents that hold what it asks for, and compares that with qre
 from __future__ import annotations
 
 from retgen.validators.corpus import Duplicates
-from retgen.validators.limit.names import SurnameHalf
+from retgen.validators.limit.names import PersonNames
 from retgen.validators.limit.proof import LimitProof
 from retgen.validators.limit.spec import Spec, hadamard_common, read_attributes, split_half
-from retgen.validators.order import OrderLeak
 from retgen.validators.rule import Batch, CorpusRule, Judgements
 
 __all__ = ["COVERS", "Spec", "hadamard_common", "proof_rules", "read_attributes", "split_half"]
 
 # generic rules that the proof replaces by a stronger statement
 # (names that differ by more than case make texts that differ by more than case and punctuation)
-COVERS = frozenset(
-    {"lexical-ambiguity", "terms", "order-leak", "duplicate-text", "normalised-duplicate"}
-)
+COVERS = frozenset({"lexical-ambiguity", "terms", "duplicate-text", "normalised-duplicate"})
 
 
 def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
-    """All rules of the proof: labels, unique names, order, halves of the surnames."""
+    """All rules of the proof: labels, unique names, and what names are made of."""
     proof = LimitProof(spec, judgements)
 
     def names(batch: Batch) -> list[str]:
@@ -34,8 +31,6 @@ def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
     rules: list[CorpusRule] = [
         proof,
         Duplicates("limit-proof/names", "error", "name, apart from case,", names),
-        OrderLeak(judgements, "error"),
+        PersonNames(proof, spec),
     ]
-    if spec.surname_half is not None:
-        rules.append(SurnameHalf(proof, *spec.surname_half))
     return rules

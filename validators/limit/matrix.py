@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,7 +39,9 @@ def check_matrix(
         owner.setdefault(column, doc_id)
     rows: dict[int, str] = {}
     for query in judgements.queries:
-        row = query.metadata.get("row", -1) if isinstance(query.metadata, dict) else -1
+        row = query.metadata.get("row") if isinstance(query.metadata, dict) else None
+        if type(row) is not int:
+            row = -1
         if not 0 <= row < spec.queries or row in rows:
             also = [rows[row]] if row in rows else []
             yield error(
@@ -48,6 +51,7 @@ def check_matrix(
                 + (f", which is that of {also[0]} too" if also else ", which does not exist"),
             )
         rows.setdefault(row, query.query_id)
+    yield from _structure(spec, judgements, owner)
     twins: dict[frozenset[str], str] = {}
     for query_id, docs in rebuilt.items():
         if spec.distinct_rows and docs and docs in twins:
@@ -63,13 +67,43 @@ def check_matrix(
         yield from _own_matrix(spec.matrix_file, rebuilt, rows, owner)
 
 
+def _structure(spec: Spec, judgements: Judgements, owner: dict[int, str]) -> Iterator[Finding]:
+    """As many documents in play, and as many queries to each, as the pattern has."""
+    relevant = judgements.relevant_documents
+    if spec.in_play is not None and len(relevant) != spec.in_play:
+        yield error(
+            "structure",
+            [],
+            f"{len(relevant)} documents are relevant to some query, the pattern has {spec.in_play}",
+        )
+    for column in sorted(owner.keys() - set(range(len(relevant)))):
+        if column >= 0:
+            yield error(
+                "coordinates",
+                [owner[column]],
+                f"the metadata of document {owner[column]} gives matrix column {column}, but "
+                f"there are {len(relevant)}",
+            )
+    if spec.column_sum is None:
+        return
+    counts = Counter(d for docs in judgements.positives.values() for d in docs)
+    for doc_id, count in sorted(counts.items()):
+        if count != spec.column_sum:
+            yield error(
+                "structure",
+                [doc_id],
+                f"document {doc_id} is relevant to {count} queries, in the pattern each is to "
+                f"{spec.column_sum}",
+            )
+
+
 def _own_matrix(
     path: Path, rebuilt: dict[str, frozenset[str]], rows: dict[int, str], owner: dict[int, str]
 ) -> Iterator[Finding]:
     """Row and column coordinates lead back to the lines of the user's qrels TSV."""
     wanted: dict[str, set[str]] = {}
     columns: dict[str, int] = {}
-    for line in path.read_text("utf-8").splitlines()[1:]:
+    for line in path.read_text("utf-8-sig").splitlines()[1:]:
         if not line.strip():
             continue
         asking, document, score = line.split("\t")[:3]

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, repeat
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +27,11 @@ class _ProofState(TermSpool):
     broken: list[tuple[str, str]] = field(default_factory=list)  # (document, what is wrong)
     # documents with a queried attribute -> (those attributes, column in the metadata)
     holders: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
-    name_words: set[str] = field(default_factory=set)
-    distractors: int = 0  # documents without any queried attribute
 
     def merge(self, later: Self, offset: int) -> None:
         super().merge(later, offset)
         self.broken += later.broken
         self.holders |= later.holders
-        self.name_words |= later.name_words
-        self.distractors += later.distractors
 
 
 class LimitProof(Terms):
@@ -53,6 +49,11 @@ class LimitProof(Terms):
         self.queried = np.zeros(self.vocabulary, bool)
         for terms in self.asked.values():
             self.queried[list(terms)] = True
+        self.listed = {
+            query.query_id: query.metadata.get("hard_negatives")
+            for query in judgements.queries
+            if isinstance(query.metadata, dict)
+        }
         self.spread: list[tuple[str, str]] = []
         self._risky: dict[str, frozenset[str]] | None = None
         self._parsed: tuple[Batch | None, list[tuple[str, list[str]]]] = None, []
@@ -64,14 +65,22 @@ class LimitProof(Terms):
     # --- reading documents back -------------------------------------------------------------
 
     def parse(self, text: str) -> tuple[str, list[str]] | None:
-        """The name and the attributes that a text states; None where no template fits."""
+        """The name and the attributes that a text states; None where no template fits.
+
+        Where several templates fit, the reading whose attributes are all known is taken.
+        """
+        reading = None
         for head, middle, tail in self.templates:
             if text.startswith(head) and text.endswith(tail):
                 name, found, listed = text[len(head) : len(text) - len(tail)].partition(middle)
                 if found and name:
                     start, both, last = listed.rpartition(" and ")
-                    return name, [*start.split(", "), last] if both else [last]
-        return None
+                    reading = name, [*start.split(", "), last] if both else [last]
+                    if len(self.templates) == 1 or all(
+                        attribute in self.spec.attributes for attribute in reading[1]
+                    ):
+                        break
+        return reading
 
     def parsed(self, batch: Batch) -> list[tuple[str, list[str]]]:
         """Name and attributes of every document; empty where no template fits."""
@@ -85,8 +94,11 @@ class LimitProof(Terms):
         for doc_id, (name, listed) in zip(batch.ids, self.parsed(batch), strict=True):
             if not name:
                 state.broken.append((doc_id, "its text follows none of the document templates"))
-            state.name_words.update(name.split())
             rows.append(listed)
+        strange = [i for i in batch.ids if i[:1] != "d" or not i[1:].isdigit()]
+        state.broken += [
+            (i, "its id is not 'd' and digits, so it may reveal something") for i in strange
+        ]
         counts = np.array([len(row) for row in rows], np.uint32)
         flat = list(map(spec.attributes.get, chain.from_iterable(rows), repeat(-1)))
         terms = np.array(flat, np.int64)
@@ -101,7 +113,7 @@ class LimitProof(Terms):
         for index in sorted(set(suspects)):
             if rows[index]:
                 self._explain(batch.ids[index], rows[index])
-        self._metadata(batch, flat, starts)
+        self._metadata(batch, flat, starts, counts.tolist())
         if any(batch.titles):
             for doc_id, title in zip(batch.ids, batch.titles, strict=True):
                 if title:
@@ -113,10 +125,14 @@ class LimitProof(Terms):
         for owner, term in zip(owners.tolist(), terms[hit].tolist(), strict=True):
             found[owner].append(term)
         for owner, held in found.items():
-            metadata = batch.metadata[owner]
-            column = metadata.get("column", -1) if isinstance(metadata, dict) else -1
-            state.holders[batch.ids[owner]] = (tuple(held), column)
-        state.distractors += len(batch) - len(found)
+            state.holders[batch.ids[owner]] = (tuple(held), _column(batch.metadata[owner]))
+        columns = [_column(metadata) for metadata in batch.metadata]
+        for index, column in enumerate(columns):
+            if column != -1 and batch.ids[index] not in self.judgements.relevant_documents:
+                state.broken.append(
+                    (batch.ids[index], f"its metadata gives matrix column {column}, but no query "
+                     "names it: that of a distractor is -1")
+                )  # fmt: skip
         valid = terms >= 0
         if suspects:
             counts = np.bincount(
@@ -136,16 +152,22 @@ class LimitProof(Terms):
             reasons.append(f"it has {len(attributes)} attributes, not {spec.attributes_per_doc}")
         self.state.broken += [(doc_id, reason) for reason in reasons]
 
-    def _metadata(self, batch: Batch, flat: list[int], starts: NDArray[np.int64]) -> None:
+    def _metadata(
+        self, batch: Batch, flat: list[int], starts: NDArray[np.int64], counts: list[int]
+    ) -> None:
         """The attribute ids in the metadata are those of the words, in the same order."""
         noted = [m.get("attributes") if isinstance(m, dict) else None for m in batch.metadata]
         try:
-            if list(chain.from_iterable(noted)) == flat:  # type: ignore[arg-type]
+            stated = list(chain.from_iterable(noted))  # type: ignore[arg-type]
+            lengths = list(map(len, noted))  # type: ignore[arg-type]
+            if stated == flat and lengths == counts and set(map(type, stated)) <= {int}:
                 return
         except TypeError:
             pass
         for index, doc_id in enumerate(batch.ids):
-            if noted[index] != flat[starts[index] : starts[index + 1]]:
+            right = flat[starts[index] : starts[index + 1]]
+            here = noted[index]
+            if here != right or set(map(type, here)) != {int}:
                 self.state.broken.append(
                     (doc_id, "the attribute ids in its metadata are not those of its words")
                 )
@@ -190,7 +212,6 @@ class LimitProof(Terms):
             yield error("document", [doc_id], f"document {doc_id}: {reason}")
         yield from self._sizes()
         yield from self._labels()
-        yield from self._names()
         for query_id, doc_id in self.spread:
             yield error(
                 "spread-words",
@@ -264,7 +285,8 @@ class LimitProof(Terms):
     def _hard_negatives(
         self, query_id: str, terms: tuple[int, ...], by_attribute: dict[int, set[str]]
     ) -> Iterator[Finding]:
-        """Every condition of a query is met alone in at least so many documents."""
+        """Each condition is met alone in so many documents, which the metadata lists."""
+        union: set[str] = set()
         for term in terms:
             alone = by_attribute[term].difference(*[by_attribute[t] for t in terms if t != term])
             if len(alone) < self.spec.hard_negatives:
@@ -274,15 +296,14 @@ class LimitProof(Terms):
                     f"query {query_id} has {len(alone)} documents with only attribute {term}, "
                     f"not {self.spec.hard_negatives}",
                 )
-
-    def _names(self) -> Iterator[Finding]:
-        words = sorted(self.state.name_words)
-        of_attributes = {s for a in self.spec.attributes for s in stems(tokens(a))}
-        clashing = [w for w, stem in zip(words, stems([w.casefold() for w in words]), strict=True)
-                    if stem in of_attributes]  # fmt: skip
-        if clashing:
+            union |= alone
+        listed = self.listed.get(query_id)
+        if listed != sorted(union):
             yield error(
-                "names", [], f"name parts that are words of attributes too: {', '.join(clashing)}"
+                "hard-negatives",
+                [query_id, *(listed or [])],
+                f"the hard negatives in the metadata of query {query_id} are not the documents "
+                "that hold exactly one of its attributes",
             )
 
     def _balance(self) -> Iterator[Finding]:
@@ -305,3 +326,9 @@ class LimitProof(Terms):
                 f"documents are relevant to {least} to {max(degrees, default=0)} queries; in a "
                 "balanced set all are relevant to the same number",
             )
+
+
+def _column(metadata: Any) -> int:
+    """The matrix column that a document's metadata gives, -1 where it gives none."""
+    column = metadata.get("column", -1) if isinstance(metadata, dict) else -1
+    return column if type(column) is int else -2

@@ -52,13 +52,24 @@ class Spec:
     common_documents: int | None = None  # what any two queries share exactly, if fixed
     distinct_rows: bool = True  # no two queries have the same relevant documents
     matrix_file: Path | None = None  # the user's own qrels TSV
+    in_play: int | None = None  # documents that are relevant to some query, if fixed
+    column_sum: int | None = None  # queries that each of them is relevant to, if fixed
     surname_half: tuple[int, str] | None = None  # (seed, "test" | "train")
+    locales: tuple[str, ...] = ()  # Faker's, that names may come from
 
 
-def read_attributes(files: Sequence[Path]) -> list[str]:
-    """The attributes of catalogue files in order, without blank lines, [headings], #comments."""
-    lines = [line.strip() for path in files for line in path.read_text("utf-8").splitlines()]
-    return [line for line in lines if line and line[0] not in "[#"]
+def read_attributes(files: Sequence[Path]) -> list[tuple[str, str]]:
+    """(attribute, category) of catalogue files in order; blank lines and #comments left out."""
+    found: list[tuple[str, str]] = []
+    for path in files:
+        category = ""
+        for line in path.read_text("utf-8-sig").splitlines():
+            text = line.strip()
+            if text.startswith("["):
+                category = text.strip("[]")
+            elif text and not text.startswith("#"):
+                found.append((text, category))
+    return found
 
 
 def split_half(attributes: Sequence[str], seed: int, split: str) -> set[str]:

@@ -80,7 +80,7 @@ def test_halves() -> None:
     other = {a.text for a in load_attributes(CatalogueParams(split="test"), 43)[1]}
     assert halves[0] != other
     # the proof, which shares no code, finds the same halves
-    listed = read_attributes(bundled_files())
+    listed = [text for text, _ in read_attributes(bundled_files())]
     assert [a.text for a in EVERYTHING] == listed
     assert [split_half(listed, 42, s) for s in ("test", "train")] == halves
 
@@ -131,13 +131,15 @@ def test_a_list_of_your_own(tmp_path: Path) -> None:
     [
         (
             ["Rum, Raisin"],
-            "mine.txt, line 1: 'Rum, Raisin' cannot be an attribute: it must hold a word, and "
-            "neither ', ' nor ' and ', which separate the attributes of a document",
+            "mine.txt, line 1: 'Rum, Raisin' cannot be an attribute: it must hold a word that is no "
+            "function word, and neither ', ' nor ' and ', which separate the attributes of a "
+            "document",
         ),
         (
             ["Salt and Pepper"],
-            "mine.txt, line 1: 'Salt and Pepper' cannot be an attribute: it must hold a word, and "
-            "neither ', ' nor ' and ', which separate the attributes of a document",
+            "mine.txt, line 1: 'Salt and Pepper' cannot be an attribute: it must hold a word that is no "
+            "function word, and neither ', ' nor ' and ', which separate the attributes of a "
+            "document",
         ),
         (["Tea", "", "tea"], "mine.txt, line 3: 'tea' stands already in mine.txt, line 1"),
         (["# nothing"], "params.catalogue.file: {folder}/mine.txt holds no attribute"),

@@ -286,6 +286,66 @@ def test_several_templates(tmp_path: Path) -> None:
     assert 25 < finds < 65
 
 
+def test_templates_of_which_one_begins_like_another(tmp_path: Path) -> None:
+    manifest, *_ = make(
+        tmp_path,
+        "{pattern: dense, docs: 300, queries: 90, k: 2, attributes_per_doc: 15, templates: "
+        "{document: ['{name} likes {attributes}.', '{name} likes all of {attributes}.', "
+        "'{name} likes {attributes}']}}",
+    )
+    assert manifest["evidence"]["structural"] == 180
+
+
+def test_hard_negatives_in_the_metadata_are_checked(tmp_path: Path) -> None:
+    _, _, queries, qrels = make(
+        tmp_path,
+        "{pattern: regular, docs: 500, relevant_docs: 40, queries: 100, k: 2, "
+        "form: {type: conditions, hard_negatives: 5}}",
+    )
+    queries[0]["metadata"]["hard_negatives"] = [
+        row["corpus-id"] for row in qrels if row["query-id"] == queries[0]["_id"]
+    ]
+    path = tmp_path / "out" / "dataset" / "queries.jsonl"
+    path.write_text("".join(json.dumps(q) + "\n" for q in queries))
+    found = [f for f in validate(tmp_path / "out").findings if f.rule != "manifest"]
+    assert [(f.rule, f.ids[0]) for f in found] == [
+        ("limit-proof/hard-negatives", queries[0]["_id"])
+    ]
+
+
+def test_a_category_that_the_recipe_does_not_use_is_found(tmp_path: Path) -> None:
+    _, corpus, _, _ = make(
+        tmp_path,
+        "{pattern: dense, docs: 50, queries: 20, k: 2, attributes_per_doc: 10, "
+        "catalogue: {split: all, categories: [Primates, Rodents, Antelopes]}}",
+    )
+    document = next(d for d in corpus if d["metadata"]["column"] < 0)
+    document["text"] = document["text"].replace(attributes(document)[0], "Marzipan", 1)
+    path = tmp_path / "out" / "dataset" / "corpus.jsonl"
+    path.write_text("".join(json.dumps(d, ensure_ascii=False) + "\n" for d in corpus))
+    messages = [f.message for f in validate(tmp_path / "out").findings]
+    assert (
+        f"document {document['_id']}: 'Marzipan' is no attribute of the catalogue's part that the "
+        "recipe uses"
+    ) in messages
+
+
+def test_two_files_of_one_name(tmp_path: Path) -> None:
+    for folder in ("m", "c"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "m" / "data.txt").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n")
+    (tmp_path / "c" / "data.txt").write_text(
+        "\ufeff# mine\n" + "\n".join(f"Thing{i}x" for i in range(60))
+    )
+    manifest, *_ = make(
+        tmp_path,
+        "{pattern: file, path: m/data.txt, docs: 20, attributes_per_doc: 5, "
+        "catalogue: {split: all, file: c/data.txt}}",
+    )
+    assert manifest["evidence"]["structural"] == 1
+    run(tmp_path / "out", out=tmp_path / "again")
+
+
 @pytest.mark.parametrize(
     "params",
     [
