@@ -22,7 +22,7 @@ TOY = '''
 from pydantic import Field
 
 from retgen.generators.family import Family, Job, Params, Plan, Records, Rejection, rows_of
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements
+from retgen.validators.rule import CorpusRule, Finding, Named
 
 
 class ToyParams(Params):
@@ -37,15 +37,15 @@ class Colours(CorpusRule):
         self.start()
 
     def start(self):
-        from retgen.validators.samples import _Picked
-        self.state = _Picked()
+        self.state = Named()
 
     def scan(self, batch):
-        self.state.count = batch.first + len(batch)
+        self.state.found += [(doc_id, "seen") for doc_id in batch.ids]
 
     def findings(self):
-        if self.state.count != self.balls:
-            yield Finding(self.name, "error", [], f"{self.state.count} balls, not {self.balls}")
+        found = len(self.state.found)
+        if found != self.balls:
+            yield Finding(self.name, "error", [], f"{found} balls, not {self.balls}")
 
 
 class Toy(Family[ToyParams]):

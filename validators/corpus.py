@@ -12,7 +12,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, Severity, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, Named, Severity, State
 
 __all__ = [
     "DanglingDocuments",
@@ -140,16 +140,6 @@ def _normalised_contents(batch: Batch) -> list[str]:
     return [_normalised_fast(text) for text in _contents(batch)]
 
 
-@dataclass
-class _Named(State):
-    """Document ids with a note."""
-
-    found: list[tuple[str, str]] = field(default_factory=list)
-
-    def merge(self, later: Self, offset: int) -> None:
-        self.found += later.found
-
-
 class EmptyText(CorpusRule):
     """Documents with nothing to read."""
 
@@ -159,7 +149,7 @@ class EmptyText(CorpusRule):
         self.start()
 
     def start(self) -> None:
-        self.state: _Named = _Named()
+        self.state: Named = Named()
 
     def scan(self, batch: Batch) -> None:
         for index, text in enumerate(batch.texts):
@@ -180,7 +170,7 @@ class Encoding(CorpusRule):
         self.start()
 
     def start(self) -> None:
-        self.state: _Named = _Named()
+        self.state: Named = Named()
 
     def scan(self, batch: Batch) -> None:
         for columns in (batch.texts, batch.titles, batch.ids):

@@ -15,6 +15,7 @@ import os
 import pickle
 import tempfile
 import zlib
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
@@ -109,9 +110,9 @@ class Terms(CorpusRule):
         with open(state.paths[-1], "ab") as file:
             pickle.dump((batch.ids, counts, terms, lengths), file, protocol=5)
 
+    @abstractmethod
     def query_terms(self) -> list[NDArray[np.int64]]:
         """The terms of each query, all of which a document must hold to contain the query."""
-        raise NotImplementedError
 
     def findings(self) -> Iterable[Finding]:
         return ()

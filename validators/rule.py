@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from retgen.data import Document, Problem, Qrel, Query
 
-__all__ = ["Batch", "CorpusRule", "Finding", "Judgements", "Severity", "State"]
+__all__ = ["Batch", "CorpusRule", "Finding", "Judgements", "Named", "Severity", "State"]
 
 Severity = Literal["error", "warning", "info"]
 
@@ -79,6 +79,16 @@ class State(ABC):
     @abstractmethod
     def merge(self, later: Self, offset: int) -> None:
         """Take in the state of the part that follows, whose index 0 is index `offset` here."""
+
+
+@dataclass
+class Named(State):
+    """Document ids with a note, in order: all that many rules need to know."""
+
+    found: list[tuple[str, str]] = field(default_factory=list)
+
+    def merge(self, later: Self, offset: int) -> None:
+        self.found += later.found
 
 
 class CorpusRule(ABC):

@@ -5,23 +5,13 @@ from __future__ import annotations
 import hashlib
 import importlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Self
 
 from retgen.validators.limit.proof import LimitProof
 from retgen.validators.limit.spec import Spec, error
-from retgen.validators.rule import Batch, CorpusRule, Finding, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, Named
 from retgen.validators.words import stems, tokens
 
 __all__ = ["PersonNames"]
-
-
-@dataclass
-class _Broken(State):
-    broken: list[tuple[str, str]] = field(default_factory=list)
-
-    def merge(self, later: Self, offset: int) -> None:
-        self.broken += later.broken
 
 
 class PersonNames(CorpusRule):
@@ -41,7 +31,7 @@ class PersonNames(CorpusRule):
         self.start()
 
     def start(self) -> None:
-        self.state: _Broken = _Broken()
+        self.state: Named = Named()
 
     def scan(self, batch: Batch) -> None:
         first_names, surnames = self.known
@@ -54,7 +44,7 @@ class PersonNames(CorpusRule):
             if also is None:
                 also = surnames[last] = self._wrong(last, 1)
             if (wrong or also) and name:
-                self.state.broken.append((doc_id, wrong or also))
+                self.state.found.append((doc_id, wrong or also))
 
     def _wrong(self, word: str, place: int) -> str:
         """What is wrong with a first name (place 0) or a surname (1)."""
@@ -75,7 +65,7 @@ class PersonNames(CorpusRule):
         return ""
 
     def findings(self) -> Iterator[Finding]:
-        for doc_id, reason in self.state.broken:
+        for doc_id, reason in self.state.found:
             yield error("names", [doc_id], f"document {doc_id}: {reason}")
 
 
