@@ -65,8 +65,8 @@ class Limit(Family[LimitParams]):
 
     def plan(self, job: Job[LimitParams]) -> Plan:
         params = job.params
-        _, chosen = load_attributes(params.catalogue, job.seed)
-        _check_templates(params, attribute_stems(chosen))
+        everything, chosen = load_attributes(params.catalogue, job.seed)
+        _check_templates(params, attribute_stems(everything))
         latent = build_latent(params, job.seed, len(chosen))
         load_names(params.names.locales, frozenset(), job.seed, params.catalogue.split, params.docs)
         item = sum(len(a.text.encode()) for a in chosen) / len(chosen)
@@ -88,15 +88,12 @@ class Limit(Family[LimitParams]):
     def generate(self, job: Job[LimitParams]) -> Records:
         params, seed = job.params, job.seed
         everything, chosen = load_attributes(params.catalogue, seed)
-        _check_templates(params, attribute_stems(chosen))
+        # of the whole list, so that neither templates nor names depend on the split
+        of_attributes = attribute_stems(everything)
+        _check_templates(params, of_attributes)
         latent = build_latent(params, seed, len(chosen))
-        # the stems of the whole list, so that a name does not depend on the split
         names = load_names(
-            params.names.locales,
-            attribute_stems(everything),
-            seed,
-            params.catalogue.split,
-            params.docs,
+            params.names.locales, of_attributes, seed, params.catalogue.split, params.docs
         )
         texts, numbers = [a.text for a in chosen], [a.id for a in chosen]
         doc_ids = Ids(seed, "d", params.docs)
