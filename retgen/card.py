@@ -5,22 +5,29 @@ It holds no times and no versions, so that dataset/ is the same bytes for the sa
 
 from __future__ import annotations
 
+import hashlib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from retgen.generators.family import Family, Records
 from retgen.recipe import Recipe
 from retgen.validate import Validation
+from retgen.write import FileInfo
 
-__all__ = ["dataset_card"]
+__all__ = ["content_id", "dataset_card"]
 
 
 def dataset_card(
-    recipe: Recipe, family: Family[Any], records: Records, found: Validation, files: Sequence[str]
+    recipe: Recipe,
+    family: Family[Any],
+    records: Records,
+    found: Validation,
+    files: Mapping[str, FileInfo],
 ) -> str:
-    """The card of a finished data set. `files`: paths below the run, dataset/ included."""
-    head = _header(recipe, records, [f.removeprefix("dataset/") for f in files])
+    """The card of a finished data set. `files` by their paths below the run, dataset/ included."""
+    listed = {f.removeprefix("dataset/"): info.sha256 for f, info in files.items()}
+    head = _header(recipe, records, listed)
     counts = found.statistics
     title = recipe.name.replace("_", " ")
     lines = [
@@ -54,12 +61,17 @@ def dataset_card(
     return head + "\n".join(lines)
 
 
-def _header(recipe: Recipe, records: Records, files: Sequence[str]) -> str:
+def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
     from ruamel.yaml import YAML
 
     def paths(table: str) -> Any:
         found = [f for f in files if f.partition(".")[0].partition("-")[0] == table]
         return found[0] if len(found) == 1 else f"{table}-*{found[0][found[0].rindex('.') :]}"
+
+    state = content_id(files)
+
+    def info(name: str, plain: Mapping[str, str], metadata: Mapping[str, Any]) -> dict[str, Any]:
+        return {"config_name": name, "description": state, "features": _features(plain, metadata)}
 
     def config(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
         return {"config_name": name, "data_files": entries}
@@ -86,13 +98,11 @@ def _header(recipe: Recipe, records: Records, files: Sequence[str]) -> str:
             config("queries", [{"split": "queries", "path": paths("queries")}]),
         ],
         "dataset_info": [
-            {"config_name": "default", "features": _features(
-                {"query-id": "string", "corpus-id": "string", "score": "int32"}, {})},
-            {"config_name": "corpus", "features": _features(
-                {"_id": "string", "title": "string", "text": "string"},
-                records.features.get("corpus", {}))},
-            {"config_name": "queries", "features": _features(
-                {"_id": "string", "text": "string"}, records.features.get("queries", {}))},
+            info("default", {"query-id": "string", "corpus-id": "string", "score": "int32"}, {}),
+            info("corpus", {"_id": "string", "title": "string", "text": "string"},
+                 records.features.get("corpus", {})),
+            info("queries", {"_id": "string", "text": "string"},
+                 records.features.get("queries", {})),
         ],
     }  # fmt: skip
     yaml = YAML(typ="safe", pure=True)
@@ -101,6 +111,16 @@ def _header(recipe: Recipe, records: Records, files: Sequence[str]) -> str:
     out = io.StringIO()
     yaml.dump(tree, out)
     return f"---\n{out.getvalue()}---\n\n"
+
+
+def content_id(files: Mapping[str, str]) -> str:
+    """One digest of files by name and SHA-256, as `sha256sum FILE… | sha256sum` prints it.
+
+    It stands in the card because the cache of `load_dataset` knows a local folder only by its own
+    name and its card: two runs would else be taken for each other.
+    """
+    lines = "".join(f"{files[name]}  {name}\n" for name in sorted(files))
+    return f"sha256 {hashlib.sha256(lines.encode()).hexdigest()}"
 
 
 def _features(plain: Mapping[str, str], metadata: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -9,9 +9,10 @@ from typing import Any
 
 import orjson
 
+from retgen.card import content_id
 from retgen.data import Dataset, open_dataset
 from retgen.errors import OutputError, UsageError
-from retgen.write import AtomicFile, make_folder, write_file
+from retgen.write import AtomicFile, FileInfo, make_folder, write_file
 
 __all__ = ["LAYOUTS", "export"]
 
@@ -46,20 +47,23 @@ def _beir(dataset: Dataset, folder: Path, name: str) -> None:
 
 
 def _mteb(dataset: Dataset, folder: Path, name: str) -> None:
-    _documents(dataset, folder)
-    _queries(dataset, folder)
+    files = {
+        "corpus.jsonl": _documents(dataset, folder),
+        "queries.jsonl": _queries(dataset, folder),
+    }
     for split in dataset.qrels:
-        stem = "qrels" if split == "test" else f"qrels.{split}"
+        name_of_split = "qrels.jsonl" if split == "test" else f"qrels.{split}.jsonl"
         rows = (
             {"query-id": q.query_id, "corpus-id": q.doc_id, "score": int(q.relevance)}
             for q in dataset.read_qrels(split)[0]
         )
-        _jsonl(folder / f"{stem}.jsonl", rows)
+        files[name_of_split] = _jsonl(folder / name_of_split, rows)
     splits = "\n".join(
         f"  - split: {split}\n    path: {'qrels' if split == 'test' else f'qrels.{split}'}.jsonl"
         for split in dataset.qrels
     )
-    write_file(folder / "README.md", _MTEB_CARD.format(splits=splits, name=name))
+    state = content_id({file: info.sha256 for file, info in files.items()})
+    write_file(folder / "README.md", _MTEB_CARD.format(splits=splits, name=name, state=state))
     parts = [part.title() for part in re.split(r"[^0-9A-Za-z]+", name)]
     class_name = "".join(["Set" if name[:1].isdigit() else "", *parts, "Retrieval"])
     depth = max(len(docs) for docs in _relevant(dataset).values())
@@ -74,23 +78,23 @@ def _mteb(dataset: Dataset, folder: Path, name: str) -> None:
 LAYOUTS: dict[str, Callable[[Dataset, Path, str], None]] = {"beir": _beir, "mteb": _mteb}
 
 
-def _documents(dataset: Dataset, folder: Path) -> None:
+def _documents(dataset: Dataset, folder: Path) -> FileInfo:
     rows = (
         {"_id": d.doc_id, "title": d.title, "text": d.text, "metadata": d.metadata or {}}
         for d in dataset.documents()
     )
-    _jsonl(folder / "corpus.jsonl", rows)
+    return _jsonl(folder / "corpus.jsonl", rows)
 
 
-def _queries(dataset: Dataset, folder: Path) -> None:
+def _queries(dataset: Dataset, folder: Path) -> FileInfo:
     rows = (
         {"_id": q.query_id, "text": q.text, "metadata": q.metadata or {}}
         for q in dataset.read_queries()[0]
     )
-    _jsonl(folder / "queries.jsonl", rows)
+    return _jsonl(folder / "queries.jsonl", rows)
 
 
-def _jsonl(path: Path, rows: Iterator[dict[str, Any]]) -> None:
+def _jsonl(path: Path, rows: Iterator[dict[str, Any]]) -> FileInfo:
     with AtomicFile(path) as file:
         lines: list[bytes] = []
         for row in rows:
@@ -99,6 +103,7 @@ def _jsonl(path: Path, rows: Iterator[dict[str, Any]]) -> None:
                 file.write(b"".join(lines))
                 lines = []
         file.write(b"".join(lines))
+    return file.info
 
 
 def _relevant(dataset: Dataset) -> dict[str, list[str]]:
@@ -123,6 +128,13 @@ configs:
   data_files:
   - split: queries
     path: queries.jsonl
+dataset_info:
+- config_name: default
+  description: {state}
+- config_name: corpus
+  description: {state}
+- config_name: queries
+  description: {state}
 ---
 
 # {name}

@@ -91,6 +91,20 @@ def test_it_loads_with_datasets(tmp_path: Path, form: str) -> None:
     assert set(qrels["score"]) == {1}
 
 
+@pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
+@pytest.mark.parametrize("exported", [False, True])
+def test_two_runs_are_two_data_sets_to_load_dataset(tmp_path: Path, exported: bool) -> None:
+    """Its cache knows a local folder by its last name, "dataset" or "mteb", and by its card."""
+    (tmp_path / "small.yaml").write_text(SMALL)
+    for seed in (1, 2):
+        path = run(tmp_path / "small.yaml", out=tmp_path / str(seed), overrides={"seed": seed}).path
+        folder = export(path, "mteb") if exported else path / "dataset"
+        first = next(iter(open_dataset(path).documents()))
+        found = load(folder, "corpus", tmp_path / "cache")["corpus"]
+        assert found[0]["_id"] == first.doc_id
+        assert found[0]["text"] == first.text
+
+
 def test_parquet_holds_the_same_rows(tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(SMALL)
     one = run(tmp_path / "small.yaml", out=tmp_path / "one").path
