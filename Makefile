@@ -46,5 +46,5 @@ clean:
 	@touch $@
 
 .venv/dev: pyproject.toml | .venv/bin/uv
-	$(INSTALL) -e '.[dev]'
+	$(INSTALL) torch==2.13.0 -e '.[eval,dev]'
 	@touch .venv/core $@

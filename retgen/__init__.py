@@ -1,8 +1,10 @@
 """retgen: synthetic retrieval data sets from recipes, proven right.
 
 The commands of `gen` as functions: `run`, `plan`, `preview`, `validate`, `report`, `export`,
-`new_recipe`, `doctor`.
+`evaluate`, `new_recipe`, `doctor`.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from retgen.doctor import doctor
 from retgen.errors import RetgenError
@@ -15,10 +17,14 @@ from retgen.scaffold import new_recipe
 from retgen.validate import validate
 from retgen.version import __version__
 
+if TYPE_CHECKING:
+    from retgen.experiments.evaluate import evaluate
+
 __all__ = [
     "RetgenError",
     "__version__",
     "doctor",
+    "evaluate",
     "export",
     "new_recipe",
     "plan",
@@ -27,3 +33,12 @@ __all__ = [
     "run",
     "validate",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # these need the extra `eval` and take seconds to import
+    if name == "evaluate":
+        from retgen.experiments.evaluate import evaluate
+
+        return evaluate
+    raise AttributeError(f"module 'retgen' has no attribute {name!r}")

@@ -52,6 +52,12 @@ def _complete_family(incomplete: str) -> list[str]:
     return [name for name in families() if name.startswith(incomplete)]
 
 
+def _complete_model(incomplete: str) -> list[str]:
+    from retgen.evaluation.retrievers.names import NAMES
+
+    return [name for name in NAMES if name.startswith(incomplete)]
+
+
 RecipeArgument = Annotated[
     str,
     typer.Argument(
@@ -85,6 +91,10 @@ def _expected(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except RetgenError as error:
             _fail(str(error), error.exit_code, verbose=bool(kwargs.get("verbose")))
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.partition(".")[0] == "retgen":
+                raise
+            _fail(f"this needs the package {error.name}: pip install 'retgen[eval]'", 2)
         except KeyboardInterrupt:
             again = [word for word in sys.argv[1:] if word != "--fresh"]
             _fail(
@@ -419,6 +429,103 @@ def export_command(
     from retgen.export import export
 
     print(export(run, to, out))
+
+
+@app.command(
+    "eval",
+    epilog="Examples:  gen eval outputs/limit_small --model bm25 --model minilm --dims 32,64  |  "
+    "gen eval ~/beir/scifact --model owner/name --metric nDCG@10  |  "
+    "gen eval outputs/limit_small --run mine.trec",
+)
+@_expected
+def eval_command(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...", show_default=False,
+            help="Run directories, or data sets in MTEB, BEIR or Hub layout.",
+        ),
+    ],
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="M", autocompletion=_complete_model,
+            help="bm25, rank-bm25, tfidf, minilm, static:minilm, a sentence-transformers folder or "
+            "id, mteb:NAME, late:M, hybrid:A+B, rerank:FIRST+CROSSENCODER. Repeatable.",
+        ),
+    ] = None,
+    run: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="A TREC run. Repeatable.")
+    ] = None,
+    dims: Annotated[
+        str | None, typer.Option(metavar="D,D,...", help="Cut embeddings to these dimensions.")
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="recall@10, nDCG@10, MRR@10, MAP, ... Repeatable."),
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="Which qrels; default test.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder; default RUN/eval, else outputs/eval_NAME.")
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=2, help="Repeat over N seeds of the generator; PATH is a run or recipe."),
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:0, mps.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="float32 (default), bf16, float16.")] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Texts encoded at a time.")] = None,
+    max_length: Annotated[int | None, typer.Option(min=1, help="Tokens a model reads.")] = None,
+    query_prompt: Annotated[str | None, typer.Option(help="Put before every query.")] = None,
+    document_prompt: Annotated[str | None, typer.Option(help="Put before every document.")] = None,
+    rerank_depth: Annotated[
+        int, typer.Option(min=1, help="Documents a query that a re-ranker sees.")
+    ] = 100,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Keep no embeddings on disk.")
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:  # fmt: skip
+    """Score retrievers and TREC runs, with floors, intervals and pictures."""
+    from retgen.evaluation.retrievers import Options
+    from retgen.experiments.evaluate import evaluate
+
+    options = Options(
+        device=device, dtype=dtype, batch_size=batch_size, max_length=max_length,
+        query_prompt=query_prompt, document_prompt=document_prompt, rerank=rerank_depth,
+    )  # fmt: skip
+    with _progress(quiet or json) as progress:
+        found = evaluate(
+            paths,
+            models=model or (),
+            runs=run or (),
+            metrics=metric or (),
+            dims=_numbers("--dims", dims),
+            split=split,
+            out=out,
+            seeds=seeds,
+            options=options,
+            cache=not no_cache,
+            command=shlex.join(["gen", *sys.argv[1:]]),
+            progress=progress,
+        )
+    if json:
+        _print_json(found.to_json())
+    elif not quiet:
+        print(found.to_text())
+    if found.failures:
+        _fail("\n".join(found.failures.values()), 2)
+
+
+def _numbers(option: str, text: str | None) -> list[int]:
+    from retgen.errors import UsageError
+
+    try:
+        return [int(number) for number in text.split(",")] if text else []
+    except ValueError:
+        raise UsageError(f"{option} {text}: write numbers, for example 32,64,128") from None
 
 
 @app.command("doctor", epilog="Example:  gen doctor")

@@ -39,6 +39,7 @@ def doctor() -> list[Check]:
         Check("recipes", "ok", f"{len(bundled())} bundled; `gen recipes` lists them"),
     ]
     checks += _packages()
+    checks.append(_accelerator())
     for key in _KEYS:
         there = bool(os.environ.get(key))
         note = "set" if there else "not set; no bundled recipe needs it"
@@ -67,6 +68,20 @@ def _packages() -> list[Check]:
         note = installed if fits else f"{installed}, but {requirement.specifier} is needed"
         checks.append(Check(requirement.name, "ok" if fits else "missing", note))
     return checks
+
+
+def _accelerator() -> Check:
+    """The device that models will use: its name and memory."""
+    try:
+        import torch
+    except ImportError:
+        return Check("accelerator", "absent", "not looked for: pip install 'retgen[eval]'")
+    if torch.cuda.is_available():
+        found = torch.cuda.get_device_properties(0)
+        return Check("accelerator", "ok", f"{found.name}, {found.total_memory / 2**30:.0f} GiB")
+    if torch.backends.mps.is_available():
+        return Check("accelerator", "ok", "mps")
+    return Check("accelerator", "absent", "no GPU seen; models run on the processor")
 
 
 def _extra(marker: str) -> str:

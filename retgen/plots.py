@@ -22,6 +22,7 @@ __all__ = [
     "line_plot",
     "number",
     "score",
+    "size",
     "strip",
 ]
 
@@ -57,6 +58,15 @@ def score(value: float | None) -> str:
     if value is None or value == 0 or value >= 1e-4:
         return "–" if value is None else f"{value:.4f}"
     return f"{value:.{-math.floor(math.log10(value))}f}"
+
+
+def size(number: float) -> str:
+    """Bytes for people."""
+    for unit in ("bytes", "kB", "MB"):
+        if number < 1000:
+            return f"{number:,.0f} {unit}" if unit == "bytes" else f"{number:,.1f} {unit}"
+        number /= 1000
+    return f"{number:,.2f} GB"
 
 
 def bins(histogram: Mapping[str, int], most: int = 40) -> list[Bin]:

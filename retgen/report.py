@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import orjson
 
-from retgen import plots
 from retgen.card import solved_blindly
 from retgen.data import Dataset, open_dataset
 from retgen.errors import DatasetError
+from retgen.pages import render
 from retgen.recipe import Recipe, resolved
-from retgen.report_view import size, view
+from retgen.report_view import view
 from retgen.validate import Validation
 from retgen.write import dump_json, write_file
 
@@ -56,7 +56,7 @@ def collect_report(
 def write_report(folder: Path, content: Mapping[str, Any]) -> None:
     """Write report.json and report.html of a run."""
     write_file(folder / "report.json", dump_json(content))
-    write_file(folder / "report.html", _page(content))
+    write_file(folder / "report.html", render("report_page.html", view(content)))
 
 
 def report(path: str | Path) -> Path:
@@ -72,17 +72,6 @@ def report(path: str | Path) -> Path:
         ) from error
     write_report(folder, content)
     return folder / "report.html"
-
-
-def _page(content: Mapping[str, Any]) -> str:
-    import jinja2  # 40 ms, and only this needs it
-
-    source = (Path(__file__).parent / "report_page.html").read_text("utf-8")
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    environment.filters |= {"number": plots.number, "score": plots.score, "size": size}
-    return environment.from_string(source).render(view(content))
 
 
 # --- a picture of the qrel matrix, for report.json ----------------------------------------------

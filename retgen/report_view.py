@@ -16,7 +16,7 @@ from retgen import plots
 from retgen.recipe import to_yaml
 from retgen.validators.words import STOPWORDS
 
-__all__ = ["size", "view"]
+__all__ = ["view"]
 
 _FINDING_BYTES = 150_000  # of the page, shared evenly by the rules that found something
 _SHOWN = 5  # findings of a rule above the fold
@@ -511,12 +511,3 @@ def _code_spans(text: str) -> _Pieces:
 
 def _counted(number: int, one: str, many: str = "") -> str:
     return f"{plots.number(number)} {one if number == 1 else many or one + 's'}"
-
-
-def size(number: float) -> str:
-    """Bytes for people."""
-    for unit in ("bytes", "kB", "MB"):
-        if number < 1000:
-            return f"{number:,.0f} {unit}" if unit == "bytes" else f"{number:,.1f} {unit}"
-        number /= 1000
-    return f"{number:,.2f} GB"

@@ -37,8 +37,8 @@ __all__ = ["RunResult", "run"]
 
 FORMAT_VERSION = 1
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
-_OWN = ("manifest.json", "dataset", "training", "exports", "rejected.jsonl", "report.html",
-        "report.json", "run.log", TABLES, "inputs", "recipe.yaml")  # fmt: skip
+_OWN = ("manifest.json", "dataset", "training", "exports", "eval", "capacity", "rejected.jsonl",
+        "report.html", "report.json", "run.log", TABLES, "inputs", "recipe.yaml")  # fmt: skip
 _LOCK = ".lock"
 
 
@@ -103,7 +103,7 @@ def _make(recipe: Recipe, folder: Path, workers: int, progress: Progress) -> Run
     clock.lap("prove and measure")
     files = dict(tables.files)
     if found.ok:
-        card = dataset_card(recipe, family, records, found, list(files))
+        card = dataset_card(recipe, family, records, found, files)
         files["dataset/README.md"] = write_file(folder / "dataset" / "README.md", card)
     manifest = _manifest(recipe, found, records, files, clock.laps)
     write_report(folder, collect_report(folder, recipe, manifest, found))

@@ -20,7 +20,8 @@ COMMANDS = [command.name for command in app.registered_commands]
 
 def test_commands_of_this_version() -> None:
     assert COMMANDS == [
-        "run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "export", "doctor",
+        "run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "export", "eval",
+        "doctor",
     ]  # fmt: skip
 
 
@@ -28,6 +29,9 @@ def test_the_package_exports_what_it_says() -> None:
     assert all(hasattr(retgen, name) for name in retgen.__all__)
     assert callable(retgen.run)
     assert callable(retgen.validate)
+    assert callable(retgen.evaluate)
+    with pytest.raises(AttributeError, match="no attribute 'evaluation_of'"):
+        _ = retgen.evaluation_of
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -212,6 +216,7 @@ def test_doctor(gen: Gen) -> None:
     assert checks["families"]["note"] == "limit"
     assert (checks["OPENAI_API_KEY"]["state"], checks["HF_TOKEN"]["state"]) == ("ok", "absent")
     assert checks["numpy"]["state"] == "ok"
+    assert checks["accelerator"]["state"] in ("ok", "absent")
     assert "sk-secret-value" not in found.stdout
     assert found.returncode == 0
 

@@ -45,7 +45,15 @@ def test_architecture_names_every_module() -> None:
     for path in (ROOT / "retgen").glob("*.py"):
         if path.stem != "__init__":
             assert f"`{path.stem}`" in text, path.stem
-    for folder in ("generators", "validators", "recipes", "tests", "benchmarks", "docs"):
+    for folder in (
+        "generators",
+        "validators",
+        "evaluation",
+        "recipes",
+        "tests",
+        "benchmarks",
+        "docs",
+    ):
         assert f"`{folder}/" in text
 
 

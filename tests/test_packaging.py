@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-LINKS = ("generators", "validators", "recipes")
+LINKS = ("generators", "validators", "evaluation", "recipes")
 
 
 @pytest.fixture(scope="module")

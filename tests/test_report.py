@@ -12,9 +12,10 @@ import orjson
 import pytest
 
 from retgen.errors import DatasetError
+from retgen.plots import size
 from retgen.recipe import load_recipe
 from retgen.report import collect_report, report, write_report
-from retgen.report_view import size, view
+from retgen.report_view import view
 from retgen.validate import Validation
 
 EVIL = "<script>alert('x')</script>\"&"

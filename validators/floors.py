@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 from retgen.validators.words import STOPWORDS, tokens
 
-__all__ = ["TermSpool", "Terms", "WordTerms", "query_blind_floors"]
+__all__ = ["TermSpool", "Terms", "WordTerms", "query_blind_floors", "query_blind_rankings"]
 
 CUTOFFS = (2, 10, 20, 100)
 
@@ -173,8 +173,8 @@ def query_blind_floors(
         for doc_id in docs:
             share[doc_id] = share.get(doc_id, 0.0) + 1 / len(docs) / len(judgements.positives)
     rankings = {}
-    for name, top in _rankings(spool, queries, depth).items():
-        gains = np.cumsum([share.get(doc_id, 0.0) for _, doc_id in top])
+    for name, top in query_blind_rankings(spool, queries, depth).items():
+        gains = np.cumsum([share.get(doc_id, 0.0) for doc_id in top])
         rankings[name] = {f"recall@{k}": round(float(gains[k - 1]), 6) for k in cutoffs}
     best = max(rankings, key=lambda name: tuple(rankings[name].values()), default=None)
     return {
@@ -187,8 +187,10 @@ def query_blind_floors(
 _Top = list[tuple[float, str]]
 
 
-def _rankings(spool: TermSpool, queries: list[NDArray[np.int64]], depth: int) -> dict[str, _Top]:
-    """The first `depth` (score, document id) of each ranking, best first."""
+def query_blind_rankings(
+    spool: TermSpool, queries: list[NDArray[np.int64]], depth: int
+) -> dict[str, list[str]]:
+    """The ids of the first `depth` documents of each ranking, best first."""
     frequencies = np.maximum(spool.frequencies, 1)
     idf = np.log(max(spool.documents, 1) / frequencies)
     queried = np.zeros(spool.vocabulary, bool)
@@ -208,7 +210,7 @@ def _rankings(spool: TermSpool, queries: list[NDArray[np.int64]], depth: int) ->
             scores["most queries contained"] = _contained(batch, starts, queries)
         for name, values in scores.items():
             tops[name] = _merge_top(tops.get(name, []), values, batch.ids, depth)
-    return tops
+    return {name: [doc_id for _, doc_id in top] for name, top in tops.items()}
 
 
 def _row_sums(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:

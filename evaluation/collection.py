@@ -1,0 +1,174 @@
+"""A data set as it is scored: ids, queries with a positive, qrels, texts as a stream.
+
+Texts are never held together: `blocks` reads them from disk again. What is kept of a document is
+its id and its place in the order of ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from retgen.data import Dataset, Query, open_dataset
+from retgen.errors import DatasetError
+from retgen.messages import did_you_mean
+from retgen.progress import Progress, silent
+
+__all__ = ["Collection", "load"]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What is scored.
+
+    `doc_ids` (documents,) UTF-8 bytes in corpus order; `priority` (documents,) int64: of two
+    documents with equal scores the one with the higher priority comes first, which is trec_eval's
+    order (ids descending, bytewise). `queries`: those with at least one positive, in order.
+    `qrels`: query id -> document id -> relevance. `complete`: a pair without a qrel is known to be
+    not relevant. `notes`: what a reader of the scores must know.
+    """
+
+    path: Path
+    name: str
+    split: str
+    dataset: Dataset
+    doc_ids: NDArray[np.bytes_]
+    priority: NDArray[np.int64]
+    queries: list[Query]
+    qrels: dict[str, dict[str, int]]
+    complete: bool
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def documents(self) -> int:
+        """Number of documents in the corpus."""
+        return len(self.doc_ids)
+
+    def by_priority(self) -> NDArray[np.int64]:
+        """The document of each priority, (documents,)."""
+        inverse = np.empty_like(self.priority)
+        inverse[self.priority] = np.arange(self.documents)
+        return inverse
+
+    def blocks(self, size: int) -> Iterator[tuple[int, list[str]]]:
+        """(index of the first document, texts) of up to `size` documents at a time, in order.
+
+        A text is title and text joined by a space, as MTEB joins them.
+        """
+        texts: list[str] = []
+        first = 0
+        for document in self.dataset.documents():
+            texts.append(f"{document.title} {document.text}".strip())
+            if len(texts) == size:
+                yield first, texts
+                first += size
+                texts = []
+        if texts:
+            yield first, texts
+
+    def texts(self, documents: NDArray[np.int64]) -> dict[int, str]:
+        """The texts of some documents, by index."""
+        wanted = set(documents.tolist())
+        found = {}
+        for first, block in self.blocks(4096):
+            for i in wanted.intersection(range(first, first + len(block))):
+                found[i] = block[i - first]
+        return found
+
+
+def load(path: Path | str, split: str | None = None, progress: Progress = silent) -> Collection:
+    """Open a data set of any layout for scoring. Raises `DatasetError` where that is impossible."""
+    path = Path(path)
+    dataset = open_dataset(path)
+    split = _split(dataset, path, split)
+    notes: list[str] = []
+    queries, bad = dataset.read_queries()
+    qrel_rows, bad_qrels = dataset.read_qrels(split)
+    for what, problems in (("queries", bad), (f"qrels ({split})", bad_qrels)):
+        if problems:
+            raise DatasetError(
+                f"{path}: line {problems[0].line:,} of the {what} {problems[0].reason} "
+                f"({len(problems):,} such lines); `gen validate {path}` lists them"
+            )
+    by_query: dict[str, dict[str, int]] = {}
+    for qrel in qrel_rows:
+        if qrel.relevance != int(qrel.relevance):
+            raise DatasetError(
+                f"{path}: relevance {qrel.relevance:g} of {qrel.query_id} and {qrel.doc_id} is not "
+                "a whole number; measures are defined on grades 0, 1, 2, ..."
+            )
+        by_query.setdefault(qrel.query_id, {})[qrel.doc_id] = int(qrel.relevance)
+    positive = [q for q in queries if any(r > 0 for r in by_query.get(q.query_id, {}).values())]
+    if not positive:
+        raise DatasetError(
+            f"{path}: no query has a relevant document in the qrels of split {split}, so nothing "
+            "can be scored"
+            + (f"; splits: {', '.join(dataset.qrels)}" if len(dataset.qrels) > 1 else "")
+        )
+    if len(positive) < len(queries):
+        notes.append(
+            f"{len(queries) - len(positive):,} of {len(queries):,} queries have no relevant "
+            "document and are left out"
+        )
+    ids = _ids(dataset, path, progress)
+    order = np.argsort(ids, kind="stable")
+    if len(ids) > 1 and bool((ids[order[1:]] == ids[order[:-1]]).any()):
+        twice = ids[order[1:]][ids[order[1:]] == ids[order[:-1]]][0].decode()
+        raise DatasetError(f"{path}: document {twice} stands twice in the corpus")
+    priority = np.empty(len(ids), np.int64)
+    priority[order] = np.arange(len(ids))
+    named = {doc for query in positive for doc in by_query[query.query_id]}
+    listed = np.array(sorted(doc.encode() for doc in named))
+    missing = len(listed) - int(np.isin(listed, ids).sum())
+    if missing:
+        notes.append(f"{missing:,} judged documents are not in the corpus and cannot be found")
+    return Collection(
+        path, path.resolve().name, split, dataset, ids, priority, positive,
+        {q.query_id: by_query[q.query_id] for q in positive}, _complete(dataset), notes,
+    )  # fmt: skip
+
+
+def _split(dataset: Dataset, path: Path, wanted: str | None) -> str:
+    if not dataset.qrels:
+        raise DatasetError(f"{path} holds no qrels, so rankings of it cannot be scored")
+    if wanted is None:
+        return "test" if "test" in dataset.qrels else next(iter(dataset.qrels))
+    if wanted not in dataset.qrels:
+        raise DatasetError(
+            f"{path} has no qrels of split {wanted!r}{did_you_mean(wanted, dataset.qrels) or '.'} "
+            f"Splits: {', '.join(dataset.qrels)}"
+        )
+    return wanted
+
+
+def _ids(dataset: Dataset, path: Path, progress: Progress) -> NDArray[np.bytes_]:
+    parts: list[NDArray[np.bytes_]] = []
+    block: list[bytes] = []
+    seen = 0
+    for document in dataset.documents():
+        block.append(document.doc_id.encode())
+        if len(block) == 100_000:
+            parts.append(np.array(block))
+            seen += len(block)
+            block = []
+            progress("ids", seen, seen)
+    if block:
+        parts.append(np.array(block))
+    if not parts:
+        raise DatasetError(f"{path}: the corpus holds no document")
+    return np.concatenate(parts)
+
+
+def _complete(dataset: Dataset) -> bool:
+    if dataset.run is None:
+        return False
+    try:
+        manifest = orjson.loads((dataset.run / "manifest.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and bool(manifest.get("complete"))

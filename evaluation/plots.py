@@ -1,0 +1,171 @@
+"""Pictures of results, drawn by matplotlib: an SVG for the page, a PNG for slides and papers."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from retgen.write import make_folder, write_file
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Level", "Line", "bars", "lines", "scatter"]
+
+_COLOURS = ("#2a62a8", "#c2571a", "#17806d", "#8e4a9e", "#9c7a1d", "#b3261e", "#4b6b2f", "#5b6570")
+_MARKERS = "osD^vP"
+
+
+class Line(NamedTuple):
+    """A curve: x, y, and 95% intervals of y where there are some. `star`: marked with stars."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+    star: bool = False
+    dashed: bool = False
+
+
+class Level(NamedTuple):
+    """A horizontal line. `faint`: a floor, in grey dots."""
+
+    name: str
+    y: float
+    faint: bool = False
+
+
+def lines(
+    path: Path,
+    curves: Sequence[Line],
+    levels: Sequence[Level],
+    *,
+    title: str,
+    x: str,
+    y: str,
+    log_x: bool = False,
+    log_y: bool = False,
+    fraction: bool = False,
+) -> str:
+    """Curves over x with levels across. `fraction`: y runs from 0 to 1. Returns the SVG."""
+    with _figure(path) as (axes, svg):
+        for i, line in enumerate(curves):
+            colour = _COLOURS[i % len(_COLOURS)]
+            marker = "*" if line.star else _MARKERS[i % len(_MARKERS)]
+            axes.plot(
+                line.x, line.y, marker=marker, color=colour, label=line.name, linewidth=1.8,
+                markersize=10 if line.star else 5, linestyle="--" if line.dashed else "-",
+            )  # fmt: skip
+            if line.low is not None and line.high is not None:
+                axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.13, lw=0)
+        for i, level in enumerate(levels, start=len(curves)):
+            colour = "#7b848e" if level.faint else _COLOURS[i % len(_COLOURS)]
+            style = ":" if level.faint else "--"
+            axes.axhline(level.y, color=colour, linestyle=style, linewidth=1.6, label=level.name)
+        if log_x:
+            axes.set_xscale("log", base=2)
+            ticks = sorted({value for line in curves for value in line.x})
+            axes.set_xticks(ticks, [f"{value:g}" for value in ticks])
+            axes.minorticks_off()
+        if log_y:
+            axes.set_yscale("log")
+        if fraction:
+            axes.set_ylim(-0.02, 1.04)
+        _dress(axes, title, x, y)
+    return svg()
+
+
+def bars(
+    path: Path,
+    groups: Sequence[str],
+    series: Mapping[str, Sequence[float | None]],
+    intervals: Mapping[str, Sequence[tuple[float, float] | None]],
+    levels: Sequence[Level],
+    *,
+    title: str,
+    y: str,
+) -> str:
+    """A bar a series in each group, with 95% intervals; y runs from 0 to 1. Returns the SVG."""
+    with _figure(path) as (axes, svg):
+        width = 0.8 / max(len(series), 1)
+        for i, (name, values) in enumerate(series.items()):
+            at = [g + (i - (len(series) - 1) / 2) * width for g in range(len(groups))]
+            heights = [value or 0.0 for value in values]
+            axes.bar(at, heights, width * 0.92, color=_COLOURS[i % len(_COLOURS)], label=name)
+            for place, height, span in zip(at, heights, intervals[name], strict=True):
+                if span:
+                    reach = [[max(height - span[0], 0)], [max(span[1] - height, 0)]]
+                    axes.errorbar(place, height, reach, color="#1c2127", lw=1.1, capsize=3)
+        for level in levels:
+            axes.axhline(level.y, color="#7b848e", linestyle=":", linewidth=1.6, label=level.name)
+        axes.set_xticks(range(len(groups)), groups)
+        axes.set_ylim(0, 1.04)
+        _dress(axes, title, "", y)
+    return svg()
+
+
+def scatter(
+    path: Path,
+    points: Mapping[str, Sequence[tuple[float, float]]],
+    labels: Sequence[str],
+    *,
+    title: str,
+    x: str,
+    y: str,
+) -> str:
+    """Points (x, y), a colour a series; `labels` name the points of the first series."""
+    with _figure(path) as (axes, svg):
+        for i, (name, found) in enumerate(points.items()):
+            axes.scatter(
+                [p[0] for p in found], [p[1] for p in found],
+                color=_COLOURS[i % len(_COLOURS)], marker=_MARKERS[i % len(_MARKERS)], label=name,
+            )  # fmt: skip
+        first = next(iter(points.values()))
+        for label, (px, py) in zip(labels, first, strict=True):
+            axes.annotate(label, (px, py), (4, 5), textcoords="offset points", fontsize=8)
+        axes.set_xscale("symlog", linthresh=1e-3)
+        axes.set_ylim(-0.02, 1.04)
+        _dress(axes, title, x, y)
+    return svg()
+
+
+def _dress(axes: Axes, title: str, x: str, y: str) -> None:
+    axes.set_title(title, loc="left", fontsize=11, fontweight="bold")
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(axis="y", color="#e4e5e1", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(
+            fontsize=8.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncol=3
+        )
+
+
+@contextmanager
+def _figure(path: Path) -> Iterator[tuple[Axes, Callable[[], str]]]:
+    """An empty figure that ends as PATH.svg and PATH.png; the second value returns the SVG."""
+    import matplotlib
+
+    settings: Any = {"svg.fonttype": "none", "svg.hashsalt": path.name, "font.family": "sans-serif",
+                "font.size": 9.5}  # fmt: skip
+    with matplotlib.rc_context(settings):
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(6.6, 3.7))
+        FigureCanvasAgg(figure)
+        drawn: list[str] = []
+        yield figure.add_subplot(), lambda: drawn[0]
+        make_folder(path.parent)
+        for suffix, extra in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 160})):
+            out = io.BytesIO()
+            figure.savefig(out, format=suffix, bbox_inches="tight", **extra)
+            write_file(path.with_name(f"{path.name}.{suffix}"), out.getvalue())
+            if suffix == "svg":
+                text = out.getvalue().decode()
+                drawn.append(text[text.index("<svg") :])

@@ -1,0 +1,126 @@
+"""Scores as files: TREC runs, scores query by query, MTEB's result format, a Markdown table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from retgen.evaluation.collection import Collection
+from retgen.evaluation.measures import cutoff
+from retgen.evaluation.rankings import Rankings, write_run
+from retgen.write import AtomicFile, dump_json, make_folder, write_file
+
+__all__ = ["Score", "markdown", "slug", "write_mteb", "write_score"]
+
+
+@dataclass(frozen=True)
+class Score:
+    """One system on one data set. `values` (queries, measures); everything in 0..1."""
+
+    model: str
+    dim: int | None
+    names: list[str]
+    values: NDArray[np.float64]
+    intervals: NDArray[np.float64]
+    judged: dict[str, float]
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The system's name in tables: the dimension only where it was cut."""
+        if self.dim is None or self.details.get("full_dimension", True):
+            return self.model
+        return f"{self.model}, first {self.dim}"
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Means over the queries."""
+        return dict(zip(self.names, map(float, self.values.mean(axis=0)), strict=True))
+
+    def interval(self, name: str) -> tuple[float, float]:
+        """The 95% interval of a measure's mean."""
+        low, high = self.intervals[self.names.index(name)]
+        return float(low), float(high)
+
+    def to_json(self) -> dict[str, Any]:
+        """As `gen eval --json` prints it."""
+        found: dict[str, Any] = {"model": self.model, "dim": self.dim, "metrics": self.metrics}
+        if self.judged:
+            found["judged"] = self.judged
+        spans = self.intervals.tolist()
+        found["intervals"] = {name: spans[i] for i, name in enumerate(self.names)}
+        return found | {"details": self.details}
+
+
+def slug(model: str, dim: int | None = None) -> str:
+    """A file name for a system."""
+    name = re.sub(r"[^0-9A-Za-z._-]+", "--", model).strip("-.") or "model"
+    return f"{name}-{dim}" if dim is not None else name
+
+
+def write_score(folder: Path, collection: Collection, score: Score, rankings: Rankings) -> None:
+    """runs/NAME.trec and per_query/NAME.jsonl."""
+    make_folder(folder / "runs")
+    make_folder(folder / "per_query")
+    name = slug(score.model, score.dim)
+    write_run(folder / "runs" / f"{name}.trec", collection, rankings, name)
+    with AtomicFile(folder / "per_query" / f"{name}.jsonl") as file:
+        for query, row in zip(collection.queries, score.values.tolist(), strict=True):
+            line = {"query-id": query.query_id, **dict(zip(score.names, row, strict=True))}
+            file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+
+
+_MTEB_NAMES = {
+    "recall": "recall", "r": "recall", "ndcg": "ndcg", "map": "map", "ap": "map", "mrr": "mrr",
+    "rr": "mrr", "p": "precision",
+}  # fmt: skip
+
+
+def write_mteb(folder: Path, collection: Collection, score: Score, seconds: float) -> Path:
+    """mteb/MODEL/local/TASK.json, which `mteb.TaskResult.from_disk` reads."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        release: str | None = version("mteb")
+    except PackageNotFoundError:
+        release = None
+    named = {}
+    for name, value in score.metrics.items():
+        base, k = name.partition("@")[0].lower(), cutoff(name)
+        if base in _MTEB_NAMES and k:
+            named[f"{_MTEB_NAMES[base]}_at_{k}"] = round(value, 5)
+    main = next(iter(named.values()), round(float(score.values.mean()), 5))
+    words = re.split(r"[^0-9A-Za-z]+", collection.name)
+    task = "".join(word.title() for word in words) + "Retrieval"
+    content = {
+        "dataset_revision": "local",
+        "task_name": task,
+        "mteb_version": release,
+        "scores": {
+            collection.split: [
+                {**named, "main_score": main, "hf_subset": "default", "languages": ["eng-Latn"]}
+            ]
+        },
+        "evaluation_time": round(seconds, 3),
+        "kg_co2_emissions": None,
+    }
+    path = folder / "mteb" / slug(score.model, score.dim) / "local" / f"{task}.json"
+    make_folder(path.parent)
+    write_file(path, dump_json(content))
+    return path
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> str:
+    """A Markdown table; the first `names` columns are text."""
+    rule = ["---" if i < names else "---:" for i in range(len(head))]
+    lines = [head, rule, *rows]
+    return "".join(
+        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |\n" for line in lines
+    )

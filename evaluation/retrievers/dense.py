@@ -1,0 +1,134 @@
+"""Dense retrieval: exact search over embeddings, in blocks, at several dimensions in one pass.
+
+Documents are read, looked up in the cache or encoded, compared and forgotten block by block, so
+memory depends on the block and not on the corpus. A dimension below the model's is the first
+coordinates, normalised again (as with Matryoshka models; LIMIT, §5.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from retgen.errors import UsageError
+from retgen.evaluation.collection import Collection
+from retgen.evaluation.embedders import Embedder, Kind
+from retgen.evaluation.embeddings import Cache
+from retgen.evaluation.rankings import Rankings
+from retgen.evaluation.retrievers.base import Options, Ranked
+from retgen.evaluation.retrievers.topk import TopK
+from retgen.progress import Progress
+
+__all__ = ["Dense", "search"]
+
+_BLOCK = 16_384  # documents compared at a time
+_ENCODE = {"cpu": 256}  # documents encoded between two reports of progress; else a block
+_QUERIES = 2_048  # queries compared at a time: scores of a block take 128 MB
+
+
+class Dense:
+    """An embedder as a retriever."""
+
+    def __init__(self, name: str, embedder: Embedder, options: Options) -> None:
+        self._name = name
+        self._embedder = embedder
+        self._dims = _dimensions(name, embedder.dimension, options.dims)
+        self._cache: Cache | None = None
+        if options.cache is not None and embedder.fingerprint is not None:
+            self._cache = Cache(options.cache, embedder.fingerprint)
+
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+        cut = {"documents": 0, "queries": 0}
+        texts = [query.text for query in collection.queries]
+        queries = torch.cat(
+            [
+                self._embed(texts[start : start + _QUERIES], "query", cut)
+                for start in range(0, len(texts), _QUERIES)
+            ]
+        )
+        blocks = self._blocks(collection, cut, progress)
+        normalise = self._embedder.normalise
+        found = search(blocks, queries, self._dims, normalise, collection, depth)
+        for dim, top in zip(self._dims, found, strict=True):
+            details = dict(self._embedder.details)
+            if self._embedder.max_length is not None:
+                details["truncated"] = dict(cut)
+            full = dim == self._embedder.dimension
+            yield Ranked(self._name, dim, top, details | {"full_dimension": full})
+
+    def _blocks(
+        self, collection: Collection, cut: dict[str, int], progress: Progress
+    ) -> Iterator[tuple[int, Tensor]]:
+        step = _ENCODE.get(self._embedder.device, _BLOCK)
+        for first, texts in collection.blocks(_BLOCK):
+            parts = []
+            for start in range(0, len(texts), step):
+                part = texts[start : start + step]
+                parts.append(self._embed(part, "document", cut))
+                progress(self._name, first + start + len(part), collection.documents)
+            yield first, torch.cat(parts)
+
+    def _embed(self, texts: Sequence[str], kind: Kind, cut: dict[str, int]) -> Tensor:
+        """Vectors (texts, dimension) on the device; counts what is longer than the model reads."""
+        embedder, cache = self._embedder, self._cache
+        known = cache.get(kind, texts) if cache else {}
+        missing = [i for i in range(len(texts)) if i not in known]
+        lengths = [tokens for _, tokens in known.values()]
+        vectors = torch.empty(len(texts), embedder.dimension, device=embedder.device)
+        if known:
+            rows = torch.from_numpy(np.stack([row for row, _ in known.values()]))
+            vectors[list(known)] = rows.to(embedder.device)
+        if missing:
+            fresh = [texts[i] for i in missing]
+            counts = embedder.tokens(fresh, kind) or [0] * len(fresh)
+            encoded = embedder.encode(fresh, kind)
+            vectors[missing] = encoded
+            lengths += counts
+            if cache:
+                cache.put(kind, fresh, encoded.cpu().numpy(), counts)
+        if embedder.max_length is not None:
+            plural = "queries" if kind == "query" else "documents"
+            cut[plural] += sum(length > embedder.max_length for length in lengths)
+        return vectors
+
+
+def search(
+    blocks: Iterator[tuple[int, Tensor]],
+    queries: Tensor,
+    dims: Sequence[int],
+    normalise: bool,
+    collection: Collection,
+    depth: int,
+) -> list[Rankings]:
+    """Exact search: `blocks` of (index of the first document, vectors (b, d)), `queries` (q, d).
+
+    One `Rankings` for each of `dims`; vectors are cut to it and, with `normalise`, scaled to 1.
+    """
+    parts = queries.split(_QUERIES)
+    asked = {dim: [_cut(part, dim, normalise) for part in parts] for dim in dims}
+    device = str(queries.device)
+    tops = {dim: [TopK(collection, len(part), depth, device) for part in parts] for dim in dims}
+    for first, vectors in blocks:
+        for dim in dims:
+            documents = _cut(vectors, dim, normalise)
+            for part, top in zip(asked[dim], tops[dim], strict=True):
+                top.add(first, part @ documents.T)
+    return [TopK.joined(tops[dim]) for dim in dims]
+
+
+def _cut(vectors: Tensor, dim: int, normalise: bool) -> Tensor:
+    cut = vectors[:, :dim]
+    return torch.nn.functional.normalize(cut, dim=1) if normalise else cut
+
+
+def _dimensions(name: str, full: int, wanted: tuple[int, ...]) -> list[int]:
+    """Those of the wanted dimensions that the model has; all of it by default."""
+    dims = [dim for dim in wanted if dim <= full] if wanted else [full]
+    if not dims:
+        raise UsageError(
+            f"--dims: {name} has {full} dimensions, fewer than any of {', '.join(map(str, wanted))}"
+        )
+    return dims

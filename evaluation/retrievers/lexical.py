@@ -1,0 +1,210 @@
+"""Lexical retrievers: BM25 in two implementations, and the token TF-IDF that is LIMIT's oracle.
+
+A document that shares no term with a query is not ranked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.evaluation.collection import Collection
+from retgen.evaluation.rankings import Rankings, best
+from retgen.evaluation.retrievers.base import Ranked, Retriever
+from retgen.progress import Progress
+
+__all__ = ["BM25", "LEXICAL", "TFIDF", "RankBM25"]
+
+_BLOCK = 8192
+_QUERIES = 50  # between two reports of progress
+
+
+class BM25:
+    """bm25s with its defaults (Lucene's formula, k1 1.5, b 0.75), Snowball stemmer, stopwords."""
+
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+        import bm25s
+        import Stemmer
+
+        stemmer = Stemmer.Stemmer("english")
+
+        def terms(texts: list[str]) -> list[list[str]]:
+            found: list[list[str]] = bm25s.tokenize(
+                texts, stopwords="en", stemmer=stemmer, return_ids=False, show_progress=False
+            )
+            return found
+
+        vocabulary: dict[str, int] = {}
+        documents: list[list[int]] = []
+        for first, texts in collection.blocks(_BLOCK):
+            for words in terms(texts):
+                documents.append([vocabulary.setdefault(w, len(vocabulary)) for w in words])
+            progress("bm25: documents", first + len(texts), collection.documents)
+        index = bm25s.BM25()
+        index.index((documents, vocabulary or {"": 0}), show_progress=False)
+        del documents
+        queries = [
+            np.array([vocabulary[w] for w in words if w in vocabulary], np.int32)
+            for words in terms([query.text for query in collection.queries])
+        ]
+        score = _bm25s_scores(index)
+        yield Ranked("bm25", None, _rank(collection, depth, queries, score, "bm25", progress))
+
+
+def _bm25s_scores(index: Any) -> Callable[[NDArray[np.int32]], NDArray[np.float32]]:
+    def score(query: NDArray[np.int32]) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = index.get_scores_from_ids(query)
+        return found
+
+    return score
+
+
+class RankBM25:
+    """BM25Okapi of rank-bm25 with its defaults, as CapRetrieval uses it.
+
+    Chinese texts are cut by jieba (documents for search, queries lower-cased), others at white
+    space after lower-casing. Scores below 0.001 do not count as found.
+    """
+
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+        from rank_bm25 import BM25Okapi
+
+        documents: list[list[str]] = []
+        for first, texts in collection.blocks(_BLOCK):
+            documents += [_okapi_terms(text, query=False) for text in texts]
+            progress("rank-bm25: documents", first + len(texts), collection.documents)
+        index = BM25Okapi(documents)
+        queries = [_okapi_terms(query.text, query=True) for query in collection.queries]
+
+        def score(query: list[str]) -> NDArray[np.float32]:
+            found = index.get_scores(query)
+            return np.where(found >= 1e-3, found, 0).astype(np.float32)
+
+        ranked = _rank(collection, depth, queries, score, "rank-bm25", progress)
+        yield Ranked("rank-bm25", None, ranked)
+
+
+_HAN = re.compile(r"[\u3400-\u9fff]")
+
+
+def _okapi_terms(text: str, *, query: bool) -> list[str]:
+    if not _HAN.search(text):
+        return text.lower().split()
+    import jieba
+
+    jieba.setLogLevel(60)
+    words = jieba.lcut(" ".join(text.lower().split())) if query else jieba.lcut_for_search(text)
+    return [word for word in words if word.strip()]
+
+
+class TFIDF:
+    """Every listed item is one token (LIMIT, footnote 9); the score is the sum of their IDF.
+
+    Items are what stands between the commas and around the last "and" of a list. Where the first
+    one begins ("Jon Dow likes Tea") is told by the items that stand whole somewhere. Where
+    documents hold no list, words are the tokens.
+    """
+
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+        from scipy import sparse
+
+        listed = _lists(collection)
+        whole: set[str] = set()
+        if listed:
+            for _, texts in collection.blocks(_BLOCK):
+                whole.update(item for text in texts for item in _items(text, set())[1:])
+        vocabulary: dict[str, int] = {}
+        rows: list[NDArray[np.int64]] = []
+        columns: list[int] = []
+        for first, texts in collection.blocks(_BLOCK):
+            for text in texts:
+                cut = _items(text, whole) if listed else _words(text)
+                terms = [vocabulary.setdefault(t, len(vocabulary)) for t in set(cut)]
+                rows.append(np.full(len(terms), len(rows)))
+                columns += terms
+            progress("tfidf: documents", first + len(texts), collection.documents)
+        row = np.concatenate(rows)
+        shape = (collection.documents, max(len(vocabulary), 1))
+        index = sparse.csc_array((np.ones(len(row), np.float32), (row, columns)), shape=shape)
+        frequency = np.maximum(np.diff(index.indptr), 1)
+        idf = (1 + np.log(collection.documents / frequency)).astype(np.float32)
+        queries = []
+        for query in collection.queries:
+            cut = _asked(query.text, whole) if listed else _words(query.text)
+            terms = sorted({vocabulary[t] for t in cut if t in vocabulary})
+            queries.append(np.array(terms, np.int64))
+
+        def score(query: NDArray[np.int64]) -> NDArray[np.float32]:
+            total = np.zeros(collection.documents, np.float32)
+            for term in query:
+                total[index.indices[index.indptr[term] : index.indptr[term + 1]]] += idf[term]
+            return total
+
+        details = {"tokens": "listed items" if listed else "words"}
+        ranked = _rank(collection, depth, queries, score, "tfidf", progress)
+        yield Ranked("tfidf", None, ranked, details)
+
+
+LEXICAL: dict[str, type[Retriever]] = {"bm25": BM25, "rank-bm25": RankBM25, "tfidf": TFIDF}
+
+
+def _lists(collection: Collection) -> bool:
+    """Whether most documents hold a list, judged by the first ones."""
+    _, texts = next(iter(collection.blocks(200)))
+    return 2 * sum(", " in text and " and " in text for text in texts) > len(texts)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def _items(text: str, whole: set[str]) -> list[str]:
+    """The items of a list, the first one first; an item that holds an "and" in all readings."""
+    text = text.strip()
+    *begin, last = (text[:-1] if text[-1:] in ".?!" else text).split(", ")
+    joints = list(re.finditer(" and ", last))
+    ends = [last[joint.end() :] for joint in joints]
+    if begin:
+        ends += [last, *(last[: joint.start()] for joint in joints)]
+        return [_ending(begin[0], whole), *begin[1:], *ends]
+    heads = [last[: joint.start()] for joint in joints] or [last]
+    return [*(_ending(head, whole) for head in (*heads, last)), *ends]
+
+
+def _asked(text: str, whole: set[str]) -> list[str]:
+    """The items of a query; where "Fish and Chips" is an item, its parts were not asked for."""
+    items = _items(text, whole)
+    joined = [item for item in items if " and " in item and item in whole]
+    parts = {part for item in joined for part in item.split(" and ")}
+    return [item for item in items if item not in parts]
+
+
+def _ending(opening: str, whole: set[str]) -> str:
+    """The longest ending that is an item, else the last word."""
+    endings = [opening[space.end() :] for space in re.finditer(" ", opening)]
+    return next((e for e in endings if e in whole), endings[-1] if endings else opening)
+
+
+def _rank(
+    collection: Collection,
+    depth: int,
+    queries: list[Any],
+    score: Callable[[Any], NDArray[np.float32]],
+    name: str,
+    progress: Progress,
+) -> Rankings:
+    """Rank all documents with a score above 0. `score`: a query -> (documents,)."""
+    documents = np.full((len(queries), depth), -1, np.int64)
+    scores = np.zeros((len(queries), depth), np.float32)
+    for row, query in enumerate(queries):
+        if len(query):
+            values = score(query)
+            found = np.flatnonzero(values > 0)
+            documents[row], scores[row] = best(found, values[found], collection.priority, depth)
+        if (row + 1) % _QUERIES == 0:
+            progress(f"{name}: queries", row + 1, len(queries))
+    return Rankings(documents, scores)

@@ -1,0 +1,45 @@
+"""The names that retrievers are asked for by, checked before anything heavy is loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from retgen.errors import UsageError
+from retgen.messages import did_you_mean
+
+__all__ = ["NAMES", "PREFIXES", "check_name"]
+
+NAMES = ("bm25", "rank-bm25", "tfidf", "minilm", "static:minilm")
+PREFIXES = ("mteb", "late", "hybrid", "rerank")
+
+
+def check_name(name: str) -> None:
+    """Raise `UsageError` for a name that can mean nothing, with the nearest one that does."""
+    kind, colon, rest = name.partition(":")
+    if name in NAMES:
+        return
+    if colon and kind in PREFIXES:
+        if not rest:
+            raise UsageError(f"--model {name}: name a model after {kind}:")
+        if kind in ("hybrid", "rerank"):
+            _check_parts(name, kind, rest)
+        elif kind == "late":
+            check_name(rest)
+        return
+    if "/" in name or Path(name).exists():
+        return
+    hint = did_you_mean(name, NAMES)
+    raise UsageError(
+        f"--model {name}: there is no such model{hint or '.'} Known: {', '.join(NAMES)}, a "
+        "folder or Hub id (owner/name) of a sentence-transformers model, mteb:NAME, "
+        "late:MODEL, hybrid:A+B, rerank:FIRST+CROSSENCODER"
+    )
+
+
+def _check_parts(name: str, kind: str, rest: str) -> None:
+    parts = rest.split("+")
+    if len(parts) < 2 or not all(parts) or (kind == "rerank" and len(parts) != 2):
+        example = "hybrid:bm25+minilm" if kind == "hybrid" else "rerank:bm25+owner/cross-encoder"
+        raise UsageError(f"--model {name}: write for example {example}")
+    for part in parts if kind == "hybrid" else parts[:1]:
+        check_name(part)

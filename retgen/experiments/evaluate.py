@@ -1,0 +1,249 @@
+"""`gen eval`: retrievers and TREC runs scored on data sets of any layout, with floors beside them.
+
+Everything that was finished is on disk before the next system begins; embeddings are cached, so a
+run that was stopped is repeated in the time that is missing.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from retgen.errors import RetgenError, UsageError
+from retgen.evaluation.collection import Collection, load
+from retgen.evaluation.embeddings import default_folder
+from retgen.evaluation.floors import floors
+from retgen.evaluation.measures import Measures, default_names, judged_names
+from retgen.evaluation.rankings import read_run
+from retgen.evaluation.results import Score, write_mteb, write_score
+from retgen.evaluation.retrievers import Options, Ranked, retriever
+from retgen.evaluation.retrievers.names import check_name
+from retgen.evaluation.significance import Bootstrap, Comparison, relevance_matrix
+from retgen.experiments.eval_page import over_seeds, table, text_table, write_pages
+from retgen.progress import Progress, silent
+from retgen.qrels.density import densities
+from retgen.recipe import load_recipe
+from retgen.run import run
+from retgen.write import dump_json, make_folder, write_file
+
+__all__ = ["Evaluation", "Scored", "evaluate"]
+
+
+@dataclass
+class Scored:
+    """All systems on one data set."""
+
+    collection: Collection
+    measures: Measures
+    floors: dict[str, Any]
+    scores: list[Score]
+    comparisons: list[Comparison]
+    clusters: str
+    densities: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys that `gen eval --json` prints of one data set."""
+        return {
+            "dataset": str(self.collection.path),
+            "split": self.collection.split,
+            "documents": self.collection.documents,
+            "queries": len(self.collection.queries),
+            "complete": self.collection.complete,
+            "results": [score.to_json() for score in self.scores],
+            "floors": self.floors,
+            "densities": self.densities,
+            "comparisons": [comparison._asdict() for comparison in self.comparisons],
+            "bootstrap": {"level": 0.95, "drawn": self.clusters},
+            "notes": self.collection.notes + self.notes,
+        }
+
+
+@dataclass
+class Evaluation:
+    """What `evaluate` found. `failures`: systems that could not be scored, with the reason."""
+
+    datasets: list[Scored]
+    folder: Path
+    failures: dict[str, str]
+    command: str
+    seeds: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """One data set's keys, or {"datasets": [...]} of several."""
+        found = [scored.to_json() for scored in self.datasets]
+        content = found[0] if len(found) == 1 else {"datasets": found}
+        if self.failures:
+            content = content | {"failures": self.failures}
+        return content
+
+    def to_text(self) -> str:
+        """The tables, for a terminal."""
+        parts = [over_seeds(self.datasets)] if self.seeds else [table(d) for d in self.datasets]
+        names = ["" if self.seeds else f"{d.collection.path}\n" for d in self.datasets]
+        text = "\n\n".join(
+            name + text_table(part) for name, part in zip(names, parts, strict=False)
+        )
+        notes = dict.fromkeys(n for d in self.datasets for n in (*d.collection.notes, *d.notes))
+        told = "".join(f"note: {note}\n" for note in notes)
+        return f"{text}\n{told}page: {self.folder / 'eval.html'}"
+
+
+def evaluate(
+    path: str | Path | Sequence[str | Path],
+    *,
+    models: Sequence[str] = (),
+    runs: Sequence[str | Path] = (),
+    metrics: Sequence[str] = (),
+    dims: Sequence[int] = (),
+    split: str | None = None,
+    out: str | Path | None = None,
+    seeds: int | None = None,
+    options: Options | None = None,
+    cache: bool = True,
+    replicates: int = 5000,
+    command: str | None = None,
+    progress: Progress = silent,
+) -> Evaluation:
+    """Score systems on one or several data sets and write everything under `out`.
+
+    `out` defaults to RUN/eval for one run directory, else to outputs/eval_NAME. `models` defaults
+    to bm25 where no `runs` are given. `seeds`: `path` is a run or a recipe, made anew under so many
+    seeds (under `out`/seeds), all of them scored. Raises `UsageError` or `DatasetError` for what
+    cannot be scored; a model that fails after others were scored lands in `failures` instead.
+    """
+    paths = [Path(p) for p in ([path] if isinstance(path, str | Path) else path)]
+    names = list(dict.fromkeys(models)) or ([] if runs else ["bm25"])
+    for name in names:
+        check_name(name)
+    if any(dim < 1 for dim in dims):
+        raise UsageError("--dims: dimensions are whole numbers from 1, for example 32,64,128")
+    options = replace(options or Options(), dims=tuple(sorted(set(dims))))
+    if cache and options.cache is None:
+        options = replace(options, cache=default_folder())
+    folder = Path(out) if out is not None else _default_folder(paths)
+    if seeds is not None:
+        paths = _seeds(paths, seeds, folder, progress)
+    found: list[Scored] = []
+    failures: dict[str, str] = {}
+    for one in paths:
+        collection = load(one, split, progress)
+        measures = Measures(metrics or default_names(collection.documents))
+        place = folder if len(paths) == 1 else folder / _unique(collection.name, one, paths)
+        make_folder(place)
+        found.append(
+            _score(
+                collection, measures, names, runs, options, place, replicates, failures, progress
+            )
+        )
+    if failures and not any(scored.scores for scored in found):
+        raise UsageError("\n".join(failures.values()))
+    told = command or shlex.join(["gen", "eval", *map(str, paths)])
+    result = Evaluation(found, folder, failures, told, seeds=seeds is not None)
+    write_file(folder / "eval.json", dump_json(result.to_json()))
+    write_pages(result)
+    return result
+
+
+def _seeds(paths: Sequence[Path], count: int, folder: Path, progress: Progress) -> list[Path]:
+    """Runs of one recipe under consecutive seeds; those that are there are not made again."""
+    if len(paths) != 1:
+        raise UsageError("--seeds: give one run directory or recipe, not several")
+    recipe = load_recipe(paths[0])
+    return [
+        run(
+            paths[0],
+            out=folder / "seeds" / f"seed-{seed}",
+            overrides={"seed": seed},
+            progress=progress,
+        ).path
+        for seed in range(recipe.seed, recipe.seed + count)
+    ]
+
+
+def _default_folder(paths: Sequence[Path]) -> Path:
+    if len(paths) == 1:
+        if (paths[0] / "recipe.yaml").is_file() and (paths[0] / "dataset").is_dir():
+            return paths[0] / "eval"
+        return Path("outputs") / f"eval_{paths[0].resolve().name}"
+    return Path("outputs") / "eval"
+
+
+def _unique(name: str, path: Path, paths: Sequence[Path]) -> str:
+    same = [p for p in paths if p.resolve().name == name]
+    return name if len(same) == 1 else f"{name}-{same.index(path) + 1}"
+
+
+def _score(
+    collection: Collection,
+    measures: Measures,
+    models: Sequence[str],
+    runs: Sequence[str | Path],
+    options: Options,
+    folder: Path,
+    replicates: int,
+    failures: dict[str, str],
+    progress: Progress,
+) -> Scored:
+    judged = [] if collection.complete else judged_names(measures.names)
+    beside = Measures(judged) if judged else None
+    bootstrap = Bootstrap(collection, replicates)
+    depth = measures.depth(collection.documents)
+    scores: list[Score] = []
+    notes: list[str] = []
+    began = time.perf_counter()
+    for ranked in _systems(collection, models, runs, options, depth, failures, notes, progress):
+        values = measures.per_query(collection, ranked.rankings)
+        coverage = {}
+        if beside:
+            means = beside.per_query(collection, ranked.rankings).mean(axis=0)
+            coverage = dict(zip(judged, map(float, means), strict=True))
+        score = Score(
+            ranked.model, ranked.dim, measures.names, values, bootstrap.interval(values),
+            coverage, ranked.details,
+        )  # fmt: skip
+        seconds = time.perf_counter() - began
+        write_score(folder, collection, score, ranked.rankings)
+        write_mteb(folder, collection, score, seconds)
+        scores.append(score)
+        began = time.perf_counter()
+    found = floors(collection, measures, progress)
+    graph = densities(relevance_matrix(collection))
+    return Scored(
+        collection, measures, found, scores,
+        bootstrap.compare({score.label: score.values for score in scores}, measures.names),
+        bootstrap.unit,
+        {
+            "document_graph_density": graph.document_graph_density,
+            "query_graph_density": graph.query_graph_density,
+            "average_query_strength": graph.average_query_strength,
+        },
+        notes,
+    )  # fmt: skip
+
+
+def _systems(
+    collection: Collection,
+    models: Sequence[str],
+    runs: Sequence[str | Path],
+    options: Options,
+    depth: int,
+    failures: dict[str, str],
+    notes: list[str],
+    progress: Progress,
+) -> Iterator[Ranked]:
+    for name in models:
+        if name in failures:
+            continue
+        try:
+            yield from retriever(name, options).rank(collection, depth, progress)
+        except RetgenError as error:
+            failures[name] = str(error)
+    for file in runs:
+        rankings, told = read_run(Path(file), collection, depth)
+        notes += [f"{file}: {note}" for note in told]
+        yield Ranked(Path(file).stem, None, rankings, {"run": str(file), "notes": told})

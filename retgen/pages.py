@@ -1,0 +1,75 @@
+"""HTML pages: one file each, without scripts or requests; whatever is text is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from retgen import plots
+
+__all__ = ["Figure", "Section", "TableView", "render", "result_page"]
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table of texts: `head`, `rows` of as many cells; the first `names` columns are text.
+
+    `faint`: indices of rows that are there to compare with (floors).
+    """
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    names: int = 1
+    faint: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """An SVG drawn by us (it is set as it stands), and what it shows."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page of results."""
+
+    title: str
+    text: Sequence[str] = ()
+    tables: Sequence[TableView] = ()
+    figures: Sequence[Figure] = ()
+    notes: Sequence[str] = ()
+
+
+def result_page(
+    title: str, eyebrow: str, lede: str, sections: Sequence[Section], again: str
+) -> str:
+    """A page of results. `again`: the command that makes it."""
+    return render(
+        "result_page.html",
+        {
+            "title": title,
+            "eyebrow": eyebrow,
+            "lede": lede,
+            "sections": sections,
+            "again": again,
+        },
+    )
+
+
+def render(template: str, values: Mapping[str, Any]) -> str:
+    """A template of this folder with the style that all pages share."""
+    import jinja2  # 40 ms, and only pages need it
+    from markupsafe import Markup
+
+    folder = Path(__file__).parent
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters |= {"number": plots.number, "score": plots.score, "size": plots.size}
+    source = (folder / template).read_text("utf-8")
+    style = Markup((folder / "page.css").read_text("utf-8"))
+    return environment.from_string(source).render({**values, "style": style})

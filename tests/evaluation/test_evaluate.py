@@ -1,0 +1,334 @@
+"""`gen eval`: scores, floors, intervals, what is written, and what bad input says."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import retgen
+from retgen.errors import DatasetError, UsageError
+from retgen.evaluation.collection import load
+from retgen.evaluation.floors import floors
+from retgen.evaluation.measures import Measures, default_names
+from retgen.evaluation.results import slug
+from retgen.evaluation.significance import Bootstrap
+from retgen.experiments.evaluate import evaluate
+
+CORPUS = {"a": "red apples grow", "b": "green pears", "c": "red bikes", "d": "nothing at all"}
+QUERIES = {"q1": "red apples", "q2": "pears", "q3": "who cares"}
+QRELS = [("q1", "a", 2), ("q1", "c", 1), ("q2", "b", 1), ("q3", "d", 0)]
+
+
+def test_bm25_and_floors_by_hand(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    found = evaluate(
+        dataset(CORPUS, QUERIES, QRELS), metrics=["recall@1", "nDCG@2", "MRR", "success@1"],
+        out=tmp_path / "out",
+    ).to_json()  # fmt: skip
+    assert list(found["results"][0]["metrics"]) == ["recall@1", "nDCG@2", "MRR", "success@1"]
+    assert found["results"][0]["model"] == "bm25"
+    assert found["results"][0]["dim"] is None
+    # q1 ranks a (2) before c (1): ideal; q2 finds b; recall@1 of q1 is 1/2
+    assert found["results"][0]["metrics"] == {
+        "recall@1": 0.75, "nDCG@2": 1.0, "MRR": 1.0, "success@1": 1.0,
+    }  # fmt: skip
+    assert found["results"][0]["judged"] == {"Judged@1": 1.0, "Judged@2": 1.0}
+    assert found["notes"] == ["1 of 3 queries have no relevant document and are left out"]
+    random = found["floors"]["random"]
+    assert random["recall@1"] == 0.25
+    assert random["success@1"] == pytest.approx((1 / 2 + 1 / 4) / 2)
+    # by enumeration of all 24 orders
+    gains = [{"a": 2, "c": 1}, {"b": 1}]
+    expected_ndcg, expected_mrr = [], []
+    for order in itertools.permutations("abcd"):
+        for gain in gains:
+            ideal = sum(
+                g / math.log2(i + 2) for i, g in enumerate(sorted(gain.values(), reverse=True)[:2])
+            )
+            dcg = sum(gain.get(doc, 0) / math.log2(i + 2) for i, doc in enumerate(order[:2]))
+            expected_ndcg.append(dcg / ideal)
+            expected_mrr.append(1 / (1 + min(i for i, doc in enumerate(order) if doc in gain)))
+    assert random["nDCG@2"] == pytest.approx(np.mean(expected_ndcg))
+    assert random["MRR"] == pytest.approx(np.mean(expected_mrr))
+    # longest first: a (15 characters), d, b, c
+    assert found["floors"]["rankings"]["longest first"]["recall@1"] == 0.25
+
+
+def test_the_measure_without_closed_form_has_no_random_floor(dataset) -> None:  # type: ignore[no-untyped-def]
+    collection = load(dataset(CORPUS, QUERIES, QRELS))
+    found = floors(collection, Measures(["MAP"]))
+    assert found["random"] == {"MAP": None}
+
+
+@pytest.fixture(scope="module")
+def swept(limit_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """bm25, minilm at three dimensions, and what is built on them, all scored once."""
+    out = tmp_path_factory.mktemp("swept")
+    evaluate(
+        limit_run,
+        models=["bm25", "tfidf", "minilm", "static:minilm", "late:minilm", "hybrid:bm25+minilm"],
+        dims=[32, 384],
+        out=out,
+    )
+    return out
+
+
+def test_every_system_is_scored_and_written(swept: Path, limit_run: Path) -> None:
+    found = json.loads((swept / "eval.json").read_text())
+    assert [(r["model"], r["dim"]) for r in found["results"]] == [
+        ("bm25", None), ("tfidf", None), ("minilm", 32), ("minilm", 384), ("static:minilm", 32),
+        ("static:minilm", 384), ("late:minilm", None), ("hybrid:bm25+minilm", None),
+    ]  # fmt: skip
+    assert found["dataset"] == str(limit_run)
+    assert (found["documents"], found["queries"], found["complete"]) == (15, 100, True)
+    assert all("judged" not in row for row in found["results"])
+    scores = {(r["model"], r["dim"]): r["metrics"] for r in found["results"]}
+    assert scores["tfidf", None]["recall@2"] == 1.0
+    assert scores["bm25", None]["recall@2"] == 1.0
+    assert 0.1 < scores["minilm", 384]["recall@2"] < 0.6
+    assert scores["minilm", 32]["recall@2"] < scores["late:minilm", None]["recall@2"]
+    details = {(r["model"], r["dim"]): r["details"] for r in found["results"]}
+    assert details["minilm", 32]["truncated"] == {"documents": 0, "queries": 0}
+    assert details["minilm", 32]["trained_for_truncation"] is False
+    assert details["late:minilm", None]["trained_for_late_interaction"] is False
+    # 105 pairs of documents, 100 asked for; every document is in 13 or 14 of them
+    assert found["densities"]["document_graph_density"] == 100 / 105
+    for name in ("bm25", "minilm-32", "late--minilm", "hybrid--bm25--minilm"):
+        assert len((swept / "per_query" / f"{name}.jsonl").read_text().splitlines()) == 100
+        assert len((swept / "runs" / f"{name}.trec").read_text().splitlines()) >= 100
+    figures = sorted(p.name for p in (swept / "figures").iterdir())
+    assert figures == [
+        f"{limit_run.name}_recall-{k}_by_dimension.{kind}" for k in (10, 2) for kind in ("png", "svg")
+    ]  # fmt: skip
+    page = (swept / "eval.html").read_text()
+    assert page.count("<svg") == 2
+    assert "floor: random order" in page
+    assert "minilm was not trained to be cut to fewer dimensions" in page
+    table = (swept / "eval.md").read_text()
+    assert "| tfidf |  | 0.5000 | 1.0000 |" in table
+
+
+def test_written_runs_score_the_same(swept: Path, limit_run: Path, tmp_path: Path) -> None:
+    runs = sorted((swept / "runs").iterdir())
+    again = evaluate(limit_run, runs=runs, out=tmp_path / "again").to_json()
+    first = json.loads((swept / "eval.json").read_text())
+    names = {slug(r["model"], r["dim"]): r["metrics"] for r in first["results"]}
+    assert {r["model"]: r["metrics"] for r in again["results"]} == names
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # inside mteb
+def test_mteb_reads_our_results_and_gives_the_same_scores(swept: Path, limit_run: Path) -> None:
+    import mteb
+    from mteb.abstasks.retrieval import AbsTaskRetrieval
+    from sentence_transformers import SentenceTransformer
+
+    from retgen.evaluation.embedders import load_model
+    from retgen.evaluation.retrievers.from_mteb import task_metadata
+
+    path = swept / "mteb" / "minilm-384" / "local" / "LimitRetrieval.json"
+    ours = mteb.TaskResult.from_disk(path).scores["test"][0]
+
+    class Task(AbsTaskRetrieval):
+        k_values = (1, 2, 10)
+        metadata = task_metadata("LimitLocal", str(limit_run / "dataset"))
+
+    model = load_model("minilm")
+    assert isinstance(model, SentenceTransformer)
+    theirs = mteb.evaluate(model, Task(), cache=None, show_progress_bar=False)
+    scores = theirs.task_results[0].scores["test"][0]
+    for name in ("recall_at_1", "recall_at_2", "recall_at_10", "ndcg_at_10", "mrr_at_10"):
+        assert ours[name] == pytest.approx(scores[name], abs=1e-5), name
+
+
+def test_embeddings_are_computed_once(
+    limit_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from retgen.evaluation.embedders import SentenceEmbedder
+
+    calls: list[int] = []
+    encode = SentenceEmbedder._encode
+
+    def counted(self, texts, kind, size):  # type: ignore[no-untyped-def]
+        calls.append(len(texts))
+        return encode(self, texts, kind, size)
+
+    monkeypatch.setattr(SentenceEmbedder, "_encode", counted)
+    first = evaluate(limit_run, models=["static:minilm"], out=tmp_path / "1")
+    assert sum(calls) == 115
+    second = evaluate(limit_run, models=["static:minilm"], dims=[384], out=tmp_path / "2")
+    assert sum(calls) == 115
+    assert first.to_json()["results"] == second.to_json()["results"]
+    evaluate(limit_run, models=["static:minilm"], cache=False, out=tmp_path / "3")
+    assert sum(calls) == 230
+
+
+def test_truncation_is_counted(limit_run: Path, tmp_path: Path) -> None:
+    from retgen.evaluation.retrievers import Options
+
+    found = evaluate(
+        limit_run, models=["minilm"], options=Options(max_length=16), out=tmp_path / "out"
+    )
+    assert found.to_json()["results"][0]["details"]["truncated"] == {"documents": 15, "queries": 0}
+    assert "15 documents and 0 queries are cut" in (tmp_path / "out" / "eval.html").read_text()
+
+
+def test_several_data_sets_on_one_page(limit_run: Path, dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    other = dataset(CORPUS, QUERIES, QRELS)
+    found = evaluate([limit_run, other], metrics=["recall@2"], out=tmp_path / "out")
+    assert [d["dataset"] for d in found.to_json()["datasets"]] == [str(limit_run), str(other)]
+    page = (tmp_path / "out" / "eval.html").read_text()
+    assert "All data sets" in page
+    assert (tmp_path / "out" / "made" / "runs" / "bm25.trec").is_file()
+
+
+def test_seeds(limit_run: Path, tmp_path: Path) -> None:
+    found = evaluate(limit_run, seeds=3, metrics=["recall@2"], out=tmp_path / "out")
+    seeds = [d.collection.path.name for d in found.datasets]
+    assert seeds == ["seed-42", "seed-43", "seed-44"]
+    assert found.to_text().splitlines()[:2] == [
+        "system  dim         recall@2",
+        "bm25         1.0000 ± 0.0000",
+    ]
+    texts = {(d.collection.path / "dataset" / "queries.jsonl").read_text() for d in found.datasets}
+    assert len(texts) == 3
+    with pytest.raises(UsageError, match="--seeds: give one run directory or recipe"):
+        evaluate([limit_run, limit_run], seeds=2)
+
+
+# --- intervals ----------------------------------------------------------------------------------
+
+
+def test_what_the_bootstrap_draws(limit_run: Path, tmp_path: Path) -> None:
+    assert Bootstrap(load(limit_run), 1000).unit == "15 relevant documents"
+    overrides = {"params.queries": 40, "params.docs": 100}
+    run = retgen.run("limit_disjoint", out=tmp_path / "disjoint", overrides=overrides)
+    collection = load(run.path)
+    bootstrap = Bootstrap(collection, 4000)
+    assert bootstrap.unit == "40 groups of queries that share relevant documents"
+    values = np.random.default_rng(0).random((40, 1))
+    low, high = bootstrap.interval(values)[0]
+    # independent queries: the usual standard error
+    error = values.std() / math.sqrt(40)
+    assert (high - low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.05)
+    assert low < values.mean() < high
+
+
+def test_shared_documents_widen_the_interval(limit_run: Path) -> None:
+    """Where the score hangs on a document, 100 queries are worth some 15."""
+    collection = load(limit_run)
+    effect = {doc.decode(): i % 2 for i, doc in enumerate(sorted(collection.doc_ids.tolist()))}
+    values = np.array(
+        [[np.mean([effect[d] for d in collection.qrels[q.query_id]])] for q in collection.queries]
+    )
+    low, high = Bootstrap(collection, 4000).interval(values)[0]
+    naive = 2 * 1.96 * values.std() / math.sqrt(len(values))
+    assert 2 < (high - low) / naive < 5
+
+
+def test_comparisons(limit_run: Path) -> None:
+    collection = load(limit_run)
+    rng = np.random.default_rng(0)
+    base = rng.random((100, 1))
+    values = {"one": base, "same": base, "better": np.minimum(base + 0.3, 1.5)}
+    found = Bootstrap(collection).compare(values, ["m"])
+    assert [(c.first, c.second) for c in found] == [
+        ("one", "same"),
+        ("one", "better"),
+        ("same", "better"),
+    ]
+    assert (found[0].difference, found[0].p, found[0].adjusted) == (0.0, 1.0, 1.0)
+    assert found[1].difference == pytest.approx(-0.3)
+    assert found[1].p == pytest.approx(2 / 5001, rel=0.01)
+    assert found[1].adjusted == pytest.approx(3 * found[1].p)
+
+
+# --- names and bad input ------------------------------------------------------------------------
+
+
+def test_default_measures() -> None:
+    assert default_names(50_000) == [
+        "recall@1", "recall@2", "recall@10", "recall@20", "recall@100", "nDCG@10", "MRR@10",
+    ]  # fmt: skip
+    assert default_names(46)[-3:] == ["recall@20", "nDCG@10", "MRR@10"]
+    assert default_names(1) == ["recall@1", "nDCG@1", "MRR@1"]
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("minlm", "--model minlm: there is no such model; did you mean minilm? Known: bm25, "),
+        ("hybrid:bm25", "--model hybrid:bm25: write for example hybrid:bm25+minilm"),
+        ("rerank:bm25+a/b+c/d", "write for example rerank:bm25+owner/cross-encoder"),
+        ("late:", "--model late:: name a model after late:"),
+        ("hybrid:bm25+minlm", "--model minlm: there is no such model; did you mean minilm?"),
+    ],
+)
+def test_names_that_mean_nothing(limit_run: Path, model: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        evaluate(limit_run, models=[model])
+    assert message in str(error.value)
+
+
+def test_a_folder_that_is_no_model(limit_run: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the folder holds no model that can be loaded"):
+        evaluate(limit_run, models=[str(tmp_path)], out=tmp_path / "out")
+
+
+def test_no_network(limit_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Hub's address leads to a port where nothing listens; what was scored before is kept."""
+    import huggingface_hub.constants as constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    found = evaluate(limit_run, models=["bm25", "owner/name"], out=tmp_path / "out")
+    assert found.failures == {
+        "owner/name": "--model owner/name: it is not on this machine, and the Hub cannot be reached. "
+        "`minilm` needs no network."
+    }
+    assert [s.model for s in found.datasets[0].scores] == ["bm25"]
+    assert "the Hub cannot be reached" in (tmp_path / "out" / "eval.html").read_text()
+
+
+@pytest.mark.parametrize("metric", ["recal@2", "nDCG@x", "R@0", "__import__('os')", "recall"])
+def test_measures_that_mean_nothing(metric: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Measures([metric])
+    assert str(error.value) == (
+        f"--metric {metric}: is no measure. Examples: recall@10, nDCG@10, MRR@10, MAP@100, "
+        "success@1, P@5, Judged@10 (names of ir-measures)"
+    )
+
+
+def test_data_sets_that_cannot_be_scored(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    empty = dataset(CORPUS, QUERIES, [], "empty")
+    with pytest.raises(
+        DatasetError, match="no query has a relevant document in the qrels of split test"
+    ):
+        evaluate(empty)
+    zeros = dataset(CORPUS, QUERIES, [("q1", "a", 0)], "zeros")
+    with pytest.raises(DatasetError, match="no query has a relevant document"):
+        evaluate(zeros)
+    half = dataset(CORPUS, QUERIES, [("q1", "a", 0.5)], "half")
+    with pytest.raises(DatasetError, match=r"relevance 0\.5 of q1 and a is not a whole number"):
+        evaluate(half)
+    with pytest.raises(DatasetError, match="has no qrels of split 'tset'; did you mean test"):
+        evaluate(half, split="tset")
+    good = dataset(CORPUS, QUERIES, [*QRELS, ("q2", "nowhere", 1)], "good")
+    found = evaluate(good, out=tmp_path / "out").to_json()
+    assert "1 judged documents are not in the corpus and cannot be found" in found["notes"]
+    (good / "qrels.jsonl").unlink()
+    with pytest.raises(DatasetError, match="holds no qrels, so rankings of it cannot be scored"):
+        evaluate(good)
+
+
+def test_dimensions_that_no_model_has(limit_run: Path, tmp_path: Path) -> None:
+    found = evaluate(limit_run, models=["bm25", "static:minilm"], dims=[1024], out=tmp_path / "out")
+    assert found.failures == {
+        "static:minilm": "--dims: static:minilm has 384 dimensions, fewer than any of 1024"
+    }
+    with pytest.raises(UsageError, match="--dims: dimensions are whole numbers from 1"):
+        evaluate(limit_run, dims=[0])

