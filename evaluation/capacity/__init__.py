@@ -1,0 +1,1 @@
+"""How many documents fit in d dimensions: optimised, constructed, and proven."""

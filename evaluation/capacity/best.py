@@ -1,0 +1,270 @@
+"""The most documents we know how to fit in d dimensions from random starts: annealing and growth.
+
+Same rules as `free` (unit vectors of documents and queries in float32, every pair strictly the top
+2 of its query), but any optimiser. What it adds to the paper's protocol (section 4):
+
+- a margin loss, log(1 + sum exp((irrelevant - relevant) / t)), which is zero once all is in order,
+  where InfoNCE goes on pulling the two relevant scores together, and its temperature t annealed, so
+  that the order of the documents settles first and the closest calls last;
+- growth: a solved set of n documents gains some more, each put next to a document, towards its
+  nearest neighbour, with the queries of the document that it stands beside; t rises again and
+  all vectors are optimised together. The first set of a seed is solved from uniformly random
+  documents, and nothing is ever placed by a formula: the closed form is `construct`'s.
+
+The number added is a fraction of n that widens after success and halves after failure; a seed ends
+when several additions of one document have failed. That says that this optimiser is at its end, not
+that more is impossible: in d >= 4 any number of documents can be embedded.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from retgen.errors import UsageError
+from retgen.evaluation.capacity.free import Attempt, Critical, margins, pairs, require
+from retgen.progress import Progress, silent
+
+__all__ = ["critical", "embed", "solve"]
+
+CHECK_EVERY = 25  # steps
+START = 4  # documents per dimension of a random start
+GROWTH = 0.25  # of the documents, added at once at most
+MISSES = 8  # failures in a row to add a single document that end a seed
+NOISE = 0.2  # of the distance to the nearest neighbour
+
+
+class _Schedule(NamedTuple):
+    """Temperature and learning rate fall geometrically over the steps."""
+
+    steps: int
+    temperature: tuple[float, float]
+    rate: tuple[float, float]
+
+
+_FROM_RANDOM = _Schedule(4_000, (0.1, 5e-4), (0.02, 1e-3))
+_AFTER_GROWTH = _Schedule(2_000, (0.02, 1e-5), (0.02, 5e-4))
+
+
+class _Solved(NamedTuple):
+    """Queries in the order of `pairs`, documents, the margin in float64, steps spent so far."""
+
+    queries: Tensor
+    documents: Tensor
+    margin: float
+    steps: int
+
+
+def solve(
+    dimension: int, documents: int, seeds: Sequence[int], *, device: str = "cpu"
+) -> list[Attempt]:
+    """Try `documents` in `dimension` from each seed; `steps` counts those of the whole growth.
+
+    Raises UsageError for a dimension below 1 or fewer than 3 documents.
+    """
+    require(dimension, documents)
+    attempts = []
+    for seed in seeds:
+        attempts.append(Attempt(dimension, documents, seed, False, 0, -math.inf))
+        for found in _lineage(dimension, seed, documents, device, math.inf):
+            solved = len(found.documents) == documents
+            margin = found.margin if solved else -math.inf
+            attempts[-1] = Attempt(dimension, documents, seed, solved, found.steps, margin)
+    return attempts
+
+
+def embed(
+    dimension: int, documents: int, *, seeds: int = 4, device: str = "cpu"
+) -> tuple[Tensor, Tensor] | None:
+    """Unit vectors, float32: queries (n(n-1)/2, d) in the order of `pairs` and documents (n, d).
+
+    The first of the seeds that succeeds, None where none does. Raises UsageError as `solve`.
+    """
+    require(dimension, documents)
+    for seed in range(seeds):
+        for found in _lineage(dimension, seed, documents, device, math.inf):
+            if len(found.documents) == documents:
+                return found.queries, found.documents
+    return None
+
+
+def critical(
+    dimensions: Iterable[int],
+    *,
+    seeds: int = 4,
+    deadline: float | None = None,
+    device: str = "cpu",
+    progress: Progress = silent,
+) -> Iterator[Critical]:
+    """The largest n that each dimension was grown to, yielded as it is found.
+
+    Seeds are grown one after the other. What is left of `deadline` (seconds for all together) is
+    shared evenly among the dimensions still to come; seeds that it leaves no time for are absent
+    from `by_seed`, and `complete` is False when not even the first came to its end. Without a
+    deadline dimensions from about 6 on run for hours.
+
+    Raises UsageError for a dimension below 1 or no seeds.
+    """
+    if seeds < 1:
+        raise UsageError(f"the number of seeds must be at least 1, not {seeds}")
+    wanted = list(dimensions)
+    for dimension in wanted:
+        require(dimension, 3)
+    end = math.inf if deadline is None else time.monotonic() + deadline
+    for place, dimension in enumerate(wanted):
+        began = time.monotonic()
+        until = began + (end - began) / (len(wanted) - place)
+        by_seed: list[int] = []
+        margin = math.inf
+        complete = False
+        for seed in range(seeds):
+            if time.monotonic() >= until:
+                break
+            reached = 2  # two documents are the top 2 of any query
+            for found in _lineage(dimension, seed, 0, device, until):
+                reached = len(found.documents)
+                progress(f"d={dimension}: documents", reached, reached)
+                if reached > max(by_seed, default=2):
+                    margin = found.margin
+            by_seed.append(reached)
+            complete = complete or time.monotonic() < until
+        seconds = time.monotonic() - began
+        best = max(by_seed, default=2)
+        yield Critical(dimension, best, tuple(by_seed), complete, seconds, margin)
+
+
+def _lineage(
+    dimension: int, seed: int, target: int, device: str, until: float
+) -> Iterator[_Solved]:
+    """Ever larger solved sets of one seed, up to `target` documents (0: until it fails).
+
+    Ends early at `until` (monotonic seconds).
+    """
+    limit = target or 2**31
+    generator = torch.Generator().manual_seed(seed * 1_000_003 + dimension)
+    size, steps = min(limit, START * dimension), 0
+    found = None
+    while found is None:
+        start = normalize(torch.randn(size, dimension, generator=generator), dim=-1).to(device)
+        first, second = pairs(size, device)
+        queries = normalize(start[first] + start[second], dim=-1)
+        found = _anneal(queries, start, _FROM_RANDOM, steps, until)
+        steps += _FROM_RANDOM.steps
+        if found is None and (size == 3 or time.monotonic() >= until):
+            return
+        size = max(3, size * 3 // 4)
+    fraction, misses = GROWTH, 0
+    while True:
+        yield found
+        size = len(found.documents)
+        if size >= limit:
+            return
+        grown, steps = None, found.steps
+        while grown is None:
+            more = min(limit - size, max(1, int(size * fraction)))
+            grown = _anneal(*_insert(found, more, generator), _AFTER_GROWTH, steps, until)
+            if grown is None:
+                steps += _AFTER_GROWTH.steps
+                fraction /= 2
+                misses += more == 1
+                if misses == MISSES or time.monotonic() >= until:
+                    return
+        found, fraction, misses = grown, min(GROWTH, fraction * 1.5), 0
+
+
+def _insert(found: _Solved, more: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Queries and documents with up to `more` documents put half-way to a nearest neighbour."""
+    old, device = found.documents, found.documents.device
+    size, dimension = old.shape
+    chosen = torch.randperm(size, generator=generator)[:more].to(device)
+    noise = torch.randn(len(chosen), dimension, generator=generator).to(device)
+    nearest = (old @ old.T).fill_diagonal_(-math.inf).argmax(1)[chosen]
+    distance = (old[chosen] - old[nearest]).norm(dim=-1, keepdim=True)
+    new = normalize(old[chosen] + old[nearest] + NOISE * distance * noise, dim=-1)
+    documents = torch.cat((old, new))
+    first, second = pairs(len(documents), device)
+    parent = torch.cat((torch.arange(size, device=device), chosen))
+    one, other = parent[first], parent[second]
+    small, large = torch.minimum(one, other), torch.maximum(one, other)
+    row = (large * (large - 1) // 2 + small).clamp_(max=len(found.queries) - 1)
+    between = normalize(documents[first] + documents[second], dim=-1)
+    queries = torch.where((one == other)[:, None], between, found.queries[row])
+    return queries, documents
+
+
+def _anneal(
+    queries: Tensor, documents: Tensor, schedule: _Schedule, steps: int, until: float
+) -> _Solved | None:
+    """Adam with projection on the margin loss from this start; None when it does not succeed.
+
+    `steps` have been spent before. The loss of a query with relevant scores a, b and irrelevant
+    ones c is log(1 + (sum_c exp c/t)(exp -a/t + exp -b/t)).
+    """
+    rows, size = len(queries), len(documents)
+    flat = torch.arange(rows, device=queries.device) * size + pairs(size, queries.device)
+    flat = flat.reshape(-1)
+    units = torch.cat((queries, documents))
+    queries, documents = units[:rows], units[rows:]
+    gradient, mean, square = (torch.zeros_like(units) for _ in range(3))
+    by_query, by_document = gradient[:rows], gradient[rows:]
+    norm = torch.empty_like(units[:, :1])
+    scores = torch.empty(rows, size, device=units.device)
+    cells, documents_t, scores_t = scores.view(-1), documents.T, scores.T
+    count = torch.zeros((), device=units.device)
+    for step in range(1, schedule.steps + 1):
+        done = (step - 1) / (schedule.steps - 1)
+        temperature = _between(schedule.temperature, done)
+        torch.mm(queries, documents_t, out=scores)
+        relevant = cells.index_select(0, flat).view(2, rows)
+        worse = relevant.amin(0)
+        scores.sub_(worse[:, None])
+        if step % CHECK_EVERY == 0:
+            cells.index_fill_(0, flat, -math.inf)
+            if bool((scores.amax() < 0).item()):
+                single, double = margins(queries, documents)
+                if single > 0 and double > 0:
+                    return _Solved(queries.clone(), documents.clone(), double, steps + step)
+            if time.monotonic() >= until:
+                return None
+        # Exponents are relative to the worse relevant score. Above 80 only overflow is new; below
+        # -35 a document has no say, and results near the smallest floats take 20 times as long.
+        scores.mul_(1 / temperature).clamp_(-35.0, 80.0).exp_()
+        cells.index_fill_(0, flat, 0.0)
+        total = scores.sum(1)
+        relevant.sub_(worse).mul_(-1 / temperature).clamp_(min=-35.0).exp_()
+        both = relevant.sum(0)
+        # a row's gradient by its scores is `weight` times the row after this
+        weight = (both / (1 + total * both))[:, None]
+        cells.index_copy_(0, flat, relevant.mul_(-total / both).view(-1))
+        torch.mm(scores, documents, out=by_query).mul_(weight)
+        torch.mm(scores_t, queries * weight, out=by_document)
+        count += 1
+        torch._fused_adam_(
+            [units],
+            [gradient],
+            [mean],
+            [square],
+            [],
+            [count],
+            lr=_between(schedule.rate, done),
+            beta1=0.9,
+            beta2=0.999,
+            weight_decay=0.0,
+            eps=1e-12,
+            amsgrad=False,
+            maximize=False,
+        )
+        torch.linalg.vector_norm(units, dim=-1, keepdim=True, out=norm)
+        units.div_(norm)
+    return None
+
+
+def _between(ends: tuple[float, float], done: float) -> float:
+    """The geometric course from the first to the second."""
+    return ends[0] * math.exp(math.log(ends[1] / ends[0]) * done)

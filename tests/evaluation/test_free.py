@@ -1,0 +1,161 @@
+"""Free embeddings: what is said to be solved is solved, by a count that shares no code with it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from retgen.errors import UsageError
+from retgen.evaluation.capacity import best, free
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def brute_margin(queries: np.ndarray, documents: np.ndarray) -> float:
+    """The worst margin over all pairs, one query at a time; queries by larger, then smaller."""
+    n = len(documents)
+    order = [(a, b) for b in range(n) for a in range(b)]
+    worst = math.inf
+    for query, both in zip(queries.astype(np.float64), order, strict=True):
+        scores = [float(np.dot(query, document)) for document in documents.astype(np.float64)]
+        others = [score for place, score in enumerate(scores) if place not in both]
+        worst = min(worst, min(scores[place] for place in both) - max(others))
+    return worst
+
+
+def test_table_6_gives_the_papers_cubic():
+    fit = free.cubic_fit(free.TABLE_6)
+    assert [round(value, 4) for value in fit.coefficients] == [-10.5322, 4.0309, 0.0520, 0.0037]
+    assert round(fit.r2, 4) == 0.9986
+    assert list(free.TABLE_6) == list(range(4, 46))
+    assert (free.TABLE_6[4], free.TABLE_6[24], free.TABLE_6[45]) == (10, 170, 626)
+
+
+def test_an_exact_cubic_is_found_exactly():
+    fit = free.cubic_fit({d: 1 + 2 * d - 3 * d**2 + 4 * d**3 for d in (1, 2, 5, 7, 9)})
+    assert fit.coefficients == pytest.approx((1, 2, -3, 4), abs=1e-8)
+    assert fit.r2 == pytest.approx(1.0)
+
+
+def test_pairs_are_all_pairs_and_those_of_fewer_documents_come_first():
+    five = [tuple(pair) for pair in free.pairs(5).T.tolist()]
+    assert five == [(a, b) for b in range(5) for a in range(b)]
+    assert sorted(five) == list(itertools.combinations(range(5), 2))
+    assert free.pairs(4).tolist() == free.pairs(5)[:, :6].tolist()
+
+
+def test_margins_are_the_brute_force_ones():
+    units = free.random_units(15 + 6, 3, seed=1)
+    _, double = free.margins(units[:15], units[15:])
+    assert double == pytest.approx(brute_margin(units[:15].numpy(), units[15:].numpy()), abs=1e-12)
+    assert double < 0
+    # documents on the axes and queries half-way: relevant 1/sqrt(2), the others 0
+    axes = torch.eye(4)
+    first, second = free.pairs(4)
+    single, double = free.margins((axes[first] + axes[second]) / math.sqrt(2), axes)
+    assert single == double == pytest.approx(math.sqrt(0.5), abs=1e-7)
+
+
+def test_the_papers_protocol_solves_d4_n8():
+    attempts = free.solve(4, 8, [0, 1, 2])
+    assert [attempt[:3] for attempt in attempts] == [(4, 8, 0), (4, 8, 1), (4, 8, 2)]
+    assert any(attempt.solved for attempt in attempts)
+    for attempt in attempts:
+        assert attempt.solved == (attempt.margin > 0)
+        assert attempt.steps % 10 == 0
+
+
+def test_nothing_solves_four_documents_on_a_circle():
+    # On a circle a query's scores fall off to both sides of it, so its top 2 stand next to each
+    # other: four documents have 4 such pairs, and 6 are asked for.
+    assert [attempt.solved for attempt in free.solve(2, 4, [0, 1])] == [False, False]
+    assert [attempt.solved for attempt in free.solve(2, 6, [0])] == [False]
+    assert [attempt.solved for attempt in best.solve(2, 4, [0])] == [False]
+
+
+def test_critical_n_of_the_papers_protocol():
+    found = list(free.critical([1, 2, 4], seeds=3))
+    assert [(one.dimension, one.complete) for one in found] == [(1, True), (2, True), (4, True)]
+    assert found[0].documents == 2  # on a line all but one document tie
+    assert found[1].documents == 3
+    assert 8 <= found[2].documents <= 12
+    assert found[2].documents == max(found[2].by_seed)
+    assert len(found[2].by_seed) == 3
+    assert found[2].margin > 0
+
+
+def test_a_deadline_is_said():
+    (one,) = free.critical([4, 5], seeds=1, deadline=0.0)
+    assert one[:4] == (4, 2, (2,), False)
+    found = list(best.critical([4, 5], seeds=1, deadline=0.0))
+    assert [one[:4] for one in found] == [(4, 2, (), False), (5, 2, (), False)]
+
+
+def test_the_same_arguments_give_the_same_result():
+    assert free.solve(4, 9, [0, 5]) == free.solve(4, 9, [0, 5])
+    assert free.solve(4, 9, [0]) != free.solve(4, 9, [1])
+    assert best.solve(5, 24, [3]) == best.solve(5, 24, [3])
+
+
+@pytest.mark.parametrize(("dimension", "documents"), [(4, 20), (5, 30), (6, 60)])
+def test_the_best_optimiser_goes_far_beyond_the_papers_critical_n(dimension, documents):
+    assert documents >= 2 * free.TABLE_6[dimension]
+    found = best.embed(dimension, documents)
+    assert found is not None
+    queries, vectors = (tensor.numpy() for tensor in found)
+    assert queries.dtype == vectors.dtype == np.float32
+    assert queries.shape == (documents * (documents - 1) // 2, dimension)
+    assert vectors.shape == (documents, dimension)
+    for units in (queries, vectors):
+        lengths = np.linalg.norm(units.astype(np.float64), axis=1)
+        assert np.abs(lengths - 1).max() < 1e-6
+    assert brute_margin(queries, vectors) > 0
+
+
+def test_best_says_the_margin_of_what_it_solved():
+    (attempt,) = best.solve(4, 12, [0])
+    found = best.embed(4, 12, seeds=1)
+    assert found is not None
+    assert attempt.solved
+    assert attempt.margin == pytest.approx(
+        brute_margin(found[0].numpy(), found[1].numpy()), abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("solve", [free.solve, best.solve])
+def test_bad_arguments(solve):
+    with pytest.raises(UsageError) as error:
+        solve(0, 5, [0])
+    assert str(error.value) == "the dimension must be at least 1, not 0"
+    with pytest.raises(UsageError) as error:
+        solve(4, 2, [0])
+    assert (
+        str(error.value)
+        == "at least 3 documents are needed, not 2: of two, each query's top 2 are both"
+    )
+
+
+@pytest.mark.parametrize("critical", [free.critical, best.critical])
+def test_bad_arguments_of_critical(critical):
+    with pytest.raises(UsageError) as error:
+        list(critical([4, -1], deadline=0.0))
+    assert str(error.value) == "the dimension must be at least 1, not -1"
+    with pytest.raises(UsageError) as error:
+        list(critical([4], seeds=0))
+    assert str(error.value) == "the number of seeds must be at least 1, not 0"
+
+
+def test_too_few_points_for_a_cubic():
+    with pytest.raises(UsageError) as error:
+        free.cubic_fit({4: 10, 5: 14, 6: 19})
+    assert str(error.value) == "a cubic needs at least 4 dimensions, not 3"
