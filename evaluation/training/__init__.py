@@ -1,0 +1,28 @@
+"""Fine-tuning a single-vector embedder on retrieval pairs: is a low score domain shift?
+
+The question of the LIMIT paper (arXiv 2508.21038, section 5 "Is this Domain Shift?", Appendix B,
+Table 3): training on similar data hardly helps, training on the test pairs themselves shows what
+the model can memorise. `read_pairs` gets the pairs of a run or data set, `TrainConfig` says how,
+`retgen.evaluation.training.train.train` does it. Only that last module imports torch.
+"""
+
+from __future__ import annotations
+
+from retgen.evaluation.training.config import (
+    PRESETS,
+    TrainConfig,
+    Trained,
+    make_config,
+    without_hard_negatives,
+)
+from retgen.evaluation.training.pairs import Pairs, read_pairs
+
+__all__ = [
+    "PRESETS",
+    "Pairs",
+    "TrainConfig",
+    "Trained",
+    "make_config",
+    "read_pairs",
+    "without_hard_negatives",
+]

@@ -1,0 +1,173 @@
+"""From pairs to batches: what is held out, which pairs stand together, how many steps that makes.
+
+All batches of a training are drawn before it starts, so the number of steps is exact. It has to be:
+without duplicates a batch may close early, and on LIMIT, where 2,000 pairs share 46 documents, a
+batch of "the full data set" holds at most 46 pairs. sentence-transformers' trainer takes the length
+of an epoch from the batch size and would run a single such batch an epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from sentence_transformers import SentenceTransformerTrainer
+from sentence_transformers.base.sampler import NoDuplicatesBatchSampler
+from torch import Tensor
+from torch.utils.data import BatchSampler
+
+from retgen.errors import UsageError
+from retgen.evaluation.training.config import TrainConfig
+from retgen.evaluation.training.losses import needs_labels
+from retgen.evaluation.training.pairs import Pairs
+from retgen.streams import Stream
+from retgen.write import os_errors
+
+__all__ = ["BatchTrainer", "Batches", "Examples", "prepare", "schedule"]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Training examples: `train` and `held_out` data sets with the columns of the loss.
+
+    `numbers`: (examples, 2 + negatives) int64, see `losses.build_loss`; `pairs` and
+    `held_out_pairs`: how many pairs stand in each.
+    """
+
+    train: Dataset
+    held_out: Dataset | None
+    numbers: Tensor
+    pairs: int
+    held_out_pairs: int
+
+
+class Batches(BatchSampler):
+    """A given list of batches as the trainer wants it."""
+
+    def __init__(self, batches: list[list[int]]) -> None:
+        self.batches = batches
+        super().__init__(range(len(batches)), 1, False)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return iter(self.batches)
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+
+class BatchTrainer(SentenceTransformerTrainer):
+    """The trainer with batches drawn beforehand."""
+
+    schedule: list[list[int]]
+    held_out_schedule: list[list[int]]
+
+    def get_batch_sampler(self, dataset: Any, *args: Any, **kwargs: Any) -> Batches:
+        return Batches(self.schedule if dataset is self.train_dataset else self.held_out_schedule)
+
+    def _save_checkpoint(self, *args: Any) -> None:
+        with os_errors(Path(str(self.args.output_dir))):
+            super()._save_checkpoint(*args)
+
+
+class _Texts(list[dict[str, str]]):
+    """Rows as the no-duplicates sampler reads them, without a data set's cost a row."""
+
+    column_names: tuple[str, ...] = ()
+
+
+def prepare(pairs: Pairs, config: TrainConfig) -> Examples:
+    """Split off the held-out queries and give every pair its negatives.
+
+    A pair with fewer negatives than asked repeats them; the triplet loss takes one row a negative.
+    Raises `UsageError` where a pair has none, or where nothing is left on one side of the split.
+    """
+    wanted = config.hard_negatives
+    lacking = sum(not negatives for negatives in pairs.negatives)
+    if wanted and lacking:
+        raise UsageError(
+            f"hard_negatives is {wanted}, but {lacking:,} of the {len(pairs):,} pairs have no "
+            "negative. Set hard_negatives to 0, or leave those pairs out."
+        )
+    out = _held_out(pairs, config)
+    rows: list[tuple[str, ...]] = []
+    sides: tuple[list[int], list[int]] = ([], [])
+    for i, anchor in enumerate(pairs.anchors):
+        given = pairs.negatives[i]
+        negatives = [given[j % len(given)] for j in range(wanted)] if wanted else []
+        new: list[tuple[str, ...]]
+        if config.loss == "triplet":
+            new = [(anchor, pairs.positives[i], text) for text in dict.fromkeys(negatives)]
+        else:
+            new = [(anchor, pairs.positives[i], *negatives)]
+        sides[pairs.query_ids[i] in out].extend(range(len(rows), len(rows) + len(new)))
+        rows += new
+    queries: dict[str, int] = {}
+    documents: dict[str, int] = {}
+    numbers = torch.tensor(
+        [
+            [queries.setdefault(row[0], len(queries))]
+            + [documents.setdefault(text, len(documents)) for text in row[1:]]
+            for row in rows
+        ]
+    )
+    held_out_pairs = sum(query_id in out for query_id in pairs.query_ids)
+    train, held_out = (_dataset(rows, side, config) for side in sides)
+    return Examples(
+        train, held_out if sides[1] else None, numbers, len(pairs) - held_out_pairs, held_out_pairs
+    )
+
+
+def _held_out(pairs: Pairs, config: TrainConfig) -> set[str]:
+    """Whole queries, so that no query is trained on and held out."""
+    if not config.hold_out:
+        return set()
+    queries = list(dict.fromkeys(pairs.query_ids))
+    count = max(1, round(config.hold_out * len(queries)))
+    if count >= len(queries):
+        raise UsageError(
+            f"hold_out {config.hold_out:g} of {len(queries):,} queries leaves none to train on. "
+            "Lower it, or give more pairs."
+        )
+    # the ranks of random numbers: an order that a data set of more queries would not change much
+    draws = Stream(config.seed, "training: hold out").integers(2**62, len(queries))
+    return {queries[i] for i in sorted(range(len(queries)), key=lambda i: int(draws[i]))[:count]}
+
+
+def _dataset(rows: list[tuple[str, ...]], chosen: list[int], config: TrainConfig) -> Dataset:
+    names = ["anchor", "positive", *(f"negative_{j}" for j in range(1, len(rows[0]) - 1))]
+    columns: dict[str, list[str] | list[int]] = {
+        name: [rows[i][j] for i in chosen] for j, name in enumerate(names)
+    }
+    if needs_labels(config):
+        columns["label"] = chosen
+    return Dataset.from_dict(columns)
+
+
+def schedule(dataset: Dataset, config: TrainConfig) -> tuple[list[list[int]], list[int]]:
+    """All batches of a training in order, and the step after which each epoch ends.
+
+    Every example stands in every epoch once (the last epoch may be cut short by `max_steps`).
+    """
+    rows = _Texts(dataset.remove_columns([c for c in dataset.column_names if c == "label"]))
+    size = len(rows) if config.batch_size == "full" else config.batch_size
+    batches: list[list[int]] = []
+    ends: list[int] = []
+    # only where the other documents of a batch are taken for irrelevant is a duplicate wrong
+    distinct = config.no_duplicates and config.loss in ("mnrl", "cached-mnrl")
+    while config.max_steps is not None or len(ends) < config.epochs:
+        seed = config.seed + len(ends)
+        generator = torch.Generator().manual_seed(seed)
+        if distinct:
+            batches += NoDuplicatesBatchSampler(rows, size, False, generator=generator, seed=seed)
+        else:
+            order = torch.randperm(len(rows), generator=generator).tolist()
+            batches += [order[i : i + size] for i in range(0, len(order), size)]
+        ends.append(len(batches))
+        if config.max_steps is not None and len(batches) >= config.max_steps:
+            ends[-1] = config.max_steps
+            return batches[: config.max_steps], ends
+    return batches, ends

@@ -1,0 +1,270 @@
+"""How an embedder is trained, all hyper-parameters in one frozen model, and what came of it.
+
+The preset `limit` is Appendix B of the LIMIT paper (arXiv 2508.21038): in-batch negatives from the
+full data set, no duplicates in a batch, learning rate 5e-5, 5 epochs. What the paper leaves open
+(temperature, warm-up) is sentence-transformers' default there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import orjson
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from retgen.errors import UsageError
+from retgen.messages import Origin, did_you_mean, explain
+from retgen.write import dump_json, make_folder, write_file
+
+__all__ = [
+    "PRESETS",
+    "TrainConfig",
+    "Trained",
+    "claim_folder",
+    "make_config",
+    "without_hard_negatives",
+]
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "limit": {
+        "loss": "mnrl",
+        "temperature": 0.05,
+        "batch_size": "full",
+        "no_duplicates": True,
+        "learning_rate": 5e-5,
+        "warmup_ratio": 0.0,
+        "epochs": 5,
+    },
+}
+
+
+def _batch_size(value: Any) -> Any:
+    if value == "full" or (type(value) is int and value >= 1):
+        return value
+    raise ValueError(f"must be a whole number of at least 1, or 'full', not {value!r}")
+
+
+class TrainConfig(BaseModel):
+    """Everything that decides the trained weights, besides the model and the pairs.
+
+    `loss`: see `retgen.evaluation.training.losses`. `temperature`: scores are cosines divided by it
+    (mnrl, cached-mnrl, listwise, margin). `margin`: of triplet and margin, in cosine. `batch_size`:
+    pairs a step, "full" for all of them; with `no_duplicates` (mnrl and cached-mnrl, whose other
+    documents in a batch count as negatives) no text stands twice in a batch, so batches may be
+    smaller and an epoch longer. `mini_batch_size`: texts a forward pass of cached-mnrl.
+    `max_steps`: as many steps, however many epochs that takes. `warmup_ratio`: share of the steps
+    over which the learning rate rises; it then falls linearly to 0. `max_length`: tokens a text.
+    `dimension`: a linear head to so many dimensions, normalised. `matryoshka`: prefixes of the
+    vector that are trained too. `hold_out`: share of the queries kept for the held-out loss, whose
+    best step is what is saved. `early_stop`: stop after so many evaluations without a better one.
+    `eval_every`: steps between two evaluations, each with a checkpoint; 0: after every epoch.
+    `hard_negatives`: negatives a pair.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    loss: Literal["mnrl", "cached-mnrl", "triplet", "margin", "listwise"] = "mnrl"
+    temperature: float = Field(0.05, gt=0)
+    margin: float = Field(0.2, ge=0, lt=2)
+    batch_size: Annotated[int | Literal["full"], BeforeValidator(_batch_size)] = 64
+    mini_batch_size: int = Field(32, ge=1)
+    no_duplicates: bool = True
+    learning_rate: float = Field(5e-5, gt=0)
+    epochs: int = Field(1, ge=1)
+    max_steps: int | None = Field(None, ge=1)
+    warmup_ratio: float = Field(0.1, ge=0, lt=1)
+    max_length: int | None = Field(None, ge=1)
+    dimension: int | None = Field(None, ge=1)
+    matryoshka: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    dtype: Literal["float32", "bf16"] = "float32"
+    seed: int = Field(42, ge=0, lt=2**32)
+    hold_out: float = Field(0.0, ge=0, lt=1)
+    early_stop: int = Field(0, ge=0)
+    eval_every: int = Field(0, ge=0)
+    hard_negatives: int = Field(0, ge=0)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> TrainConfig:
+        problems = []
+        if self.loss == "triplet" and not self.hard_negatives:
+            problems.append("loss triplet needs hard_negatives of at least 1")
+        if self.early_stop and not self.hold_out:
+            problems.append("early_stop needs hold_out above 0: it watches the held-out loss")
+        if self.dimension and max(self.matryoshka, default=0) > self.dimension:
+            problems.append(
+                f"matryoshka {max(self.matryoshka)} is above dimension {self.dimension}"
+            )
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+
+class _Keys(Origin):
+    """Values given to a function stand nowhere: a key is where it is."""
+
+    def where(self, keys: Sequence[str | int]) -> str:
+        return ".".join(map(str, keys)) or "together"
+
+
+def make_config(preset: str | None = None, changes: Mapping[str, Any] | None = None) -> TrainConfig:
+    """The configuration of a preset with changes. Raises `UsageError` naming every problem."""
+    if preset is not None and preset not in PRESETS:
+        raise UsageError(
+            f"there is no training preset {preset!r}{did_you_mean(preset, PRESETS) or '.'} "
+            f"Possible: {', '.join(PRESETS)}"
+        )
+    values = {**PRESETS.get(preset or "", {}), **(changes or {})}
+    try:
+        return TrainConfig(**values)
+    except ValidationError as error:
+        origin = _Keys(Path(), None, ())
+        lines = explain(error, TrainConfig.model_json_schema(), values, origin, ())
+        raise UsageError("the training configuration is wrong\n  " + "\n  ".join(lines)) from error
+
+
+def without_hard_negatives(config: TrainConfig, steps: int | None = None) -> TrainConfig:
+    """The same training with in-batch negatives only: what do the hard negatives add?
+
+    `steps`: those of the run with hard negatives, which then is the budget of this one too. Without
+    it the epochs are the budget, and where `no_duplicates` splits batches because of a negative
+    that stands twice, the numbers of steps differ. Raises `UsageError` for the triplet loss.
+    """
+    if config.loss == "triplet":
+        raise UsageError(
+            "loss triplet has no in-batch negatives, so it cannot be compared with itself "
+            "without hard negatives. Take mnrl, cached-mnrl, margin or listwise."
+        )
+    update: dict[str, Any] = {"hard_negatives": 0}
+    return config.model_copy(update=update if steps is None else {**update, "max_steps": steps})
+
+
+@dataclass
+class Trained:
+    """The record of a training.
+
+    `path`: the model's folder. `history`: one entry an evaluation, in order: when (before, during,
+    after), step, epoch, loss (mean training loss since the entry before), held_out_loss (both None
+    where there is none) and scores (what was evaluated; empty at the last planned step, whose model
+    is scored as saved, after). `losses`: the curve, (step, mean loss since the point before).
+    `steps`: taken, of `planned`; `best_step`: the one whose weights are saved. `pairs`,
+    `held_out_pairs`: trained on and held out. `seconds`: of training, without evaluations.
+    `repeated`: it had been finished before, and nothing was done.
+    """
+
+    path: Path
+    history: list[dict[str, Any]] = field(default_factory=list)
+    losses: list[tuple[int, float]] = field(default_factory=list)
+    seconds: float = 0.0
+    steps: int = 0
+    planned: int = 0
+    best_step: int = 0
+    pairs: int = 0
+    held_out_pairs: int = 0
+    device: str = "cpu"
+    dtype: str = "float32"
+    repeated: bool = False
+
+    def scores(self, when: str) -> dict[str, float]:
+        """The scores "before" or "after"; empty where nothing was evaluated."""
+        return next((dict(e["scores"]) for e in self.history if e["when"] == when), {})
+
+    def evaluated(self) -> list[dict[str, Any]]:
+        """The entries during training."""
+        return [entry for entry in self.history if entry["when"] == "during"]
+
+    def best(self) -> int:
+        """The evaluated step of the least held-out loss, the first of equals; else the last."""
+        entries = self.evaluated()
+        if not self.held_out_pairs:
+            return int(entries[-1]["step"])
+        return int(min(entries, key=lambda entry: entry["held_out_loss"])["step"])
+
+    def waited(self) -> int:
+        """Evaluations since the best one."""
+        best = self.best()
+        return sum(entry["step"] > best for entry in self.evaluated())
+
+    def note(
+        self,
+        when: str,
+        step: int,
+        ends: Sequence[int],
+        scores: Mapping[str, float],
+        held_out_loss: float | None = None,
+    ) -> None:
+        """Add an evaluation; `ends`: the last step of each epoch."""
+        epoch = bisect_left(ends, step)
+        begin = ends[epoch - 1] if epoch else 0
+        self.history.append(
+            {
+                "when": when,
+                "step": step,
+                "epoch": epoch + (step - begin) / (ends[epoch] - begin),
+                "loss": self._mean_loss(step) if when == "during" else None,
+                "held_out_loss": held_out_loss,
+                "scores": {name: float(score) for name, score in scores.items()},
+            }
+        )
+
+    def _mean_loss(self, step: int) -> float:
+        """Over the steps since the last evaluation; the points of the curve are means already."""
+        before = since = int(self.history[-1]["step"])
+        total = 0.0
+        for at, loss in self.losses:
+            if at > since:
+                total += loss * (at - before)
+                before = at
+        return total / (step - since)
+
+
+_OWN = ("training.json", "checkpoints", "model")
+
+
+def claim_folder(out: Path, identity: dict[str, Any]) -> bool:
+    """Take `out` for a training, and say whether it holds this one, finished.
+
+    `identity`: the name of the model, the digest of the pairs and the configuration. What was begun
+    but has no checkpoint yet may be another's. Raises `UsageError` where the folder holds another
+    training, or files that are none's.
+    """
+    make_folder(out)
+    path = out / "identity.json"
+    begun = any(out.glob("checkpoints/*/progress.json")) or (out / "training.json").is_file()
+    if not path.is_file() and any((out / name).exists() for name in _OWN):
+        raise UsageError(
+            f"{out} holds a model or checkpoints that no training of retgen wrote; they would be "
+            "replaced. Choose another folder."
+        )
+    if not begun:
+        write_file(path, dump_json(identity))
+        return False
+    stored = orjson.loads(path.read_bytes())
+    differing = [
+        f"{key} ({_short(theirs.get(key))} there, {_short(ours.get(key))} now)"
+        for theirs, ours in ((stored["config"], identity["config"]), (stored, identity))
+        for key in sorted({*theirs, *ours} - {"config", "pairs"})
+        if theirs.get(key) != ours.get(key)
+    ]
+    if stored["pairs"] != identity["pairs"]:
+        differing.append("the training pairs")
+    if differing:
+        raise UsageError(
+            f"{out} holds another training; what differs: {', '.join(differing)}. Choose another "
+            "folder, or start it anew without resuming."
+        )
+    return (out / "training.json").is_file()
+
+
+def _short(value: Any) -> str:
+    return str(value) if not isinstance(value, list) else ",".join(map(str, value)) or "none"

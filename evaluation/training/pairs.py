@@ -1,0 +1,170 @@
+"""Training pairs of a run directory or data set: (query, relevant document, negatives).
+
+Where they come from decides what a score after training means (arXiv 2508.21038, section 5):
+trained on the pairs of the test split, a model is scored on what it memorised. `Pairs.origin` says
+so in a sentence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from retgen.data import Dataset, open_dataset
+from retgen.errors import DatasetError, UsageError
+from retgen.messages import did_you_mean
+
+__all__ = ["Pairs", "read_pairs"]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs in order, one entry a pair in every list. `negatives`: texts, possibly none."""
+
+    anchors: list[str]
+    positives: list[str]
+    negatives: list[list[str]]
+    query_ids: list[str]
+    origin: str
+
+    def __len__(self) -> int:
+        return len(self.anchors)
+
+    def digest(self) -> str:
+        """SHA-256 of the texts and query ids, hex."""
+        rows = [self.anchors, self.positives, self.negatives, self.query_ids]
+        return hashlib.sha256(orjson.dumps(rows)).hexdigest()
+
+
+def read_pairs(path: Path | str, split: str | None = None, limit: int | None = None) -> Pairs:
+    """The training pairs of a run directory or data set, the first `limit` of them.
+
+    Without `split`: training/*.parquet of the run if there, else the qrels of split train, else of
+    split test (or the only one). Qrels above 0 are the pairs; a query's qrels of 0 are its
+    negatives. Raises `DatasetError` where there is no pair, a row is broken or a document missing,
+    `UsageError` for a split that is not there.
+    """
+    path = Path(path)
+    if limit is not None and limit < 1:
+        raise UsageError(f"the number of pairs must be at least 1, not {limit}")
+    dataset = open_dataset(path)
+    name = path.resolve().name
+    files = sorted((dataset.run or dataset.root).glob("training/*.parquet"))
+    if files and split is None:
+        rows = _from_tables(files, path)
+        origin = f"the training pairs of {name} ({', '.join(file.name for file in files)})"
+    else:
+        split = _split(dataset, path, split)
+        rows = _from_qrels(dataset, path, split)
+        origin = f"the qrels of split {split} of {name}"
+        if split != "train":
+            origin += (
+                f"; the training pairs ARE the {split} pairs, so a score on that split measures "
+                "memory, not retrieval"
+            )
+    if limit is not None and limit < len(rows):
+        origin = f"the first {limit:,} of {len(rows):,} pairs from {origin}"
+        rows = rows[:limit]
+    else:
+        origin = f"{len(rows):,} pairs from {origin}"
+    anchors, positives, negatives, ids = (list(column) for column in zip(*rows, strict=True))
+    return Pairs(anchors, positives, negatives, ids, origin)
+
+
+_Row = tuple[str, str, list[str], str]
+
+
+def _from_tables(files: list[Path], path: Path) -> list[_Row]:
+    """One row a (query, positive); the negatives of its rows in all files, each once."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
+    for file in files:
+        try:
+            table = pq.read_table(file)
+        except (OSError, pa.ArrowException) as error:
+            raise DatasetError(f"{file} cannot be read as Parquet: {error}") from error
+        if missing := {"anchor", "positive"} - set(table.column_names):
+            raise DatasetError(
+                f"{file} has no column {' and no column '.join(sorted(missing))}. Training pairs "
+                "have the columns anchor, positive and, if any, negative or negative_1, negative_2"
+            )
+        of_negatives = [c for c in table.column_names if c.partition("_")[0] == "negative"]
+        for number, row in enumerate(table.to_pylist(), start=1):
+            anchor, positive = row["anchor"], row["positive"]
+            if not isinstance(anchor, str) or not isinstance(positive, str):
+                raise DatasetError(f"{file}: row {number:,} has no anchor or no positive text")
+            query_id = str(row.get("query-id") or row.get("query_id") or anchor)
+            kept = found.setdefault((anchor, positive), (query_id, {}))[1]
+            kept.update((row[c], None) for c in of_negatives if row[c])
+    if not found:
+        raise DatasetError(f"{path}: the files of its training folder hold no pair")
+    return [(a, p, list(negatives), i) for (a, p), (i, negatives) in found.items()]
+
+
+def _from_qrels(dataset: Dataset, path: Path, split: str) -> list[_Row]:
+    queries, bad = dataset.read_queries()
+    qrels, bad_qrels = dataset.read_qrels(split)
+    for what, problems in (("queries", bad), (f"qrels ({split})", bad_qrels)):
+        if problems:
+            raise DatasetError(
+                f"{path}: line {problems[0].line:,} of the {what} {problems[0].reason} "
+                f"({len(problems):,} such lines); `gen validate {path}` lists them"
+            )
+    anchors = {query.query_id: query.text for query in queries}
+    positives = [qrel for qrel in qrels if qrel.relevance > 0]
+    if not positives:
+        raise DatasetError(
+            f"{path}: no qrel of split {split} is above 0, so there is no pair to train on"
+        )
+    for qrel in positives:
+        if qrel.query_id not in anchors:
+            raise DatasetError(
+                f"{path}: the qrels of split {split} name query {qrel.query_id}, which is not "
+                f"among the queries; `gen validate {path}` lists all such rows"
+            )
+    negatives: dict[str, list[str]] = {}
+    for qrel in qrels:
+        if qrel.relevance <= 0:
+            negatives.setdefault(qrel.query_id, []).append(qrel.doc_id)
+    texts = dict.fromkeys(qrel.doc_id for qrel in qrels)
+    for document in dataset.documents():
+        if document.doc_id in texts:
+            texts[document.doc_id] = f"{document.title} {document.text}".strip()
+    missing = [doc_id for doc_id, text in texts.items() if text is None]
+    if missing:
+        raise DatasetError(
+            f"{path}: the qrels of split {split} name {len(missing):,} documents that are not in "
+            f"the corpus, such as {missing[0]}; `gen validate {path}` lists them"
+        )
+    return [
+        (
+            anchors[qrel.query_id],
+            _text(texts, qrel.doc_id),
+            [_text(texts, doc_id) for doc_id in negatives.get(qrel.query_id, ())],
+            qrel.query_id,
+        )
+        for qrel in positives
+    ]
+
+
+def _text(texts: dict[str, Any], doc_id: str) -> str:
+    return str(texts[doc_id])
+
+
+def _split(dataset: Dataset, path: Path, wanted: str | None) -> str:
+    if not dataset.qrels:
+        raise DatasetError(f"{path} holds no training pairs and no qrels, so nothing to train on")
+    if wanted is None:
+        return next((s for s in ("train", "test") if s in dataset.qrels), next(iter(dataset.qrels)))
+    if wanted not in dataset.qrels:
+        raise UsageError(
+            f"{path} has no qrels of split {wanted!r}{did_you_mean(wanted, dataset.qrels) or '.'} "
+            f"Splits: {', '.join(dataset.qrels)}"
+        )
+    return wanted
