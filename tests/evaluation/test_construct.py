@@ -1,0 +1,157 @@
+"""The closed form: its polynomials, its margins, and what number formats carry."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+
+from retgen.errors import UsageError
+from retgen.evaluation.capacity import construct
+
+
+def kernel(degree: int, t: np.ndarray) -> np.ndarray:
+    """Fejer's kernel from its definition by sines, 1 at multiples of 2 pi."""
+    half = np.sin(t / 2)
+    at_zero = np.isclose(half, 0, atol=1e-12)
+    safe = np.where(at_zero, 1.0, half)
+    return np.where(at_zero, 1.0, (np.sin((degree + 1) * t / 2) / ((degree + 1) * safe)) ** 2)
+
+
+@pytest.mark.parametrize("dimension", [4, 6, 8, 14])
+def test_scores_are_the_polynomial_that_is_zero_at_the_pair(dimension):
+    count, r = 9, dimension // 2
+    t = 2 * np.pi * np.arange(count) / count
+    documents = construct.documents(dimension, count).numpy()
+    queries = construct.queries(dimension, count).numpy()
+    assert documents.shape == (9, dimension)
+    assert queries.shape == (36, dimension)
+    assert np.linalg.norm(documents, axis=1) == pytest.approx(np.ones(9))
+    assert np.linalg.norm(queries, axis=1) == pytest.approx(np.ones(36))
+    order = [(a, b) for b in range(count) for a in range(b)]
+    for query, (a, b) in zip(queries, order, strict=True):
+        wanted = -(1 - kernel(r // 2, t - t[a])) * (1 - kernel(r - r // 2, t - t[b]))
+        scores = documents @ query
+        # up to a positive factor and a constant
+        slope, constant = np.polyfit(wanted, scores, 1)
+        assert slope > 0
+        assert scores == pytest.approx(slope * wanted + constant, abs=1e-12)
+
+
+def test_four_dimensions_are_the_documented_formula():
+    t = 2 * np.pi * np.arange(7) / 7
+    documents = construct.documents(4, 7).numpy()
+    plain = np.stack((np.cos(t), np.sin(t), np.cos(2 * t), np.sin(2 * t)), 1) / math.sqrt(2)
+    assert documents == pytest.approx(plain, abs=1e-15)
+    query = construct.queries(4, 7, torch.tensor([[2], [5]])).numpy()[0]
+    wanted = -(1 - np.cos(t - t[2])) * (1 - np.cos(t - t[5]))
+    slope, constant = np.polyfit(wanted, plain @ query, 1)
+    assert slope > 0
+    assert plain @ query == pytest.approx(slope * wanted + constant, abs=1e-13)
+
+
+@pytest.mark.parametrize(("dimension", "count"), [(4, 10), (6, 11), (8, 9), (10, 12)])
+def test_the_margin_is_that_of_a_search_over_all_queries(dimension, count):
+    documents = construct.documents(dimension, count).numpy()
+    queries = construct.queries(dimension, count).numpy()
+    worst = math.inf
+    for query, both in zip(queries, [(a, b) for b in range(count) for a in range(b)], strict=True):
+        scores = documents @ query
+        relevant = set(both)
+        others = [scores[j] for j in range(count) if j not in relevant]
+        worst = min(worst, min(scores[j] for j in relevant) - max(others))
+    assert construct.margin(dimension, count) == pytest.approx(worst, rel=1e-9)
+    assert worst > 0
+
+
+def test_margins_shrink_as_the_fourth_power():
+    assert construct.margin(4, 10) == pytest.approx(0.0152, abs=5e-5)
+    assert construct.margin(4, 1000) == pytest.approx(1.34e-10, rel=0.01)
+    assert construct.margin(4, 200) / construct.margin(4, 400) == pytest.approx(16, rel=0.01)
+    # more dimensions, wider margins
+    assert construct.margin(8, 50) > 2 * construct.margin(4, 50)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "precision", "last"),
+    [(4, "float32", 164), (4, "bf16", 13), (4, "int8", 14)],
+)
+def test_the_first_number_of_documents_that_a_format_does_not_carry(dimension, precision, last):
+    assert construct.carries(dimension, last, precision)
+    assert not construct.carries(dimension, last + 1, precision)
+
+
+def test_float64_carries_hundreds():
+    assert construct.carries(4, 300, "float64")
+
+
+@pytest.mark.parametrize("count", [13, 14, 15, 16, 20])
+def test_int8_by_integers(count):
+    documents = construct.documents(4, count).numpy()
+    queries = construct.queries(4, count).numpy()
+    scale = 127 / np.abs(documents).max()
+    stored = [[round(float(x)) for x in row] for row in documents * scale]
+    good = True
+    for query, both in zip(queries, [(a, b) for b in range(count) for a in range(b)], strict=True):
+        small = [round(float(x)) for x in query * (127 / np.abs(query).max())]
+        scores = [sum(x * y for x, y in zip(small, row, strict=True)) for row in stored]
+        others = max(scores[j] for j in range(count) if j not in both)
+        good = good and min(scores[j] for j in both) > others
+    assert construct.carries(4, count, "int8") is good
+
+
+def test_every_pair_is_looked_at_once():
+    for count in (3, 4, 7, 10):
+        seen = [
+            tuple(sorted(pair))
+            for block in construct._closest_first(count)
+            for pair in block.T.tolist()
+        ]
+        assert sorted(seen) == sorted(combinations(range(count), 2))
+
+
+def test_largest_scans_and_then_bisects():
+    seen = []
+    found = construct.largest(
+        4, "bf16", scan=64, limit=256, progress=lambda what, done, total: seen.append((what, total))
+    )
+    assert found[:4] == (4, "bf16", 13, 64)
+    assert found.limit == 256
+    assert found.single >= found.documents
+    assert construct.carries(4, found.single, "bf16")
+    assert found.margin == construct.margin(4, 13)
+    assert set(seen) == {("d=4 bf16: documents", 256)}
+    # a scan that meets no failure goes on by doubling, then between the last two
+    far = construct.largest(4, "float32", scan=8, limit=200)
+    assert (far.documents, far.scanned_to) == (8, 8)
+    assert far.single >= 164
+    assert construct.largest(8, "float64", scan=8, limit=40).single == 40
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: construct.documents(5, 10),
+            "the closed form is for even dimensions from 4 on, not 5 (an odd one can leave its "
+            "last component zero)",
+        ),
+        (
+            lambda: construct.queries(2, 10),
+            "the closed form is for even dimensions from 4 on, not 2 (an odd one can leave its "
+            "last component zero)",
+        ),
+        (lambda: construct.documents(4, 2), "at least 3 documents are needed, not 2"),
+        (
+            lambda: construct.carries(4, 9, "fp4"),
+            "precision 'fp4' is not one of float64, float32, bf16, int8",
+        ),
+    ],
+)
+def test_bad_arguments(call, message):
+    with pytest.raises(UsageError) as caught:
+        call()
+    assert str(caught.value) == message
