@@ -29,6 +29,7 @@ from torch.nn.functional import normalize
 
 from retgen.errors import UsageError
 from retgen.evaluation.capacity.free import Attempt, Critical, margins, pairs, require
+from retgen.evaluation.capacity.sphere import SphereAdam
 from retgen.progress import Progress, silent
 
 __all__ = ["critical", "embed", "solve"]
@@ -211,12 +212,10 @@ def _anneal(
     flat = flat.reshape(-1)
     units = torch.cat((queries, documents))
     queries, documents = units[:rows], units[rows:]
-    gradient, mean, square = (torch.zeros_like(units) for _ in range(3))
-    by_query, by_document = gradient[:rows], gradient[rows:]
-    norm = torch.empty_like(units[:, :1])
+    adam = SphereAdam(units)
+    by_query, by_document = adam.gradient[:rows], adam.gradient[rows:]
     scores = torch.empty(rows, size, device=units.device)
     cells, documents_t, scores_t = scores.view(-1), documents.T, scores.T
-    count = torch.zeros((), device=units.device)
     for step in range(1, schedule.steps + 1):
         done = (step - 1) / (schedule.steps - 1)
         temperature = _between(schedule.temperature, done)
@@ -244,24 +243,7 @@ def _anneal(
         cells.index_copy_(0, flat, relevant.mul_(-total / both).view(-1))
         torch.mm(scores, documents, out=by_query).mul_(weight)
         torch.mm(scores_t, queries * weight, out=by_document)
-        count += 1
-        torch._fused_adam_(
-            [units],
-            [gradient],
-            [mean],
-            [square],
-            [],
-            [count],
-            lr=_between(schedule.rate, done),
-            beta1=0.9,
-            beta2=0.999,
-            weight_decay=0.0,
-            eps=1e-12,
-            amsgrad=False,
-            maximize=False,
-        )
-        torch.linalg.vector_norm(units, dim=-1, keepdim=True, out=norm)
-        units.div_(norm)
+        adam.step(_between(schedule.rate, done), eps=1e-12)
     return None
 
 

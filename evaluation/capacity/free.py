@@ -32,6 +32,7 @@ import torch
 from torch import Tensor
 
 from retgen.errors import UsageError
+from retgen.evaluation.capacity.sphere import SphereAdam
 from retgen.progress import Progress, silent
 
 __all__ = [
@@ -329,8 +330,7 @@ class _Batch:
         self.target = torch.zeros(len(items), self.rows * n, device=device)
         self.target[:, self.flat] = 0.5
         self.target = self.target.view(len(items), self.rows, n).div_(self.scale).neg_()
-        self.mean, self.square = torch.zeros_like(self.units), torch.zeros_like(self.units)
-        self.count = torch.zeros((), device=device)
+        self.moments: tuple[Tensor, ...] = ()
         self.best = torch.full((len(items),), math.inf, device=device)
         self.since = torch.zeros(len(items), device=device)
         self.allocate()
@@ -339,11 +339,9 @@ class _Batch:
         """Views and buffers for the items that are left."""
         self.queries, self.documents = self.units[:, : self.rows], self.units[:, self.rows :]
         self.documents_t = self.documents.mT
-        gradient = torch.zeros_like(self.units)
+        self.adam = SphereAdam(self.units, *self.moments)
+        gradient = self.adam.gradient
         self.by_query, self.by_document = gradient[:, : self.rows], gradient[:, self.rows :]
-        nothing: list[Tensor] = []
-        self.adam = ([self.units], [gradient], [self.mean], [self.square], nothing, [self.count])
-        self.norm = torch.empty_like(self.units[:, :, :1])
         self.scores = torch.empty_like(self.target)
         self.scores_t = self.scores.mT
         # unit vectors score at most 1, so shifting by 1 keeps the exponentials in range
@@ -360,19 +358,7 @@ class _Batch:
         torch.addcdiv(self.target, scores, total.mul_(self.scale), out=scores)
         torch.bmm(scores, documents, out=self.by_query)
         torch.bmm(self.scores_t, queries, out=self.by_document)
-        self.count += 1
-        torch._fused_adam_(  # what torch.optim.Adam(fused=True) calls, without its 30 us a step
-            *self.adam,
-            lr=LEARNING_RATE,
-            beta1=0.9,
-            beta2=0.999,
-            weight_decay=0.0,
-            eps=1e-8,
-            amsgrad=False,
-            maximize=False,
-        )
-        torch.linalg.vector_norm(self.units, dim=-1, keepdim=True, out=self.norm)
-        self.units.div_(self.norm)
+        self.adam.step(LEARNING_RATE)
         return loss
 
     def losses(self, total: Tensor) -> Tensor:
@@ -406,6 +392,6 @@ class _Batch:
         index = torch.tensor(rows, dtype=torch.int64, device=self.units.device)
         for name in ("units", "real", "padding", "weight", "scale", "target"):
             setattr(self, name, getattr(self, name)[index])
-        for name in ("mean", "square", "best", "since"):
-            setattr(self, name, getattr(self, name)[index])
+        self.best, self.since = self.best[index], self.since[index]
+        self.moments = self.adam.mean[index], self.adam.square[index], self.adam.count
         self.allocate()

@@ -1,0 +1,171 @@
+"""Free embeddings of any matrix: claims are verified by Python's own integers and rationals."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+
+from retgen.evaluation.capacity import embedding, exact
+from retgen.qrels import QrelMatrix, certificate, patterns
+from retgen.qrels.reduction import reduce
+from retgen.streams import Stream
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def gaps(matrix: QrelMatrix, queries: np.ndarray, documents: np.ndarray) -> list[int]:
+    """Worst relevant score minus best other one of each query, in unbounded integers."""
+    vectors = [[int(x) for x in row] for row in documents.tolist()]
+    found = []
+    for i, query in enumerate(queries.tolist()):
+        scores = [sum(int(a) * b for a, b in zip(query, v, strict=True)) for v in vectors]
+        relevant = set(matrix.row(i).tolist())
+        others = [s for j, s in enumerate(scores) if j not in relevant]
+        if relevant and others:
+            found.append(min(scores[j] for j in relevant) - max(others))
+    return found
+
+
+def reduced(matrix: QrelMatrix, total: int | None = None) -> QrelMatrix:
+    """Distinct rows and columns, a column of zeros if the corpus holds others."""
+    found = reduce(matrix, total or matrix.documents)
+    return QrelMatrix(found.matrix.indptr, found.matrix.indices, found.points)
+
+
+def random_matrix(seed: int) -> QrelMatrix:
+    rng = np.random.default_rng(seed)
+    dense = rng.random((int(rng.integers(3, 12)), int(rng.integers(3, 9)))) < 0.4
+    rows = [np.flatnonzero(row).tolist() for row in dense if 0 < row.sum() < dense.shape[1]]
+    return QrelMatrix.from_rows(rows or [[0]], dense.shape[1])
+
+
+# --- exact arithmetic ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_smallest_gap_is_that_of_unbounded_integers(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    matrix = random_matrix(seed)
+    d = int(rng.integers(1, 6))
+    queries = rng.integers(-(2**28), 2**28, (matrix.queries, d))
+    documents = rng.integers(-(2**28), 2**28, (matrix.documents, d))
+    found = exact.smallest_gap(matrix, queries, documents)
+    assert found == min(gaps(matrix, queries, documents))
+
+
+def test_queries_that_tell_nothing_apart_are_passed_over() -> None:
+    matrix = QrelMatrix.from_rows([[], [0, 1], [1]], 2)
+    queries, documents = np.array([[5], [-7], [3]]), np.array([[1], [2]])
+    assert exact.smallest_gap(matrix, queries, documents) == 3
+    assert exact.smallest_gap(matrix.take_rows(np.array([0, 1])), queries[:2], documents) == 0
+
+
+def test_shapes_and_sizes_are_checked() -> None:
+    matrix = QrelMatrix.from_rows([[0]], 2)
+    with pytest.raises(ValueError, match=r"\(2, 1\) and \(2, 1\) do not embed 1 x 2"):
+        exact.smallest_gap(matrix, np.ones((2, 1), np.int64), np.ones((2, 1), np.int64))
+    least = np.full((1, 1), -(2**63), np.int64)
+    with pytest.raises(ValueError, match="may leave 64 bits"):
+        exact.smallest_gap(matrix, least, np.ones((2, 1), np.int64))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 7, 64, 4096])
+def test_whole_numbers_keep_every_score_within_64_bits(d: int) -> None:
+    vectors = np.random.default_rng(d).standard_normal((5, d))
+    whole = exact.whole_numbers(vectors)
+    largest = int(np.abs(whole).max())
+    assert d * largest * largest < 2**62
+    assert largest > 2 ** ((58 - math.log2(d)) / 2)  # no precision is given away
+    ratio = vectors / whole
+    assert ratio == pytest.approx(np.full_like(ratio, ratio[0, 0]), rel=1e-2)
+
+
+@pytest.mark.parametrize("bad", [np.zeros((2, 2)), np.array([[math.nan]]), np.array([[math.inf]])])
+def test_vectors_that_are_none_are_refused(bad: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="vectors must be finite and not all zero"):
+        exact.whole_numbers(bad)
+
+
+# --- found embeddings ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_found_embeds_and_is_not_below_the_lower_bound(seed: int) -> None:
+    matrix = reduced(random_matrix(seed))
+    bracket = certificate(matrix)
+    found = embedding.smallest(matrix, bracket.upper, lowest=bracket.lower)
+    assert found is not None
+    assert bracket.lower <= found.dimension <= bracket.upper
+    assert found.queries.shape == (matrix.queries, found.dimension)
+    assert found.documents.shape == (matrix.documents, found.dimension)
+    assert min(gaps(matrix, found.queries, found.documents)) == found.gap > 0
+
+
+def test_the_dimension_of_all_pairs_is_found() -> None:
+    matrix = QrelMatrix.from_rows(list(combinations(range(9), 2)), 9)
+    assert embedding.solve(matrix, 3) is None
+    found = embedding.smallest(matrix, 8)
+    assert found is not None
+    assert found.dimension == 4 == certificate(matrix).lower
+    assert min(gaps(matrix, found.queries, found.documents)) == found.gap
+
+
+def test_a_bracket_is_narrowed() -> None:
+    matrix = reduced(patterns.projective(7), 50_000)
+    assert (certificate(matrix).lower, certificate(matrix).upper) == (4, 16)
+    found = embedding.smallest(matrix, 16, lowest=4)
+    assert found is not None
+    assert 4 <= found.dimension <= 12
+    assert min(gaps(matrix, found.queries, found.documents)) == found.gap
+
+
+def test_a_deadline_keeps_what_was_found() -> None:
+    matrix = reduced(patterns.dense(45, 2, Stream(3, "test")))
+    assert embedding.solve(matrix, 2, until=0.0) is None
+    found = embedding.smallest(matrix, 10, until=0.0)
+    assert found is None or found.dimension == 10
+
+
+# --- margins ------------------------------------------------------------------------------------
+
+
+def test_margins_are_those_of_unit_vectors_and_rise_with_the_dimension() -> None:
+    matrix = QrelMatrix.from_rows(list(combinations(range(7), 2)), 7)
+    found, last = None, -math.inf
+    for d in (4, 5, 6, 8):
+        found = embedding.widen(matrix, d, found)
+        assert found.queries.shape == (21, d)
+        assert found.documents.shape == (7, d)
+        for vectors in (found.queries, found.documents):
+            assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(len(vectors)))
+        scores = found.queries @ found.documents.T
+        dense = matrix.dense().astype(bool)
+        worst = np.where(dense, scores, np.inf).min(1) - np.where(dense, -np.inf, scores).max(1)
+        assert found.margin == pytest.approx(worst.min(), abs=1e-12)
+        assert found.margin >= last
+        last = found.margin
+    # a regular simplex of documents is best: 7 / sqrt(2 x 6 x 5)
+    assert last == pytest.approx(7 / math.sqrt(60), rel=0.02)
+    assert last <= 7 / math.sqrt(60) + 1e-9
+
+
+def test_where_there_is_no_embedding_the_margin_is_not_positive() -> None:
+    matrix = QrelMatrix.from_rows(list(combinations(range(7), 2)), 7)
+    assert embedding.widen(matrix, 2).margin <= 0
+
+
+def test_the_same_seed_gives_the_same_vectors() -> None:
+    matrix = QrelMatrix.from_rows(list(combinations(range(6), 2)), 6)
+    one, two = embedding.widen(matrix, 4, seed=3), embedding.widen(matrix, 4, seed=3)
+    assert one.margin == two.margin
+    assert bool((one.documents == two.documents).all())
