@@ -43,7 +43,8 @@ _REAL = (
 class Bound:
     """One end of the bracket: `dimension` by `theorem`, found in `reference`.
 
-    `details` are the figures that a reader can check it by.
+    `details` are the figures that a reader can check it by, `sign_rank` what the same argument
+    says of the sign-rank, where that is more.
     """
 
     dimension: int
@@ -51,9 +52,12 @@ class Bound:
     reference: str
     notion: str = NOTION
     details: dict[str, Any] = field(default_factory=dict)
+    sign_rank: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         stated = asdict(self)
+        if self.sign_rank is None:
+            del stated["sign_rank"]
         return {**stated, **stated.pop("details")}
 
 
@@ -154,6 +158,7 @@ def _combinatorial(reduced: Reduced) -> Iterator[Bound]:
             f"by one of these queries (Radon's argument)",
             "J. Radon, Math. Ann. 83 (1921); proof in retgen.qrels.radon",
             details={"columns": sorted(int(reduced.columns[j]) for j in documents)},
+            sign_rank=size - 1,
         )
 
 
@@ -227,7 +232,10 @@ def _from_norm(found: SpectralBound, part: QrelMatrix) -> Bound:
         theorem = f"sign-rank >= t sqrt(mn)/||A - tJ|| >= {value:.4f} (Forster for real matrices)"
         details |= {"t": str(found.shift), "norm_at_most": _rounded_up(found.norm)}
         reference = _REAL
-    return Bound(found.sign_rank - 1, f"{theorem}, and {_STEP}", reference, details=details)
+    return Bound(
+        found.sign_rank - 1, f"{theorem}, and {_STEP}", reference,
+        details=details, sign_rank=found.sign_rank,
+    )  # fmt: skip
 
 
 def _rounded_down(square: Fraction) -> float:

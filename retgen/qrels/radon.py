@@ -22,6 +22,9 @@ zero |P| = |P after it| - y <= M/2 <= t/2, so |P| <= t - k. Case p = k + 1: at t
 |P| = k + 1 - x and |N| = k + 1 - y, so one of them is at most k and the other at most k + 1. Both
 are as wanted. QED. No position of the documents is excluded.
 
+The same with linear dependencies, of which d <= t - 2 leave two, and half-spaces through the origin
+(every term of sum l_j <u, v_j> = 0 would be positive) gives a sign-rank of at least t - 1.
+
 For k = 2: the pairs of any six documents need four dimensions, those of five need three. Where no
 query has more than k documents, 2k dimensions suffice, so 2k + 2 documents close the bracket.
 """

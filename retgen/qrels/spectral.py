@@ -41,7 +41,7 @@ from retgen.qrels.matrix import QrelMatrix
 
 __all__ = [
     "LARGEST", "SpectralBound", "affordable", "alon_moran_yehudayoff", "eigenvalue_at_most",
-    "forster", "least_root", "spectral_bounds",
+    "forster", "least_root", "overlaps", "spectral_bounds",
 ]  # fmt: skip
 
 LARGEST = 3072  # smaller side of a matrix whose norm is certified: some seconds, 400 MB
@@ -107,7 +107,7 @@ def _equal_sums(wide: QrelMatrix) -> list[SpectralBound] | None:
     if bool((wide.row_sums != a).any()) or bool((wide.column_sums != b).any()) or a == n:
         return None
     # s2**2 is the largest eigenvalue of A A^T - (a**2 / n) J, n times which holds integers
-    second = eigenvalue_at_most(n * _overlaps(wide) - float(a * a)) / n
+    second = eigenvalue_at_most(n * overlaps(wide) - float(a * a)) / n
     size = Fraction(m * n)
     signs = max(4 * second, Fraction((n - 2 * a) ** 2 * m, n))
     bounds = [_bound("forster", size / signs, signs, Fraction(1, 2))]
@@ -125,13 +125,13 @@ def _equal_sums(wide: QrelMatrix) -> list[SpectralBound] | None:
 
 def _unequal_sums(wide: QrelMatrix) -> list[SpectralBound]:
     m, n = wide.queries, wide.documents
-    overlaps = _overlaps(wide)
+    shared = overlaps(wide)
     sums = wide.row_sums.astype(np.float64)
 
     def gram(t: Fraction) -> NDArray[np.float64]:
         """M M^T for M = q A - p J, t = p/q: integers."""
         p, q = t.numerator, t.denominator
-        return q * q * overlaps - p * q * (sums[:, None] + sums) + float(p * p * n)
+        return q * q * shared - p * q * (sums[:, None] + sums) + float(p * p * n)
 
     def bound(kind: str, t: Fraction) -> SpectralBound:
         norm = eigenvalue_at_most(gram(t))  # of q A - p J
@@ -175,8 +175,8 @@ def _pairs(wide: QrelMatrix) -> int:
     return int((wide.column_sums**2).sum())
 
 
-def _overlaps(wide: QrelMatrix) -> NDArray[np.float64]:
-    """A A^T: columns that two rows share, (rows, rows)."""
+def overlaps(wide: QrelMatrix) -> NDArray[np.float64]:
+    """A A^T: columns that two rows share, (rows, rows) of whole numbers."""
     m = wide.queries
     if _pairs(wide) > _LISTED:
         full = wide.dense().astype(np.float32)  # counts below 2**24 are exact
