@@ -13,17 +13,22 @@ import xxhash
 from torch import Tensor, nn
 
 from retgen.errors import UsageError
+from retgen.evaluation.devices import choose_device, choose_dtype
 from retgen.evaluation.retrievers.base import Options
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 __all__ = [
-    "Embedder", "Kind", "SentenceEmbedder", "choose_device", "choose_dtype", "fingerprint",
-    "load_embedder", "load_model", "loading", "quiet", "spare_memory",
+    "Embedder", "Kind", "SentenceEmbedder", "fingerprint", "load_embedder", "load_model", "loading",
+    "quiet", "spare_memory",
 ]  # fmt: skip
 
 Kind = Literal["query", "document"]
+_BASE = {
+    "minilm": "sentence-transformers/all-MiniLM-L6-v2",
+    "static:minilm": "sentence-transformers/all-MiniLM-L6-v2",
+}
 
 
 class Embedder(Protocol):
@@ -67,11 +72,29 @@ def load_model(
 
         if name == "static:minilm":
             model = _static(load_model("minilm", place))
+        elif name == "minilm":
+            model = SentenceTransformer(_minilm(), device=place)
         else:
-            source = _minilm() if name == "minilm" else name
-            model = SentenceTransformer(source, device=place)
+            model = _local_or_hub(name, place)
+    if name in _BASE:
+        model.model_card_data.base_model = _BASE[name]
     # `half` of a model, where it was asked for: the modules' own cast covers all of them
     return model.to(number) if dtype else model
+
+
+def _local_or_hub(name: str, device: str) -> SentenceTransformer:
+    """A folder or a model fetched before without asking the network, else from the Hub."""
+    from huggingface_hub import constants, get_session
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        return SentenceTransformer(name, device=device, local_files_only=True)
+    except Exception:
+        if Path(name).exists():
+            raise
+    # fails at once without a network, where loading retries each of its files for a minute
+    get_session().head(constants.ENDPOINT, timeout=20)
+    return SentenceTransformer(name, device=device)
 
 
 def _minilm() -> str:
@@ -84,11 +107,14 @@ def _static(model: SentenceTransformer) -> SentenceTransformer:
     """The word embeddings of a model alone: a text is the mean of its tokens' vectors."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
+    from tokenizers import Tokenizer
 
     transformer: Any = model[0]
     weights = transformer.auto_model.get_input_embeddings().weight.detach().clone()
-    tokenizer: Any = model.tokenizer
-    embedding = StaticEmbedding(tokenizer.backend_tokenizer, embedding_weights=weights)
+    backend: Any = model.tokenizer
+    tokenizer = Tokenizer.from_str(backend.backend_tokenizer.to_str())
+    tokenizer.no_truncation()
+    embedding = StaticEmbedding(tokenizer, embedding_weights=weights)
     return SentenceTransformer(modules=[embedding, Normalize()], device=str(model.device))
 
 
@@ -138,7 +164,8 @@ def quiet() -> Iterator[None]:
 
     bars = transformers.utils.logging.is_progress_bar_enabled()
     transformers.utils.logging.disable_progress_bar()
-    loggers = [logging.getLogger(n) for n in ("transformers", "sentence_transformers")]
+    names = "transformers", "sentence_transformers", "huggingface_hub"
+    loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.ERROR)
@@ -149,41 +176,6 @@ def quiet() -> Iterator[None]:
             logger.setLevel(level)
         if bars:
             transformers.utils.logging.enable_progress_bar()
-
-
-def choose_device(device: str | None) -> str:
-    """The device asked for, else a GPU if there is one, else the processor."""
-    if device is None:
-        if torch.cuda.is_available():
-            return "cuda"
-        return "mps" if torch.backends.mps.is_available() else "cpu"
-    kind = device.partition(":")[0]
-    there = {
-        "cpu": True,
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-    }
-    if kind not in there:
-        raise UsageError(f"--device {device}: is none of cpu, cuda, cuda:0, mps")
-    if not there[kind]:
-        raise UsageError(
-            f"--device {device}: there is no such device here (`gen doctor`); leave --device out"
-        )
-    return device
-
-
-_DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16, "float16": torch.float16}
-
-
-def choose_dtype(dtype: str | None, device: str) -> torch.dtype:
-    """float32 unless asked otherwise: scores of papers are of float32 embeddings."""
-    if dtype is None:
-        return torch.float32
-    if dtype not in _DTYPES:
-        raise UsageError(f"--dtype {dtype}: is none of {', '.join(_DTYPES)}")
-    if device == "cpu" and dtype == "float16":
-        raise UsageError("--dtype float16: needs a GPU; on a processor say bf16 or float32")
-    return _DTYPES[dtype]
 
 
 def fingerprint(module: nn.Module, *settings: object) -> str:

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders import Kind, choose_device, loading, quiet
+from retgen.evaluation.devices import choose_device
+from retgen.evaluation.embedders import Kind, loading, quiet
 from retgen.evaluation.rankings import Rankings, best
 from retgen.evaluation.retrievers.base import Options, Ranked, Retriever
 from retgen.evaluation.retrievers.dense import Dense

@@ -17,13 +17,8 @@ import torch
 from torch import Tensor
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders import (
-    choose_device,
-    choose_dtype,
-    load_model,
-    loading,
-    spare_memory,
-)
+from retgen.evaluation.devices import choose_device, choose_dtype
+from retgen.evaluation.embedders import load_model, loading, spare_memory
 from retgen.evaluation.retrievers.base import Options, Ranked
 from retgen.evaluation.retrievers.topk import TopK
 from retgen.progress import Progress

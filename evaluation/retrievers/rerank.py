@@ -13,13 +13,8 @@ import torch
 from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders import (
-    choose_device,
-    choose_dtype,
-    fingerprint,
-    loading,
-    spare_memory,
-)
+from retgen.evaluation.devices import choose_device, choose_dtype
+from retgen.evaluation.embedders import fingerprint, loading, spare_memory
 from retgen.evaluation.embeddings import Cache
 from retgen.evaluation.rankings import Rankings, best
 from retgen.evaluation.retrievers.base import Options, Ranked, Retriever

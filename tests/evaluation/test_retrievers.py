@@ -12,13 +12,8 @@ import torch
 
 from retgen.errors import OutputError, UsageError
 from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.embedders import (
-    SentenceEmbedder,
-    choose_device,
-    choose_dtype,
-    load_model,
-    spare_memory,
-)
+from retgen.evaluation.devices import choose_device, choose_dtype
+from retgen.evaluation.embedders import SentenceEmbedder, load_model, spare_memory
 from retgen.evaluation.embeddings import Cache
 from retgen.evaluation.measures import Measures
 from retgen.evaluation.rankings import Rankings

@@ -1,0 +1,44 @@
+"""Where tensors live, and in what numbers."""
+
+from __future__ import annotations
+
+import torch
+
+from retgen.errors import UsageError
+
+__all__ = ["choose_device", "choose_dtype"]
+
+
+def choose_device(device: str | None) -> str:
+    """The device asked for, else a GPU if there is one, else the processor."""
+    if device is None:
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    kind = device.partition(":")[0]
+    there = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if kind not in there:
+        raise UsageError(f"--device {device}: is none of cpu, cuda, cuda:0, mps")
+    if not there[kind]:
+        raise UsageError(
+            f"--device {device}: there is no such device here (`gen doctor`); leave --device out"
+        )
+    return device
+
+
+_DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16, "float16": torch.float16}
+
+
+def choose_dtype(dtype: str | None, device: str) -> torch.dtype:
+    """float32 unless asked otherwise: scores of papers are of float32 embeddings."""
+    if dtype is None:
+        return torch.float32
+    if dtype not in _DTYPES:
+        raise UsageError(f"--dtype {dtype}: is none of {', '.join(_DTYPES)}")
+    if device == "cpu" and dtype == "float16":
+        raise UsageError("--dtype float16: needs a GPU; on a processor say bf16 or float32")
+    return _DTYPES[dtype]
