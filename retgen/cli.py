@@ -58,6 +58,10 @@ def _complete_model(incomplete: str) -> list[str]:
     return [name for name in NAMES if name.startswith(incomplete)]
 
 
+def _complete_protocol(incomplete: str) -> list[str]:
+    return [name for name in ("paper", "best") if name.startswith(incomplete)]
+
+
 RecipeArgument = Annotated[
     str,
     typer.Argument(
@@ -519,13 +523,108 @@ def eval_command(
         _fail("\n".join(found.failures.values()), 2)
 
 
+@app.command(
+    "capacity",
+    epilog="Examples:  gen capacity outputs/limit_small   gen capacity --protocol paper --dims 4-12"
+    "   gen capacity --protocol best --minutes 20   gen capacity --construct",
+)
+@_expected
+def capacity_command(
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[PATH]", show_default=False,
+            help="A data set: what is proven, and found, of the dimension that its qrels need.",
+        ),
+    ] = None,
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="P", autocompletion=_complete_protocol,
+            help="Without PATH: critical n of all pairs by `paper` (section 4) or `best` (the best "
+            "optimiser). Repeatable.",
+        ),
+    ] = None,
+    construct: Annotated[
+        bool,
+        typer.Option("--construct", help="The closed form of all pairs in four number formats."),
+    ] = False,
+    dims: Annotated[
+        str | None,
+        typer.Option(
+            metavar="D,D,...",
+            help="Dimensions, for example 4-12 or 4,8,16; default 4-45 for paper, 4-8 for best, "
+            "4 to 64 in steps for --construct, doublings from the lower bound for PATH.",
+        ),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(help="With PATH: the fewest dimensions that reach this margin."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Random starts.")] = 3,
+    minutes: Annotated[float, typer.Option(help="For each search.")] = 10.0,
+    split: Annotated[str | None, typer.Option(help="Which qrels; default test.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:0, mps.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder; default RUN/capacity, outputs/capacity_NAME, outputs/capacity."),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:  # fmt: skip
+    """How many documents fit in d dimensions; certificates for a data set's qrels."""
+    from retgen.errors import UsageError
+
+    command = shlex.join(["gen", *sys.argv[1:]])
+    wanted = _numbers("--dims", dims)
+    found: Any
+    if path is None:
+        for option, given in (("--margin", margin), ("--split", split)):
+            if given is not None:
+                raise UsageError(f"{option} is about a data set: give its PATH")
+        if not protocol and not construct:
+            raise UsageError(
+                "give a data set, or --protocol paper, --protocol best or --construct for all pairs"
+                " of n documents (gen capacity --help)"
+            )
+        from retgen.experiments.capacity import capacity
+
+        with _progress(quiet or json) as progress:
+            found = capacity(
+                protocols=protocol or (), closed_form=construct, dims=wanted, seeds=seeds,
+                minutes=minutes, device=device, out=out, command=command, progress=progress,
+            )  # fmt: skip
+    else:
+        if protocol or construct:
+            raise UsageError("--protocol and --construct are about all pairs: leave PATH out")
+        from retgen.experiments.certify import certify
+
+        with _progress(quiet or json) as progress:
+            found = certify(
+                path, split=split, dims=wanted, margin=margin, seeds=seeds, minutes=minutes,
+                device=device, out=out, command=command, progress=progress,
+            )  # fmt: skip
+    if json:
+        _print_json(found.to_json())
+    elif not quiet:
+        print(found.to_text())
+
+
 def _numbers(option: str, text: str | None) -> list[int]:
+    """Numbers and ranges, both ends included: 4,8,16 or 4-12."""
     from retgen.errors import UsageError
 
     try:
-        return [int(number) for number in text.split(",")] if text else []
+        found: list[int] = []
+        for part in text.split(",") if text else ():
+            low, dash, high = part.strip().partition("-")
+            found += range(int(low), int(high) + 1) if dash and low else [int(part)]
     except ValueError:
         raise UsageError(f"{option} {text}: write numbers, for example 32,64,128") from None
+    if text and not found:
+        raise UsageError(f"{option} {text}: holds no number")
+    return found
 
 
 @app.command("doctor", epilog="Example:  gen doctor")

@@ -9,7 +9,7 @@ from typing import Any
 
 from retgen import plots
 
-__all__ = ["Figure", "Section", "TableView", "render", "result_page"]
+__all__ = ["Figure", "Section", "TableView", "render", "result_page", "text_table"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,19 @@ class Section:
     tables: Sequence[TableView] = ()
     figures: Sequence[Figure] = ()
     notes: Sequence[str] = ()
+
+
+def text_table(view: TableView) -> str:
+    """A table for a terminal: texts left, numbers right."""
+    lines = [list(view.head), *map(list, view.rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(view.head))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if i < view.names else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
 
 
 def result_page(

@@ -122,6 +122,7 @@ def critical(
     dimensions: Iterable[int],
     *,
     seeds: int = 3,
+    floor: int = 3,
     deadline: float | None = None,
     device: str = "cpu",
     progress: Progress = silent,
@@ -129,9 +130,10 @@ def critical(
     """The critical n of each dimension under the paper's protocol, yielded as it is found.
 
     Every seed of 0..seeds-1 climbs for itself. As long as all of them succeed n rises by an eighth,
-    beginning at the previous dimension's result; from the last such n on it rises by one, until
-    each seed has failed. `deadline` is in seconds for all dimensions together; a dimension that it
-    cuts short is yielded with `complete=False`, later ones not at all.
+    beginning at the previous dimension's worst seed (`floor`: where the first one begins); from the
+    last such n on it rises by one, until each seed has failed. `deadline` is in seconds for all
+    dimensions together; a dimension that it cuts short is yielded with `complete=False`, later ones
+    not at all.
 
     Raises UsageError for a dimension below 1 or no seeds.
     """
@@ -141,7 +143,6 @@ def critical(
     wanted = list(dimensions)
     for dimension in wanted:
         require(dimension, 3)
-    floor = 3
     for dimension in wanted:
         found = _climb(dimension, max(floor, dimension + 1, 3), seeds, device, until, progress)
         yield found

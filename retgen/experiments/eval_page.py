@@ -17,7 +17,7 @@ from retgen.write import write_file
 if TYPE_CHECKING:
     from retgen.experiments.evaluate import Evaluation, Scored
 
-__all__ = ["over_seeds", "primary", "table", "text_table", "write_pages"]
+__all__ = ["over_seeds", "primary", "table", "write_pages"]
 
 _COMPARISONS = 30  # rows of the table of comparisons on the page
 _PANELS = 3  # pictures by dimension a data set
@@ -69,19 +69,6 @@ def over_seeds(datasets: Sequence[Scored]) -> TableView:
         cells = [f"{v.mean():.4f} ± {v.std(ddof=1) if len(v) > 1 else 0:.4f}" for v in spread]
         rows.append([score.model, str(score.dim or ""), *cells])
     return TableView(["system", "dim", *names], rows)
-
-
-def text_table(view: TableView) -> str:
-    """A table for a terminal: texts left, numbers right."""
-    lines = [list(view.head), *map(list, view.rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(view.head))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if i < view.names else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
 
 
 def write_pages(result: Evaluation) -> None:

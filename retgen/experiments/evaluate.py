@@ -23,7 +23,8 @@ from retgen.evaluation.results import Score, write_mteb, write_score
 from retgen.evaluation.retrievers import Options, Ranked, retriever
 from retgen.evaluation.retrievers.names import check_name
 from retgen.evaluation.significance import Bootstrap, Comparison, relevance_matrix
-from retgen.experiments.eval_page import over_seeds, table, text_table, write_pages
+from retgen.experiments.eval_page import over_seeds, table, write_pages
+from retgen.pages import text_table
 from retgen.progress import Progress, silent
 from retgen.qrels.density import densities
 from retgen.recipe import load_recipe

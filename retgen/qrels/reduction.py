@@ -23,11 +23,15 @@ class Reduced:
     """Distinct rows over distinct columns in play. `columns` (documents,): where each column stood.
 
     `others`: the corpus holds documents without a positive too (a column of zeros, not listed).
+    `row_of` (rows of the original,): the row that each equals, -1 where it tells nothing apart;
+    `column_of` (columns of the original,): the column, `matrix.documents` for one of zeros.
     """
 
     matrix: QrelMatrix
     columns: NDArray[np.int64]
     others: bool
+    row_of: NDArray[np.int64]
+    column_of: NDArray[np.int64]
 
     @property
     def points(self) -> int:
@@ -37,17 +41,24 @@ class Reduced:
 
 def reduce(matrix: QrelMatrix, total: int) -> Reduced:
     """Of a matrix in a corpus of `total` documents."""
-    play, columns, _ = matrix.positives_only()
+    play, columns, rows = matrix.positives_only()
     others = total > play.documents
     if not others:  # a query for which all documents are relevant
         some = np.flatnonzero(play.row_sums < play.documents)
         play, kept, _ = play.take_rows(some).positives_only()
         others = len(kept) < len(columns)
-        columns = columns[kept]
-    first = np.unique(play.row_classes(), return_index=True)[1]
-    by_column = play.take_rows(first).transposed()
-    first = np.unique(by_column.row_classes(), return_index=True)[1]
-    return Reduced(by_column.take_rows(first).transposed(), columns[first], others)
+        columns, rows = columns[kept], rows[some]
+    # classes are numbered by first appearance: a class is the index of its row from here on
+    row_class = play.row_classes()
+    by_column = play.take_rows(np.unique(row_class, return_index=True)[1]).transposed()
+    column_class = by_column.row_classes()
+    first = np.unique(column_class, return_index=True)[1]
+    distinct = by_column.take_rows(first).transposed()
+    row_of = np.full(matrix.queries, -1)
+    row_of[rows] = row_class
+    column_of = np.full(matrix.documents, distinct.documents)
+    column_of[columns] = column_class
+    return Reduced(distinct, columns[first], others, row_of, column_of)
 
 
 def components(matrix: QrelMatrix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
