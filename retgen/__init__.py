@@ -1,7 +1,8 @@
 """retgen: synthetic retrieval data sets from recipes, proven right.
 
 The commands of `gen` as functions: `run`, `plan`, `preview`, `validate`, `report`, `export`,
-`evaluate`, `new_recipe`, `doctor`.
+`evaluate`, `capacity` and `certify` (`gen capacity` without and with a data set), `new_recipe`,
+`doctor`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -18,11 +19,15 @@ from retgen.validate import validate
 from retgen.version import __version__
 
 if TYPE_CHECKING:
+    from retgen.experiments.capacity import capacity
+    from retgen.experiments.certify import certify
     from retgen.experiments.evaluate import evaluate
 
 __all__ = [
     "RetgenError",
     "__version__",
+    "capacity",
+    "certify",
     "doctor",
     "evaluate",
     "export",
@@ -37,8 +42,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # these need the extra `eval` and take seconds to import
-    if name == "evaluate":
-        from retgen.experiments.evaluate import evaluate
+    if name in ("capacity", "certify", "evaluate"):
+        import importlib
 
-        return evaluate
+        return getattr(importlib.import_module(f"retgen.experiments.{name}"), name)
     raise AttributeError(f"module 'retgen' has no attribute {name!r}")

@@ -83,11 +83,17 @@ def sentences(found: Certified) -> list[str]:
 
 def text(found: Certified) -> str:
     """For a terminal."""
-    parts = [
-        "\n".join(sentences(found)),
-        text_table(brackets_table(found)),
-        text_table(bounds_table(found)),
-    ]
+    certificate = found.certificate
+    parts = ["\n".join(sentences(found))]
+    if certificate.lower_bounds:
+        best = (">=", certificate.lower_bounds[0]), ("<=", certificate.upper_bounds[0])
+        parts.append(text_table(brackets_table(found)))
+        parts.append(
+            "\n".join(
+                f"{sign} {bound.dimension}: {bound.theorem} ({bound.reference})"
+                for sign, bound in best
+            )
+        )
     if found.margins:
         parts.append(text_table(margins_table(found)))
     told = "".join(f"note: {note}\n" for note in found.notes)
