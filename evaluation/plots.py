@@ -68,15 +68,29 @@ def lines(
             axes.axhline(level.y, color=colour, linestyle=style, linewidth=1.6, label=level.name)
         if log_x:
             axes.set_xscale("log", base=2)
-            ticks = sorted({value for line in curves for value in line.x})
+            ticks = _apart(sorted({value for line in curves for value in line.x}))
             axes.set_xticks(ticks, [f"{value:g}" for value in ticks])
             axes.minorticks_off()
+        elif all(float(value).is_integer() for line in curves for value in line.x):
+            from matplotlib.ticker import MaxNLocator
+
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         if log_y:
             axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
         if fraction:
             axes.set_ylim(-0.02, 1.04)
         _dress(axes, title, x, y)
     return svg()
+
+
+def _apart(values: Sequence[float]) -> list[float]:
+    """Values of which none is less than a sixth above the one before: their labels fit."""
+    kept: list[float] = []
+    for value in values:
+        if not kept or value >= kept[-1] * 7 / 6:
+            kept.append(value)
+    return kept
 
 
 def bars(

@@ -21,7 +21,7 @@ COMMANDS = [command.name for command in app.registered_commands]
 def test_commands_of_this_version() -> None:
     assert COMMANDS == [
         "run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "export", "eval",
-        "doctor",
+        "capacity", "doctor",
     ]  # fmt: skip
 
 
@@ -30,6 +30,8 @@ def test_the_package_exports_what_it_says() -> None:
     assert callable(retgen.run)
     assert callable(retgen.validate)
     assert callable(retgen.evaluate)
+    assert callable(retgen.capacity)
+    assert callable(retgen.certify)
     with pytest.raises(AttributeError, match="no attribute 'evaluation_of'"):
         _ = retgen.evaluation_of
 

@@ -31,14 +31,19 @@ _WHAT = (
 def critical_table(found: Capacity) -> TableView:
     """A row a dimension: Table 6, and the critical n of each protocol."""
     paper, best = (found.critical.get(name, {}) for name in ("paper", "best"))
+    measured = [
+        (name, by) for name, by in (("paper's protocol", paper), ("best optimiser", best)) if by
+    ]
     rows = []
     for d in sorted({*paper, *best}):
         row = [str(d), str(TABLE_6.get(d, ""))]
-        for one in (paper.get(d), best.get(d)):
-            row += ["", "", ""] if one is None else _cells(one)
+        for _, by in measured:
+            row += _cells(by[d]) if d in by else ["", "", ""]
         rows.append(row)
-    head = ["d", "Table 6", "paper's protocol", "by seed", "seconds"]
-    return TableView([*head, "best optimiser", "by seed", "seconds"], rows, names=0)
+    head = ["d", "Table 6"]
+    for name, _ in measured:
+        head += [name, "by seed", "seconds"]
+    return TableView(head, rows, names=0)
 
 
 def _cells(one: Critical) -> list[str]:

@@ -1,0 +1,179 @@
+"""`gen capacity` without a data set: what is measured, kept, resumed and written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+import retgen
+from retgen.errors import OutputError, UsageError
+from retgen.evaluation.capacity import construct, free
+from tests.conftest import read_jsonl
+
+FLOAT64 = {
+    "dimension": 4, "precision": "float64", "documents": 256, "scanned_to": 256, "single": 1024,
+    "limit": 1024, "margin": 3.1e-8,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():  # type: ignore[no-untyped-def]
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def row(dimension: int, documents: int, **other: object) -> dict[str, object]:
+    return {
+        "dimension": dimension, "documents": documents, "by_seed": [documents], "complete": True,
+        "seconds": 1.0, "margin": 0.1, **other,
+    }  # fmt: skip
+
+
+def write(folder: Path, name: str, rows: list[dict[str, object]]) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    return path
+
+
+def test_both_protocols_and_the_closed_form(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write(out, "construct", [FLOAT64])
+    found = retgen.capacity(
+        protocols=["paper", "best"], closed_form=True, dims=[4], seeds=1, minutes=0.1, out=out
+    )
+    paper, best = found.critical["paper"][4], found.critical["best"][4]
+    assert (paper.documents, paper.by_seed, paper.complete) == (9, (9,), True)
+    assert best.documents > 2 * paper.documents
+    assert {one.precision: (one.documents, one.single) for one in found.carried} == {
+        "float64": (256, 1024),  # taken from the file, not measured again
+        "float32": (164, 177),
+        "bf16": (13, 16),
+        "int8": (14, 14),
+    }
+    shown = json.loads((out / "capacity.json").read_text())
+    assert shown == json.loads(json.dumps(found.to_json()))
+    assert shown["table_6"]["4"] == free.TABLE_6[4] == 10
+    assert [one["precision"] for one in shown["construct"]] == list(construct.PRECISIONS)
+    assert list(shown["cubic_fit"]) == ["table_6"]  # one point has no cubic
+    text = found.to_text()
+    assert "cubic through Table 6: -10.5322 +4.0309 d +0.0520 d² +0.0037 d³, r² 0.9986" in text
+    page = (out / "capacity.html").read_text()
+    assert page.count("<svg") == 2
+    assert "≥ 256" in page
+    for name in ("critical_n", "closed_form"):
+        assert (out / "figures" / f"{name}.png").stat().st_size > 10_000
+    assert (out / "capacity.md").read_text().startswith("|")
+
+
+def test_what_is_finished_is_not_done_again(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    # numbers that no measurement gives
+    kept = write(out, "paper", [row(4, 77), row(5, 99)])
+    before = kept.read_bytes()
+    found = retgen.capacity(protocols=["paper"], dims=[4, 5], seeds=1, out=out)
+    assert {d: one.documents for d, one in found.critical["paper"].items()} == {4: 77, 5: 99}
+    assert kept.read_bytes() == before
+
+
+def test_more_seeds_measure_again(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write(out, "paper", [row(4, 77)])
+    retgen.capacity(protocols=["paper"], dims=[4], seeds=2, out=out)
+    assert [one["by_seed"] for one in read_jsonl(out / "paper.jsonl")] == [[9, 7]]
+
+
+def test_no_time_is_said_and_takes_nothing_back(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write(out, "paper", [row(4, 9), row(12, 40, complete=False)])
+    found = retgen.capacity(protocols=["paper"], dims=[4, 12], seeds=1, minutes=1e-6, out=out)
+    assert found.critical["paper"][12].documents == 40
+    assert "≥ 40" in found.to_text()
+    assert found.fit("paper") is None
+
+
+def test_a_fit_leaves_out_what_was_cut_short(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    cubic = [row(d, d**3 + 2 * d) for d in range(4, 9)]
+    write(out, "paper", [*cubic, row(9, 11, complete=False)])
+    found = retgen.capacity(protocols=["paper"], dims=[4], seeds=1, out=out)
+    fit = found.fit("paper")
+    assert fit is not None
+    assert fit.coefficients == pytest.approx((0, 2, 0, 1), abs=1e-6)
+    assert "cubic through the paper&#39;s protocol here" in (out / "capacity.html").read_text()
+
+
+@pytest.mark.parametrize("text", ["{", '{"dimension": 4}\n', "[1]\n"])
+def test_a_file_that_is_not_ours_is_left_alone(tmp_path: Path, text: str) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "paper.jsonl").write_text(text)
+    with pytest.raises(OutputError) as error:
+        retgen.capacity(protocols=["paper"], dims=[4], out=out)
+    assert str(error.value) == (
+        f"{out / 'paper.jsonl'}: not written by gen capacity. Give another --out, or move the file "
+        "away."
+    )
+    assert (out / "paper.jsonl").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"protocols": ["worst"]}, "--protocol worst: is none of paper, best"),
+        ({"minutes": 0}, "--minutes: give a positive number"),
+        ({"minutes": float("nan")}, "--minutes: give a positive number"),
+        ({"seeds": 0}, "--seeds: at least 1"),
+    ],
+)
+def test_bad_arguments(tmp_path: Path, options: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        retgen.capacity(out=tmp_path / "out", **options)  # type: ignore[arg-type]
+    assert str(error.value) == message
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (
+            [],
+            "gen: give a data set, or --protocol paper, --protocol best or --construct for all "
+            "pairs of n documents (gen capacity --help)\n",
+        ),
+        (["--margin", "0.1"], "gen: --margin is about a data set: give its PATH\n"),
+        (
+            ["x", "--protocol", "paper"],
+            "gen: --protocol and --construct are about all pairs: leave PATH out\n",
+        ),
+        (
+            ["--construct", "--dims", "4-x"],
+            "gen: --dims 4-x: write numbers, for example 32,64,128\n",
+        ),
+        (["--construct", "--dims", "8-4"], "gen: --dims 8-4: holds no number\n"),
+        (["nowhere"], "gen: nowhere does not exist. Give the folder of a run or of a data set.\n"),
+    ],
+)
+def test_the_command_says_what_is_wrong(gen, args: list[str], message: str) -> None:  # type: ignore[no-untyped-def]
+    found = gen("capacity", *args)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr == message
+
+
+def test_the_command_prints_the_table(gen, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    write(tmp_path / "out", "paper", [row(4, 9), row(5, 14)])
+    found = gen("capacity", "--protocol", "paper", "--dims", "4-5", "--seeds", "1", "--out", "out")
+    assert found.stderr == ""
+    assert found.stdout.splitlines() == [
+        "d  Table 6  paper's protocol  by seed  seconds",
+        "4       10                 9        9      1.0",
+        "5       14                14       14      1.0",
+        "",
+        "cubic through Table 6: -10.5322 +4.0309 d +0.0520 d² +0.0037 d³, r² 0.9986",
+        "page: out/capacity.html",
+    ]

@@ -1,0 +1,207 @@
+"""`gen capacity PATH`: what is stored holds, by Python's own integers and the written qrels."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import retgen
+from retgen.errors import DatasetError, UsageError
+from retgen.experiments import certify as module
+from tests.conftest import read_jsonl
+
+DOCS = "abcde"
+UNJUDGED = "pairs without a judgement are taken as not relevant"
+PAIRS = [(f"q{i}", doc, 1.0) for i, pair in enumerate(combinations(DOCS, 2)) for doc in pair]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():  # type: ignore[no-untyped-def]
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def pairs(dataset) -> Path:  # type: ignore[no-untyped-def]
+    """All pairs of five documents, in a corpus of eight."""
+    corpus = {name: f"text {name}" for name in (*DOCS, "x", "y", "z")}
+    queries = {f"q{i}": "who" for i in range(10)}
+    return Path(dataset(corpus, queries, PAIRS, "pairs"))
+
+
+def check(stored: Path, corpus: list[str], qrels: list[dict[str, object]]) -> tuple[int, int]:
+    """Every query's relevant documents score above all others; (queries, smallest difference)."""
+    found = np.load(stored)
+    vector = dict(
+        zip(found["document_ids"].tolist(), found["document_vector"].tolist(), strict=True)
+    )
+    other = int(found["other_vector"])
+    documents = [[int(x) for x in row] for row in found["documents"].tolist()]
+    queries = [[int(x) for x in row] for row in found["queries"].tolist()]
+    relevant: dict[object, set[object]] = {}
+    for row in qrels:
+        if float(str(row["score"])) > 0:
+            relevant.setdefault(row["query-id"], set()).add(row["corpus-id"])
+    gaps = []
+    for query_id, place in zip(found["query_ids"], found["query_vector"].tolist(), strict=True):
+        scores = {
+            doc: sum(a * b for a, b in zip(queries[place], documents[vector.get(doc, other)],
+                                           strict=True))
+            for doc in corpus
+        }  # fmt: skip
+        right = relevant[str(query_id)]
+        gaps.append(
+            min(scores[doc] for doc in right)  # type: ignore[index]
+            - max(score for doc, score in scores.items() if doc not in right)
+        )
+    return len(gaps), min(gaps)
+
+
+def test_all_pairs_of_five_in_a_corpus_of_eight(pairs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    found = retgen.certify(pairs, dims=[4, 6], margin=0.3, seeds=2, minutes=0.5, out=out)
+    assert (found.certificate.lower, found.certificate.upper) == (3, 4)
+    assert found.witness is not None
+    assert found.witness.dimension == 4
+    stored = np.load(out / "embedding.npz")
+    assert stored["documents"].shape == (6, 4)  # five, and one vector for the three others
+    assert stored["documents"].dtype == np.int64
+    queries, gap = check(
+        out / "embedding.npz", [*DOCS, "x", "y", "z"], read_jsonl(pairs / "qrels.jsonl")
+    )
+    assert (queries, gap) == (10, found.witness.gap)
+    assert gap > 0
+    shown = json.loads((out / "certificate.json").read_text())
+    assert shown["embedding"] == {
+        "file": str(out / "embedding.npz"), "dimension": 4, "smallest_gap": gap,
+    }  # fmt: skip
+    assert [(one["notion"], one["lower"], one["upper"]) for one in shown["certificate"]["brackets"]]
+    assert shown["margins"] == [
+        {"dimension": one.dimension, "found": one.found, "cap": one.cap} for one in found.margins
+    ]
+    by = {one.dimension: one for one in found.margins}
+    assert {4, 6} <= set(by)
+    for one in found.margins:
+        assert one.found is None or one.found <= one.cap + 1e-9
+    page = (out / "certificate.html").read_text()
+    assert "From random starts an embedding was found in 4 dimensions" in page
+    assert found.to_text().splitlines()[-1] == f"page: {out / 'certificate.html'}"
+
+
+def test_the_fewest_dimensions_of_a_margin(pairs: Path, tmp_path: Path) -> None:
+    found = retgen.certify(pairs, margin=0.25, seeds=2, minutes=0.5, out=tmp_path / "out")
+    assert found.reached is not None
+    assert found.lowest() is not None
+    by = {one.dimension: one.found or 0.0 for one in found.margins}
+    assert by[found.reached] >= 0.25
+    assert all(value < 0.25 for d, value in by.items() if d < found.reached)
+    assert found.to_json()["margin"] == {
+        "wanted": 0.25, "lowest_possible": found.lowest(), "reachable": True,
+        "lowest_found": found.reached,
+    }  # fmt: skip
+
+
+def test_a_margin_out_of_reach(pairs: Path, tmp_path: Path) -> None:
+    found = retgen.certify(pairs, margin=1.9, seeds=1, minutes=0.2, out=tmp_path / "out")
+    assert found.reached is None
+    assert found.to_json()["margin"] == {
+        "wanted": 1.9, "lowest_possible": None, "reachable": False, "lowest_found": None,
+    }  # fmt: skip
+    assert "So a margin of 1.9 is out of reach." in found.to_text()
+
+
+def test_a_run_gets_its_certificate_in_its_own_folder(limit_run: Path, gen) -> None:  # type: ignore[no-untyped-def]
+    told = gen("capacity", limit_run, "--minutes", "0.1", "--seeds", "1", "--json")
+    assert (told.returncode, told.stderr) == (0, "")
+    found = json.loads(told.stdout)
+    assert found["notes"] == []
+    stored = Path(found["embedding"]["file"])
+    assert stored == limit_run / "capacity" / "embedding.npz"
+    folder = limit_run / "dataset"
+    corpus = [str(row["_id"]) for row in read_jsonl(folder / "corpus.jsonl")]
+    queries, gap = check(stored, corpus, read_jsonl(folder / "qrels.jsonl"))
+    assert (queries, gap) == (100, found["embedding"]["smallest_gap"])
+    # a run with a certificate of its own is still a finished run
+    assert retgen.validate(limit_run).ok
+
+
+def test_shattered_documents_are_cut_in_all_ways(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    # 3 documents, all 8 subsets of them; a fourth is relevant to nothing
+    corpus = dict.fromkeys("abcd", "text")
+    subsets = [[doc for doc, taken in zip("abc", bits, strict=True) if taken]
+               for bits in product((0, 1), repeat=3)]  # fmt: skip
+    qrels = [(f"q{i}", doc, 1.0) for i, docs in enumerate(subsets) for doc in docs]
+    path = dataset(corpus, {f"q{i}": "who" for i in range(8)}, qrels)
+    found = retgen.certify(path, seeds=1, minutes=0.2, out=tmp_path / "out")
+    bounds = {bound.theorem: bound for bound in found.certificate.lower_bounds}
+    # the empty subset is a query without positives, so 3 are not shattered, and any 2 are
+    shown = [bound for theorem, bound in bounds.items() if "some 2 documents" in theorem]
+    assert [bound.dimension for bound in shown] == [1]
+    assert found.notes == [
+        "1 of 8 queries have no relevant document and are left out",
+        UNJUDGED,
+    ]
+
+
+def test_nothing_to_tell_apart(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = dataset({"a": "one", "b": "two"}, {"q": "who"}, [("q", "a", 1.0), ("q", "b", 1.0)])
+    found = retgen.certify(path, margin=0.5, out=tmp_path / "out")
+    assert found.witness is None
+    assert found.to_json()["margin"] == {
+        "wanted": 0.5, "lowest_possible": None, "reachable": True, "lowest_found": None,
+    }  # fmt: skip
+    assert "nothing is to be told apart" in found.to_text()
+    assert (tmp_path / "out" / "certificate.html").is_file()
+
+
+def test_too_many_to_optimise(pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.embedding, "CELLS", 59)  # 10 queries x 6 vectors are 60
+    found = retgen.certify(pairs, out=tmp_path / "out")
+    assert found.witness is None
+    assert found.margins == []
+    reasons = {one["theorem"]: one["reason"] for one in found.certificate.skipped}
+    why = "10 x 6 different queries and documents are too many to optimise (more than 59 cells)"
+    assert reasons["free embedding"] == reasons["margins"] == why
+    assert not (tmp_path / "out" / "embedding.npz").exists()
+
+
+def test_no_time(pairs: Path, tmp_path: Path) -> None:
+    found = retgen.certify(pairs, minutes=1e-9, dims=[4, 5], out=tmp_path / "out")
+    assert found.notes[-1] == "margins of 2 dimensions: no time left"
+    assert found.margins == []
+    assert found.certificate.lower == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"margin": 0.0},
+            "--margin: scores of unit vectors differ by more than 0 and at most 2",
+        ),
+        (
+            {"margin": float("nan")},
+            "--margin: scores of unit vectors differ by more than 0 and at most 2",
+        ),
+        ({"minutes": -1}, "--minutes: give a positive number"),
+        ({"seeds": 0}, "--seeds: at least 1"),
+        ({"dims": [0]}, "--dims: dimensions are whole numbers from 1"),
+    ],
+)
+def test_bad_arguments(tmp_path: Path, options: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        retgen.certify(tmp_path, **options)  # type: ignore[arg-type]
+    assert str(error.value) == message
+
+
+def test_a_data_set_without_positives(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = dataset({"a": "one"}, {"q": "who"}, [("q", "a", 0.0)])
+    with pytest.raises(DatasetError, match="no query has a relevant document"):
+        retgen.certify(path, out=tmp_path / "out")
