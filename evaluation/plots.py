@@ -50,12 +50,16 @@ def lines(
     log_x: bool = False,
     log_y: bool = False,
     fraction: bool = False,
+    small: bool = False,
 ) -> str:
-    """Curves over x with levels across. `fraction`: y runs from 0 to 1. Returns the SVG."""
+    """Curves over x with levels across. `fraction`: y runs from 0 to 1. Returns the SVG.
+
+    `small`: points are too many to be marked.
+    """
     with _figure(path) as (axes, svg):
         for i, line in enumerate(curves):
             colour = _COLOURS[i % len(_COLOURS)]
-            marker = "*" if line.star else _MARKERS[i % len(_MARKERS)]
+            marker = "" if small else "*" if line.star else _MARKERS[i % len(_MARKERS)]
             axes.plot(
                 line.x, line.y, marker=marker, color=colour, label=line.name, linewidth=1.8,
                 markersize=10 if line.star else 5, linestyle="--" if line.dashed else "-",

@@ -1,8 +1,8 @@
 """retgen: synthetic retrieval data sets from recipes, proven right.
 
 The commands of `gen` as functions: `run`, `plan`, `preview`, `validate`, `report`, `export`,
-`evaluate`, `capacity` and `certify` (`gen capacity` without and with a data set), `new_recipe`,
-`doctor`.
+`evaluate`, `train`, `capacity` and `certify` (`gen capacity` without and with a data set),
+`new_recipe`, `doctor`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from retgen.experiments.capacity import capacity
     from retgen.experiments.certify import certify
     from retgen.experiments.evaluate import evaluate
+    from retgen.experiments.train import train
 
 __all__ = [
     "RetgenError",
@@ -36,13 +37,14 @@ __all__ = [
     "preview",
     "report",
     "run",
+    "train",
     "validate",
 ]
 
 
 def __getattr__(name: str) -> Any:
     # these need the extra `eval` and take seconds to import
-    if name in ("capacity", "certify", "evaluate"):
+    if name in ("capacity", "certify", "evaluate", "train"):
         import importlib
 
         return getattr(importlib.import_module(f"retgen.experiments.{name}"), name)

@@ -524,6 +524,82 @@ def eval_command(
 
 
 @app.command(
+    "train",
+    epilog="Examples:  gen train outputs/limit_train --model minilm --test outputs/limit_small "
+    "--preset limit  |  gen train ~/mine --model owner/name --set epochs=3 --set hard_negatives=2 "
+    "--compare --outside ~/beir/scifact",
+)
+@_expected
+def train_command(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH", show_default=False,
+            help="A run directory or data set: its training pairs, else its qrels.",
+        ),
+    ],
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="M", autocompletion=_complete_model,
+            help="minilm, static:minilm, a sentence-transformers folder or id.",
+        ),
+    ] = "minilm",
+    test: Annotated[
+        str | None, typer.Option(metavar="PATH", help="What it is scored on; default PATH.")
+    ] = None,
+    outside: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Scored too, before and after: a folder or mteb:NAME."),
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="A paper's hyper-parameters: limit.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE",
+            help="A hyper-parameter: loss, epochs, batch_size, learning_rate, dimension, "
+            "hard_negatives, hold_out, ... (docs/evaluation.md). Repeatable.",
+        ),
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Train also with in-batch negatives only.")
+    ] = False,
+    metric: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="As in gen eval. Repeatable.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Qrels to train on; default training pairs, train, test.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="The first N pairs only.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, mps.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder; default outputs/train_NAME_MODEL.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away what is there.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:  # fmt: skip
+    """Fine-tune an embedder on a data set, scored before, during and after."""
+    from retgen.experiments.train import train
+
+    signal.signal(signal.SIGTERM, _interrupt)
+    with _progress(quiet or json) as progress:
+        found = train(
+            path, model, test=test, outside=outside, split=split, limit=limit, preset=preset,
+            settings=_overrides(settings), metrics=metric or (), compare=compare, out=out,
+            device=device, fresh=fresh, command=shlex.join(["gen", *sys.argv[1:]]),
+            progress=progress,
+        )  # fmt: skip
+    if json:
+        _print_json(found.to_json())
+    elif not quiet:
+        print(found.to_text())
+
+
+@app.command(
     "capacity",
     epilog="Examples:  gen capacity outputs/limit_small   gen capacity --protocol paper --dims 4-12"
     "   gen capacity --protocol best --minutes 20   gen capacity --construct",

@@ -62,10 +62,7 @@ def read_pairs(path: Path | str, split: str | None = None, limit: int | None = N
         rows = _from_qrels(dataset, path, split)
         origin = f"the qrels of split {split} of {name}"
         if split != "train":
-            origin += (
-                f"; the training pairs ARE the {split} pairs, so a score on that split measures "
-                "memory, not retrieval"
-            )
+            origin += ", so a score on that split measures memory, not retrieval"
     if limit is not None and limit < len(rows):
         origin = f"the first {limit:,} of {len(rows):,} pairs from {origin}"
         rows = rows[:limit]

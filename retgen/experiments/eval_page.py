@@ -15,9 +15,12 @@ from retgen.plots import score as shown
 from retgen.write import write_file
 
 if TYPE_CHECKING:
+    from retgen.evaluation.collection import Collection
     from retgen.experiments.evaluate import Evaluation, Scored
 
-__all__ = ["over_seeds", "primary", "table", "write_pages"]
+__all__ = [
+    "floor_levels", "floor_rows", "over_seeds", "primary", "primary_of", "table", "write_pages",
+]  # fmt: skip
 
 _COMPARISONS = 30  # rows of the table of comparisons on the page
 _PANELS = 3  # pictures by dimension a data set
@@ -25,8 +28,12 @@ _PANELS = 3  # pictures by dimension a data set
 
 def primary(scored: Scored) -> str:
     """The measure of the pictures: recall at the number of relevant documents, else the first."""
-    relevant = max(sum(r > 0 for r in q.values()) for q in scored.collection.qrels.values())
-    names = scored.measures.names
+    return primary_of(scored.measures.names, scored.collection)
+
+
+def primary_of(names: Sequence[str], collection: Collection) -> str:
+    """The same, of some measures of a collection."""
+    relevant = max(sum(r > 0 for r in q.values()) for q in collection.qrels.values())
     return next((n for n in names if re.fullmatch(rf"(recall|R)@{relevant}", n)), names[0])
 
 
@@ -47,16 +54,19 @@ def table(scored: Scored) -> TableView:
             row += [f"{cut[what]:,}" if cut else "" for what in ("documents", "queries")]
         rows.append(row)
     blank = [""] * (len(judged) + 2 * counted)
-    floors = scored.floors
     begin = len(rows)
-    if floors["best"]:
-        best = floors["best"]
-        rows.append(
-            [f"floor: {best['ranking']}", "", *(shown(best[name]) for name in names), *blank]
-        )
-    rows.append(["floor: random order", "", *(shown(floors["random"][n]) for n in names), *blank])
+    rows += [[label, "", *cells, *blank] for label, cells in floor_rows(scored.floors, names)]
     head = ["system", "dim", *names, *judged, *(["docs cut", "queries cut"] if counted else [])]
     return TableView(head, rows, names=1, faint=range(begin, len(rows)))
+
+
+def floor_rows(floors: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Label and cells of the best ranking that never reads the query, and of a random order."""
+    rows = []
+    if best := floors["best"]:
+        rows.append((f"floor: {best['ranking']}", [shown(best[name]) for name in names]))
+    rows.append(("floor: random order", [shown(floors["random"][name]) for name in names]))
+    return rows
 
 
 def over_seeds(datasets: Sequence[Scored]) -> TableView:
@@ -194,7 +204,7 @@ def _pictures(result: Evaluation, scored: Scored) -> list[Figure]:
         levels = [
             draw.Level(s.label, s.metrics[measure]) for s in scored.scores if s.model not in swept
         ]
-        levels += _floor_levels(floors, measure)
+        levels += floor_levels(floors, measure)
         svg = draw.lines(
             folder / f"{_file(name)}_{_file(measure)}_by_dimension", curves, levels,
             title=f"{measure} by dimension: {name}", x="dimensions kept of the embedding",
@@ -211,14 +221,15 @@ def _bars(result: Evaluation, scored: Scored, measure: str) -> Figure:
         labels,
         {measure: [score.metrics[measure] for score in scored.scores]},
         {measure: [score.interval(measure) for score in scored.scores]},
-        _floor_levels(scored.floors, measure),
+        floor_levels(scored.floors, measure),
         title=f"{measure}: {scored.collection.name}",
         y=measure,
     )
     return Figure(svg, f"{measure} on {scored.collection.name}, with 95% intervals and floors.")
 
 
-def _floor_levels(floors: Mapping[str, Any], measure: str) -> list[draw.Level]:
+def floor_levels(floors: Mapping[str, Any], measure: str) -> list[draw.Level]:
+    """The same two as lines of a picture."""
     levels = []
     best = floors["best"]
     if best:

@@ -18,6 +18,7 @@ from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.embeddings import default_folder
 from retgen.evaluation.floors import floors
 from retgen.evaluation.measures import Measures, default_names, judged_names
+from retgen.evaluation.outside import located
 from retgen.evaluation.rankings import read_run
 from retgen.evaluation.results import Score, write_mteb, write_score
 from retgen.evaluation.retrievers import Options, Ranked, retriever
@@ -117,7 +118,7 @@ def evaluate(
     seeds (under `out`/seeds), all of them scored. Raises `UsageError` or `DatasetError` for what
     cannot be scored; a model that fails after others were scored lands in `failures` instead.
     """
-    paths = [Path(p) for p in ([path] if isinstance(path, str | Path) else path)]
+    paths = [located(p) for p in ([path] if isinstance(path, str | Path) else path)]
     names = list(dict.fromkeys(models)) or ([] if runs else ["bm25"])
     for name in names:
         check_name(name)

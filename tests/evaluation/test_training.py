@@ -153,8 +153,8 @@ FAST: dict[str, Any] = {"learning_rate": 0.02, "batch_size": 16, "epochs": 4, "w
 
 def test_pairs_of_a_run_are_its_test_pairs_and_say_so(run: Path, pairs: Pairs) -> None:
     assert pairs.origin == (
-        "120 pairs from the qrels of split test of tiny; the training pairs ARE the test pairs, so "
-        "a score on that split measures memory, not retrieval"
+        "120 pairs from the qrels of split test of tiny, so a score on that split measures memory, "
+        "not retrieval"
     )
     texts = {row["_id"]: row["text"] for row in read_jsonl(run / "dataset/corpus.jsonl")}
     questions = {row["_id"]: row["text"] for row in read_jsonl(run / "dataset/queries.jsonl")}
@@ -166,7 +166,7 @@ def test_pairs_of_a_run_are_its_test_pairs_and_say_so(run: Path, pairs: Pairs) -
     first = read_pairs(run, limit=7)
     assert first.anchors == pairs.anchors[:7]
     assert first.origin.startswith(
-        "the first 7 of 120 pairs from the qrels of split test of tiny; "
+        "the first 7 of 120 pairs from the qrels of split test of tiny, "
     )
 
 

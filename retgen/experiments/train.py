@@ -1,0 +1,322 @@
+"""`gen train`: what does training on the data change, on its test view and outside of it?
+
+out/
+  views.json       what is scored; a folder holds one training and its scores
+  scores/          values query by query, before and after, (queries, measures) .npy
+  model/ ...       see retgen.evaluation.training.train
+  in_batch_only/   with `compare`: the same training without its hard negatives
+  train.json/.md/.html, figures/
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from retgen.errors import UsageError
+from retgen.evaluation.collection import Collection, load
+from retgen.evaluation.floors import floors
+from retgen.evaluation.measures import Measures, default_names
+from retgen.evaluation.outside import located
+from retgen.evaluation.results import slug
+from retgen.evaluation.retrievers import Options
+from retgen.evaluation.retrievers.names import PREFIXES, check_name
+from retgen.evaluation.significance import Bootstrap, Comparison
+from retgen.evaluation.training import (
+    Pairs,
+    TrainConfig,
+    Trained,
+    make_config,
+    read_pairs,
+    without_hard_negatives,
+)
+from retgen.progress import Progress, silent
+from retgen.write import dump_json, make_folder, write_file
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+__all__ = ["Training", "View", "train"]
+
+_LEXICAL = ("bm25", "rank-bm25", "tfidf")
+WITHOUT = "in-batch negatives only"
+
+
+@dataclass(frozen=True)
+class View:
+    """A data set that a model is scored on. `comparisons`: of the models, see `Bootstrap`."""
+
+    role: Literal["test", "outside"]
+    collection: Collection
+    measures: Measures
+    floors: dict[str, Any] = field(default_factory=dict)
+    comparisons: list[Comparison] = field(default_factory=list)
+
+    def scores(self, trained: Trained, when: str) -> dict[str, float]:
+        """Measure to score before or after a training."""
+        found, prefix = trained.scores(when), f"{self.role} "
+        return {k.removeprefix(prefix): v for k, v in found.items() if k.startswith(prefix)}
+
+
+@dataclass(frozen=True)
+class Training:
+    """What `train` did and found.
+
+    `in_batch_only`: the training compared with, None without `compare`. `shared`: how many of the
+    training pairs are pairs of the test view too.
+    """
+
+    folder: Path
+    model: str
+    config: TrainConfig
+    pairs: Pairs
+    trained: Trained
+    in_batch_only: Trained | None
+    views: list[View]
+    shared: int
+    command: str
+
+    def notes(self) -> list[str]:
+        """What a reader of the scores must know."""
+        name, told = self.views[0].collection.name, []
+        if self.shared:
+            told.append(
+                f"{self.shared:,} of the {len(self.pairs):,} training pairs are pairs of the test "
+                f"view {name}: its scores measure memory, not retrieval"
+            )
+        else:
+            told.append(f"no training pair is a pair of the test view {name}")
+        if len(self.views) == 1:
+            told.append("outside: not measured (--outside PATH or mteb:NAME measures it)")
+        for view in self.views:
+            told += [f"{view.collection.name}: {note}" for note in view.collection.notes]
+        return told
+
+    def to_json(self) -> dict[str, Any]:
+        """What `gen train --json` prints."""
+        run = self.trained
+        shown: dict[str, Any] = {
+            "base": self.model,
+            "model": str(run.path),
+            "origin": self.pairs.origin,
+            "pairs": run.pairs,
+            "held_out_pairs": run.held_out_pairs,
+            "pairs_of_the_test_view": self.shared,
+            "steps": run.steps,
+            "best_step": run.best_step,
+            "seconds": run.seconds,
+            "device": run.device,
+            "dtype": run.dtype,
+            "config": self.config.model_dump(mode="json"),
+            "test": None,
+            "outside": None,
+            "history": run.history,
+            "losses": run.losses,
+            "notes": self.notes(),
+        }
+        for view in self.views:
+            shown[view.role] = {
+                "dataset": str(view.collection.path),
+                "split": view.collection.split,
+                "before": view.scores(run, "before"),
+                "after": view.scores(run, "after"),
+                "in_batch_only": (
+                    view.scores(self.in_batch_only, "after") if self.in_batch_only else None
+                ),
+                "floors": view.floors,
+                "comparisons": [one._asdict() for one in view.comparisons],
+            }
+        return shown
+
+    def to_text(self) -> str:
+        """The tables, for a terminal."""
+        from retgen.experiments.train_page import text
+
+        return text(self)
+
+
+def train(
+    path: str | Path,
+    model: str = "minilm",
+    *,
+    test: str | Path | None = None,
+    outside: str | Path | None = None,
+    split: str | None = None,
+    limit: int | None = None,
+    preset: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    metrics: Sequence[str] = (),
+    compare: bool = False,
+    out: str | Path | None = None,
+    device: str | None = None,
+    fresh: bool = False,
+    command: str | None = None,
+    progress: Progress = silent,
+) -> Training:
+    """Fine-tune `model` on the pairs of `path`, score it before, during and after, write `out`.
+
+    `test`: the data set scored on, `path` itself by default. `outside`: another one, or mteb:NAME,
+    scored before and after. `split`, `limit`: see `read_pairs`. `preset` and `settings`: see
+    `TrainConfig`. `compare`: train once more with in-batch negatives only, for as many steps.
+    `out` defaults to outputs/train_NAME_MODEL. A repeated call resumes, or shows what is finished,
+    unless `fresh`. Raises `UsageError` or `DatasetError` for what cannot be.
+    """
+    _check_trainable(model)
+    config = make_config(preset, settings)
+    if compare and not config.hard_negatives:
+        raise UsageError("--compare: there are no hard negatives; --set hard_negatives=1 has some")
+    other = without_hard_negatives(config) if compare else None
+    path = located(path)
+    pairs = read_pairs(path, split, limit)
+    views = _views(test or path, outside, metrics, progress)
+    folder = Path(out) if out is not None else (
+        Path("outputs") / f"train_{path.resolve().name}_{slug(model)}"
+    )  # fmt: skip
+    make_folder(folder)
+    _claim_views(folder, views, fresh)
+    # takes seconds to import
+    from retgen.evaluation.training.train import train as fit
+
+    def one(config: TrainConfig, place: Path) -> Trained:
+        scorer = _Scorer(views, place / "scores", model)
+        return fit(
+            model, pairs, config, place, evaluate=scorer, device=device, resume=not fresh,
+            progress=progress,
+        )  # fmt: skip
+
+    trained = one(config, folder)
+    in_batch_only = None
+    if other is not None:
+        steps = without_hard_negatives(config, trained.steps)
+        in_batch_only = one(steps, folder / "in_batch_only")
+    told = command or shlex.join(["gen", "train", str(path), "--model", model])
+    measured = [
+        replace(
+            view,
+            floors=floors(view.collection, view.measures, progress),
+            comparisons=_compare(view, folder, in_batch_only is not None),
+        )
+        for view in views
+    ]
+    found = Training(
+        folder, model, config, pairs, trained, in_batch_only, measured,
+        _shared(pairs, views[0].collection), told,
+    )  # fmt: skip
+    write_file(folder / "train.json", dump_json(found.to_json()))
+    from retgen.experiments.train_page import write_page
+
+    write_page(found)
+    return found
+
+
+def _check_trainable(name: str) -> None:
+    kind = name.partition(":")[0]
+    if name in _LEXICAL or (kind in PREFIXES and ":" in name):
+        raise UsageError(
+            f"--model {name}: cannot be trained. Give minilm, static:minilm, or the folder or Hub "
+            "id of a sentence-transformers model"
+        )
+    check_name(name)
+
+
+def _views(
+    test: str | Path, outside: str | Path | None, metrics: Sequence[str], progress: Progress
+) -> list[View]:
+    views = []
+    for role, path in (("test", test), ("outside", outside)):
+        if path is None:
+            continue
+        collection = load(located(path), None, progress)
+        measures = Measures(metrics or default_names(collection.documents))
+        views.append(View("test" if role == "test" else "outside", collection, measures))
+    return views
+
+
+def _claim_views(folder: Path, views: Sequence[View], fresh: bool) -> None:
+    """A training keeps what it is scored on: or its "before" would be of something else."""
+    wanted = [
+        {
+            "role": view.role,
+            "name": view.collection.name,
+            "split": view.collection.split,
+            "documents": view.collection.documents,
+            "queries": len(view.collection.queries),
+            "measures": view.measures.names,
+        }
+        for view in views
+    ]
+    path = folder / "views.json"
+    begun = (folder / "training.json").is_file() or any(folder.glob("checkpoints/*/progress.json"))
+    if path.is_file() and begun and not fresh and orjson.loads(path.read_bytes()) != wanted:
+        raise UsageError(
+            f"{folder} holds a training that is scored on something else (views.json). Choose "
+            "another --out, or start it anew with --fresh."
+        )
+    write_file(path, dump_json(wanted))
+
+
+class _Scorer:
+    """Scores a model on the views; outside ones only before and after."""
+
+    def __init__(self, views: Sequence[View], folder: Path, model: str) -> None:
+        self._views, self._folder, self._model = views, folder, model
+
+    def __call__(self, model: SentenceTransformer, when: str) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for view in self._views:
+            if when == "during" and view.role == "outside":
+                continue
+            values = self._values(model, view)
+            if when != "during":
+                make_folder(self._folder)
+                np.save(self._folder / f"{view.role}_{when}.npy", values)
+            for name, mean in zip(view.measures.names, values.mean(axis=0).tolist(), strict=True):
+                found[f"{view.role} {name}"] = mean
+        return found
+
+    def _values(self, model: SentenceTransformer, view: View) -> NDArray[np.float64]:
+        from retgen.evaluation.embedders import SentenceEmbedder
+        from retgen.evaluation.retrievers.dense import Dense
+
+        options = Options()
+        dense = Dense(self._model, SentenceEmbedder(self._model, model, options), options)
+        depth = view.measures.depth(view.collection.documents)
+        (ranked,) = dense.rank(view.collection, depth, silent)
+        return view.measures.per_query(view.collection, ranked.rankings)
+
+
+def _compare(view: View, folder: Path, in_batch_only: bool) -> list[Comparison]:
+    """Paired differences between the models, on the same draws of what queries share."""
+    files = {
+        "after": folder / "scores" / f"{view.role}_after.npy",
+        "before": folder / "scores" / f"{view.role}_before.npy",
+    }
+    if in_batch_only:
+        files[WITHOUT] = folder / "in_batch_only" / "scores" / f"{view.role}_after.npy"
+    if not all(file.is_file() for file in files.values()):
+        return []
+    values = {name: np.load(file) for name, file in files.items()}
+    return Bootstrap(view.collection).compare(values, view.measures.names)
+
+
+def _shared(pairs: Pairs, collection: Collection) -> int:
+    """How many training pairs are pairs of a collection, by their texts."""
+    asked: dict[str, set[str]] = {}
+    for query in collection.queries:
+        relevant = {d for d, r in collection.qrels[query.query_id].items() if r > 0}
+        asked.setdefault(query.text, set()).update(relevant)
+    wanted = set(pairs.anchors) & asked.keys()
+    named = {doc.encode() for text in wanted for doc in asked[text]}
+    if not named:
+        return 0
+    texts = collection.texts(np.flatnonzero(np.isin(collection.doc_ids, list(named))))
+    by_id = {collection.doc_ids[i].decode(): text for i, text in texts.items()}
+    known = {(q, by_id[doc]) for q in wanted for doc in asked[q] if doc in by_id}
+    return sum(pair in known for pair in zip(pairs.anchors, pairs.positives, strict=True))
