@@ -21,7 +21,7 @@ COMMANDS = [command.name for command in app.registered_commands]
 def test_commands_of_this_version() -> None:
     assert COMMANDS == [
         "run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "export", "eval",
-        "capacity", "doctor",
+        "train", "capacity", "doctor",
     ]  # fmt: skip
 
 
@@ -32,6 +32,7 @@ def test_the_package_exports_what_it_says() -> None:
     assert callable(retgen.evaluate)
     assert callable(retgen.capacity)
     assert callable(retgen.certify)
+    assert callable(retgen.train)
     with pytest.raises(AttributeError, match="no attribute 'evaluation_of'"):
         _ = retgen.evaluation_of
 

@@ -14,6 +14,11 @@ from retgen.write import write_file
 if TYPE_CHECKING:
     from retgen.experiments.train import Training, View
 
+_LOSS = (
+    "The training loss, a mean over the steps between two points. Without duplicates the last batches "
+    "of an epoch are small, and the loss of a small batch is low."
+)
+
 __all__ = ["scores_table", "text", "write_page"]
 
 
@@ -114,7 +119,7 @@ def _sections(found: Training) -> Iterator[Section]:
                 names=2,
             )
         ],
-        [Figure(_losses(found), "The training loss, a mean over the steps between two points.")],
+        [Figure(_losses(found), _LOSS)],
     )
 
 

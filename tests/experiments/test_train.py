@@ -1,0 +1,294 @@
+"""`gen train`: what is scored when, what is said of it, and that nothing is mixed up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import retgen
+from retgen.errors import UsageError
+from retgen.evaluation.outside import fetch, located, write_task
+from retgen.experiments.train import Training
+from tests.conftest import read_jsonl
+
+# word vectors need larger steps than a transformer
+FAST = {"learning_rate": 0.01, "epochs": 2, "batch_size": "full"}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():  # type: ignore[no-untyped-def]
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def train_half(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """60 queries over 12 documents, of words that the test half has not."""
+    out = tmp_path_factory.mktemp("runs") / "half"
+    return retgen.run(
+        "limit_train", out=out, overrides={"params.docs": 12, "params.queries": 60}
+    ).path
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set of other things, with a hard negative for every query."""
+    folder = tmp_path_factory.mktemp("other") / "animals"
+    folder.mkdir()
+    names = ["owl", "cat", "dog", "fox", "bee", "ant"]
+    corpus = [{"_id": f"d{i}", "title": "", "text": f"the {n} runs"} for i, n in enumerate(names)]
+    queries = [{"_id": f"q{i}", "text": f"where is the {n}"} for i, n in enumerate(names)]
+    qrels = [
+        {"query-id": f"q{i}", "corpus-id": f"d{(i + j) % 6}", "score": 1 - j}
+        for i in range(6)
+        for j in range(2)
+    ]
+    for name, rows in (("corpus", corpus), ("queries", queries), ("qrels", qrels)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def memorised(limit_run: Path, other: Path, tmp_path_factory: pytest.TempPathFactory) -> Training:
+    """Word vectors trained on the pairs that they are scored on, with an outside data set."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        return retgen.train(
+            limit_run, "static:minilm", outside=other, settings=FAST,
+            metrics=["recall@2", "nDCG@10"], out=tmp_path_factory.mktemp("trained") / "out",
+        )  # fmt: skip
+
+
+def test_scores_before_during_and_after(memorised: Training, limit_run: Path) -> None:
+    found = memorised.to_json()
+    assert (found["base"], found["pairs"], found["pairs_of_the_test_view"]) == (
+        "static:minilm", 200, 200,
+    )  # fmt: skip
+    before, after = found["test"]["before"], found["test"]["after"]
+    assert list(before) == list(after) == ["recall@2", "nDCG@10"]
+    assert before["recall@2"] < 0.9
+    assert after["recall@2"] > 0.95
+    # the same as gen eval says of both models
+    scored = retgen.evaluate(
+        limit_run, models=["static:minilm", found["model"]], metrics=["recall@2", "nDCG@10"],
+        out=memorised.folder.parent / "eval", cache=False,
+    ).to_json()  # fmt: skip
+    assert [row["metrics"] for row in scored["results"]] == [before, after]
+    assert found["test"]["floors"] == scored["floors"]
+    whens = [(entry["when"], entry["epoch"]) for entry in found["history"]]
+    assert whens == [("before", 0), ("during", 1), ("during", 2), ("after", 2)]
+    during = found["history"][1]["scores"]
+    assert list(during) == ["test recall@2", "test nDCG@10"]  # outside costs, so not on the way
+    assert list(found["outside"]["after"]) == ["recall@2", "nDCG@10"]
+    assert found["outside"]["before"]["recall@2"] == 1.0
+
+
+def test_differences_are_of_the_stored_values(memorised: Training) -> None:
+    stored = {
+        when: np.load(memorised.folder / "scores" / f"test_{when}.npy")
+        for when in ("before", "after")
+    }
+    assert stored["after"].shape == (100, 2)
+    (first, _) = memorised.views[0].comparisons
+    assert (first.first, first.second, first.measure) == ("after", "before", "recall@2")
+    assert first.difference == pytest.approx(
+        (stored["after"] - stored["before"])[:, 0].mean(), abs=1e-12
+    )
+    assert 0 < first.low < first.difference < first.high
+
+
+def test_what_is_said(memorised: Training) -> None:
+    lines = memorised.to_text().splitlines()
+    assert lines[0].startswith("static:minilm: trained on 200 pairs, ")
+    assert lines[2].split() == ["test:", "limit", "recall@2", "nDCG@10"]
+    assert [line.split("  ")[0] for line in lines[3:7]] == [
+        "before", "after", lines[5].split("  ")[0], "floor: random order",
+    ]  # fmt: skip
+    assert (
+        "note: 200 of the 200 training pairs are pairs of the test view limit: its scores measure "
+        "memory, not retrieval"
+    ) in lines
+    assert ["outside:", "animals", "recall@2", "nDCG@10"] in [line.split() for line in lines]
+    page = (memorised.folder / "train.html").read_text()
+    assert page.count("<svg") == 2
+    assert "after − before" in page
+    assert (memorised.folder / "train.md").read_text().count("| before |") == 2
+    card = (memorised.folder / "model" / "README.md").read_text()
+    assert "| test recall@2 |" in card
+    assert "| outside nDCG@10 |" in card
+
+
+def test_a_finished_training_is_shown_again(
+    memorised: Training, limit_run: Path, other: Path
+) -> None:
+    again = retgen.train(
+        limit_run, "static:minilm", outside=other, settings=FAST,
+        metrics=["recall@2", "nDCG@10"], out=memorised.folder,
+    )  # fmt: skip
+    assert again.trained.repeated
+    assert again.to_json() == memorised.to_json()
+    assert "finished before: nothing to do" in again.to_text()
+    with pytest.raises(UsageError) as error:
+        retgen.train(limit_run, "static:minilm", settings=FAST, out=memorised.folder)
+    assert str(error.value) == (
+        f"{memorised.folder} holds a training that is scored on something else (views.json). "
+        "Choose another --out, or start it anew with --fresh."
+    )
+
+
+def test_the_train_half_shares_no_pair(train_half: Path, limit_run: Path, tmp_path: Path) -> None:
+    found = retgen.train(
+        train_half, "static:minilm", test=limit_run, settings={**FAST, "learning_rate": 0.001},
+        out=tmp_path / "out",
+    )  # fmt: skip
+    assert found.shared == 0
+    assert found.notes() == [
+        "no training pair is a pair of the test view limit",
+        "outside: not measured (--outside PATH or mteb:NAME measures it)",
+    ]
+    assert found.to_json()["outside"] is None
+    assert found.views[0].scores(found.trained, "after")["recall@2"] < 0.95
+
+
+def test_some_shared_pairs_are_counted(limit_run: Path, tmp_path: Path) -> None:
+    part = tmp_path / "part"
+    part.mkdir()
+    for name in ("corpus", "queries"):
+        (part / f"{name}.jsonl").write_bytes((limit_run / f"dataset/{name}.jsonl").read_bytes())
+    rows = read_jsonl(limit_run / "dataset/qrels.jsonl")
+    (part / "qrels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:30]))
+    found = retgen.train(
+        limit_run, "static:minilm", test=part, settings={"max_steps": 1}, out=tmp_path / "out"
+    )
+    assert (found.shared, found.trained.steps) == (30, 1)
+
+
+def test_compared_with_in_batch_negatives(other: Path, tmp_path: Path) -> None:
+    found = retgen.train(
+        other, "static:minilm", settings={**FAST, "hard_negatives": 1}, metrics=["recall@1"],
+        compare=True, out=tmp_path / "out",
+    )  # fmt: skip
+    assert found.in_batch_only is not None
+    assert found.in_batch_only.steps == found.trained.steps
+    assert found.in_batch_only.path == tmp_path / "out" / "in_batch_only" / "model"
+    told = found.to_json()["test"]
+    assert told["in_batch_only"] == {"recall@1": 1.0}
+    pairs = [(c["first"], c["second"]) for c in told["comparisons"]]
+    assert pairs == [
+        ("after", "before"),
+        ("after", "in-batch negatives only"),
+        ("before", "in-batch negatives only"),
+    ]
+    assert "after, in-batch negatives only" in found.to_text()
+    with pytest.raises(UsageError) as error:
+        retgen.train(other, "static:minilm", compare=True, out=tmp_path / "none")
+    assert str(error.value) == (
+        "--compare: there are no hard negatives; --set hard_negatives=1 has some"
+    )
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("name", ["bm25", "late:minilm", "mteb:owner/name", "hybrid:bm25+minilm"])
+def test_what_cannot_be_trained(limit_run: Path, name: str) -> None:
+    with pytest.raises(UsageError) as error:
+        retgen.train(limit_run, name)
+    assert str(error.value) == (
+        f"--model {name}: cannot be trained. Give minilm, static:minilm, or the folder or Hub id "
+        "of a sentence-transformers model"
+    )
+
+
+def test_the_command(gen, limit_run: Path) -> None:  # type: ignore[no-untyped-def]
+    args = ("--model", "static:minilm", "--set", "max_steps=2", "--set", "batch_size=full")
+    found = gen("train", limit_run, *args, "--metric", "recall@2")
+    assert (found.returncode, found.stderr) == (0, "")
+    lines = found.stdout.splitlines()
+    assert lines[0].startswith("static:minilm: trained on 200 pairs, 2 steps of 2 on ")
+    assert lines[-2:] == [
+        "model: outputs/train_limit_static--minilm/model",
+        "page: outputs/train_limit_static--minilm/train.html",
+    ]
+    bad = gen("train", limit_run, "--set", "epoch=2", "--preset", "limit")
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert bad.stderr.startswith(
+        "gen: the training configuration is wrong\n  epoch: unknown key; did you mean epochs?"
+    )
+
+
+# data sets of MTEB's registry
+
+
+def test_names_of_tasks() -> None:
+    with pytest.raises(UsageError) as error:
+        located("mteb:NFCorpuss")
+    assert str(error.value) == (
+        "mteb:NFCorpuss: MTEB has no retrieval task 'NFCorpuss'; did you mean NFCorpus?"
+    )
+    assert located("some/folder") == Path("some/folder")
+
+
+def test_a_task_that_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(UsageError) as error:
+        fetch("NFCorpus", tmp_path)
+    text = str(error.value)
+    assert text.startswith("mteb:NFCorpus: cannot be loaded (")
+    assert text.endswith("Without a network give a folder in MTEB, BEIR or Hub layout instead.")
+
+
+def test_a_loaded_task_is_written_and_read_again(
+    limit_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from datasets import Dataset
+    from mteb.abstasks.retrieval import AbsTaskRetrieval
+
+    from retgen.evaluation.retrievers.from_mteb import task_metadata
+
+    class Task(AbsTaskRetrieval):
+        metadata = task_metadata("Local", str(limit_run))
+
+        def load_data(self, *args: object, **kwargs: object) -> None:
+            folder = limit_run / "dataset"
+            corpus, queries = (read_jsonl(folder / f"{n}.jsonl") for n in ("corpus", "queries"))
+            qrels: dict[str, dict[str, int]] = {}
+            for row in read_jsonl(folder / "qrels.jsonl"):
+                qrels.setdefault(row["query-id"], {})[row["corpus-id"]] = row["score"]
+            self.dataset = {
+                "default": {
+                    "test": {
+                        "corpus": Dataset.from_list(
+                            [
+                                {"id": r["_id"], "title": r["title"], "text": r["text"]}
+                                for r in corpus
+                            ]
+                        ),
+                        "queries": Dataset.from_list(
+                            [{"id": r["_id"], "text": r["text"]} for r in queries]
+                        ),
+                        "relevant_docs": qrels,
+                        "top_ranked": None,
+                    }
+                }
+            }  # type: ignore[assignment]
+
+    task = Task()
+    task.load_data()
+    kept = tmp_path / "cache" / "mteb" / "Local"
+    write_task(task, kept)
+    assert read_jsonl(kept / "qrels.jsonl") == [
+        {k: row[k] for k in ("query-id", "corpus-id", "score")}
+        for row in read_jsonl(limit_run / "dataset/qrels.jsonl")
+    ]
+    monkeypatch.setenv("RETGEN_CACHE", str(tmp_path / "cache"))
+    assert located("mteb:Local") == kept  # there already, so nothing is asked for
+    here, there = (
+        retgen.evaluate(path, metrics=["recall@2"], out=tmp_path / name).to_json()["results"]
+        for path, name in ((limit_run, "here"), ("mteb:Local", "there"))
+    )
+    assert [row["metrics"] for row in here] == [row["metrics"] for row in there]
