@@ -97,6 +97,9 @@ def capacity(
         name: sorted(set(dims or DIMENSIONS[name]))
         for name in (*protocols, *(["construct"] if closed_form else []))
     }
+    if protocols and closed_form:  # of dimensions given for both, the closed form has the even ones
+        even = [d for d in wanted["construct"] if d % 2 == 0 and d >= 4]
+        wanted["construct"] = even or wanted["construct"]
     for d in wanted.get("construct", ()):
         construct.documents(d, 3)
     for name in protocols:

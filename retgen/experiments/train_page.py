@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from retgen.experiments.train import Training, View
 
 _LOSS = (
-    "The training loss, a mean over the steps between two points. Without duplicates the last batches "
-    "of an epoch are small, and the loss of a small batch is low."
+    "The training loss, a mean over the steps between two points. Without duplicates the last "
+    "batches of an epoch are small, and the loss of a small batch is low."
 )
 
 __all__ = ["scores_table", "text", "write_page"]
