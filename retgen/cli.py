@@ -258,6 +258,11 @@ def plan_command(
     recipe: RecipeArgument, settings: Setting = None, json: Json = False, verbose: Verbose = False
 ) -> None:
     """Say what a recipe will make and cost. Touches nothing, calls nobody."""
+    from retgen.experiments.study import find_study
+
+    if (study := find_study(recipe)) is not None and not settings:
+        _plan_study(study, json)
+        return
     from retgen.plan import plan
 
     found = plan(recipe, _overrides(settings))
@@ -273,6 +278,19 @@ def plan_command(
     print(f"{_bytes(found.bytes):>12}  on disk, about")
     for note in found.notes:
         print(f"note: {note}")
+
+
+def _plan_study(path: Path, json: bool) -> None:
+    from retgen.experiments.study import load_study, plan_study
+
+    found = plan_study(load_study(path))
+    if json:
+        _print_json({"datasets": {name: one.to_json() for name, one in found.items()}})
+        return
+    width = max(map(len, found))
+    for name, one in found.items():
+        print(f"{name:{width}}  {one.documents:>9,} documents  {one.queries:>7,} queries")
+    print(f"measured by: gen eval {path}")
 
 
 def _bytes(number: float) -> str:
@@ -314,18 +332,23 @@ def preview_command(
 @app.command("recipes", epilog="Example:  gen recipes")
 @_expected
 def recipes_command(json: Json = False) -> None:
-    """List the bundled recipes."""
+    """List the bundled recipes, and the studies for `gen eval`."""
+    from retgen.experiments.study import bundled_studies
     from retgen.recipe import bundled
 
     rows = []
-    for name, path in bundled().items():
-        lines = path.read_text("utf-8").splitlines()
-        rows.append({"name": name, "about": lines[1].lstrip("# "), "path": str(path)})
+    studies = list(bundled_studies())
+    for command, found in (("run", bundled()), ("eval", bundled_studies())):
+        for name, path in found.items():
+            about = path.read_text("utf-8").splitlines()[1].lstrip("# ")
+            rows.append({"name": name, "about": about, "path": str(path), "command": command})
     if json:
         _print_json(rows)
         return
     width = max(len(row["name"]) for row in rows)
     for row in rows:
+        if row["name"] == studies[0]:
+            print("\nStudies, for gen eval:")
         print(f"{row['name']:{width}}  {row['about']}")
 
 
@@ -439,7 +462,7 @@ def export_command(
     "eval",
     epilog="Examples:  gen eval outputs/limit_small --model bm25 --model minilm --dims 32,64  |  "
     "gen eval ~/beir/scifact --model owner/name --metric nDCG@10  |  "
-    "gen eval outputs/limit_small --run mine.trec",
+    "gen eval outputs/limit_small --run mine.trec  |  gen eval limit_patterns",
 )
 @_expected
 def eval_command(
@@ -447,7 +470,7 @@ def eval_command(
         list[Path],
         typer.Argument(
             metavar="PATH...", show_default=False,
-            help="Run directories, or data sets in MTEB, BEIR or Hub layout.",
+            help="Run directories, data sets in MTEB, BEIR or Hub layout, mteb:NAME; or a study.",
         ),
     ],
     model: Annotated[
@@ -493,28 +516,32 @@ def eval_command(
     verbose: Verbose = False,
 ) -> None:  # fmt: skip
     """Score retrievers and TREC runs, with floors, intervals and pictures."""
+    from retgen.errors import UsageError
     from retgen.evaluation.retrievers import Options
     from retgen.experiments.evaluate import evaluate
+    from retgen.experiments.study import find_study, run_study
 
     options = Options(
         device=device, dtype=dtype, batch_size=batch_size, max_length=max_length,
         query_prompt=query_prompt, document_prompt=document_prompt, rerank=rerank_depth,
     )  # fmt: skip
+    command, numbers = shlex.join(["gen", *sys.argv[1:]]), _numbers("--dims", dims)
+    study = find_study(paths[0]) if len(paths) == 1 and seeds is None else None
+    found: Any
     with _progress(quiet or json) as progress:
-        found = evaluate(
-            paths,
-            models=model or (),
-            runs=run or (),
-            metrics=metric or (),
-            dims=_numbers("--dims", dims),
-            split=split,
-            out=out,
-            seeds=seeds,
-            options=options,
-            cache=not no_cache,
-            command=shlex.join(["gen", *sys.argv[1:]]),
-            progress=progress,
-        )
+        if study is not None:
+            if run or split:
+                raise UsageError("--run and --split are about data sets; a study makes its own")
+            found = run_study(
+                study, models=model or (), dims=numbers, metrics=metric or (), out=out,
+                options=options, cache=not no_cache, command=command, progress=progress,
+            )  # fmt: skip
+        else:
+            found = evaluate(
+                paths, models=model or (), runs=run or (), metrics=metric or (), dims=numbers,
+                split=split, out=out, seeds=seeds, options=options, cache=not no_cache,
+                command=command, progress=progress,
+            )  # fmt: skip
     if json:
         _print_json(found.to_json())
     elif not quiet:

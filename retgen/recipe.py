@@ -28,6 +28,7 @@ __all__ = [
     "json_schema",
     "load_recipe",
     "parse_override",
+    "read_yaml",
     "resolved",
     "to_yaml",
 ]
@@ -100,6 +101,8 @@ def load_recipe(source: str | Path, overrides: Mapping[str, Any] | None = None) 
     """
     path = _find(source)
     tree = _parse(path)
+    if "study" in tree:
+        raise RecipeError(f"{path}: is a study, which `gen eval` runs, and no recipe")
     origin = Origin(path, tree, tuple(overrides or ()))
     for key, value in (overrides or {}).items():
         _set(tree, key, value)
@@ -211,6 +214,12 @@ def _find(source: str | Path) -> Path:
         f"{source}: there is no such file, and no bundled recipe of that name{hint or '.'} "
         "`gen recipes` lists them."
     )
+
+
+def read_yaml(path: Path) -> tuple[Any, dict[str, Any]]:
+    """A YAML mapping as (the tree with its line numbers, plain values). Raises `RecipeError`."""
+    tree = _parse(path)
+    return tree, _plain(tree)
 
 
 def _parse(path: Path) -> Any:
