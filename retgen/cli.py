@@ -333,23 +333,32 @@ def preview_command(
 @_expected
 def recipes_command(json: Json = False) -> None:
     """List the bundled recipes, and the studies for `gen eval`."""
-    from retgen.experiments.study import bundled_studies
     from retgen.recipe import bundled
 
-    rows = []
-    studies = list(bundled_studies())
-    for command, found in (("run", bundled()), ("eval", bundled_studies())):
-        for name, path in found.items():
-            about = path.read_text("utf-8").splitlines()[1].lstrip("# ")
-            rows.append({"name": name, "about": about, "path": str(path), "command": command})
+    rows = _with_abouts(bundled())
     if json:
         _print_json(rows)
         return
-    width = max(len(row["name"]) for row in rows)
-    for row in rows:
-        if row["name"] == studies[0]:
-            print("\nStudies, for gen eval:")
-        print(f"{row['name']:{width}}  {row['about']}")
+    from retgen.experiments.study import bundled_studies
+
+    for title, found in (("", rows), ("\nStudies, for gen eval:", _with_abouts(bundled_studies()))):
+        if title:
+            print(title)
+        width = max(len(row["name"]) for row in found)
+        for row in found:
+            print(f"{row['name']:{width}}  {row['about']}")
+
+
+def _with_abouts(files: dict[str, Path]) -> list[dict[str, str]]:
+    """Name, second line and path of some YAML files."""
+    return [
+        {
+            "name": name,
+            "about": path.read_text("utf-8").splitlines()[1].lstrip("# "),
+            "path": str(path),
+        }
+        for name, path in files.items()
+    ]
 
 
 @app.command("schema", epilog="Example:  gen schema > retgen.schema.json")

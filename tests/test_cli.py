@@ -123,6 +123,12 @@ def test_preview(gen: Gen, small: Path, tmp_path: Path) -> None:
 def test_recipes(gen: Gen) -> None:
     shown = gen("recipes").stdout
     assert shown.splitlines()[4].startswith("limit_dense       The paper's LIMIT: every pair")
+    assert shown.splitlines()[12:15] == [
+        "",
+        "Studies, for gen eval:",
+        "limit_density           Denser qrels against scores: six patterns over 2,000 documents "
+        "(LIMIT, Table 2).",
+    ]
     names = [row["name"] for row in json.loads(gen("recipes", "--json").stdout)]
     assert names == sorted(names)
     assert len(names) == 12
