@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 import torch
 
 from retgen.errors import UsageError
 
-__all__ = ["choose_device", "choose_dtype"]
+__all__ = ["choose_device", "choose_dtype", "tensor_cores"]
 
 
 def choose_device(device: str | None) -> str:
@@ -30,7 +33,24 @@ def choose_device(device: str | None) -> str:
     return device
 
 
-_DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16, "float16": torch.float16}
+_DTYPES = {
+    "float32": torch.float32,
+    "tf32": torch.float32,  # products of float32 on tensor cores, with 10 bits of mantissa
+    "bf16": torch.bfloat16,
+    "float16": torch.float16,
+}
+
+
+@contextlib.contextmanager
+def tensor_cores(wanted: bool) -> Iterator[None]:
+    """Products of float32 in TF32, where that is wanted."""
+    before = torch.get_float32_matmul_precision()
+    if wanted:
+        torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def choose_dtype(dtype: str | None, device: str) -> torch.dtype:
@@ -41,4 +61,6 @@ def choose_dtype(dtype: str | None, device: str) -> torch.dtype:
         raise UsageError(f"--dtype {dtype}: is none of {', '.join(_DTYPES)}")
     if device == "cpu" and dtype == "float16":
         raise UsageError("--dtype float16: needs a GPU; on a processor say bf16 or float32")
+    if dtype == "tf32" and not device.startswith("cuda"):
+        raise UsageError(f"--dtype tf32: needs a GPU that computes in it, and {device} is none")
     return _DTYPES[dtype]

@@ -13,7 +13,7 @@ import xxhash
 from torch import Tensor, nn
 
 from retgen.errors import UsageError
-from retgen.evaluation.devices import choose_device, choose_dtype
+from retgen.evaluation.devices import choose_device, choose_dtype, tensor_cores
 from retgen.evaluation.retrievers.base import Options
 
 if TYPE_CHECKING:
@@ -199,6 +199,7 @@ class SentenceEmbedder:
         self.name = name
         self.model = model.eval()
         self.device = str(model.device)
+        self._tf32 = options.dtype == "tf32"
         if options.max_length is not None:
             _shorten(model, options.max_length, name)
         self.max_length = _length_limit(model)
@@ -208,7 +209,8 @@ class SentenceEmbedder:
         self._prompts = {"query": options.query_prompt, "document": options.document_prompt}
         self._batch = options.batch_size or (32 if self.device == "cpu" else 256)
         self.notes: list[str] = []
-        dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
+        dtype = "tf32" if self._tf32 else str(next(model.parameters()).dtype)
+        dtype = dtype.removeprefix("torch.")
         self.fingerprint = fingerprint(model, self.max_length, self._prompts, dtype, model.prompts)
         self.details: dict[str, Any] = {
             "device": self.device,
@@ -237,7 +239,7 @@ class SentenceEmbedder:
     def _encode(self, texts: Sequence[str], kind: Kind, size: int) -> Tensor:
         encode = self.model.encode_query if kind == "query" else self.model.encode_document
         prompt = self._prompts[kind] if hasattr(self, "_prompts") else None
-        with torch.inference_mode():
+        with torch.inference_mode(), tensor_cores(self._tf32):
             found = encode(
                 list(texts),
                 prompt=prompt,

@@ -509,7 +509,9 @@ def eval_command(
         typer.Option(min=2, help="Repeat over N seeds of the generator; PATH is a run or recipe."),
     ] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:0, mps.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="float32 (default), bf16, float16.")] = None,
+    dtype: Annotated[
+        str | None, typer.Option(help="float32 (default), tf32, bf16, float16.")
+    ] = None,
     batch_size: Annotated[int | None, typer.Option(min=1, help="Texts encoded at a time.")] = None,
     max_length: Annotated[int | None, typer.Option(min=1, help="Tokens a model reads.")] = None,
     query_prompt: Annotated[str | None, typer.Option(help="Put before every query.")] = None,

@@ -87,7 +87,7 @@ class TrainConfig(BaseModel):
     max_length: int | None = Field(None, ge=1)
     dimension: int | None = Field(None, ge=1)
     matryoshka: tuple[Annotated[int, Field(ge=1)], ...] = ()
-    dtype: Literal["float32", "bf16"] = "float32"
+    dtype: Literal["float32", "tf32", "bf16"] = "float32"
     seed: int = Field(42, ge=0, lt=2**32)
     hold_out: float = Field(0.0, ge=0, lt=1)
     early_stop: int = Field(0, ge=0)

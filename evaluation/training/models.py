@@ -84,9 +84,10 @@ def pick_device(device: str | None, dtype: str) -> str:
     if device is not None and ":" in device:
         raise UsageError(f"--device {device}: say cuda, and which one by CUDA_VISIBLE_DEVICES")
     device = choose_device(device)
-    if dtype == "bf16" and not (device == "cuda" and torch.cuda.is_bf16_supported(False)):
+    # the same generations of GPUs have both
+    if dtype != "float32" and not (device == "cuda" and torch.cuda.is_bf16_supported(False)):
         raise UsageError(
-            f"dtype bf16 needs a GPU that computes in it, and {device} is none. Take float32."
+            f"dtype {dtype} needs a GPU that computes in it, and {device} is none. Take float32."
         )
     return device
 

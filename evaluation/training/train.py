@@ -244,6 +244,7 @@ class _Training:
             warmup_steps=config.warmup_ratio,  # below 1 it is a share
             seed=config.seed,
             bf16=config.dtype == "bf16",
+            tf32=True if config.dtype == "tf32" else None,
             use_cpu=self.result.device == "cpu",
             dataloader_pin_memory=self.result.device == "cuda",
             logging_strategy="no",

@@ -233,10 +233,12 @@ def test_devices_and_dtypes() -> None:
     assert choose_dtype("bf16", "cpu") == torch.bfloat16
     with pytest.raises(UsageError, match="--device tpu: is none of cpu, cuda, cuda:0, mps"):
         choose_device("tpu")
-    with pytest.raises(UsageError, match="--dtype int8: is none of float32, bf16, float16"):
+    with pytest.raises(UsageError, match="--dtype int8: is none of float32, tf32, bf16, float16"):
         choose_dtype("int8", "cpu")
     with pytest.raises(UsageError, match="--dtype float16: needs a GPU"):
         choose_dtype("float16", "cpu")
+    with pytest.raises(UsageError, match="--dtype tf32: needs a GPU that computes in it"):
+        choose_dtype("tf32", "cpu")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")

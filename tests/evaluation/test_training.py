@@ -599,6 +599,7 @@ def test_early_stop_saves_the_best_step(
     [
         ({"loss": "cached-mnrl"}, "cached-mnrl cuts batches into mini-batches, which a static embedding cannot do. Take mnrl: such a model needs so little memory that a batch may be the full data set."),
         ({"matryoshka": [64]}, "matryoshka 64 is above the 16 dimensions of the model"),
+        ({"dtype": "tf32"}, "dtype tf32 needs a GPU that computes in it, and cpu is none. Take float32."),
         ({"dtype": "bf16"}, "dtype bf16 needs a GPU that computes in it, and cpu is none. Take float32."),
     ],
 )  # fmt: skip
