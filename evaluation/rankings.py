@@ -49,9 +49,13 @@ def best(
     `documents` (c,) indices, `scores` (c,), `priority` (corpus,). A score of -0 counts as 0.
     """
     scores = scores.astype(np.float32) + np.float32(0)
-    if len(scores) > 4 * depth:  # sort only what can be among the first
-        bar = np.partition(scores, len(scores) - depth)[len(scores) - depth]
-        kept = np.flatnonzero(scores >= bar)
+    if len(scores) > 4 * depth:  # sort only what is among the first
+        # from below: numpy takes four times as long at the upper end, where ties are many
+        bar = -np.partition(-scores, depth - 1)[depth - 1]
+        above, ties = np.flatnonzero(scores > bar), np.flatnonzero(scores == bar)
+        missing = depth - len(above)
+        order = np.argpartition(-priority[documents[ties]], missing - 1)[:missing]
+        kept = np.concatenate([above, ties[order]])
         documents, scores = documents[kept], scores[kept]
     order = np.lexsort((-priority[documents], -scores))[:depth]
     found = np.full(depth, -1, np.int64)
