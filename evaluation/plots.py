@@ -20,7 +20,10 @@ _MARKERS = "osD^vP"
 
 
 class Line(NamedTuple):
-    """A curve: x, y, and 95% intervals of y where there are some. `star`: marked with stars."""
+    """A curve: x, y, and 95% intervals of y where there are some.
+
+    `star`: marked with stars. `hollow`: indices of points that are lower bounds only.
+    """
 
     name: str
     x: Sequence[float]
@@ -29,6 +32,7 @@ class Line(NamedTuple):
     high: Sequence[float] | None = None
     star: bool = False
     dashed: bool = False
+    hollow: Sequence[int] = ()
 
 
 class Level(NamedTuple):
@@ -63,6 +67,10 @@ def lines(
             axes.plot(
                 line.x, line.y, marker=marker, color=colour, label=line.name, linewidth=1.8,
                 markersize=10 if line.star else 5, linestyle="--" if line.dashed else "-",
+            )  # fmt: skip
+            axes.plot(
+                [line.x[at] for at in line.hollow], [line.y[at] for at in line.hollow], marker,
+                color=colour, markerfacecolor="white", markersize=5, linestyle="", zorder=3,
             )  # fmt: skip
             if line.low is not None and line.high is not None:
                 axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.13, lw=0)

@@ -105,7 +105,8 @@ def _critical(found: Capacity) -> Iterator[Section]:
         if of:
             curves.append(
                 draw.Line(names[protocol], [*map(float, sorted(of))],
-                          [float(of[d].documents) for d in sorted(of)])
+                          [float(of[d].documents) for d in sorted(of)],
+                          hollow=[i for i, d in enumerate(sorted(of)) if not of[d].complete])
             )  # fmt: skip
     shown = [d for d in TABLE_6 if d <= max(top, 12)]
     curves.append(
@@ -124,7 +125,7 @@ def _critical(found: Capacity) -> Iterator[Section]:
     notes += list(_fits(found))
     yield Section(
         "Critical n", [], [critical_table(found)],
-        [Figure(svg, "Documents at which each method ends, on a logarithmic axis.")], notes,
+        [Figure(svg, "Documents at which each method ends; hollow points were cut short.")], notes,
     )  # fmt: skip
 
 
