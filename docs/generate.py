@@ -1,6 +1,6 @@
 """Write the generated parts of the documentation: help texts and tables.
 
-python docs/generate.py            write docs/commands.md, docs/recipes.md, docs/rules.md
+python docs/generate.py            write docs/commands.md, docs/recipes.md, a table of evaluation.md
 python docs/generate.py --check    fail if a file is not what would be written
 """
 
@@ -16,7 +16,8 @@ DOCS = Path(__file__).parent
 
 def main() -> int:
     stale = []
-    for name, text in {"commands.md": commands(), "recipes.md": recipes()}.items():
+    pages = {"commands.md": commands(), "recipes.md": recipes(), "evaluation.md": evaluation()}
+    for name, text in pages.items():
         path = DOCS / name
         if path.exists() and path.read_text("utf-8") == text:
             continue
@@ -77,6 +78,26 @@ def recipes() -> str:
         "| study | what it shows | data sets | documents in all |\n|---|---|---:|---:|\n"
         + "\n".join(studies) + "\n"
     )  # fmt: skip
+
+
+def evaluation() -> str:
+    """The page as it is, with the table of hyper-parameters between its marks."""
+    from retgen.evaluation.training import PRESETS, TrainConfig
+
+    def cell(value: object) -> str:
+        return "none" if value in (None, ()) else str(value)
+
+    given = PRESETS["limit"]
+    rows = [
+        f"| `{name}` | {cell(field.default)} | {cell(given[name]) if name in given else ''} "
+        f"| {field.description} |"
+        for name, field in TrainConfig.model_fields.items()
+    ]
+    head = "| `--set` | default | `limit` | what |\n|---|---|---|---|\n"
+    text = (DOCS / "evaluation.md").read_text("utf-8")
+    begin, mark, rest = text.partition("<!-- generated: hyper-parameters -->")
+    end = "<!-- end -->"
+    return f"{begin}{mark}\n\n{head}" + "\n".join(rows) + f"\n\n{end}{rest.partition(end)[2]}"
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,26 @@ def test_every_rule_is_documented(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "rules.md").read_text("utf-8")
     for name in str(error.value).partition("Rules: ")[2].split(", "):
         assert f"`{name}`" in text, name
+
+
+def test_the_check_of_an_embedding_is_true(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The code of docs/evaluation.md, over what `gen capacity` stores."""
+    import retgen
+
+    monkeypatch.chdir(tmp_path)
+    path = retgen.run("limit_small", overrides={"params.docs": 12, "params.queries": 60}).path
+    retgen.certify(path, seeds=1, minutes=0.2, dims=[4])
+    text = (ROOT / "docs" / "evaluation.md").read_text("utf-8")
+    code = text.partition("```python\n")[2].partition("```")[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # a file that the example leaves open
+        exec(code, {})
+    assert capsys.readouterr().out in (
+        "60 queries are right in 4 dimensions\n",
+        "60 queries are right in 5 dimensions\n",
+    )
 
 
 def test_the_first_screen_is_true(tmp_path: Path) -> None:

@@ -56,43 +56,55 @@ def _batch_size(value: Any) -> Any:
 
 
 class TrainConfig(BaseModel):
-    """Everything that decides the trained weights, besides the model and the pairs.
-
-    `loss`: see `retgen.evaluation.training.losses`. `temperature`: scores are cosines divided by it
-    (mnrl, cached-mnrl, listwise, margin). `margin`: of triplet and margin, in cosine. `batch_size`:
-    pairs a step, "full" for all of them; with `no_duplicates` (mnrl and cached-mnrl, whose other
-    documents in a batch count as negatives) no text stands twice in a batch, so batches may be
-    smaller and an epoch longer. `mini_batch_size`: texts a forward pass of cached-mnrl.
-    `max_steps`: as many steps, however many epochs that takes. `warmup_ratio`: share of the steps
-    over which the learning rate rises; it then falls linearly to 0. `max_length`: tokens a text.
-    `dimension`: a linear head to so many dimensions, normalised. `matryoshka`: prefixes of the
-    vector that are trained too. `hold_out`: share of the queries kept for the held-out loss, whose
-    best step is what is saved. `early_stop`: stop after so many evaluations without a better one.
-    `eval_every`: steps between two evaluations, each with a checkpoint; 0: after every epoch.
-    `hard_negatives`: negatives a pair.
-    """
+    """Everything that decides the trained weights, besides the model and the pairs."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    loss: Literal["mnrl", "cached-mnrl", "triplet", "margin", "listwise"] = "mnrl"
-    temperature: float = Field(0.05, gt=0)
-    margin: float = Field(0.2, ge=0, lt=2)
-    batch_size: Annotated[int | Literal["full"], BeforeValidator(_batch_size)] = 64
-    mini_batch_size: int = Field(32, ge=1)
-    no_duplicates: bool = True
-    learning_rate: float = Field(5e-5, gt=0)
-    epochs: int = Field(1, ge=1)
-    max_steps: int | None = Field(None, ge=1)
-    warmup_ratio: float = Field(0.1, ge=0, lt=1)
-    max_length: int | None = Field(None, ge=1)
-    dimension: int | None = Field(None, ge=1)
-    matryoshka: tuple[Annotated[int, Field(ge=1)], ...] = ()
-    dtype: Literal["float32", "tf32", "bf16"] = "float32"
-    seed: int = Field(42, ge=0, lt=2**32)
-    hold_out: float = Field(0.0, ge=0, lt=1)
-    early_stop: int = Field(0, ge=0)
-    eval_every: int = Field(0, ge=0)
-    hard_negatives: int = Field(0, ge=0)
+    loss: Literal["mnrl", "cached-mnrl", "triplet", "margin", "listwise"] = Field(
+        "mnrl", description="see `retgen.evaluation.training.losses`"
+    )
+    temperature: float = Field(
+        0.05, gt=0, description="scores are cosines divided by it (all losses but triplet)"
+    )
+    margin: float = Field(0.2, ge=0, lt=2, description="of triplet and margin, in cosine")
+    batch_size: Annotated[int | Literal["full"], BeforeValidator(_batch_size)] = Field(
+        64, description="pairs a step; full: all of them"
+    )
+    mini_batch_size: int = Field(32, ge=1, description="texts a forward pass of cached-mnrl")
+    no_duplicates: bool = Field(
+        True,
+        description="no text twice in a batch of mnrl and cached-mnrl, whose other documents count "
+        "as negatives; batches may be smaller and an epoch longer",
+    )
+    learning_rate: float = Field(5e-5, gt=0, description="of AdamW")
+    epochs: int = Field(1, ge=1, description="times that every pair is trained on")
+    max_steps: int | None = Field(
+        None, ge=1, description="as many steps, however many epochs that takes"
+    )
+    warmup_ratio: float = Field(
+        0.1, ge=0, lt=1,
+        description="share of the steps over which the learning rate rises; it then falls to 0",
+    )  # fmt: skip
+    max_length: int | None = Field(None, ge=1, description="tokens a text")
+    dimension: int | None = Field(
+        None, ge=1, description="a linear head to so many dimensions, normalised"
+    )
+    matryoshka: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        (), description="prefixes of the vector that are trained too"
+    )
+    dtype: Literal["float32", "tf32", "bf16"] = Field("float32", description="of the products")
+    seed: int = Field(42, ge=0, lt=2**32, description="of batches, dropout and the head")
+    hold_out: float = Field(
+        0.0, ge=0, lt=1,
+        description="share of the queries kept for the held-out loss, whose best step is saved",
+    )  # fmt: skip
+    early_stop: int = Field(
+        0, ge=0, description="stop after so many evaluations without a better one"
+    )
+    eval_every: int = Field(
+        0, ge=0, description="steps between two evaluations with checkpoint; 0: after every epoch"
+    )
+    hard_negatives: int = Field(0, ge=0, description="negatives a pair")
 
     @model_validator(mode="after")
     def _fits_together(self) -> TrainConfig:
