@@ -9,7 +9,7 @@ BIN := .venv/bin
 INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
 RECIPE ?= recipes/limit_dense.yaml
 
-.PHONY: run test check lint types docs bench bench-large clean
+.PHONY: run test check lint types docs bench bench-models bench-large clean
 
 run: .venv/core  ## install the core and make the main data set
 	$(BIN)/gen run $(RECIPE)
@@ -30,6 +30,11 @@ docs: .venv/dev  ## write the generated parts of the documentation again
 
 bench: .venv/dev  ## speed, as ratios against named references
 	$(BIN)/python benchmarks/limit.py
+
+bench-models: .venv/dev  ## what needs a device, as fractions of what it can do; BM25; free embeddings
+	$(BIN)/python benchmarks/gpu.py
+	$(BIN)/python benchmarks/bm25.py
+	$(BIN)/python benchmarks/free_embedding.py
 
 bench-large: .venv/dev  ## five million documents
 	$(BIN)/python benchmarks/large.py
