@@ -87,14 +87,7 @@ def load(path: Path | str, split: str | None = None, progress: Progress = silent
     dataset = open_dataset(path)
     split = _split(dataset, path, split)
     notes: list[str] = []
-    queries, bad = dataset.read_queries()
-    qrel_rows, bad_qrels = dataset.read_qrels(split)
-    for what, problems in (("queries", bad), (f"qrels ({split})", bad_qrels)):
-        if problems:
-            raise DatasetError(
-                f"{path}: line {problems[0].line:,} of the {what} {problems[0].reason} "
-                f"({len(problems):,} such lines); `gen validate {path}` lists them"
-            )
+    queries, qrel_rows = dataset.judged(path, split)
     by_query: dict[str, dict[str, int]] = {}
     for qrel in qrel_rows:
         if qrel.relevance != int(qrel.relevance):

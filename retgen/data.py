@@ -177,6 +177,18 @@ class Dataset:
         """All qrels of a split in order, and the rows that are none."""
         return _read(self.qrels[split], qrel_of)
 
+    def judged(self, path: Path, split: str) -> tuple[list[Query], list[Qrel]]:
+        """Queries and qrels of a split. Raises `DatasetError`, naming `path`, for a broken row."""
+        queries, bad = self.read_queries()
+        qrels, bad_qrels = self.read_qrels(split)
+        for what, problems in (("queries", bad), (f"qrels ({split})", bad_qrels)):
+            if problems:
+                raise DatasetError(
+                    f"{path}: line {problems[0].line:,} of the {what} {problems[0].reason} "
+                    f"({len(problems):,} such lines); `gen validate {path}` lists them"
+                )
+        return queries, qrels
+
 
 def document_of(row: Any) -> Document | str:
     """A row as a `Document`, or what is wrong with it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,17 @@ family: limit
 seed: 42
 params: {pattern: dense, docs: 400, queries: 100, k: 2, attributes_per_doc: 20}
 """
+
+
+@pytest.fixture
+def one_torch_thread() -> Iterator[None]:
+    """Small tensors are faster on one thread, and two test processes share the cores."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -105,14 +105,7 @@ def _from_tables(files: list[Path], path: Path) -> list[_Row]:
 
 
 def _from_qrels(dataset: Dataset, path: Path, split: str) -> list[_Row]:
-    queries, bad = dataset.read_queries()
-    qrels, bad_qrels = dataset.read_qrels(split)
-    for what, problems in (("queries", bad), (f"qrels ({split})", bad_qrels)):
-        if problems:
-            raise DatasetError(
-                f"{path}: line {problems[0].line:,} of the {what} {problems[0].reason} "
-                f"({len(problems):,} such lines); `gen validate {path}` lists them"
-            )
+    queries, qrels = dataset.judged(path, split)
     anchors = {query.query_id: query.text for query in queries}
     positives = [qrel for qrel in qrels if qrel.relevance > 0]
     if not positives:

@@ -7,20 +7,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-import torch
 
 from retgen.evaluation.capacity import embedding, exact
 from retgen.qrels import QrelMatrix, certificate, patterns
 from retgen.qrels.reduction import reduce
 from retgen.streams import Stream
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 def gaps(matrix: QrelMatrix, queries: np.ndarray, documents: np.ndarray) -> list[int]:

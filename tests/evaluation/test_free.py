@@ -12,13 +12,7 @@ import torch
 from retgen.errors import UsageError
 from retgen.evaluation.capacity import best, free
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 def brute_margin(queries: np.ndarray, documents: np.ndarray) -> float:

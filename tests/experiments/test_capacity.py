@@ -6,25 +6,18 @@ import json
 from pathlib import Path
 
 import pytest
-import torch
 
 import retgen
 from retgen.errors import OutputError, UsageError
 from retgen.evaluation.capacity import construct, free
 from tests.conftest import read_jsonl
 
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
 FLOAT64 = {
     "dimension": 4, "precision": "float64", "documents": 256, "scanned_to": 256, "single": 1024,
     "limit": 1024, "margin": 3.1e-8,
 }  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():  # type: ignore[no-untyped-def]
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def row(dimension: int, documents: int, **other: object) -> dict[str, object]:

@@ -8,24 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 import retgen
 from retgen.errors import DatasetError, UsageError
 from retgen.experiments import certify as module
 from tests.conftest import read_jsonl
 
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
 DOCS = "abcde"
 UNJUDGED = "pairs without a judgement are taken as not relevant"
 PAIRS = [(f"q{i}", doc, 1.0) for i, pair in enumerate(combinations(DOCS, 2)) for doc in pair]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():  # type: ignore[no-untyped-def]
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

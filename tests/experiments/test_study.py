@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 
 import retgen
 from retgen.errors import RecipeError
@@ -20,6 +19,8 @@ from retgen.experiments.study import (
     plan_study,
     run_study,
 )
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 Write = Callable[..., Path]
 
@@ -43,14 +44,6 @@ PLANNED = {
     "limit_splits": {"test": (46, 1000), "train": (46, 1000)},
 }
 TINY = "set: {params.docs: 12, params.queries: 60}"
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():  # type: ignore[no-untyped-def]
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("name", bundled_studies())

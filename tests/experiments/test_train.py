@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 import retgen
 from retgen.errors import UsageError
@@ -15,16 +14,10 @@ from retgen.evaluation.outside import fetch, located, write_task
 from retgen.experiments.train import Training
 from tests.conftest import read_jsonl
 
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
 # word vectors need larger steps than a transformer
 FAST = {"learning_rate": 0.01, "epochs": 2, "batch_size": "full"}
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():  # type: ignore[no-untyped-def]
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
