@@ -17,6 +17,7 @@ __all__ = ["Level", "Line", "bars", "lines", "scatter"]
 
 _COLOURS = ("#2a62a8", "#c2571a", "#17806d", "#8e4a9e", "#9c7a1d", "#b3261e", "#4b6b2f", "#5b6570")
 _MARKERS = "osD^vP"
+_NEAR = 50  # points of the screen
 
 
 class Line(NamedTuple):
@@ -143,24 +144,37 @@ def scatter(
     x: str,
     y: str,
 ) -> str:
-    """Points (x, y), a colour a series; `labels` name the points of the first series."""
+    """Points (x, y), a colour a series; `labels` name the points of each series in order."""
     with _figure(path) as (axes, svg):
         for i, (name, found) in enumerate(points.items()):
             axes.scatter(
                 [p[0] for p in found], [p[1] for p in found],
                 color=_COLOURS[i % len(_COLOURS)], marker=_MARKERS[i % len(_MARKERS)], label=name,
             )  # fmt: skip
-        first = next(iter(points.values()))
-        for label, (px, py) in zip(labels, first, strict=True):
-            axes.annotate(label, (px, py), (4, 5), textcoords="offset points", fontsize=8)
         axes.set_xscale("symlog", linthresh=1e-3)
         axes.set_ylim(-0.02, 1.04)
-        _dress(axes, title, x, y)
+        first = next(iter(points.values()))
+        near: list[tuple[float, list[str]]] = []  # names of points side by side stand together
+        for (px, _), label in sorted(zip(first, labels, strict=True)):
+            place = float(axes.transData.transform((px, 0.0))[0])
+            if near and place - near[-1][0] < _NEAR:
+                near[-1][1].append(label)
+            else:
+                near.append((place, [label]))
+        for place, names in near:
+            px = float(axes.transData.inverted().transform((place, 0.0))[0])
+            axes.annotate(
+                "\n".join(names), (px, 1.04), (0, 3), xycoords="data",
+                textcoords="offset points", fontsize=8, ha="center", va="bottom",
+            )  # fmt: skip
+            axes.axvline(px, color="#e4e5e1", linewidth=0.8, zorder=0)
+        _dress(axes, title, x, y, 12 + 10 * max(len(names) for _, names in near))
     return svg()
 
 
-def _dress(axes: Axes, title: str, x: str, y: str) -> None:
-    axes.set_title(title, loc="left", fontsize=11, fontweight="bold")
+def _dress(axes: Axes, title: str, x: str, y: str, above: float = 6) -> None:
+    """Title, axes, grid and legend; `above`: points between the plot and its title."""
+    axes.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=above)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.grid(axis="y", color="#e4e5e1", linewidth=0.8)
