@@ -122,7 +122,6 @@ def critical(
     dimensions: Iterable[int],
     *,
     seeds: int = 3,
-    floor: int = 3,
     deadline: float | None = None,
     device: str = "cpu",
     progress: Progress = silent,
@@ -130,10 +129,10 @@ def critical(
     """The critical n of each dimension under the paper's protocol, yielded as it is found.
 
     Every seed of 0..seeds-1 climbs for itself. As long as all of them succeed n rises by an eighth,
-    beginning at the previous dimension's worst seed (`floor`: where the first one begins); from the
-    last such n on it rises by one, until each seed has failed. `deadline` is in seconds for all
-    dimensions together; a dimension that it cuts short is yielded with `complete=False`, later ones
-    not at all.
+    beginning where only the dimension says, so that it does not matter which others are asked for;
+    from the last such n on it rises by one, until each seed has failed. `deadline` is in seconds
+    for all dimensions together; a dimension that it cuts short is yielded with `complete=False`,
+    later ones not at all.
 
     Raises UsageError for a dimension below 1 or no seeds.
     """
@@ -144,11 +143,11 @@ def critical(
     for dimension in wanted:
         require(dimension, 3)
     for dimension in wanted:
-        found = _climb(dimension, max(floor, dimension + 1, 3), seeds, device, until, progress)
+        start = max(3, 4 * dimension - 8)  # every seed tried solved it
+        found = _climb(dimension, start, seeds, device, until, progress)
         yield found
         if not found.complete:
             return
-        floor = min(found.by_seed)
 
 
 def cubic_fit(points: Mapping[int, int]) -> Fit:

@@ -27,6 +27,7 @@ from retgen.write import dump_json, make_folder, write_file
 __all__ = ["DIMENSIONS", "Capacity", "capacity"]
 
 DIMENSIONS = {"paper": range(4, 46), "best": range(4, 9), "construct": (4, 6, 8, 16, 32, 64)}
+_HIGHEST = 4096
 _CLIMB: dict[str, Callable[..., Iterator[Critical]]] = {
     "paper": free.critical,
     "best": best.critical,
@@ -100,6 +101,8 @@ def capacity(
     if protocols and closed_form:  # of dimensions given for both, the closed form has the even ones
         even = [d for d in wanted["construct"] if d % 2 == 0 and d >= 4]
         wanted["construct"] = even or wanted["construct"]
+    if max(max(of, default=0) for of in wanted.values() or [[0]]) > _HIGHEST:
+        raise UsageError(f"--dims: at most {_HIGHEST:,} dimensions")
     for d in wanted.get("construct", ()):
         construct.documents(d, 3)
     for name in protocols:
@@ -128,23 +131,19 @@ def _climb(
     """Dimensions that are not there yet, each written as soon as it is found."""
     known = _kept(path.parent, name)
     missing = [d for d in dims if d not in known or not _finished(known[d], seeds)]
-    options: dict[str, Any] = {}
     if name == "best":  # begins anew, so no more comes of no more time
         share = seconds / max(len(missing), 1)
         missing = [d for d in missing if d not in known or known[d].seconds * 1.1 < share]
     if not missing:
         return
-    if name == "paper":
-        below = [known[d] for d in sorted(known) if d < missing[0] and known[d].complete]
-        options["floor"] = min(below[-1].by_seed) if below else 3
     end = time.monotonic() + seconds
     for one in _CLIMB[name](
         missing, seeds=seeds, deadline=end - time.monotonic(), device=device, progress=progress,
-        **options,
     ):  # fmt: skip
         before = known.get(one.dimension)
         # a call with less time takes nothing back
-        if before is None or one.complete or one.documents >= before.documents:
+        longer = before is None or (not before.complete and one.documents >= before.documents)
+        if one.complete or longer:
             known[one.dimension] = one
         lines = [orjson.dumps(_shown(known[d])) for d in sorted(known)]
         write_file(path, b"\n".join(lines) + b"\n")
@@ -156,8 +155,7 @@ def _finished(found: Critical, seeds: int) -> bool:
 
 def _kept(folder: Path, name: str) -> dict[int, Critical]:
     rows = _read(folder / f"{name}.jsonl", Critical._fields)
-    found = [Critical(**{**row, "by_seed": tuple(row["by_seed"])}) for row in rows]
-    return {one.dimension: one for one in found}
+    return {row["dimension"]: Critical(**row) for row in rows}
 
 
 def _carried(path: Path, dims: Sequence[int], progress: Progress) -> None:
@@ -183,13 +181,16 @@ def _read(path: Path, fields: Sequence[str]) -> list[dict[str, Any]]:
     try:
         rows = [orjson.loads(line) for line in path.read_bytes().splitlines()]
         found = [{name: row[name] for name in fields} for row in rows]
-    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+        for row in found:
+            if "by_seed" in row:
+                row["by_seed"] = tuple(map(int, row["by_seed"]))
+            row["dimension"], row["documents"] = int(row["dimension"]), int(row["documents"])
+            # JSON has no infinity
+            row["margin"] = float("inf") if row["margin"] is None else float(row["margin"])
+    except (ValueError, KeyError, TypeError) as error:
         raise OutputError(
             f"{path}: not written by gen capacity. Give another --out, or move the file away."
         ) from error
-    for row in found:
-        if row["margin"] is None:  # JSON has no infinity
-            row["margin"] = float("inf")
     return found
 
 
