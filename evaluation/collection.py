@@ -30,7 +30,8 @@ class Collection:
     documents with equal scores the one with the higher priority comes first, which is trec_eval's
     order (ids descending, bytewise). `queries`: those with at least one positive, in order.
     `qrels`: query id -> document id -> relevance. `complete`: a pair without a qrel is known to be
-    not relevant. `notes`: what a reader of the scores must know.
+    not relevant. `notes`: what a reader of the scores must know. `missing`: judged documents that
+    the corpus does not hold.
     """
 
     path: Path
@@ -43,6 +44,7 @@ class Collection:
     qrels: dict[str, dict[str, int]]
     complete: bool
     notes: list[str] = field(default_factory=list)
+    missing: frozenset[str] = frozenset()
 
     @property
     def documents(self) -> int:
@@ -117,12 +119,12 @@ def load(path: Path | str, split: str | None = None, progress: Progress = silent
     priority[order] = np.arange(len(ids))
     named = {doc for query in positive for doc in by_query[query.query_id]}
     listed = np.array(sorted(doc.encode() for doc in named))
-    missing = len(listed) - int(np.isin(listed, ids).sum())
+    missing = frozenset(doc.decode() for doc in listed[~np.isin(listed, ids)].tolist())
     if missing:
-        notes.append(f"{missing:,} judged documents are not in the corpus and cannot be found")
+        notes.append(f"{len(missing):,} judged documents are not in the corpus and cannot be found")
     return Collection(
         path, path.resolve().name, split, dataset, ids, priority, positive,
-        {q.query_id: by_query[q.query_id] for q in positive}, _complete(dataset), notes,
+        {q.query_id: by_query[q.query_id] for q in positive}, _complete(dataset), notes, missing,
     )  # fmt: skip
 
 
@@ -143,7 +145,7 @@ def _ids(dataset: Dataset, path: Path, progress: Progress) -> NDArray[np.bytes_]
     parts: list[NDArray[np.bytes_]] = []
     block: list[bytes] = []
     seen = 0
-    for document in dataset.documents():
+    for document in dataset.documents(strict=path):
         block.append(document.doc_id.encode())
         if len(block) == 100_000:
             parts.append(np.array(block))

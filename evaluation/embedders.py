@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -318,7 +319,9 @@ def _shorten(model: SentenceTransformer, wanted: int, name: str) -> None:
 def _trained_for_truncation(model: SentenceTransformer) -> bool | None:
     """Whether the model's card names Matryoshka training; None where it has no card."""
     card = model.model_card_data
-    text = " ".join([*(card.tags or []), getattr(model, "_model_card_text", None) or ""])
-    if not getattr(model, "_model_card_text", None):
+    written = getattr(model, "_model_card_text", None)
+    if not written:
         return None
-    return "matryoshka" in text.lower()
+    # links to what others write of it, and an option that was not used, say nothing
+    text = re.sub(r"\[[^\]]*\]\([^)]*\)|\| matryoshka \| none \|", "", written.lower())
+    return "matryoshka" in text or any("matryoshka" in tag.lower() for tag in card.tags or [])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,8 +78,16 @@ class Measures:
             columns.setdefault(measure, []).append(column)
         values = np.zeros((len(rows), len(self.names)))
         found: Iterable[Any] = ir_measures.iter_calc(list(columns), collection.qrels, run)
-        for metric in found:
-            values[rows[metric.query_id], columns[metric.measure]] = metric.value
+        try:
+            for metric in found:
+                values[rows[metric.query_id], columns[metric.measure]] = metric.value
+        # whatever the programs behind ir-measures stumble over
+        except (ArithmeticError, LookupError, OSError, ValueError, SubprocessError) as error:
+            raise UsageError(
+                f"--metric {', '.join(self.names)}: ir-measures could not compute it on "
+                f"{collection.path} ({type(error).__name__}). Leave out the measure that needs ids "
+                "or grades of another kind."
+            ) from error
         return values
 
 
@@ -89,7 +98,8 @@ def _run(collection: Collection, rankings: Rankings) -> dict[str, dict[str, floa
     for row, query in enumerate(collection.queries):
         documents = rankings.documents[row]
         ids = collection.doc_ids[documents[documents >= 0]].tolist()
-        run[query.query_id] = {doc.decode(): s for doc, s in zip(ids, scores, strict=False)}
+        if ids:  # Judged@k divides by how many were ranked
+            run[query.query_id] = {doc.decode(): s for doc, s in zip(ids, scores, strict=False)}
     return run
 
 

@@ -161,13 +161,21 @@ class Dataset:
     queries: Table
     qrels: dict[str, Table] = field(default_factory=dict)
 
-    def documents(self) -> Iterator[Document]:
-        """Every well-formed document, in order."""
+    def documents(self, strict: Path | None = None) -> Iterator[Document]:
+        """Every well-formed document, in order.
+
+        `strict`: the name under which a row that is none raises `DatasetError`.
+        """
         for chunk in self.corpus.chunks():
             for row in self.corpus.rows(chunk):
                 parsed = document_of(row)
                 if isinstance(parsed, Document):
                     yield parsed
+                elif strict is not None:
+                    raise DatasetError(
+                        f"{strict}: the corpus holds a row that {parsed}; `gen validate {strict}` "
+                        "lists all such rows"
+                    )
 
     def read_queries(self) -> tuple[list[Query], list[Problem]]:
         """All queries in order, and the rows that are none."""
@@ -178,7 +186,11 @@ class Dataset:
         return _read(self.qrels[split], qrel_of)
 
     def judged(self, path: Path, split: str) -> tuple[list[Query], list[Qrel]]:
-        """Queries and qrels of a split. Raises `DatasetError`, naming `path`, for a broken row."""
+        """Queries and qrels of a split.
+
+        Raises `DatasetError`, naming `path`, for a broken row, a query that stands twice, and two
+        rows that judge a pair differently.
+        """
         queries, bad = self.read_queries()
         qrels, bad_qrels = self.read_qrels(split)
         for what, problems in (("queries", bad), (f"qrels ({split})", bad_qrels)):
@@ -186,6 +198,19 @@ class Dataset:
                 raise DatasetError(
                     f"{path}: line {problems[0].line:,} of the {what} {problems[0].reason} "
                     f"({len(problems):,} such lines); `gen validate {path}` lists them"
+                )
+        seen: set[str] = set()
+        for query in queries:
+            if query.query_id in seen:
+                raise DatasetError(f"{path}: query {query.query_id} stands twice")
+            seen.add(query.query_id)
+        given: dict[tuple[str, str], float] = {}
+        for qrel in qrels:
+            before = given.setdefault((qrel.query_id, qrel.doc_id), qrel.relevance)
+            if before != qrel.relevance:
+                raise DatasetError(
+                    f"{path}: the qrels ({split}) give {qrel.doc_id} for {qrel.query_id} both "
+                    f"{before:g} and {qrel.relevance:g}"
                 )
         return queries, qrels
 

@@ -122,7 +122,9 @@ def _validate(
     cutoffs = (play,) if play <= 2000 else ()
     floors = query_blind_floors(terms.state, terms.query_terms(), judgements, cutoffs)
     floored = time.perf_counter()
-    stated = certificate(matrix, documents_total=documents).to_json() if matrix.nnz else {}
+    # a rule names the documents that the corpus lacks; the qrels ask for them all the same
+    total = max(documents, len(np.unique(matrix.indices)))
+    stated = certificate(matrix, documents_total=total).to_json() if matrix.nnz else {}
     ended = time.perf_counter()
     off = settings.off
     kept = [finding for finding in findings if finding.rule.partition("/")[0] not in off]

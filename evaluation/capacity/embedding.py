@@ -122,6 +122,12 @@ def widen(
     return best
 
 
+def as_widest(matrix: QrelMatrix, found: Embedding) -> Widest:
+    """An embedding scaled to unit vectors, with its margin."""
+    units = torch.from_numpy(np.concatenate((found.queries, found.documents)).astype(np.float64))
+    return _measured(matrix, found.dimension, units)
+
+
 def smallest(
     matrix: QrelMatrix,
     highest: int,

@@ -144,11 +144,13 @@ def certify(
         notes.append("pairs without a judgement are taken as not relevant")
     matrix = relevance_matrix(collection)
     progress("bounds", 0, 1)
-    found = certificate(matrix, collection.documents)
+    # documents that the corpus lacks are asked for all the same
+    total = collection.documents + len(collection.missing)
+    found = certificate(matrix, total)
     progress("bounds", 1, 1)
     folder = Path(out) if out is not None else _default_folder(collection.path)
     make_folder(folder)
-    reduced = reduce(matrix, collection.documents)
+    reduced = reduce(matrix, total)
     whole = QrelMatrix(reduced.matrix.indptr, reduced.matrix.indices, reduced.points)
     if not whole.queries:
         notes.append("every query has all documents relevant: nothing is to be told apart")
@@ -180,7 +182,8 @@ def certify(
         until = time.monotonic() + 60 * minutes
         known = witness.dimension if witness is not None else found.upper
         sweep = sorted(set(dims)) or _doublings(found.lower, known, whole.documents - 1)
-        widest = _widest(whole, sweep, until, place, progress)
+        known_to_be = embedding.as_widest(whole, witness) if witness is not None else None
+        widest = _widest(whole, sweep, known_to_be, until, place, progress)
         if len(widest) < len(sweep):
             notes.append(f"margins of {len(sweep) - len(widest)} dimensions: no time left")
         if margin is not None:
@@ -238,7 +241,8 @@ def _search(
     progress: Progress,
 ) -> Embedding | None:  # fmt: skip
     """From above: at the proven upper bound, or where an optimiser has an easier start."""
-    highest = min(max(found.upper, _BEGIN), max(whole.documents - 1, found.upper))
+    # in one dimension unit vectors cannot move, so it begins above and comes down
+    highest = min(max(found.upper, _BEGIN), max(whole.documents - 1, found.upper, 2))
     return embedding.smallest(
         whole, highest, lowest=found.lower, seeds=seeds, until=until, device=device,
         progress=progress,
@@ -298,17 +302,22 @@ def _doublings(lower: int, known: int, highest: int) -> list[int]:
 
 
 def _widest(
-    whole: QrelMatrix, dims: Sequence[int], until: float, device: str, progress: Progress
+    whole: QrelMatrix,
+    dims: Sequence[int],
+    known: Widest | None,
+    until: float,
+    device: str,
+    progress: Progress,
 ) -> list[Widest]:
-    """The widest margins found, each dimension beginning at the one before too."""
+    """The widest margins found, each dimension beginning at the one before, or at `known`, too."""
     found: list[Widest] = []
     for place, d in enumerate(dims):
         if time.monotonic() >= until:
             break
         progress("margins", place, len(dims))
-        found.append(
-            embedding.widen(whole, d, found[-1] if found else None, until=until, device=device)
-        )
+        starts = [one for one in (known, *found[-1:]) if one is not None and one.dimension <= d]
+        start = max(starts, key=lambda one: one.margin, default=None)
+        found.append(embedding.widen(whole, d, start, until=until, device=device))
     progress("margins", len(found), len(dims))
     return found
 
