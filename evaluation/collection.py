@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import orjson
+import xxhash
 from numpy.typing import NDArray
 
 from retgen.data import Dataset, Query, open_dataset
@@ -50,6 +51,16 @@ class Collection:
     def documents(self) -> int:
         """Number of documents in the corpus."""
         return len(self.doc_ids)
+
+    def digest(self) -> str:
+        """A hash of everything that a score depends on: ids, texts and qrels."""
+        found = xxhash.xxh3_128()
+        for _, texts in self.blocks(4096):
+            found.update(orjson.dumps(texts))
+        found.update(orjson.dumps(self.doc_ids.tolist(), default=bytes.decode))
+        found.update(orjson.dumps([(q.query_id, q.text) for q in self.queries]))
+        found.update(orjson.dumps(self.qrels, option=orjson.OPT_SORT_KEYS))
+        return found.hexdigest()
 
     def by_priority(self) -> NDArray[np.int64]:
         """The document of each priority, (documents,)."""

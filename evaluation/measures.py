@@ -77,6 +77,8 @@ class Measures:
         for column, measure in enumerate(self._parsed):
             columns.setdefault(measure, []).append(column)
         values = np.zeros((len(rows), len(self.names)))
+        if not run:
+            return values
         found: Iterable[Any] = ir_measures.iter_calc(list(columns), collection.qrels, run)
         try:
             for metric in found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,8 +71,9 @@ def lines(
                 markersize=10 if line.star else 5, linestyle="--" if line.dashed else "-",
             )  # fmt: skip
             axes.plot(
-                [line.x[at] for at in line.hollow], [line.y[at] for at in line.hollow], marker,
-                color=colour, markerfacecolor="white", markersize=5, linestyle="", zorder=3,
+                [line.x[at] for at in line.hollow], [line.y[at] for at in line.hollow],
+                marker=marker, color=colour, markerfacecolor="white", markersize=5, linestyle="",
+                zorder=3,
             )  # fmt: skip
             if line.low is not None and line.high is not None:
                 axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.13, lw=0)
@@ -90,7 +92,10 @@ def lines(
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         if log_y:
             axes.set_yscale("log")
+            from matplotlib.ticker import LogFormatter
+
             axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+            axes.yaxis.set_minor_formatter(LogFormatter())
         if fraction:
             axes.set_ylim(-0.02, 1.04)
         _dress(axes, title, x, y)
@@ -193,7 +198,8 @@ def _figure(path: Path) -> Iterator[tuple[Axes, Callable[[], str]]]:
 
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": path.name, "font.family": "sans-serif",
                 "font.size": 9.5}  # fmt: skip
-    with matplotlib.rc_context(settings):
+    with warnings.catch_warnings(), matplotlib.rc_context(settings):
+        warnings.filterwarnings("ignore", message="Glyph")  # names may hold what no font has
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 

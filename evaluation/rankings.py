@@ -66,7 +66,10 @@ def best(
 
 
 def write_run(path: Path, collection: Collection, rankings: Rankings, tag: str) -> None:
-    """A TREC run: query id, Q0, document id, rank, score, tag, separated by spaces."""
+    """A TREC run: query id, Q0, document id, rank, score, tag, separated by spaces.
+
+    White space in an id, which the format has no place for, is written %20 and %09.
+    """
     tag = tag.replace(" ", "_")
     with AtomicFile(path) as file:
         for row, query in enumerate(collection.queries):
@@ -75,10 +78,14 @@ def write_run(path: Path, collection: Collection, rankings: Rankings, tag: str) 
             scores = rankings.scores[row][kept].tolist()
             lines = [
                 # nine digits tell any two 32-bit floats apart, so a reader finds the same ties
-                f"{query.query_id} Q0 {doc.decode()} {rank} {score:.9g} {tag}\n"
+                f"{_cell(query.query_id)} Q0 {_cell(doc.decode())} {rank} {score:.9g} {tag}\n"
                 for rank, (doc, score) in enumerate(zip(ids, scores, strict=True), start=1)
             ]
             file.write("".join(lines).encode())
+
+
+def _cell(text: str) -> str:
+    return text.replace(" ", "%20").replace("\t", "%09")
 
 
 def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, list[str]]:
@@ -92,8 +99,8 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
         raise DatasetError(f"{path}: is not a UTF-8 text file") from error
     except OSError as error:
         raise DatasetError(f"{path}: cannot be read: {error.strerror}") from error
-    index = {query.query_id: row for row, query in enumerate(collection.queries)}
-    ids = collection.doc_ids
+    index = {_cell(query.query_id): row for row, query in enumerate(collection.queries)}
+    ids = np.char.replace(np.char.replace(collection.doc_ids, b" ", b"%20"), b"\t", b"%09")
     order = np.argsort(ids, kind="stable")
     names: list[list[bytes]] = [[] for _ in index]
     values: list[list[float]] = [[] for _ in index]

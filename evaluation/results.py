@@ -70,7 +70,9 @@ def write_score(folder: Path, collection: Collection, score: Score, rankings: Ra
     make_folder(folder / "runs")
     make_folder(folder / "per_query")
     name = slug(score.model, score.dim)
-    write_run(folder / "runs" / f"{name}.trec", collection, rankings, name)
+    path = folder / "runs" / f"{name}.trec"
+    if path.resolve() != Path(score.details.get("run", "")).resolve():  # it was given
+        write_run(path, collection, rankings, name)
     with AtomicFile(folder / "per_query" / f"{name}.jsonl") as file:
         for query, row in zip(collection.queries, score.values.tolist(), strict=True):
             line = {"query-id": query.query_id, **dict(zip(score.names, row, strict=True))}

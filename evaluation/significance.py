@@ -78,6 +78,7 @@ class Bootstrap:
         self._sums = self._weights.sum(axis=1, dtype=np.float64)
         self._weights = self._weights[self._sums > 0]  # tiny sets may draw nothing at all
         self._sums = self._sums[self._sums > 0]
+        self.replicates = len(self._sums)
 
     def means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Replicates of the means: values (queries, measures) -> (replicates, measures)."""

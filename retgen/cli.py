@@ -281,16 +281,22 @@ def plan_command(
 
 
 def _plan_study(path: Path, json: bool) -> None:
-    from retgen.experiments.study import load_study, plan_study
+    from retgen.experiments.study import bundled_studies, load_study, plan_study
 
-    found = plan_study(load_study(path))
+    study = load_study(path)
+    found = plan_study(study)
     if json:
         _print_json({"datasets": {name: one.to_json() for name, one in found.items()}})
         return
     width = max(map(len, found))
     for name, one in found.items():
         print(f"{name:{width}}  {one.documents:>9,} documents  {one.queries:>7,} queries")
-    print(f"measured by: gen eval {path}")
+    if study.models:
+        dims = f" in {len(study.dims)} dimensions" if study.dims else ""
+        print(f"models: {', '.join(study.models)}{dims}")
+    if study.train:
+        print(f"trainings: {len(study.train.on) * len(study.train.dims)} of {study.train.model}")
+    print(f"measured by: gen eval {path.stem if path in bundled_studies().values() else path}")
 
 
 def _bytes(number: float) -> str:
@@ -733,7 +739,12 @@ def _numbers(option: str, text: str | None) -> list[int]:
         found: list[int] = []
         for part in text.split(",") if text else ():
             low, dash, high = part.strip().partition("-")
-            found += range(int(low), int(high) + 1) if dash and low else [int(part)]
+            if dash and low:
+                if int(high) - int(low) > 100_000:
+                    raise UsageError(f"{option} {text}: the range is too long")
+                found += range(int(low), int(high) + 1)
+            else:
+                found.append(int(part))
     except ValueError:
         raise UsageError(f"{option} {text}: write numbers, for example 32,64,128") from None
     if text and not found:

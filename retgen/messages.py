@@ -37,7 +37,7 @@ class Origin:
                 node = node[key]
             except (KeyError, IndexError, TypeError):
                 break
-        return f"{self.path}{f', line {line}' if line else ''}, {dotted}"
+        return f"{self.path}{f', line {line}' if line else ''}{f', {dotted}' if dotted else ''}"
 
 
 def explain(

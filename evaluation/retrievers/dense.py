@@ -36,6 +36,11 @@ class Dense:
         self._name = name
         self._embedder = embedder
         self._dims = _dimensions(name, embedder.dimension, options.dims)
+        beyond = [dim for dim in options.dims if dim > embedder.dimension]
+        if beyond:
+            embedder.details["notes"].append(
+                f"has {embedder.dimension} dimensions, so not {', '.join(map(str, beyond))}"
+            )
         self._cache: Cache | None = None
         if options.cache is not None and embedder.fingerprint is not None:
             self._cache = Cache(options.cache, embedder.fingerprint)

@@ -7,6 +7,7 @@ full data set, no duplicates in a batch, learning rate 5e-5, 5 epochs. What the 
 
 from __future__ import annotations
 
+import shutil
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +33,9 @@ __all__ = [
     "TrainConfig",
     "Trained",
     "claim_folder",
+    "discard",
     "make_config",
+    "read_own",
     "without_hard_negatives",
 ]
 
@@ -64,7 +67,10 @@ class TrainConfig(BaseModel):
         "mnrl", description="see `retgen.evaluation.training.losses`"
     )
     temperature: float = Field(
-        0.05, gt=0, description="scores are cosines divided by it (all losses but triplet)"
+        0.05,
+        gt=0,
+        allow_inf_nan=False,
+        description="scores are cosines divided by it (all losses but triplet)",
     )
     margin: float = Field(0.2, ge=0, lt=2, description="of triplet and margin, in cosine")
     batch_size: Annotated[int | Literal["full"], BeforeValidator(_batch_size)] = Field(
@@ -76,7 +82,7 @@ class TrainConfig(BaseModel):
         description="no text twice in a batch of mnrl and cached-mnrl, whose other documents count "
         "as negatives; batches may be smaller and an epoch longer",
     )
-    learning_rate: float = Field(5e-5, gt=0, description="of AdamW")
+    learning_rate: float = Field(5e-5, gt=0, allow_inf_nan=False, description="of AdamW")
     epochs: int = Field(1, ge=1, description="times that every pair is trained on")
     max_steps: int | None = Field(
         None, ge=1, description="as many steps, however many epochs that takes"
@@ -252,7 +258,8 @@ def claim_folder(out: Path, identity: dict[str, Any]) -> bool:
     """
     make_folder(out)
     path = out / "identity.json"
-    begun = any(out.glob("checkpoints/*/progress.json")) or (out / "training.json").is_file()
+    finished = (out / "training.json").is_file() and (out / "model").is_dir()
+    begun = any(out.glob("checkpoints/*/progress.json")) or finished
     if not path.is_file() and any((out / name).exists() for name in _OWN):
         raise UsageError(
             f"{out} holds a model or checkpoints that no training of retgen wrote; they would be "
@@ -261,7 +268,7 @@ def claim_folder(out: Path, identity: dict[str, Any]) -> bool:
     if not begun:
         write_file(path, dump_json(identity))
         return False
-    stored = orjson.loads(path.read_bytes())
+    stored = read_own(path)
     differing = [
         f"{key} ({_short(theirs.get(key))} there, {_short(ours.get(key))} now)"
         for theirs, ours in ((stored["config"], identity["config"]), (stored, identity))
@@ -273,9 +280,29 @@ def claim_folder(out: Path, identity: dict[str, Any]) -> bool:
     if differing:
         raise UsageError(
             f"{out} holds another training; what differs: {', '.join(differing)}. Choose another "
-            "folder, or start it anew without resuming."
+            "folder, or start it anew with --fresh."
         )
-    return (out / "training.json").is_file()
+    return finished
+
+
+def read_own(path: Path) -> Any:
+    """A JSON file that a training wrote. Raises `UsageError` where it was damaged since."""
+    try:
+        return orjson.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"{path} cannot be read as JSON: something else changed it. Choose another folder, or "
+            "start it anew with --fresh."
+        ) from error
+
+
+def discard(out: Path) -> None:
+    """Remove a training; the files of anything else are left for `claim_folder` to refuse."""
+    if (out / "identity.json").is_file():
+        (out / "training.json").unlink(missing_ok=True)  # first, for it says finished
+        for name in ("checkpoints", "model", ".model.partial"):
+            shutil.rmtree(out / name, ignore_errors=True)
+        (out / "identity.json").unlink()
 
 
 def _short(value: Any) -> str:

@@ -23,6 +23,7 @@ from typing import Any
 
 import orjson
 import torch
+import xxhash
 from sentence_transformers import (
     SentenceTransformer,
     SentenceTransformerTrainingArguments,
@@ -32,7 +33,13 @@ from transformers import PrinterCallback, TrainerCallback, set_seed
 from retgen.errors import UsageError
 from retgen.evaluation.embedders import fingerprint, load_model, quiet
 from retgen.evaluation.training.batches import BatchTrainer, Examples, prepare, schedule
-from retgen.evaluation.training.config import TrainConfig, Trained, claim_folder
+from retgen.evaluation.training.config import (
+    TrainConfig,
+    Trained,
+    claim_folder,
+    discard,
+    read_own,
+)
 from retgen.evaluation.training.losses import build_loss
 from retgen.evaluation.training.models import (
     adapt,
@@ -77,11 +84,17 @@ def train(
     """
     where = pick_device(device, config.dtype)
     name = model if isinstance(model, str) else f"a model with weights {fingerprint(model)}"
-    identity = {"model": name, "pairs": pairs.digest(), "config": config.model_dump(mode="json")}
+    weights = _weights(Path(model)) if isinstance(model, str) else None
+    identity = {
+        "model": name,
+        "weights": weights,
+        "pairs": pairs.digest(),
+        "config": config.model_dump(mode="json"),
+    }
     if not resume:
-        _discard(out)
+        discard(out)
     if claim_folder(out, identity):
-        stored = orjson.loads((out / "training.json").read_bytes())
+        stored = read_own(out / "training.json")
         losses = [(step, loss) for step, loss in stored.pop("losses")]
         return Trained(path=out / "model", repeated=True, losses=losses, **stored["result"])
     with quiet(), deterministic(where):
@@ -91,6 +104,19 @@ def train(
             if isinstance(error, RuntimeError) and not _out_of_memory(error):
                 raise
             raise UsageError(_MEMORY.format(where, config.batch_size)) from error
+
+
+def _weights(folder: Path) -> str | None:
+    """A hash of what the folder of a model holds: its files may change under the same name."""
+    if not folder.is_dir():
+        return None
+    digest = xxhash.xxh3_128()
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(str(file.relative_to(folder)).encode())
+        with open(file, "rb") as data:
+            while block := data.read(1 << 24):
+                digest.update(block)
+    return digest.hexdigest()
 
 
 _MEMORY = (
@@ -320,12 +346,3 @@ class _Watch(TrainerCallback):
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.training.checkpoint_written(self.trainer, state.global_step, control)
-
-
-def _discard(out: Path) -> None:
-    """Remove a training; the files of anything else are left for `claim_folder` to refuse."""
-    if (out / "identity.json").is_file():
-        (out / "training.json").unlink(missing_ok=True)  # first, for it says finished
-        for name in ("checkpoints", "model", ".model.partial"):
-            shutil.rmtree(out / name, ignore_errors=True)
-        (out / "identity.json").unlink()

@@ -28,6 +28,7 @@ __all__ = ["DIMENSIONS", "Capacity", "capacity"]
 
 DIMENSIONS = {"paper": range(4, 46), "best": range(4, 9), "construct": (4, 6, 8, 16, 32, 64)}
 _HIGHEST = 4096
+_FIT = 8  # dimensions; a cubic through fewer says nothing
 _CLIMB: dict[str, Callable[..., Iterator[Critical]]] = {
     "paper": free.critical,
     "best": best.critical,
@@ -46,7 +47,7 @@ class Capacity:
     def fit(self, protocol: str) -> Fit | None:
         """The cubic through the complete dimensions, where there are enough."""
         points = {d: c.documents for d, c in self.critical[protocol].items() if c.complete}
-        return free.cubic_fit(points) if len(points) > 4 else None
+        return free.cubic_fit(points) if len(points) >= _FIT else None
 
     def to_json(self) -> dict[str, Any]:
         """What `gen capacity --json` prints."""

@@ -187,7 +187,7 @@ def certify(
         if len(widest) < len(sweep):
             notes.append(f"margins of {len(sweep) - len(widest)} dimensions: no time left")
         if margin is not None:
-            widest, reached = _descend(whole, widest, margin, until, place, progress)
+            widest, reached = _descend(whole, widest, margin, found.lower, until, place, progress)
         margins = [_margin(one, caps) for one in widest]
     return _written(Certified(
         folder, collection, found, witness, caps, margins, margin, reached, notes, command
@@ -326,17 +326,21 @@ def _descend(
     whole: QrelMatrix,
     widest: list[Widest],
     wanted: float,
+    lower: int,
     until: float,
     device: str,
     progress: Progress,
 ) -> tuple[list[Widest], int | None]:
-    """The fewest dimensions found that reach a margin, by bisection of the sweep's gap."""
+    """The fewest dimensions found that reach a margin, by bisection of the sweep's gap.
+
+    No fewer than `lower` do.
+    """
     reach = [one for one in widest if one.margin >= wanted]
     if not reach:
         return widest, None
     best, found = reach[0], list(widest)
     below = [one for one in widest if one.dimension < best.dimension]
-    low = below[-1].dimension if below else 0
+    low = below[-1].dimension if below else lower - 1
     while best.dimension - low > 1 and time.monotonic() < until:
         progress("dimensions", best.dimension, best.dimension)
         middle = (low + best.dimension) // 2

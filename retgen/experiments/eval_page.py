@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from retgen.experiments.evaluate import Evaluation, Scored
 
 __all__ = [
-    "floor_levels", "floor_rows", "over_seeds", "primary", "primary_of", "table", "write_pages",
+    "floor_levels", "floor_rows", "intervals_table", "model_notes", "over_seeds", "p_value",
+    "primary", "primary_of", "table", "write_pages",
 ]  # fmt: skip
 
 _COMPARISONS = 30  # rows of the table of comparisons on the page
@@ -60,6 +61,17 @@ def table(scored: Scored) -> TableView:
     return TableView(head, rows, names=1, faint=range(begin, len(rows)))
 
 
+def intervals_table(scored: Scored) -> TableView:
+    """The same rows and measures, with the 95% interval of each mean."""
+    names = scored.measures.names
+    rows = []
+    for score in scored.scores:
+        spans = [score.interval(name) for name in names]
+        cells = [f"{low:.3f} to {high:.3f}" for low, high in spans]
+        rows.append([score.model, str(score.dim or ""), *cells])
+    return TableView(["95% intervals", "dim", *names], rows)
+
+
 def floor_rows(floors: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, list[str]]]:
     """Label and cells of the best ranking that never reads the query, and of a random order."""
     rows = []
@@ -86,8 +98,10 @@ def write_pages(result: Evaluation) -> None:
     parts = []
     for scored in result.datasets:
         view = table(scored)
-        title = f"{scored.collection.name} ({scored.collection.split})"
+        title = f"{scored.name} ({scored.collection.split})"
+        spans = intervals_table(scored)
         parts.append(f"## {title}\n\n{markdown(view.head, view.rows)}")
+        parts.append(f"95% intervals:\n\n{markdown(spans.head, spans.rows)}")
     write_file(result.folder / "eval.md", "\n".join(parts))
     sections = [] if len(result.datasets) == 1 else [_overview(result)]
     for scored in result.datasets:
@@ -112,7 +126,7 @@ def _sections(result: Evaluation, scored: Scored) -> Iterable[Section]:
     yield Section(
         title,
         [_what_is_said(scored)],
-        [table(scored)],
+        [table(scored), intervals_table(scored)],
         _pictures(result, scored),
         [*collection.notes, *scored.notes, *_remarks(scored.scores)],
     )
@@ -123,7 +137,7 @@ def _sections(result: Evaluation, scored: Scored) -> Iterable[Section]:
                 f"{c.first} − {c.second}",
                 f"{c.difference:+.4f}",
                 f"{c.low:+.4f} to {c.high:+.4f}",
-                f"{c.adjusted:.3f}",
+                p_value(c.adjusted),
             ]
             for c in scored.comparisons
             if c.measure == name
@@ -131,8 +145,10 @@ def _sections(result: Evaluation, scored: Scored) -> Iterable[Section]:
         yield Section(
             f"{collection.name}: which differences hold" if several else "Which differences hold",
             [
-                f"Paired differences in {name} over the same draws of {scored.clusters}, with "
-                "95% intervals; p two-sided, after Holm's correction."
+                f"Paired differences in {name} over the same {scored.replicates:,} draws of "
+                f"{scored.clusters}, with 95% intervals; p two-sided, after Holm's correction over "
+                "these pairs. A model with several dimensions stands for its largest; other "
+                "measures are in eval.json."
             ],
             [TableView(["difference", name, "95% interval", "p"], rows[:_COMPARISONS])],
             notes=[f"all {len(rows)} are in eval.json"] if len(rows) > _COMPARISONS else [],
@@ -151,7 +167,24 @@ def _what_is_said(scored: Scored) -> str:
     return text
 
 
-def _remarks(scores: Iterable[Score]) -> Iterable[str]:
+def p_value(p: float) -> str:
+    """Three digits, and no more certainty than they hold."""
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
+
+
+def model_notes(scores: Iterable[Score]) -> list[str]:
+    """What happened on the way of a model: batches halved, dimensions that it has not."""
+    return list(
+        dict.fromkeys(
+            f"{score.model}: {note}"
+            for score in scores
+            if "run" not in score.details
+            for note in score.details.get("notes") or ()
+        )
+    )
+
+
+def _remarks(scores: Sequence[Score]) -> Iterable[str]:
     cut: list[str] = []
     stars: list[str] = []
     plain: list[str] = []
@@ -165,9 +198,8 @@ def _remarks(scores: Iterable[Score]) -> Iterable[str]:
         if not score.details.get("full_dimension", True):
             trained = score.details.get("trained_for_truncation")
             (stars if trained else plain).append(score.model)
-        for note in score.details.get("notes") or ():
-            cut.append(f"{score.model}: {note}")
     yield from dict.fromkeys(cut)
+    yield from model_notes(scores)
     for name in dict.fromkeys(stars):
         yield f"{name} (*) was trained to be cut to fewer dimensions"
     for name in dict.fromkeys(plain):
@@ -176,7 +208,7 @@ def _remarks(scores: Iterable[Score]) -> Iterable[str]:
 
 def _pictures(result: Evaluation, scored: Scored) -> list[Figure]:
     folder = result.folder / "figures"
-    name = scored.collection.name
+    name = scored.name
     floors = scored.floors
     swept = [m for m in dict.fromkeys(s.model for s in scored.scores)
              if sum(s.model == m for s in scored.scores) > 1]  # fmt: skip
@@ -217,15 +249,15 @@ def _pictures(result: Evaluation, scored: Scored) -> list[Figure]:
 def _bars(result: Evaluation, scored: Scored, measure: str) -> Figure:
     labels = [score.label for score in scored.scores]
     svg = draw.bars(
-        result.folder / "figures" / f"{_file(scored.collection.name)}_{_file(measure)}",
+        result.folder / "figures" / f"{_file(scored.name)}_{_file(measure)}",
         labels,
         {measure: [score.metrics[measure] for score in scored.scores]},
         {measure: [score.interval(measure) for score in scored.scores]},
         floor_levels(scored.floors, measure),
-        title=f"{measure}: {scored.collection.name}",
+        title=f"{measure}: {scored.name}",
         y=measure,
     )
-    return Figure(svg, f"{measure} on {scored.collection.name}, with 95% intervals and floors.")
+    return Figure(svg, f"{measure} on {scored.name}, with 95% intervals and floors.")
 
 
 def floor_levels(floors: Mapping[str, Any], measure: str) -> list[draw.Level]:
@@ -250,7 +282,7 @@ def _overview(result: Evaluation) -> Section:
         of = [found.get((i, label)) for i in range(len(sets))]
         values[label] = [score.metrics[measure] if score else None for score in of]
         spans[label] = [score.interval(measure) if score else None for score in of]
-    names = [scored.collection.name for scored in sets]
+    names = [scored.name for scored in sets]
     folder = result.folder / "figures"
     figures = [
         Figure(

@@ -7,11 +7,15 @@ run that was stopped is repeated in the time that is missing.
 from __future__ import annotations
 
 import shlex
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from retgen.errors import RetgenError, UsageError
 from retgen.evaluation.collection import Collection, load
@@ -20,11 +24,11 @@ from retgen.evaluation.floors import floors
 from retgen.evaluation.measures import Measures, default_names, judged_names
 from retgen.evaluation.outside import located
 from retgen.evaluation.rankings import read_run
-from retgen.evaluation.results import Score, write_mteb, write_score
+from retgen.evaluation.results import Score, slug, write_mteb, write_score
 from retgen.evaluation.retrievers import Options, Ranked, retriever
 from retgen.evaluation.retrievers.names import check_name
 from retgen.evaluation.significance import Bootstrap, Comparison, relevance_matrix
-from retgen.experiments.eval_page import over_seeds, table, write_pages
+from retgen.experiments.eval_page import model_notes, over_seeds, table, write_pages
 from retgen.pages import text_table
 from retgen.progress import Progress, silent
 from retgen.qrels.density import densities
@@ -45,8 +49,10 @@ class Scored:
     scores: list[Score]
     comparisons: list[Comparison]
     clusters: str
+    replicates: int
     densities: dict[str, Any]
     notes: list[str] = field(default_factory=list)
+    name: str = ""  # tells data sets of one call apart
 
     def to_json(self) -> dict[str, Any]:
         """The keys that `gen eval --json` prints of one data set."""
@@ -60,7 +66,11 @@ class Scored:
             "floors": self.floors,
             "densities": self.densities,
             "comparisons": [comparison._asdict() for comparison in self.comparisons],
-            "bootstrap": {"level": 0.95, "drawn": self.clusters},
+            "bootstrap": {
+                "level": 0.95,
+                "drawn": self.clusters,
+                "replicates": self.replicates,
+            },
             "notes": self.collection.notes + self.notes,
         }
 
@@ -90,7 +100,11 @@ class Evaluation:
         text = "\n\n".join(
             name + text_table(part) for name, part in zip(names, parts, strict=False)
         )
-        notes = dict.fromkeys(n for d in self.datasets for n in (*d.collection.notes, *d.notes))
+        notes = dict.fromkeys(
+            note
+            for d in self.datasets
+            for note in (*d.collection.notes, *d.notes, *model_notes(d.scores))
+        )
         told = "".join(f"note: {note}\n" for note in notes)
         return f"{text}\n{told}page: {self.folder / 'eval.html'}"
 
@@ -135,17 +149,20 @@ def evaluate(
     for one in paths:
         collection = load(one, split, progress)
         measures = Measures(metrics or default_names(collection.documents))
-        place = folder if len(paths) == 1 else folder / _unique(collection.name, one, paths)
+        name = _unique(collection.name, one, paths)
+        place = folder if len(paths) == 1 else folder / name
         make_folder(place)
-        found.append(
-            _score(
-                collection, measures, names, runs, options, place, replicates, failures, progress
-            )
+        scored = _score(
+            collection, measures, names, runs, options, place, replicates, failures, progress
         )
+        scored.name = name
+        found.append(scored)
     if failures and not any(scored.scores for scored in found):
         raise UsageError("\n".join(failures.values()))
     told = command or shlex.join(["gen", "eval", *map(str, paths)])
     result = Evaluation(found, folder, failures, told, seeds=seeds is not None)
+    if (folder / "eval.json").is_file():
+        shutil.rmtree(folder / "figures", ignore_errors=True)  # of an earlier call
     write_file(folder / "eval.json", dump_json(result.to_json()))
     write_pages(result)
     return result
@@ -202,7 +219,9 @@ def _score(
         values = measures.per_query(collection, ranked.rankings)
         coverage = {}
         if beside:
-            means = beside.per_query(collection, ranked.rankings).mean(axis=0)
+            some = (ranked.rankings.documents >= 0).any(axis=1)  # of nothing there is no share
+            means = beside.per_query(collection, ranked.rankings)[some].sum(axis=0)
+            means /= max(1, int(some.sum()))
             coverage = dict(zip(judged, map(float, means), strict=True))
         score = Score(
             ranked.model, ranked.dim, measures.names, values, bootstrap.interval(values),
@@ -213,12 +232,15 @@ def _score(
         write_mteb(folder, collection, score, seconds)
         scores.append(score)
         began = time.perf_counter()
+    if scores and any(b" " in i or b"\t" in i for i in collection.doc_ids.tolist()):
+        notes.append("ids with white space stand in runs/*.trec with %20 and %09 in its place")
     found = floors(collection, measures, progress)
     graph = densities(relevance_matrix(collection))
     return Scored(
         collection, measures, found, scores,
-        bootstrap.compare({score.label: score.values for score in scores}, measures.names),
+        bootstrap.compare(_full(scores), measures.names),
         bootstrap.unit,
+        bootstrap.replicates,
         {
             "document_graph_density": graph.document_graph_density,
             "query_graph_density": graph.query_graph_density,
@@ -226,6 +248,15 @@ def _score(
         },
         notes,
     )  # fmt: skip
+
+
+def _full(scores: Sequence[Score]) -> dict[str, NDArray[np.float64]]:
+    """What is compared: a model once, at its largest dimension."""
+    best: dict[str, Score] = {}
+    for score in scores:
+        if score.model not in best or (score.dim or 0) > (best[score.model].dim or 0):
+            best[score.model] = score
+    return {score.label: score.values for score in best.values()}
 
 
 def _systems(
@@ -238,6 +269,7 @@ def _systems(
     notes: list[str],
     progress: Progress,
 ) -> Iterator[Ranked]:
+    names = _run_names(runs, models)
     for name in models:
         if name in failures:
             continue
@@ -245,7 +277,18 @@ def _systems(
             yield from retriever(name, options).rank(collection, depth, progress)
         except RetgenError as error:
             failures[name] = str(error)
-    for file in runs:
-        rankings, told = read_run(Path(file), collection, depth)
+    for file, name in names.items():
+        rankings, told = read_run(file, collection, depth)
         notes += [f"{file}: {note}" for note in told]
-        yield Ranked(Path(file).stem, None, rankings, {"run": str(file), "notes": told})
+        yield Ranked(name, None, rankings, {"run": str(file), "notes": told})
+
+
+def _run_names(runs: Sequence[str | Path], models: Sequence[str]) -> dict[Path, str]:
+    """A name for each TREC run: that of its file, unless something else has it already."""
+    files = list(dict.fromkeys(map(Path, runs)))
+    stems = [file.stem for file in files]
+    taken = {slug(name) for name in models}
+    return {
+        file: stem if stems.count(stem) == 1 and slug(stem) not in taken else str(file)
+        for file, stem in zip(files, stems, strict=True)
+    }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from retgen.errors import RecipeError
+from retgen.errors import OutputError, RecipeError, RunDirectoryError
 from retgen.generators.family import Plan
 from retgen.messages import Origin, did_you_mean, explain
 from retgen.plan import plan
@@ -171,12 +171,16 @@ def run_study(
 
     study = load_study(path)
     folder = Path(out) if out is not None else Path("outputs") / study.study
-    paths = {
-        name: run(
-            of.recipe, out=folder / "datasets" / name, overrides=of.set, progress=progress
-        ).path
-        for name, of in study.datasets.items()
-    }
+    paths = {}
+    for name, of in study.datasets.items():
+        place = folder / "datasets" / name
+        try:
+            paths[name] = run(of.recipe, out=place, overrides=of.set, progress=progress).path
+        except RunDirectoryError as error:
+            raise OutputError(
+                f"{place}: the study has changed since it was made there, or something else "
+                f"stands there. Give another --out, or remove {folder}. ({error})"
+            ) from error
     models, metrics = models or study.models, metrics or study.metrics
     if study.train is None:
         return evaluate(

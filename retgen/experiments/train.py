@@ -11,13 +11,13 @@ out/
 from __future__ import annotations
 
 import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
@@ -37,6 +37,7 @@ from retgen.evaluation.training import (
     read_pairs,
     without_hard_negatives,
 )
+from retgen.evaluation.training.config import discard, read_own
 from retgen.progress import Progress, silent
 from retgen.write import dump_json, make_folder, write_file
 
@@ -86,10 +87,11 @@ class Training:
     def notes(self) -> list[str]:
         """What a reader of the scores must know."""
         name, told = self.views[0].collection.name, []
+        held = " (held-out ones among them)" if self.trained.held_out_pairs else ""
         if self.shared:
             told.append(
-                f"{self.shared:,} of the {len(self.pairs):,} training pairs are pairs of the test "
-                f"view {name}: its scores measure memory, not retrieval"
+                f"{self.shared:,} of the {len(self.pairs):,} training pairs{held} are pairs of the "
+                f"test view {name}: its scores measure memory, not retrieval"
             )
         else:
             told.append(f"no training pair is a pair of the test view {name}")
@@ -180,15 +182,18 @@ def train(
         Path("outputs") / f"train_{path.resolve().name}_{slug(model)}"
     )  # fmt: skip
     make_folder(folder)
-    _claim_views(folder, views, fresh)
+    if fresh:  # before anything new is said of the folder
+        for old in (folder, folder / "in_batch_only"):
+            discard(old)
+            shutil.rmtree(old / "scores", ignore_errors=True)
+    _claim_views(folder, views)
     # takes seconds to import
     from retgen.evaluation.training.train import train as fit
 
     def one(config: TrainConfig, place: Path) -> Trained:
         scorer = _Scorer(views, place / "scores", model)
         return fit(
-            model, pairs, config, place, evaluate=scorer, device=device, resume=not fresh,
-            progress=progress,
+            model, pairs, config, place, evaluate=scorer, device=device, progress=progress,
         )  # fmt: skip
 
     trained = one(config, folder)
@@ -239,7 +244,7 @@ def _views(
     return views
 
 
-def _claim_views(folder: Path, views: Sequence[View], fresh: bool) -> None:
+def _claim_views(folder: Path, views: Sequence[View]) -> None:
     """A training keeps what it is scored on: or its "before" would be of something else."""
     wanted = [
         {
@@ -249,12 +254,16 @@ def _claim_views(folder: Path, views: Sequence[View], fresh: bool) -> None:
             "documents": view.collection.documents,
             "queries": len(view.collection.queries),
             "measures": view.measures.names,
+            "digest": view.collection.digest(),
         }
         for view in views
     ]
     path = folder / "views.json"
-    begun = (folder / "training.json").is_file() or any(folder.glob("checkpoints/*/progress.json"))
-    if path.is_file() and begun and not fresh and orjson.loads(path.read_bytes()) != wanted:
+    begun = any(
+        (place / "training.json").is_file() or any(place.glob("checkpoints/*/progress.json"))
+        for place in (folder, folder / "in_batch_only")
+    )
+    if path.is_file() and begun and read_own(path) != wanted:
         raise UsageError(
             f"{folder} holds a training that is scored on something else (views.json). Choose "
             "another --out, or start it anew with --fresh."

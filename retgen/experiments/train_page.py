@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from retgen.evaluation import plots as draw
 from retgen.evaluation.results import markdown
-from retgen.experiments.eval_page import floor_levels, floor_rows, primary_of
+from retgen.experiments.eval_page import floor_levels, floor_rows, p_value, primary_of
 from retgen.pages import Figure, Section, TableView, result_page, text_table
 from retgen.write import write_file
 
@@ -86,11 +86,11 @@ def _sections(found: Training) -> Iterator[Section]:
     )  # fmt: skip
     tables = [
         TableView(
-            [f"{view.collection.name}: difference", "measure", "", "95% interval", "p"],
+            [f"{view.collection.name}: difference", "measure", "mean", "95% interval", "p"],
             [
                 [
                     f"{c.first} − {c.second}", c.measure, f"{c.difference:+.4f}",
-                    f"{c.low:+.4f} to {c.high:+.4f}", f"{c.adjusted:.3f}",
+                    f"{c.low:+.4f} to {c.high:+.4f}", p_value(c.adjusted),
                 ]
                 for c in view.comparisons
             ],
@@ -102,7 +102,10 @@ def _sections(found: Training) -> Iterator[Section]:
     if tables:
         yield Section(
             "Which differences hold",
-            ["Paired differences over the same draws of what queries share; p after Holm."],
+            [
+                "Paired differences over the same draws of what queries share; p is two-sided, "
+                "for each measure by itself (of several models, after Holm's correction)."
+            ],
             tables,
         )
     yield Section(
@@ -136,8 +139,12 @@ def _by_step(found: Training, view: View) -> str:
     curves = [
         draw.Line(name, [x for x, _ in of], [y for _, y in of]) for name, of in points.items()
     ]
+    levels = [
+        level._replace(name=f"{chosen}, {level.name}")
+        for level in floor_levels(view.floors, chosen)
+    ]
     return draw.lines(
-        found.folder / "figures" / "scores", curves, floor_levels(view.floors, chosen),
+        found.folder / "figures" / "scores", curves, levels,
         title=f"Scores by step: {view.collection.name}", x="training steps", y="score",
         fraction=True,
     )  # fmt: skip

@@ -466,8 +466,7 @@ def test_a_finished_training_is_returned_and_another_refused(
         train(static, read_pairs_without_last(pairs), other, out)
     assert str(caught.value) == (
         f"{out} holds another training; what differs: epochs (1 there, 2 now), matryoshka (none "
-        "there, 8,16 now), the training pairs. Choose another folder, or start it anew without "
-        "resuming."
+        "there, 8,16 now), the training pairs. Choose another folder, or start it anew with --fresh."
     )
     anew = train(static, pairs, other, out, resume=False)
     assert anew.planned > first.planned

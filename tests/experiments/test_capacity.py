@@ -92,8 +92,8 @@ def test_no_time_is_said_and_takes_nothing_back(tmp_path: Path) -> None:
 
 def test_a_fit_leaves_out_what_was_cut_short(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    cubic = [row(d, d**3 + 2 * d) for d in range(4, 9)]
-    write(out, "paper", [*cubic, row(9, 11, complete=False)])
+    cubic = [row(d, d**3 + 2 * d) for d in range(4, 12)]
+    write(out, "paper", [*cubic, row(12, 11, complete=False)])
     found = retgen.capacity(protocols=["paper"], dims=[4], seeds=1, out=out)
     fit = found.fit("paper")
     assert fit is not None
@@ -101,7 +101,30 @@ def test_a_fit_leaves_out_what_was_cut_short(tmp_path: Path) -> None:
     assert "cubic through the paper&#39;s protocol here" in (out / "capacity.html").read_text()
 
 
-@pytest.mark.parametrize("text", ["{", '{"dimension": 4}\n', "[1]\n"])
+def test_an_incomplete_result_replaces_no_complete_one(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write(out, "paper", [row(12, 40)])
+    found = retgen.capacity(protocols=["paper"], dims=[12], seeds=2, minutes=1e-6, out=out)
+    assert found.critical["paper"][12].complete
+    assert found.critical["paper"][12].documents == 40
+
+
+def test_what_else_is_asked_for_changes_nothing(tmp_path: Path) -> None:
+    alone = retgen.capacity(protocols=["paper"], dims=[5], seeds=2, out=tmp_path / "alone")
+    among = retgen.capacity(protocols=["paper"], dims=[2, 3, 4, 5], seeds=2, out=tmp_path / "among")
+    assert alone.critical["paper"][5].by_seed == among.critical["paper"][5].by_seed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        '{"dimension": 4}\n',
+        "[1]\n",
+        json.dumps({**row(4, 9), "by_seed": 9}),
+        json.dumps({**row(4, 9), "margin": "wide"}),
+    ],
+)
 def test_a_file_that_is_not_ours_is_left_alone(tmp_path: Path, text: str) -> None:
     out = tmp_path / "out"
     out.mkdir()
@@ -148,6 +171,11 @@ def test_bad_arguments(tmp_path: Path, options: dict[str, object], message: str)
             ["--construct", "--dims", "4-x"],
             "gen: --dims 4-x: write numbers, for example 32,64,128\n",
         ),
+        (
+            ["--construct", "--dims", "4-100000000000"],
+            "gen: --dims 4-100000000000: the range is too long\n",
+        ),
+        (["--construct", "--dims", "5000"], "gen: --dims: at most 4,096 dimensions\n"),
         (["--construct", "--dims", "8-4"], "gen: --dims 8-4: holds no number\n"),
         (["nowhere"], "gen: nowhere does not exist. Give the folder of a run or of a data set.\n"),
     ],

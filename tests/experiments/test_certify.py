@@ -143,6 +143,36 @@ def test_shattered_documents_are_cut_in_all_ways(dataset, tmp_path: Path) -> Non
     ]
 
 
+def test_the_witness_is_among_the_margins(pairs: Path, tmp_path: Path) -> None:
+    found = retgen.certify(pairs, seeds=2, minutes=0.5, out=tmp_path / "out")
+    assert found.witness is not None
+    again = retgen.certify(
+        pairs, dims=[found.witness.dimension], margin=1e-6, seeds=2, minutes=0.5,
+        out=tmp_path / "again",
+    )  # fmt: skip
+    assert {one.dimension: one.found for one in again.margins}[found.witness.dimension] is not None
+    assert again.reached == found.witness.dimension
+
+
+def test_one_dimension(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = dataset({"a": "one", "b": "two", "c": "x"}, {"q": "who"}, [("q", "a", 1.0)])
+    found = retgen.certify(path, seeds=1, minutes=0.1, out=tmp_path / "out")
+    assert found.witness is not None
+    assert found.witness.dimension == 1
+    assert found.margins[0].found == pytest.approx(2.0, abs=1e-6)
+
+
+def test_documents_that_the_corpus_lacks_are_asked_for(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = dataset({"a": "one"}, {f"q{i}": "who" for i in range(10)}, PAIRS)
+    found = retgen.certify(path, seeds=1, minutes=0.2, out=tmp_path / "out")
+    assert found.certificate.densities.documents == 5
+    assert found.notes[0] == "4 judged documents are not in the corpus and cannot be found"
+    # the same matrix where all are there, and the one that nothing asks for
+    checked = retgen.validate(path)
+    assert not checked.ok
+    assert checked.certificate["documents"] == 5
+
+
 def test_nothing_to_tell_apart(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = dataset({"a": "one", "b": "two"}, {"q": "who"}, [("q", "a", 1.0), ("q", "b", 1.0)])
     found = retgen.certify(path, margin=0.5, out=tmp_path / "out")

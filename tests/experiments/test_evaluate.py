@@ -332,3 +332,101 @@ def test_dimensions_that_no_model_has(limit_run: Path, tmp_path: Path) -> None:
     }
     with pytest.raises(UsageError, match="--dims: dimensions are whole numbers from 1"):
         evaluate(limit_run, dims=[0])
+
+
+def test_queries_without_any_document(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """A run that lacks a query, and a query that shares no word: 0, and no share to be judged."""
+    path = dataset(CORPUS, {"q1": "red apples", "q2": "xylophone"}, QRELS[:3])
+    run = tmp_path / "mine.trec"
+    run.write_text("q1 Q0 a 1 2.0 mine\nq1 Q0 d 2 1.0 mine\n")
+    found = evaluate(
+        path, models=["bm25"], runs=[run], metrics=["recall@2"], out=tmp_path / "out"
+    ).to_json()
+    assert [row["metrics"]["recall@2"] for row in found["results"]] == [0.5, 0.25]
+    assert [row["judged"]["Judged@2"] for row in found["results"]] == [1.0, 0.5]
+    assert f"{run}: 1 queries are not in the run and count as 0" in found["notes"]
+
+
+def test_floors_of_absent_documents_and_deep_cutoffs(dataset) -> None:  # type: ignore[no-untyped-def]
+    # of two relevant documents one is not in the corpus of four
+    path = dataset(CORPUS, {"q": "x"}, [("q", "a", 1), ("q", "gone", 1)])
+    random = floors(load(path), Measures(["recall@2", "P@8", "success@2", "MRR@2"]))["random"]
+    assert random == pytest.approx(
+        {"recall@2": 0.25, "P@8": 1 / 8, "success@2": 0.5, "MRR@2": 1 / 4 + 1 / 8}
+    )
+
+
+def test_runs_of_one_name_stand_apart(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = dataset(CORPUS, QUERIES, QRELS)
+    files = []
+    for folder, doc in (("one", "a"), ("two", "b")):
+        (tmp_path / folder).mkdir()
+        files.append(tmp_path / folder / "bm25.trec")
+        files[-1].write_text(f"q1 Q0 {doc} 1 2.0 x\nq2 Q0 {doc} 1 2.0 x\n")
+    found = evaluate(path, models=["bm25"], runs=files, metrics=["recall@1"], out=tmp_path / "out")
+    assert [s.model for s in found.datasets[0].scores] == ["bm25", *map(str, files)]
+    assert len(list((tmp_path / "out" / "runs").iterdir())) == 3
+    assert len(found.datasets[0].comparisons) == 3
+
+
+def test_a_run_of_our_own_is_not_overwritten(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path, out = dataset(CORPUS, QUERIES, QRELS), tmp_path / "out"
+    evaluate(path, models=["bm25"], metrics=["recall@4"], out=out)
+    mine = out / "runs" / "bm25.trec"
+    before = mine.read_bytes()
+    evaluate(path, runs=[mine], metrics=["recall@1"], out=out)
+    assert mine.read_bytes() == before
+
+
+def test_white_space_in_ids(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = dataset({"a b": "red apples", "c\td": "pears"}, {"q 1": "apples"}, [("q 1", "a b", 1)])
+    found = evaluate(path, models=["bm25"], metrics=["recall@1"], out=tmp_path / "out")
+    assert found.datasets[0].notes == [
+        "ids with white space stand in runs/*.trec with %20 and %09 in its place"
+    ]
+    run = tmp_path / "out" / "runs" / "bm25.trec"
+    assert run.read_text().startswith("q%201 Q0 a%20b 1 ")
+    again = evaluate(path, runs=[run], metrics=["recall@1"], out=tmp_path / "again")
+    assert again.datasets[0].scores[0].metrics == {"recall@1": 1.0}
+
+
+def test_dimensions_beyond_the_model_are_named(limit_run: Path, tmp_path: Path) -> None:
+    found = evaluate(limit_run, models=["static:minilm"], dims=[8, 9999], out=tmp_path / "out")
+    assert "note: static:minilm: has 384 dimensions, so not 9999" in found.to_text().splitlines()
+
+
+def test_data_sets_of_one_name_keep_their_pictures(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    paths = []
+    for side in ("x", "y"):
+        (tmp_path / side).mkdir()
+        paths.append(dataset(CORPUS, QUERIES, QRELS, f"{side}/ds"))
+    found = evaluate(paths, metrics=["recall@1"], out=tmp_path / "out")
+    figures = {path.name for path in (tmp_path / "out" / "figures").glob("ds*.svg")}
+    assert figures == {"ds-1_recall-1.svg", "ds-2_recall-1.svg"}
+    assert "## ds-2 (test)" in (tmp_path / "out" / "eval.md").read_text()
+    assert found.to_json()["datasets"][0]["bootstrap"]["replicates"] > 100
+
+
+@pytest.mark.parametrize(
+    ("break_it", "message"),
+    [
+        (("queries", '{"_id": "q1", "text": "again"}\n'), "query q1 stands twice"),
+        (
+            ("qrels", '{"query-id": "q1", "corpus-id": "a", "score": 0}\n'),
+            "the qrels (test) give a for q1 both 2 and 0",
+        ),
+        (
+            ("corpus", '{"_id": "e", "title": ""}\n'),
+            "the corpus holds a row that has no text; `gen validate {}` lists all such rows",
+        ),
+    ],
+)
+def test_broken_tables_are_not_scored(
+    dataset, tmp_path: Path, break_it: tuple[str, str], message: str
+) -> None:  # type: ignore[no-untyped-def]
+    path = dataset(CORPUS, QUERIES, QRELS)
+    with open(path / f"{break_it[0]}.jsonl", "a") as file:
+        file.write(break_it[1])
+    with pytest.raises(DatasetError) as error:
+        evaluate(path, out=tmp_path / "out")
+    assert str(error.value) == f"{path}: {message}".replace("{}", str(path))

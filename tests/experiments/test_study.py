@@ -179,11 +179,24 @@ def test_the_commands(gen, recipe_file: Write) -> None:  # type: ignore[no-untyp
     )
     assert gen("plan", path).stdout.splitlines() == [
         "dense         12 documents       60 queries",
+        "models: bm25",
         f"measured by: gen eval {path}",
     ]
     found = gen("eval", path)
     assert (found.returncode, found.stderr) == (0, "")
     assert found.stdout.splitlines()[-1] == "page: outputs/one/eval.html"
+    assert gen("plan", "limit_splits").stdout.splitlines()[2:] == [
+        "models: bm25",
+        "trainings: 10 of static:minilm",
+        "measured by: gen eval limit_splits",
+    ]
+    path.write_text(path.read_text().replace("60", "50"))
+    changed = gen("eval", path)
+    assert changed.returncode == 2
+    assert changed.stderr.startswith(
+        "gen: outputs/one/datasets/dense: the study has changed since it was made there, or "
+        "something else stands there. Give another --out, or remove outputs/one. ("
+    )
     bad = gen("eval", path, "--split", "dev")
     assert (bad.returncode, bad.stderr) == (
         2, "gen: --run and --split are about data sets; a study makes its own\n",

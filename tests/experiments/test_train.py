@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -185,6 +186,85 @@ def test_compared_with_in_batch_negatives(other: Path, tmp_path: Path) -> None:
         "--compare: there are no hard negatives; --set hard_negatives=1 has some"
     )
     assert not (tmp_path / "none").exists()
+
+
+def test_views_are_told_by_what_they_hold(limit_run: Path, tmp_path: Path) -> None:
+    """Two data sets of one name and size; a training of one is never shown as of the other."""
+    here = {}
+    for side in ("a", "b"):
+        folder = tmp_path / side / "ds"
+        folder.mkdir(parents=True)
+        here[side] = folder
+        for name in ("corpus", "queries", "qrels"):
+            rows = read_jsonl(limit_run / f"dataset/{name}.jsonl")
+            if name == "qrels" and side == "b":  # each query asks for what the next one asked for
+                ids = list(dict.fromkeys(row["query-id"] for row in rows))
+                after = dict(zip(ids, [*ids[1:], ids[0]], strict=True))
+                rows = [{**row, "query-id": after[row["query-id"]]} for row in rows]
+            (folder / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    out, options = tmp_path / "out", {"max_steps": 1}
+    first = retgen.train(limit_run, "static:minilm", test=here["a"], settings=options, out=out)
+    with pytest.raises(UsageError, match="is scored on something else"):
+        retgen.train(limit_run, "static:minilm", test=here["b"], settings=options, out=out)
+    anew = retgen.train(
+        limit_run, "static:minilm", test=here["b"], settings=options, out=out, fresh=True
+    )
+    assert not anew.trained.repeated
+    assert first.views[0].scores(first.trained, "after") != anew.views[0].scores(
+        anew.trained, "after"
+    )
+
+
+def test_fresh_throws_away_the_comparison_too(other: Path, tmp_path: Path) -> None:
+    settings = {**FAST, "hard_negatives": 1}
+    out = tmp_path / "out"
+    retgen.train(
+        other, "static:minilm", settings=settings, metrics=["recall@1"], compare=True, out=out
+    )
+    retgen.train(
+        other, "static:minilm", settings=settings, metrics=["recall@2"], out=out, fresh=True
+    )
+    assert not (out / "in_batch_only" / "training.json").exists()
+    found = retgen.train(
+        other, "static:minilm", settings=settings, metrics=["recall@2"], compare=True, out=out
+    )
+    assert found.trained.repeated
+    assert found.to_json()["test"]["in_batch_only"] == {"recall@2": 1.0}
+
+
+def test_a_model_that_is_gone_or_changed_is_trained_anew(limit_run: Path, tmp_path: Path) -> None:
+    out, settings = tmp_path / "out", {"max_steps": 1}
+    first = retgen.train(limit_run, "static:minilm", settings=settings, out=out)
+    shutil.rmtree(first.trained.path)
+    assert not retgen.train(limit_run, "static:minilm", settings=settings, out=out).trained.repeated
+    assert first.trained.path.is_dir()
+    base = tmp_path / "base"
+    shutil.copytree(first.trained.path, base)
+    after = tmp_path / "after"
+    retgen.train(limit_run, str(base), settings=settings, out=after)
+    (base / "README.md").write_text("another")
+    with pytest.raises(UsageError, match=r"another training; what differs: weights \("):
+        retgen.train(limit_run, str(base), settings=settings, out=after)
+    (after / "training.json").write_text("")
+    (base / "README.md").write_bytes((first.trained.path / "README.md").read_bytes())
+    with pytest.raises(UsageError) as error:
+        retgen.train(limit_run, str(base), settings=settings, out=after)
+    assert str(error.value) == (
+        f"{after / 'training.json'} cannot be read as JSON: something else changed it. Choose "
+        "another folder, or start it anew with --fresh."
+    )
+
+
+def test_only_matryoshka_training_is_called_so(limit_run: Path, tmp_path: Path) -> None:
+    for name, settings, said in (
+        ("plain", {"max_steps": 1}, False),
+        ("nested", {"max_steps": 1, "matryoshka": [32]}, True),
+    ):
+        path = retgen.train(
+            limit_run, "static:minilm", settings=settings, out=tmp_path / name
+        ).trained.path
+        scored = retgen.evaluate(limit_run, models=[str(path)], dims=[32], out=tmp_path / "eval")
+        assert scored.datasets[0].scores[0].details["trained_for_truncation"] is said
 
 
 @pytest.mark.parametrize("name", ["bm25", "late:minilm", "mteb:owner/name", "hybrid:bm25+minilm"])
