@@ -94,7 +94,7 @@ def _expected(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except RetgenError as error:
-            _fail(str(error), error.exit_code, verbose=bool(kwargs.get("verbose")))
+            _fail(str(error) + _hint(error), error.exit_code, verbose=bool(kwargs.get("verbose")))
         except ModuleNotFoundError as error:
             if error.name is None or error.name.partition(".")[0] == "retgen":
                 raise
@@ -112,6 +112,22 @@ def _expected(function: Callable[P, R]) -> Callable[P, R]:
             raise typer.Exit(0) from None
 
     return wrapped
+
+
+def _hint(error: Exception) -> str:
+    """What to do where a name that was given for a data set is that of a recipe."""
+    from retgen.errors import DatasetError
+
+    if not isinstance(error, DatasetError) or "does not exist" not in str(error):
+        return ""
+    from retgen.messages import did_you_mean
+    from retgen.recipe import bundled
+
+    name = str(error).partition(" does not exist")[0]
+    if name in bundled():
+        return f" {name} is a recipe: `gen run {name}` makes outputs/{name}."
+    near = did_you_mean(name.removeprefix("outputs/"), bundled())
+    return f" `gen recipes` lists what `gen run` makes{near}" if near else ""
 
 
 def _fail(message: str, code: int, *, verbose: bool = False) -> NoReturn:
@@ -257,7 +273,7 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
 def plan_command(
     recipe: RecipeArgument, settings: Setting = None, json: Json = False, verbose: Verbose = False
 ) -> None:
-    """Say what a recipe will make and cost. Touches nothing, calls nobody."""
+    """Say what a recipe or a study will make and cost. Touches nothing, calls nobody."""
     from retgen.experiments.study import find_study
 
     if (study := find_study(recipe)) is not None and not settings:
@@ -493,7 +509,8 @@ def eval_command(
         typer.Option(
             metavar="M", autocompletion=_complete_model,
             help="bm25, rank-bm25, tfidf, minilm, static:minilm, a sentence-transformers folder or "
-            "id, mteb:NAME, late:M, hybrid:A+B, rerank:FIRST+CROSSENCODER. Repeatable.",
+            "id, mteb:NAME, late:M, hybrid:A+B, rerank:FIRST+CROSSENCODER. Default bm25. "
+            "Repeatable.",
         ),
     ] = None,
     run: Annotated[

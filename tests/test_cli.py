@@ -134,6 +134,21 @@ def test_recipes(gen: Gen) -> None:
     assert len(names) == 12
 
 
+def test_a_recipe_where_a_data_set_is_wanted(gen: Gen) -> None:
+    missing = "does not exist. Give the folder of a run or of a data set."
+    found = gen("eval", "limit_small")
+    assert (found.returncode, found.stderr) == (
+        2,
+        f"gen: limit_small {missing} limit_small is a recipe: `gen run limit_small` makes "
+        "outputs/limit_small.\n",
+    )
+    assert gen("capacity", "outputs/limit_smal").stderr == (
+        f"gen: outputs/limit_smal {missing} `gen recipes` lists what `gen run` makes; did you mean "
+        "limit_small?\n"
+    )
+    assert gen("train", "elsewhere").stderr == f"gen: elsewhere {missing}\n"
+
+
 def test_schema_accepts_and_refuses(gen: Gen) -> None:
     schema = json.loads(gen("schema").stdout)
     jsonschema.Draft202012Validator.check_schema(schema)

@@ -115,7 +115,9 @@ def write_pages(result: Evaluation) -> None:
         title = first.collection.name
         lede = f"{first.collection.documents:,} documents, {queries:,} queries. "
     lede += "Scores are means over the queries, between 0 and 1; ties are broken as trec_eval does."
-    page = result_page(title, "retgen evaluation", lede, sections, result.command)
+    eyebrow = "retgen study" if result.title else "retgen evaluation"
+    title, lede = result.title or title, f"{result.about} {lede}".strip()
+    page = result_page(title, eyebrow, lede, sections, result.command)
     write_file(result.folder / "eval.html", page)
 
 

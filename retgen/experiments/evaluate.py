@@ -84,6 +84,8 @@ class Evaluation:
     failures: dict[str, str]
     command: str
     seeds: bool = False
+    title: str = ""
+    about: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """One data set's keys, or {"datasets": [...]} of several."""
@@ -123,14 +125,17 @@ def evaluate(
     cache: bool = True,
     replicates: int = 5000,
     command: str | None = None,
+    title: str = "",
+    about: str = "",
     progress: Progress = silent,
 ) -> Evaluation:
     """Score systems on one or several data sets and write everything under `out`.
 
     `out` defaults to RUN/eval for one run directory, else to outputs/eval_NAME. `models` defaults
     to bm25 where no `runs` are given. `seeds`: `path` is a run or a recipe, made anew under so many
-    seeds (under `out`/seeds), all of them scored. Raises `UsageError` or `DatasetError` for what
-    cannot be scored; a model that fails after others were scored lands in `failures` instead.
+    seeds (under `out`/seeds), all of them scored. `title` and `about` head the page. Raises
+    `UsageError` or `DatasetError` for what cannot be scored; a model that fails after others were
+    scored lands in `failures` instead.
     """
     paths = [located(p) for p in ([path] if isinstance(path, str | Path) else path)]
     names = list(dict.fromkeys(models)) or ([] if runs else ["bm25"])
@@ -160,7 +165,9 @@ def evaluate(
     if failures and not any(scored.scores for scored in found):
         raise UsageError("\n".join(failures.values()))
     told = command or shlex.join(["gen", "eval", *map(str, paths)])
-    result = Evaluation(found, folder, failures, told, seeds=seeds is not None)
+    result = Evaluation(
+        found, folder, failures, told, seeds=seeds is not None, title=title, about=about
+    )
     if (folder / "eval.json").is_file():
         shutil.rmtree(folder / "figures", ignore_errors=True)  # of an earlier call
     write_file(folder / "eval.json", dump_json(result.to_json()))

@@ -118,6 +118,16 @@ def load_study(path: Path) -> Study:
     return study
 
 
+def _about(path: Path) -> str:
+    """The comments on top of a study, but for the command."""
+    lines = []
+    for line in path.read_text("utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.lstrip("# "))
+    return " ".join(line for line in lines if not line.startswith("gen "))
+
+
 def plan_study(study: Study) -> dict[str, Plan]:
     """What each data set of a study will be."""
     return {name: plan(of.recipe, of.set) for name, of in study.datasets.items()}
@@ -131,6 +141,7 @@ class Trainings:
     folder: Path
     trained: dict[tuple[str, int], Training]
     beside: Evaluation | None
+    about: str
     command: str
     failures: dict[str, str]
 
@@ -169,7 +180,7 @@ def run_study(
     """
     from retgen.experiments.evaluate import evaluate
 
-    study = load_study(path)
+    study, about = load_study(path), _about(path)
     folder = Path(out) if out is not None else Path("outputs") / study.study
     paths = {}
     for name, of in study.datasets.items():
@@ -185,7 +196,8 @@ def run_study(
     if study.train is None:
         return evaluate(
             list(paths.values()), models=models, dims=dims or study.dims, metrics=metrics,
-            out=folder, options=options, cache=cache, command=command, progress=progress,
+            out=folder, options=options, cache=cache, command=command, title=study.study,
+            about=about, progress=progress,
         )  # fmt: skip
     spec = study.train
     beside = None
@@ -207,7 +219,7 @@ def run_study(
             progress=progress,
         )  # fmt: skip
     found = Trainings(
-        study, folder, trained, beside, command, dict(beside.failures) if beside else {}
+        study, folder, trained, beside, about, command, dict(beside.failures) if beside else {}
     )
     make_folder(folder)
     write_file(folder / "study.json", dump_json(found.to_json()))

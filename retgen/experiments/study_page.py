@@ -66,7 +66,7 @@ def write_page(found: Trainings) -> None:
         notes,
     )
     page = result_page(
-        found.study.study, "retgen study", "Fine-tuned on each data set, scored on one of them.",
+        found.study.study, "retgen study", found.about,
         [section], found.command,
     )  # fmt: skip
     write_file(found.folder / "study.html", page)
