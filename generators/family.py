@@ -134,8 +134,8 @@ class Records:
     `features` gives the types of the metadata columns for the data set card, table by table, in
     the notation of `datasets` ({"corpus": {"attributes": ["int32"], "column": "int32"}}).
     `complete`: a pair without a qrel is known to be not relevant. `word_lists`: name -> SHA-256 of
-    every list of words used. `card`: paragraphs for the data set card. `training`: pairs or
-    triplets of texts, by name.
+    every list of words used. `card`: paragraphs for the data set card. `training`: rows of
+    texts (anchor, positive, negative_1, ..., query-id) by the name of their file in training/.
     """
 
     corpus: Rows
@@ -147,7 +147,7 @@ class Records:
     word_lists: Mapping[str, str] = field(default_factory=dict)
     card: Sequence[str] = ()
     licences: Mapping[str, str] = field(default_factory=dict)
-    training: Mapping[str, Callable[[], Sequence[Mapping[str, Any]]]] = field(default_factory=dict)
+    training: Mapping[str, Rows] = field(default_factory=dict)
 
 
 class Family(ABC, Generic[P]):

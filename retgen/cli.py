@@ -259,6 +259,8 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
         )
     if manifest["checks"]["warnings"]:
         lines.append(f"  warnings    {manifest['checks']['warnings']}, see the report")
+    if any(name.startswith("training/") for name in manifest["files"]):
+        lines.append(f"  training    {path / 'training'}")
     lines += [
         f"  data        {path / 'dataset'}",
         f"  report      {path / 'report.html'}",

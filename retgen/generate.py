@@ -1,4 +1,4 @@
-"""From records to the tables in dataset/: JSON Lines or Parquet, sharded when large.
+"""From records to the tables: dataset/ in JSON Lines or Parquet, sharded when large, training/.
 
 A table file appears under its name only when it is complete, so a rerun skips what is there. Shards
 are made by several processes, each from the recipe alone; which process makes which changes
@@ -52,7 +52,7 @@ def write_dataset(
     workers: int = 1,
     progress: Progress = silent,
 ) -> Tables:
-    """Write corpus, queries, qrels and rejected.jsonl of a run whose recipe.yaml is in place."""
+    """Write the tables and rejected.jsonl of a run whose recipe.yaml is in place."""
     folder = run / "dataset"
     make_folder(folder)
     remove_partial(folder)
@@ -102,6 +102,10 @@ def write_dataset(
     for split, rows in records.qrels.items():
         name = "qrels" if split == "test" else f"qrels.{split}"
         small.append((f"dataset/{name}.{suffix}", rows, {}))
+    if records.training:
+        make_folder(run / "training")
+        remove_partial(run / "training")
+    small += [(f"training/{name}.parquet", rows, {}) for name, rows in records.training.items()]
     for name, rows, features in small:
         if name not in files:
             files[name] = _write_table(run / name, rows, 0, rows.count, features)

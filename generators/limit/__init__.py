@@ -34,6 +34,7 @@ from retgen.generators.limit.attributes import (
 from retgen.generators.limit.documents import Documents, Ids
 from retgen.generators.limit.latent import Latent, build_latent
 from retgen.generators.limit.names import load_names
+from retgen.generators.limit.pairs import TrainingPairs
 from retgen.generators.limit.params import (
     Balanced,
     Conditions,
@@ -116,6 +117,11 @@ class Limit(Family[LimitParams]):
             complete=True,
             word_lists={"attributes": digest(everything), "names (Faker)": names.digest},
             card=_card(params),
+            training=(
+                {"pairs": TrainingPairs(queries, qrels, corpus)}
+                if params.catalogue.split == "train"
+                else {}
+            ),
             licences={"attributes and templates": "Apache-2.0 (retgen)", "names": "MIT (Faker)"},
         )
 
