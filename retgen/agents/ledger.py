@@ -1,0 +1,335 @@
+"""The ledger: every request that was sent, what it may cost, and its answer as it came.
+
+A request is *sent* only after that was written down with the most that it can cost; an answer is
+written down before anybody reads it. So a process that is killed at any instant has paid for no
+answer that the next one does not find, and what it had sent and not heard of stays charged at its
+worst case. While a request is out, another process that wants it waits: its lease ends with the
+answer, or with time.
+
+Money is counted in whole nano-dollars. Operations of many callers share a transaction (`Writer`),
+and none is reported done before its transaction is.
+
+One table row a request that was sent (`sends`), one a run (`runs`), one for each request that a run
+needed (`uses`). Written on SQLAlchemy's Core; SQLite runs in WAL mode with full synchronisation.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import sqlalchemy as sa
+
+from retgen.agents.request import Request
+from retgen.errors import OutputError
+from retgen.write import make_folder
+
+__all__ = ["Answer", "Busy", "Ledger", "OverCap", "Send", "Spent", "Writer"]
+
+T = TypeVar("T")
+
+_tables = sa.MetaData()
+_sends = sa.Table(
+    "sends",
+    _tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("key", sa.String(64), nullable=False, index=True),
+    sa.Column("run", sa.String, nullable=False, index=True),
+    sa.Column("agent", sa.String, nullable=False),
+    sa.Column("model", sa.String, nullable=False),
+    sa.Column("request", sa.LargeBinary, nullable=False),
+    # sent: out, or never heard of again; answered; failed: the other side says it did nothing
+    sa.Column("state", sa.String(8), nullable=False),
+    sa.Column("sent_at", sa.Float, nullable=False),
+    sa.Column("lease_until", sa.Float, nullable=False),
+    sa.Column("nano_usd", sa.BigInteger, nullable=False),
+    sa.Column("tokens_in", sa.Integer, nullable=False, default=0),
+    sa.Column("tokens_out", sa.Integer, nullable=False, default=0),
+    sa.Column("answer", sa.LargeBinary),
+    sa.Column("reason", sa.String),
+)
+_runs = sa.Table(
+    "runs",
+    _tables,
+    sa.Column("run", sa.String, primary_key=True),
+    sa.Column("nano_usd", sa.BigInteger, nullable=False),
+)
+_uses = sa.Table(
+    "uses",
+    _tables,
+    sa.Column("run", sa.String, primary_key=True),
+    sa.Column("key", sa.String(64), primary_key=True),
+    sa.Column("cached", sa.Boolean, nullable=False),
+)
+
+
+class Answer(NamedTuple):
+    """An answer that is there: the bytes as they came, and the tokens that they took."""
+
+    raw: bytes
+    tokens_in: int
+    tokens_out: int
+
+
+class Send(NamedTuple):
+    """Leave to send a request once; `id` names it in `answered`, `failed` and `lost`."""
+
+    id: int
+
+
+class Busy(NamedTuple):
+    """Somebody else has sent the request; ask again at `until` (seconds since the epoch)."""
+
+    until: float
+
+
+class OverCap(NamedTuple):
+    """Sending could cost more than the cap leaves: `worst` against `left`, in nano-dollars."""
+
+    worst: int
+    left: int
+
+
+class Spent(NamedTuple):
+    """A run so far. `nano_usd`: with what is out at its worst case."""
+
+    run: str
+    calls: int
+    cache_hits: int
+    tokens_in: int
+    tokens_out: int
+    nano_usd: int
+
+
+class Ledger:
+    """A ledger file. Each method is one transaction, or joins that of `together`."""
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
+        make_folder(path.parent)
+        self.path = path
+        self._clock = clock
+        self._engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 60})
+        sa.event.listen(self._engine, "connect", _on_connect)
+        sa.event.listen(self._engine, "begin", _on_begin)
+        self._open = threading.local()  # .db: the transaction of this thread
+        with self._failures():
+            _tables.create_all(self._engine)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._engine.dispose()
+
+    def reserve(
+        self,
+        request: Request,
+        *,
+        run: str,
+        agent: str,
+        worst: int,
+        lease: float,
+        cap: int | None = None,
+    ) -> Answer | Send | Busy | OverCap:
+        """The answer if it is there, else leave to send the request.
+
+        `worst`: the most that it can cost, charged to the run from now on; `lease`: seconds after
+        which others may send it too; `cap`: of the run, in nano-dollars.
+        """
+        key, now = request.key(), self._clock()
+        with self.together() as db:
+            found = db.execute(
+                sa.select(_sends.c.state, _sends.c.lease_until, _sends.c.answer,
+                          _sends.c.tokens_in, _sends.c.tokens_out)
+                .where(_sends.c.key == key, _sends.c.state != "failed")
+                .order_by(_sends.c.state, _sends.c.lease_until.desc())
+            ).first()  # fmt: skip
+            if found is not None and found.state == "answered":
+                self._use(db, run, key, cached=True)
+                return Answer(found.answer, found.tokens_in, found.tokens_out)
+            if found is not None and found.lease_until > now:
+                return Busy(found.lease_until)
+            charged = self._charged(db, run)
+            if cap is not None and charged + worst > cap:
+                return OverCap(worst, max(0, cap - charged))
+            self._charge(db, run, worst)
+            self._use(db, run, key, cached=False)
+            made = db.execute(
+                sa.insert(_sends).values(
+                    key=key, run=run, agent=agent, model=request.model, request=request.body(),
+                    state="sent", sent_at=now, lease_until=now + lease, nano_usd=worst,
+                )
+            )  # fmt: skip
+            (number,) = made.inserted_primary_key or (0,)
+            return Send(int(number))
+
+    def answered(self, send: Send, raw: bytes, tokens_in: int, tokens_out: int, cost: int) -> None:
+        """Keep an answer and charge what it cost in place of the worst case."""
+        with self.together() as db:
+            self._end(
+                db, send, cost, state="answered", answer=raw, tokens_in=tokens_in,
+                tokens_out=tokens_out,
+            )  # fmt: skip
+
+    def failed(self, send: Send, reason: str) -> None:
+        """The other side refused, and so charged nothing. The request may be sent again."""
+        with self.together() as db:
+            self._end(db, send, 0, state="failed", reason=reason)
+
+    def lost(self, send: Send, reason: str) -> None:
+        """Nobody knows whether it was answered: it stays charged, and may be sent again."""
+        with self.together() as db:
+            db.execute(
+                sa.update(_sends)
+                .where(_sends.c.id == send.id, _sends.c.state == "sent")
+                .values(lease_until=0.0, reason=reason)
+            )
+
+    def runs(self) -> list[Spent]:
+        """All runs, by name."""
+        with self.together() as db:
+            calls = {
+                row.run: row
+                for row in db.execute(
+                    sa.select(
+                        _sends.c.run, sa.func.count().label("calls"),
+                        sa.func.sum(_sends.c.tokens_in).label("tokens_in"),
+                        sa.func.sum(_sends.c.tokens_out).label("tokens_out"),
+                    ).group_by(_sends.c.run)
+                )
+            }  # fmt: skip
+            hits = {
+                row.run: int(row.hits)
+                for row in db.execute(
+                    sa.select(_uses.c.run, sa.func.count().label("hits"))
+                    .where(_uses.c.cached)
+                    .group_by(_uses.c.run)
+                )
+            }
+            charged = {row.run: int(row.nano_usd) for row in db.execute(sa.select(_runs))}
+        found = []
+        for run in sorted({*calls, *hits}):
+            row = calls.get(run)
+            counts = (row.calls, row.tokens_in, row.tokens_out) if row is not None else (0, 0, 0)
+            found.append(
+                Spent(run, counts[0], hits.get(run, 0), counts[1], counts[2], charged.get(run, 0))
+            )
+        return found
+
+    @contextmanager
+    def together(self) -> Iterator[sa.Connection]:
+        """One transaction for all calls within; nothing of it stands until it ends."""
+        known: sa.Connection | None = getattr(self._open, "db", None)
+        if known is not None:
+            yield known
+            return
+        with self._failures(), self._engine.begin() as db:
+            self._open.db = db
+            try:
+                yield db
+            finally:
+                self._open.db = None
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
+        except sa.exc.DBAPIError as error:
+            raise OutputError(
+                f"{self.path}: the ledger cannot be used ({error.orig}). What it holds is kept; "
+                "make room or repair the file, and run the command again."
+            ) from error
+
+    def _charged(self, db: sa.Connection, run: str) -> int:
+        found = db.execute(sa.select(_runs.c.nano_usd).where(_runs.c.run == run)).scalar()
+        return int(found or 0)
+
+    def _charge(self, db: sa.Connection, run: str, more: int) -> None:
+        change = sa.update(_runs).where(_runs.c.run == run)
+        changed = db.execute(change.values(nano_usd=_runs.c.nano_usd + more))
+        if not changed.rowcount:
+            db.execute(sa.insert(_runs).values(run=run, nano_usd=more))
+
+    def _use(self, db: sa.Connection, run: str, key: str, *, cached: bool) -> None:
+        """Note that a run needs a request; the first note stands."""
+        known = sa.select(_uses.c.run).where(_uses.c.run == run, _uses.c.key == key)
+        if db.execute(known).first() is None:
+            db.execute(sa.insert(_uses).values(run=run, key=key, cached=cached))
+
+    def _end(self, db: sa.Connection, send: Send, cost: int, **values: Any) -> None:
+        row = db.execute(
+            sa.select(_sends.c.run, _sends.c.nano_usd, _sends.c.state).where(_sends.c.id == send.id)
+        ).one()
+        if row.state != "sent":
+            raise ValueError(f"send {send.id} has ended before: {row.state}")
+        db.execute(sa.update(_sends).where(_sends.c.id == send.id).values(nano_usd=cost, **values))
+        self._charge(db, row.run, cost - int(row.nano_usd))
+
+
+class Writer:
+    """A thread that does the ledger's work for many callers, several calls a transaction.
+
+    A call's future is done when its transaction is, so what it reports is durable. A call that
+    fails fails alone; a transaction that fails fails all of its calls.
+    """
+
+    def __init__(self, ledger: Ledger, most: int = 512) -> None:
+        self._ledger, self._most = ledger, most
+        self._waiting: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None]
+        self._waiting = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="ledger", daemon=True)
+        self._thread.start()
+
+    def submit(self, call: Callable[[], T]) -> Future[T]:
+        """Do `call`, a method of the ledger with its arguments, in the next transaction."""
+        future: Future[T] = Future()
+        self._waiting.put((call, future))
+        return future
+
+    def close(self) -> None:
+        """Do what is waiting, then end."""
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        ended = False
+        while not ended:
+            batch = [self._waiting.get()]
+            while len(batch) < self._most and not self._waiting.empty():
+                batch.append(self._waiting.get())
+            ended = None in batch
+            calls = [item for item in batch if item is not None]
+            results: list[tuple[Future[Any], Any, BaseException | None]] = []
+            try:
+                with self._ledger.together() as db:
+                    for call, future in calls:
+                        try:
+                            with db.begin_nested():
+                                results.append((future, call(), None))
+                        except ValueError as error:
+                            results.append((future, None, error))
+            except BaseException as error:
+                results = [(future, None, error) for _, future in calls]
+            for future, value, failure in results:
+                if failure is not None:
+                    future.set_exception(failure)
+                else:
+                    future.set_result(value)
+
+
+def _on_connect(connection: Any, _: Any) -> None:
+    # SQLAlchemy begins transactions itself, see _on_begin
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.close()
+
+
+def _on_begin(connection: sa.Connection) -> None:
+    # a writer from the start: two readers that both want to write would deadlock
+    connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -1,0 +1,124 @@
+"""Prompt files: Markdown with a small header, filled in one pass.
+
+    ---
+    purpose: Propose things that a person could like.
+    variables: [category, count]
+    ---
+    ## System
+    You help to ...
+    ## User
+    Name {{count}} things of the category {{category}}.
+
+`{{name}}` stands for a variable; any other brace is text. What is filled in is never read again, so
+a text that holds braces or JSON stays as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from retgen.errors import RecipeError
+
+__all__ = ["Message", "Prompt", "load_prompt"]
+
+_VARIABLE = re.compile(r"\{\{([a-z][a-z0-9_]*)\}\}")
+_FILE = re.compile(r"---\n(?P<header>.*?)\n---\n(?P<body>.*)", re.DOTALL)
+_PART = re.compile(r"^## (System|User)[ \t]*\n", re.MULTILINE)
+
+
+class Message(NamedTuple):
+    """One message of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt as its file has it. `sha256`: of the file's bytes, hex."""
+
+    name: str
+    purpose: str
+    variables: tuple[str, ...]
+    system: str
+    user: str
+    sha256: str
+
+    def render(self, values: Mapping[str, str]) -> tuple[Message, ...]:
+        """The messages with every variable filled in. Raises `RecipeError` naming all at fault."""
+        missing = [name for name in self.variables if name not in values]
+        unknown = [name for name in values if name not in self.variables]
+        if missing or unknown:
+            told = [f"{what} {', '.join(names)}" for what, names in
+                    (("lacks", missing), ("does not know", unknown)) if names]  # fmt: skip
+            raise RecipeError(f"prompt {self.name}: {'; '.join(told)}")
+
+        def fill(text: str) -> str:
+            return _VARIABLE.sub(lambda found: values[found[1]], text)
+
+        user = Message("user", fill(self.user))
+        return (Message("system", fill(self.system)), user) if self.system else (user,)
+
+
+def load_prompt(path: Path) -> Prompt:
+    """Read and check a prompt file. Raises `RecipeError` for one that is none."""
+    try:
+        data = path.read_bytes()
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise RecipeError(f"{path}: is not a UTF-8 text file") from error
+    except OSError as error:
+        raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
+    found = _FILE.fullmatch(text.replace("\r\n", "\n"))
+    if not found:
+        raise RecipeError(
+            f"{path}: a prompt begins with a header between two lines of ---, with purpose and "
+            "variables"
+        )
+    purpose, variables = _header(path, found["header"])
+    pieces = _PART.split(found["body"])
+    parts = dict(zip(pieces[1::2], (text.strip() for text in pieces[2::2]), strict=True))
+    if pieces[0].strip() or len(pieces) != 2 * len(parts) + 1 or not parts.get("User"):
+        raise RecipeError(
+            f"{path}: below the header stand '## System' (may be left out) and '## User', each once"
+        )
+    used = {name for part in parts.values() for name in _VARIABLE.findall(part)}
+    problems = [
+        f"{what} {', '.join(names)}"
+        for what, names in (
+            ("uses undeclared", sorted(used - set(variables))),
+            ("never uses", [name for name in variables if name not in used]),
+        )
+        if names
+    ]
+    if problems:
+        raise RecipeError(f"{path}: {'; '.join(problems)}")
+    digest = hashlib.sha256(data).hexdigest()
+    return Prompt(path.stem, purpose, variables, parts.get("System", ""), parts["User"], digest)
+
+
+def _header(path: Path, text: str) -> tuple[str, tuple[str, ...]]:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        tree = YAML(typ="safe", pure=True).load(text)
+    except YAMLError as error:
+        raise RecipeError(f"{path}: the header is not YAML") from error
+    if not isinstance(tree, dict) or set(tree) != {"purpose", "variables"}:
+        raise RecipeError(f"{path}: the header has exactly purpose and variables")
+    purpose, variables = tree["purpose"], tree["variables"]
+    if not isinstance(purpose, str) or not isinstance(variables, list):
+        raise RecipeError(f"{path}: purpose is a sentence, variables a list of names")
+    names = [str(name) for name in variables]
+    bad = [name for name in names if not re.fullmatch(r"[a-z][a-z0-9_]*", name)]
+    if bad or len(set(names)) < len(names):
+        raise RecipeError(
+            f"{path}: variables are distinct names of a-z, 0-9 and _, not {', '.join(bad or names)}"
+        )
+    return purpose, tuple(names)

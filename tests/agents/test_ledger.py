@@ -1,0 +1,220 @@
+"""The ledger: nothing is sent twice at a time, nothing paid for is lost, and no cap is passed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+
+from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Send, Spent, Writer
+from retgen.agents.prompt import Message
+from retgen.agents.request import Request
+from retgen.errors import OutputError
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
+    made = Ledger(tmp_path / "ledger.sqlite", clock)
+    yield made
+    made.close()
+
+
+def request(number: int = 0, sample: int = 0) -> Request:
+    message = Message("user", f"question {number}")
+    return Request("openai", "small", (message,), {"max_tokens": 10}, None, sample)
+
+
+def reserve(
+    ledger: Ledger, number: int = 0, *, run: str = "a", worst: int = 100, cap: int | None = None
+) -> Answer | Send | Busy | OverCap:
+    return ledger.reserve(request(number), run=run, agent="write", worst=worst, lease=60, cap=cap)
+
+
+def send(ledger: Ledger, number: int = 0, **options: object) -> Send:
+    found = reserve(ledger, number, **options)  # type: ignore[arg-type]
+    assert isinstance(found, Send)
+    return found
+
+
+def test_the_key_is_that_of_what_decides_the_answer() -> None:
+    assert request().key() == request().key()
+    assert len({request().key(), request(1).key(), request(0, 1).key()}) == 3
+    one = Request("x", "m", (), {"a": 1, "b": 2}, {"type": "object", "title": "T"})
+    other = Request("x", "m", (), {"b": 2, "a": 1}, {"title": "T", "type": "object"})
+    assert one.key() == other.key()
+    assert one.body() == (
+        b'{"endpoint":"x","messages":[],"model":"m","sample":0,"sampling":{"a":1,"b":2},'
+        b'"schema":{"title":"T","type":"object"}}'
+    )
+
+
+def test_an_answer_is_paid_for_once(ledger: Ledger) -> None:
+    ledger.answered(send(ledger), b'{"broken', 7, 3, 40)
+    assert reserve(ledger) == Answer(b'{"broken', 7, 3)
+    assert reserve(ledger, run="b") == Answer(b'{"broken', 7, 3)
+    assert ledger.runs() == [
+        Spent("a", calls=1, cache_hits=0, tokens_in=7, tokens_out=3, nano_usd=40),
+        Spent("b", calls=0, cache_hits=1, tokens_in=0, tokens_out=0, nano_usd=0),
+    ]
+
+
+def test_what_is_out_is_not_sent_again_until_its_lease_ends(ledger: Ledger, clock: Clock) -> None:
+    first = send(ledger)
+    assert reserve(ledger, run="b") == Busy(1060.0)
+    clock.now = 1060.0
+    second = send(ledger, run="b")
+    assert second.id != first.id
+    ledger.answered(second, b"late", 1, 1, 30)
+    # the first was never heard of: charged at its worst
+    assert [(row.run, row.nano_usd) for row in ledger.runs()] == [("a", 100), ("b", 30)]
+    ledger.answered(first, b"later", 1, 1, 20)  # and came after all
+    assert [(row.run, row.nano_usd) for row in ledger.runs()] == [("a", 20), ("b", 30)]
+    assert isinstance(reserve(ledger), Answer)
+
+
+def test_refused_and_lost(ledger: Ledger) -> None:
+    ledger.failed(send(ledger), "429")
+    assert ledger.runs()[0].nano_usd == 0
+    ledger.lost(send(ledger), "timeout")
+    again = send(ledger)  # at once, for the lease of what is lost has ended
+    assert ledger.runs()[0].nano_usd == 200
+    ledger.answered(again, b"x", 1, 1, 10)
+    assert ledger.runs()[0].nano_usd == 110
+    with pytest.raises(ValueError, match=r"^send \d+ has ended before: answered$"):
+        ledger.answered(again, b"y", 1, 1, 10)
+
+
+def test_the_cap_holds_the_worst_case_of_all_that_is_out(ledger: Ledger) -> None:
+    sent = [send(ledger, i, cap=250) for i in range(2)]
+    assert reserve(ledger, 2, cap=250) == OverCap(worst=100, left=50)
+    ledger.answered(sent[0], b"x", 1, 1, 50)
+    ledger.answered(send(ledger, 2, cap=250), b"x", 1, 1, 100)
+    assert reserve(ledger, 3, cap=250) == OverCap(worst=100, left=0)
+    assert ledger.runs()[0].nano_usd == 250
+    assert reserve(ledger, 0, cap=250) == Answer(b"x", 1, 1)  # what is there costs nothing
+    assert isinstance(reserve(ledger, 3, run="other", cap=250), Send)
+
+
+def test_a_transaction_stands_as_a_whole(ledger: Ledger) -> None:
+    def two() -> None:
+        with ledger.together():
+            send(ledger, 1)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        two()
+    assert ledger.runs() == []
+
+
+def test_a_file_that_is_no_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    path.write_text("something else entirely" * 100)
+    with pytest.raises(OutputError) as error:
+        Ledger(path)
+    assert str(error.value) == (
+        f"{path}: the ledger cannot be used (file is not a database). What it holds is kept; make "
+        "room or repair the file, and run the command again."
+    )
+
+
+def test_the_writer_groups_and_fails_one_by_one(ledger: Ledger) -> None:
+    writer = Writer(ledger)
+    futures: list[Future[object]] = [
+        writer.submit(lambda i=i: reserve(ledger, i))  # type: ignore[misc]
+        for i in range(500)
+    ]
+    sent = [future.result(30) for future in futures]
+    assert all(isinstance(one, Send) for one in sent)
+    done = writer.submit(lambda: ledger.answered(sent[0], b"x", 1, 1, 1))  # type: ignore[arg-type]
+    twice = writer.submit(lambda: ledger.answered(sent[0], b"y", 1, 1, 1))  # type: ignore[arg-type]
+    fine = writer.submit(lambda: ledger.answered(sent[1], b"z", 1, 1, 1))  # type: ignore[arg-type]
+    writer.close()
+    assert (done.result(), fine.result()) == (None, None)
+    with pytest.raises(ValueError, match="has ended before"):
+        twice.result()
+    assert reserve(ledger, 0) == Answer(b"x", 1, 1)
+    assert ledger.runs()[0].nano_usd == 498 * 100 + 2
+
+
+WORKER = """
+import sys
+from pathlib import Path
+from retgen.agents.ledger import Ledger, Send, Writer
+from retgen.agents.prompt import Message
+from retgen.agents.request import Request
+
+ledger, run = Ledger(Path(sys.argv[1])), sys.argv[2]
+writer = Writer(ledger)
+for i in range(int(sys.argv[3])):
+    request = Request("openai", "small", (Message("user", f"question {i}"),))
+    found = writer.submit(
+        lambda: ledger.reserve(request, run=run, agent="write", worst=100, lease=600)
+    ).result()
+    if isinstance(found, Send):
+        print("sent", i, flush=True)
+        writer.submit(lambda: ledger.answered(found, b"answer %d" % i, 1, 1, 10)).result()
+        print("kept", i, flush=True)
+print("end", flush=True)
+"""
+
+
+def start(path: Path, run: str, count: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WORKER, str(path), run, str(count)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_two_processes_never_send_the_same_request(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    Ledger(path).close()
+    processes = [start(path, run, 150) for run in ("a", "b")]
+    told = [process.communicate(timeout=100)[0].split("\n") for process in processes]
+    sent = [line for lines in told for line in lines if line.startswith("sent")]
+    assert len(sent) == len(set(sent)) == 150
+    ledger = Ledger(path)
+    assert sum(row.calls for row in ledger.runs()) == 150
+    ledger.close()
+
+
+def test_a_killed_process_has_lost_nothing_that_it_reported(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    process = start(path, "a", 100_000)
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(80)]
+    time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    lines += process.stdout.readlines()
+    process.wait()
+    process.stdout.close()
+    kept = {int(line.split()[1]) for line in lines if line.startswith("kept")}
+    sent = {int(line.split()[1]) for line in lines if line.startswith("sent")}
+    ledger = Ledger(path)
+    for i in kept:
+        question = Request("openai", "small", (Message("user", f"question {i}"),))
+        found = ledger.reserve(question, run="a", agent="write", worst=100, lease=600)
+        assert found == Answer(b"answer %d" % i, 1, 1)
+    (spent,) = ledger.runs()
+    # at most one was out, and it is charged at its worst
+    out = spent.calls - len(kept)
+    assert out in (0, 1)
+    assert len(sent - kept) <= out
+    assert spent.nano_usd in (spent.calls * 10, spent.calls * 10 + 90)
+    ledger.close()
