@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
 
 from retgen.agents.request import Request
 from retgen.errors import OutputError
@@ -78,9 +79,11 @@ class Answer(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Leave to send a request once; `id` names it in `answered`, `failed` and `lost`."""
+    """Leave to send a request once. `worst`: what `run` is charged until it is known better."""
 
     id: int
+    run: str
+    worst: int
 
 
 class Busy(NamedTuple):
@@ -107,6 +110,36 @@ class Spent(NamedTuple):
     nano_usd: int
 
 
+# built once: putting a statement together costs more than running it
+_KNOWN = (
+    sa.select(_sends.c.state, _sends.c.lease_until, _sends.c.answer, _sends.c.tokens_in,
+              _sends.c.tokens_out)
+    .where(_sends.c.key == sa.bindparam("key"), _sends.c.state != "failed")
+    .order_by(_sends.c.state, _sends.c.lease_until.desc())
+    .limit(1)
+)  # fmt: skip
+_SEND = sa.insert(_sends)
+_USE = insert(_uses).on_conflict_do_nothing()
+_END = (
+    sa.update(_sends)
+    .where(_sends.c.id == sa.bindparam("send"), _sends.c.state == "sent")
+    .values(
+        {
+            name: sa.bindparam(name)
+            for name in ("state", "nano_usd", "answer", "tokens_in", "tokens_out", "reason")
+        }
+    )
+)
+_LOSE = (
+    sa.update(_sends)
+    .where(_sends.c.id == sa.bindparam("send"), _sends.c.state == "sent")
+    .values(lease_until=0.0, reason=sa.bindparam("reason"))
+)
+_CHARGED = sa.select(_runs.c.nano_usd).where(_runs.c.run == sa.bindparam("run"))
+_made = insert(_runs)
+_CHARGE = _made.on_conflict_do_update([_runs.c.run], set_={"nano_usd": _made.excluded.nano_usd})
+
+
 class Ledger:
     """A ledger file. Each method is one transaction, or joins that of `together`."""
 
@@ -117,7 +150,7 @@ class Ledger:
         self._engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 60})
         sa.event.listen(self._engine, "connect", _on_connect)
         sa.event.listen(self._engine, "begin", _on_begin)
-        self._open = threading.local()  # .db: the transaction of this thread
+        self._open = threading.local()  # of this thread's transaction: .db, .charged by run
         with self._failures():
             _tables.create_all(self._engine)
 
@@ -140,54 +173,41 @@ class Ledger:
         `worst`: the most that it can cost, charged to the run from now on; `lease`: seconds after
         which others may send it too; `cap`: of the run, in nano-dollars.
         """
-        key, now = request.key(), self._clock()
+        key, now = request.key, self._clock()
         with self.together() as db:
-            found = db.execute(
-                sa.select(_sends.c.state, _sends.c.lease_until, _sends.c.answer,
-                          _sends.c.tokens_in, _sends.c.tokens_out)
-                .where(_sends.c.key == key, _sends.c.state != "failed")
-                .order_by(_sends.c.state, _sends.c.lease_until.desc())
-            ).first()  # fmt: skip
+            found = db.execute(_KNOWN, {"key": key}).first()
             if found is not None and found.state == "answered":
-                self._use(db, run, key, cached=True)
+                db.execute(_USE, {"run": run, "key": key, "cached": True})
                 return Answer(found.answer, found.tokens_in, found.tokens_out)
             if found is not None and found.lease_until > now:
                 return Busy(found.lease_until)
             charged = self._charged(db, run)
             if cap is not None and charged + worst > cap:
                 return OverCap(worst, max(0, cap - charged))
-            self._charge(db, run, worst)
-            self._use(db, run, key, cached=False)
+            self._open.charged[run] = charged + worst
+            db.execute(_USE, {"run": run, "key": key, "cached": False})
             made = db.execute(
-                sa.insert(_sends).values(
-                    key=key, run=run, agent=agent, model=request.model, request=request.body(),
-                    state="sent", sent_at=now, lease_until=now + lease, nano_usd=worst,
-                )
+                _SEND,
+                {
+                    "key": key, "run": run, "agent": agent, "model": request.model,
+                    "request": request.body, "state": "sent", "sent_at": now,
+                    "lease_until": now + lease, "nano_usd": worst, "tokens_in": 0, "tokens_out": 0,
+                },
             )  # fmt: skip
-            (number,) = made.inserted_primary_key or (0,)
-            return Send(int(number))
+            return Send(int(made.lastrowid), run, worst)
 
     def answered(self, send: Send, raw: bytes, tokens_in: int, tokens_out: int, cost: int) -> None:
         """Keep an answer and charge what it cost in place of the worst case."""
-        with self.together() as db:
-            self._end(
-                db, send, cost, state="answered", answer=raw, tokens_in=tokens_in,
-                tokens_out=tokens_out,
-            )  # fmt: skip
+        self._end(send, "answered", cost, raw, tokens_in, tokens_out)
 
     def failed(self, send: Send, reason: str) -> None:
         """The other side refused, and so charged nothing. The request may be sent again."""
-        with self.together() as db:
-            self._end(db, send, 0, state="failed", reason=reason)
+        self._end(send, "failed", 0, reason=reason)
 
     def lost(self, send: Send, reason: str) -> None:
         """Nobody knows whether it was answered: it stays charged, and may be sent again."""
         with self.together() as db:
-            db.execute(
-                sa.update(_sends)
-                .where(_sends.c.id == send.id, _sends.c.state == "sent")
-                .values(lease_until=0.0, reason=reason)
-            )
+            db.execute(_LOSE, {"send": send.id, "reason": reason})
 
     def runs(self) -> list[Spent]:
         """All runs, by name."""
@@ -228,9 +248,12 @@ class Ledger:
             yield known
             return
         with self._failures(), self._engine.begin() as db:
-            self._open.db = db
+            self._open.db, self._open.charged = db, {}
             try:
                 yield db
+                charged = [{"run": r, "nano_usd": n} for r, n in self._open.charged.items()]
+                if charged:
+                    db.execute(_CHARGE, charged)
             finally:
                 self._open.db = None
 
@@ -245,29 +268,33 @@ class Ledger:
             ) from error
 
     def _charged(self, db: sa.Connection, run: str) -> int:
-        found = db.execute(sa.select(_runs.c.nano_usd).where(_runs.c.run == run)).scalar()
-        return int(found or 0)
+        """What a run is charged, with what this transaction has charged so far."""
+        charged: dict[str, int] = self._open.charged
+        if run not in charged:
+            charged[run] = int(db.execute(_CHARGED, {"run": run}).scalar() or 0)
+        return charged[run]
 
-    def _charge(self, db: sa.Connection, run: str, more: int) -> None:
-        change = sa.update(_runs).where(_runs.c.run == run)
-        changed = db.execute(change.values(nano_usd=_runs.c.nano_usd + more))
-        if not changed.rowcount:
-            db.execute(sa.insert(_runs).values(run=run, nano_usd=more))
-
-    def _use(self, db: sa.Connection, run: str, key: str, *, cached: bool) -> None:
-        """Note that a run needs a request; the first note stands."""
-        known = sa.select(_uses.c.run).where(_uses.c.run == run, _uses.c.key == key)
-        if db.execute(known).first() is None:
-            db.execute(sa.insert(_uses).values(run=run, key=key, cached=cached))
-
-    def _end(self, db: sa.Connection, send: Send, cost: int, **values: Any) -> None:
-        row = db.execute(
-            sa.select(_sends.c.run, _sends.c.nano_usd, _sends.c.state).where(_sends.c.id == send.id)
-        ).one()
-        if row.state != "sent":
-            raise ValueError(f"send {send.id} has ended before: {row.state}")
-        db.execute(sa.update(_sends).where(_sends.c.id == send.id).values(nano_usd=cost, **values))
-        self._charge(db, row.run, cost - int(row.nano_usd))
+    def _end(
+        self,
+        send: Send,
+        state: str,
+        cost: int,
+        answer: bytes | None = None,
+        tokens_in: int = 0,
+        tokens_out: int = 0,
+        reason: str | None = None,
+    ) -> None:
+        with self.together() as db:
+            ended = db.execute(
+                _END,
+                {
+                    "send": send.id, "state": state, "nano_usd": cost, "answer": answer,
+                    "tokens_in": tokens_in, "tokens_out": tokens_out, "reason": reason,
+                },
+            )  # fmt: skip
+            if ended.rowcount != 1:
+                raise ValueError(f"send {send.id} of run {send.run} has ended before")
+            self._open.charged[send.run] = self._charged(db, send.run) + cost - send.worst
 
 
 class Writer:
@@ -305,12 +332,11 @@ class Writer:
             calls = [item for item in batch if item is not None]
             results: list[tuple[Future[Any], Any, BaseException | None]] = []
             try:
-                with self._ledger.together() as db:
+                with self._ledger.together():
                     for call, future in calls:
                         try:
-                            with db.begin_nested():
-                                results.append((future, call(), None))
-                        except ValueError as error:
+                            results.append((future, call(), None))
+                        except ValueError as error:  # raised before it has changed anything
                             results.append((future, None, error))
             except BaseException as error:
                 results = [(future, None, error) for _, future in calls]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import orjson
@@ -30,6 +31,7 @@ class Request:
     schema: Mapping[str, Any] | None = None
     sample: int = 0
 
+    @cached_property
     def body(self) -> bytes:
         """The request as canonical JSON: keys sorted, no white space."""
         return orjson.dumps(
@@ -44,6 +46,7 @@ class Request:
             option=orjson.OPT_SORT_KEYS,
         )
 
+    @cached_property
     def key(self) -> str:
         """SHA-256 of the body, hex: the same request has the same key in every process."""
-        return hashlib.sha256(self.body()).hexdigest()
+        return hashlib.sha256(self.body).hexdigest()

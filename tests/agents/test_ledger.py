@@ -56,12 +56,12 @@ def send(ledger: Ledger, number: int = 0, **options: object) -> Send:
 
 
 def test_the_key_is_that_of_what_decides_the_answer() -> None:
-    assert request().key() == request().key()
-    assert len({request().key(), request(1).key(), request(0, 1).key()}) == 3
+    assert request().key == request().key
+    assert len({request().key, request(1).key, request(0, 1).key}) == 3
     one = Request("x", "m", (), {"a": 1, "b": 2}, {"type": "object", "title": "T"})
     other = Request("x", "m", (), {"b": 2, "a": 1}, {"title": "T", "type": "object"})
-    assert one.key() == other.key()
-    assert one.body() == (
+    assert one.key == other.key
+    assert one.body == (
         b'{"endpoint":"x","messages":[],"model":"m","sample":0,"sampling":{"a":1,"b":2},'
         b'"schema":{"title":"T","type":"object"}}'
     )
@@ -99,7 +99,7 @@ def test_refused_and_lost(ledger: Ledger) -> None:
     assert ledger.runs()[0].nano_usd == 200
     ledger.answered(again, b"x", 1, 1, 10)
     assert ledger.runs()[0].nano_usd == 110
-    with pytest.raises(ValueError, match=r"^send \d+ has ended before: answered$"):
+    with pytest.raises(ValueError, match=r"^send \d+ of run a has ended before$"):
         ledger.answered(again, b"y", 1, 1, 10)
 
 
