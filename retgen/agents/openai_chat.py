@@ -1,0 +1,136 @@
+"""Chat completions of OpenAI, and of every server that speaks its protocol.
+
+The SDK's own `post` over its aiohttp transport, with the body put together here: its typed methods
+transform every parameter again, which costs more than all the rest of a call. It is told not to
+retry, and the number of connections is that of requests in flight.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from retgen.agents.chat import Refused, Reply, Unanswered, Unusable
+from retgen.agents.request import Request
+
+__all__ = ["OpenAIChat"]
+
+# said by status code: not now, perhaps later
+_LATER = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+
+
+class OpenAIChat:
+    """A chat model behind `base_url` (None: OpenAI's own). Keys appear in no message."""
+
+    def __init__(
+        self,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout: float = 600.0,
+        connections: int = 512,
+    ) -> None:
+        import httpx2
+        from openai import AsyncOpenAI, DefaultAioHttpClient
+
+        limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
+        self._client = AsyncOpenAI(
+            api_key=api_key,
+            base_url=base_url,
+            timeout=timeout,
+            max_retries=0,
+            http_client=DefaultAioHttpClient(limits=limits),
+        )
+        self._response = httpx2.Response
+        self._key = str(self._client.api_key or "")
+
+    async def send(self, request: Request) -> Reply:
+        """See `ChatModel`."""
+        import openai
+
+        try:
+            found = await self._client.post(
+                "/chat/completions", cast_to=self._response, body=_body(request)
+            )
+        except openai.APIStatusError as error:
+            code = error.status_code
+            why = error.message.removeprefix(f"Error code: {code} - ")
+            raise Refused(
+                self._hidden(f"{code}: {why}"),
+                retry=code in _LATER,
+                wait=_seconds(error.response.headers.get("retry-after")),
+            ) from None
+        except openai.APIConnectionError as error:
+            # a connection that never stood has carried nothing
+            if "Connect" in type(error.__cause__).__name__:
+                raise Refused(
+                    f"no connection to {self._client.base_url.host}", retry=True
+                ) from None
+            raise Unanswered(self._hidden(str(error))) from None
+        usage = _part(_parsed(found.content), "usage")
+        return Reply(
+            found.content,
+            int(usage.get("prompt_tokens") or 0),
+            int(usage.get("completion_tokens") or 0),
+        )
+
+    def text(self, raw: bytes) -> str:
+        """See `ChatModel`."""
+        choices = _parsed(raw).get("choices")
+        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+            raise Unusable("the answer is no chat completion")
+        message, ended = _part(choices[0], "message"), choices[0].get("finish_reason")
+        content = message.get("content")
+        if ended == "length":
+            raise Unusable("the answer was cut off at max_tokens")
+        if ended == "content_filter" or message.get("refusal"):
+            raise Unusable("the model refused, or its answer was filtered")
+        if not isinstance(content, str) or not content:
+            raise Unusable("the answer holds no text")
+        return content
+
+    async def close(self) -> None:
+        """See `ChatModel`."""
+        await self._client.close()
+
+    def _hidden(self, text: str) -> str:
+        return text.replace(self._key, "[key]") if self._key else text
+
+
+def _body(request: Request) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "model": request.model,
+        "messages": [message._asdict() for message in request.messages],
+        **request.sampling,
+    }
+    if request.schema is not None:
+        body["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {
+                "name": str(request.schema.get("title", "answer")),
+                "schema": dict(request.schema),
+                "strict": True,
+            },
+        }
+    return body
+
+
+def _parsed(raw: bytes) -> dict[str, Any]:
+    try:
+        found = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _part(tree: dict[str, Any], name: str) -> dict[str, Any]:
+    found = tree.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _seconds(header: str | None) -> float | None:
+    try:
+        return max(0.0, float(header)) if header else None
+    except ValueError:  # a date; our own delay will do
+        return None
