@@ -62,8 +62,7 @@ class OpenAIChat:
                 wait=_seconds(error.response.headers.get("retry-after")),
             ) from None
         except openai.APIConnectionError as error:
-            # a connection that never stood has carried nothing
-            if "Connect" in type(error.__cause__).__name__:
+            if _never_stood(error):
                 raise Refused(
                     f"no connection to {self._client.base_url.host}", retry=True
                 ) from None
@@ -96,6 +95,20 @@ class OpenAIChat:
 
     def _hidden(self, text: str) -> str:
         return text.replace(self._key, "[key]") if self._key else text
+
+
+def _never_stood(error: BaseException) -> bool:
+    """Whether there was no connection, so that nothing can have been sent.
+
+    The transport calls a server that hangs up a failure to connect too; aiohttp's own exception
+    below tells the two apart.
+    """
+    import aiohttp
+
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, aiohttp.ClientError):
+        found = found.__cause__
+    return isinstance(found, aiohttp.ClientConnectorError)
 
 
 def _body(request: Request) -> dict[str, Any]:
