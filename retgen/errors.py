@@ -6,7 +6,9 @@
     ├── DatasetError                 2   a data set cannot be read
     ├── OutputError                  2   a file or folder cannot be written (full disk, rights)
     ├── RunDirectoryError            2   a run directory belongs to something else, or is in use
-    └── ChecksFailed                 1   the data was written but did not pass its checks
+    ├── ChecksFailed                 1   the data was written but did not pass its checks
+    ├── BudgetReached                3   the next call could pass the cap; resumable
+    └── EndpointFailed               4   a model did not answer after all tries; resumable
 
 Exceptions of other libraries are turned into one of these where they enter. A message says what
 happened, where, and what to do next; the command line prints it without a traceback (`-v` shows
@@ -18,8 +20,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 __all__ = [
+    "BudgetReached",
     "ChecksFailed",
     "DatasetError",
+    "EndpointFailed",
     "OutputError",
     "RecipeError",
     "RetgenError",
@@ -58,3 +62,15 @@ class ChecksFailed(RetgenError):
     """The data is there but did not pass its checks; the report names the records."""
 
     exit_code = 1
+
+
+class BudgetReached(RetgenError):
+    """Sending the next request could cost more than is allowed; what was answered is kept."""
+
+    exit_code = 3
+
+
+class EndpointFailed(RetgenError):
+    """A model endpoint refused, or stayed silent after all retries; what was answered is kept."""
+
+    exit_code = 4

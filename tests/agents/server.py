@@ -1,7 +1,7 @@
 """A server on loopback that speaks OpenAI's chat completions, and can fail in every way.
 
 The model that is asked for says how: `ok`, `status-429`, `hang`, `drop`, `broken`, `cut`,
-`filtered`. Every request is kept.
+`filtered`, `flaky`. Every request is kept.
 """
 
 from __future__ import annotations
@@ -62,6 +62,9 @@ class _Handler(BaseHTTPRequestHandler):
             "choices": [{"index": 0, "message": message, "finish_reason": reason}],
             "usage": {"prompt_tokens": 5, "completion_tokens": 2},
         }
+        seen = sum(one == body for one in self.server.requests)
+        if how == "flaky" and seen <= 2:  # the first two of every request
+            how = "status-503"
         status = int(how.partition("-")[2]) if how.startswith("status-") else 200
         if status != 200:
             key = self.headers["authorization"].removeprefix("Bearer ")
