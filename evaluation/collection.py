@@ -57,7 +57,7 @@ class Collection:
         found = xxhash.xxh3_128()
         for _, texts in self.blocks(4096):
             found.update(orjson.dumps(texts))
-        found.update(orjson.dumps(self.doc_ids.tolist(), default=bytes.decode))
+        found.update(self.doc_ids.tobytes())
         found.update(orjson.dumps([(q.query_id, q.text) for q in self.queries]))
         found.update(orjson.dumps(self.qrels, option=orjson.OPT_SORT_KEYS))
         return found.hexdigest()

@@ -18,7 +18,7 @@ from retgen.errors import DatasetError
 from retgen.evaluation.collection import Collection
 from retgen.write import AtomicFile
 
-__all__ = ["Rankings", "best", "read_run", "write_run"]
+__all__ = ["Rankings", "best", "read_run", "spaced", "write_run"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,11 @@ def write_run(path: Path, collection: Collection, rankings: Rankings, tag: str) 
             file.write("".join(lines).encode())
 
 
+def spaced(ids: NDArray[np.bytes_]) -> bool:
+    """Whether some id holds white space, which a TREC run has no place for."""
+    return any(bool((np.char.find(ids, space) >= 0).any()) for space in (b" ", b"\t"))
+
+
 def _cell(text: str) -> str:
     return text.replace(" ", "%20").replace("\t", "%09")
 
@@ -100,7 +105,9 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
     except OSError as error:
         raise DatasetError(f"{path}: cannot be read: {error.strerror}") from error
     index = {_cell(query.query_id): row for row, query in enumerate(collection.queries)}
-    ids = np.char.replace(np.char.replace(collection.doc_ids, b" ", b"%20"), b"\t", b"%09")
+    ids = collection.doc_ids
+    if spaced(ids):
+        ids = np.char.replace(np.char.replace(ids, b" ", b"%20"), b"\t", b"%09")
     order = np.argsort(ids, kind="stable")
     names: list[list[bytes]] = [[] for _ in index]
     values: list[list[float]] = [[] for _ in index]

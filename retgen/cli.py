@@ -116,17 +116,16 @@ def _expected(function: Callable[P, R]) -> Callable[P, R]:
 
 def _hint(error: Exception) -> str:
     """What to do where a name that was given for a data set is that of a recipe."""
-    from retgen.errors import DatasetError
+    from retgen.errors import DatasetMissing
 
-    if not isinstance(error, DatasetError) or "does not exist" not in str(error):
+    if not isinstance(error, DatasetMissing):
         return ""
     from retgen.messages import did_you_mean
     from retgen.recipe import bundled
 
-    name = str(error).partition(" does not exist")[0]
-    if name in bundled():
-        return f" {name} is a recipe: `gen run {name}` makes outputs/{name}."
-    near = did_you_mean(name.removeprefix("outputs/"), bundled())
+    if error.name in bundled():
+        return f" {error.name} is a recipe: `gen run {error.name}` makes outputs/{error.name}."
+    near = did_you_mean(error.name.removeprefix("outputs/"), bundled())
     return f" `gen recipes` lists what `gen run` makes{near}" if near else ""
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from retgen.errors import DatasetError
+from retgen.errors import DatasetError, DatasetMissing
 
 __all__ = ["Chunk", "Dataset", "Document", "Problem", "Qrel", "Query", "Table", "open_dataset"]
 
@@ -262,7 +262,9 @@ def open_dataset(path: Path | str) -> Dataset:
     """
     path = Path(path)
     if not path.exists():
-        raise DatasetError(f"{path} does not exist. Give the folder of a run or of a data set.")
+        raise DatasetMissing(
+            f"{path} does not exist. Give the folder of a run or of a data set.", str(path)
+        )
     if not path.is_dir():
         raise DatasetError(f"{path} is a file. Give the folder of a run or of a data set.")
     run = path if (path / "dataset").is_dir() and (path / "recipe.yaml").is_file() else None

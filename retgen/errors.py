@@ -4,6 +4,7 @@
     ├── UsageError                   2   a command was asked for something that does not fit
     ├── RecipeError                  2   a recipe cannot be read, or says what cannot be done
     ├── DatasetError                 2   a data set cannot be read
+    │   └── DatasetMissing           2   there is nothing at its path
     ├── OutputError                  2   a file or folder cannot be written (full disk, rights)
     ├── RunDirectoryError            2   a run directory belongs to something else, or is in use
     ├── ChecksFailed                 1   the data was written but did not pass its checks
@@ -23,6 +24,7 @@ __all__ = [
     "BudgetReached",
     "ChecksFailed",
     "DatasetError",
+    "DatasetMissing",
     "EndpointFailed",
     "OutputError",
     "RecipeError",
@@ -48,6 +50,14 @@ class RecipeError(RetgenError):
 
 class DatasetError(RetgenError):
     """A data set cannot be read as one."""
+
+
+class DatasetMissing(DatasetError):
+    """There is nothing at the path that was given for a data set; `name`: as it was given."""
+
+    def __init__(self, message: str, name: str) -> None:
+        super().__init__(message)
+        self.name = name
 
 
 class OutputError(RetgenError):

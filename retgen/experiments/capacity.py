@@ -24,10 +24,10 @@ from retgen.evaluation.devices import choose_device
 from retgen.progress import Progress, silent
 from retgen.write import dump_json, make_folder, write_file
 
-__all__ = ["DIMENSIONS", "Capacity", "capacity"]
+__all__ = ["DIMENSIONS", "HIGHEST", "Capacity", "capacity"]
 
 DIMENSIONS = {"paper": range(4, 46), "best": range(4, 9), "construct": (4, 6, 8, 16, 32, 64)}
-_HIGHEST = 4096
+HIGHEST = 4096  # dimensions; beyond, nothing here ends within a day
 _FIT = 8  # dimensions; a cubic through fewer says nothing
 _CLIMB: dict[str, Callable[..., Iterator[Critical]]] = {
     "paper": free.critical,
@@ -102,8 +102,8 @@ def capacity(
     if protocols and closed_form:  # of dimensions given for both, the closed form has the even ones
         even = [d for d in wanted["construct"] if d % 2 == 0 and d >= 4]
         wanted["construct"] = even or wanted["construct"]
-    if max(max(of, default=0) for of in wanted.values() or [[0]]) > _HIGHEST:
-        raise UsageError(f"--dims: at most {_HIGHEST:,} dimensions")
+    if any(d > HIGHEST for of in wanted.values() for d in of):
+        raise UsageError(f"--dims: at most {HIGHEST:,} dimensions")
     for d in wanted.get("construct", ()):
         construct.documents(d, 3)
     for name in protocols:

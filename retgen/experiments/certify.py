@@ -23,6 +23,7 @@ from retgen.evaluation.capacity.embedding import Embedding, Widest
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.devices import choose_device
 from retgen.evaluation.significance import relevance_matrix
+from retgen.experiments.capacity import HIGHEST
 from retgen.progress import Progress, silent
 from retgen.qrels import QrelMatrix
 from retgen.qrels.certificate import Bound, Certificate, certificate
@@ -135,8 +136,8 @@ def certify(
         raise UsageError("--minutes: give a positive number")
     if seeds < 1:
         raise UsageError("--seeds: at least 1")
-    if any(d < 1 for d in dims):
-        raise UsageError("--dims: dimensions are whole numbers from 1")
+    if not all(1 <= d <= HIGHEST for d in dims):
+        raise UsageError(f"--dims: dimensions are whole numbers from 1 to {HIGHEST:,}")
     place = choose_device(device)
     collection = load(path, split, progress)
     notes = list(collection.notes)

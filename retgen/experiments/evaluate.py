@@ -23,7 +23,7 @@ from retgen.evaluation.embeddings import default_folder
 from retgen.evaluation.floors import floors
 from retgen.evaluation.measures import Measures, default_names, judged_names
 from retgen.evaluation.outside import located
-from retgen.evaluation.rankings import read_run
+from retgen.evaluation.rankings import read_run, spaced
 from retgen.evaluation.results import Score, slug, write_mteb, write_score
 from retgen.evaluation.retrievers import Options, Ranked, retriever
 from retgen.evaluation.retrievers.names import check_name
@@ -239,7 +239,7 @@ def _score(
         write_mteb(folder, collection, score, seconds)
         scores.append(score)
         began = time.perf_counter()
-    if scores and any(b" " in i or b"\t" in i for i in collection.doc_ids.tolist()):
+    if scores and spaced(collection.doc_ids):
         notes.append("ids with white space stand in runs/*.trec with %20 and %09 in its place")
     found = floors(collection, measures, progress)
     graph = densities(relevance_matrix(collection))

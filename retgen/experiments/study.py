@@ -21,7 +21,7 @@ from retgen.plan import plan
 from retgen.progress import Progress, silent
 from retgen.recipe import load_recipe, read_yaml
 from retgen.run import run
-from retgen.write import dump_json, make_folder, write_file
+from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
     from retgen.evaluation.retrievers import Options
@@ -221,7 +221,6 @@ def run_study(
     found = Trainings(
         study, folder, trained, beside, about, command, dict(beside.failures) if beside else {}
     )
-    make_folder(folder)
     write_file(folder / "study.json", dump_json(found.to_json()))
     from retgen.experiments.study_page import write_page
 

@@ -11,7 +11,6 @@ import pytest
 
 import retgen
 from retgen.errors import DatasetError, UsageError
-from retgen.experiments import certify as module
 from tests.conftest import read_jsonl
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -184,13 +183,19 @@ def test_nothing_to_tell_apart(dataset, tmp_path: Path) -> None:  # type: ignore
     assert (tmp_path / "out" / "certificate.html").is_file()
 
 
-def test_too_many_to_optimise(pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.embedding, "CELLS", 59)  # 10 queries x 6 vectors are 60
-    found = retgen.certify(pairs, out=tmp_path / "out")
+def test_too_many_to_optimise(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    names = [f"{i}" for i in range(2_001)]
+    path = dataset(
+        dict.fromkeys(names, "text"), dict.fromkeys(names, "who"), [(n, n, 1.0) for n in names]
+    )
+    found = retgen.certify(path, out=tmp_path / "out")
     assert found.witness is None
     assert found.margins == []
     reasons = {one["theorem"]: one["reason"] for one in found.certificate.skipped}
-    why = "10 x 6 different queries and documents are too many to optimise (more than 59 cells)"
+    why = (
+        "2,001 x 2,001 different queries and documents are too many to optimise (more than "
+        "4,000,000 cells)"
+    )
     assert reasons["free embedding"] == reasons["margins"] == why
     assert not (tmp_path / "out" / "embedding.npz").exists()
 
@@ -215,7 +220,7 @@ def test_no_time(pairs: Path, tmp_path: Path) -> None:
         ),
         ({"minutes": -1}, "--minutes: give a positive number"),
         ({"seeds": 0}, "--seeds: at least 1"),
-        ({"dims": [0]}, "--dims: dimensions are whole numbers from 1"),
+        ({"dims": [0]}, "--dims: dimensions are whole numbers from 1 to 4,096"),
     ],
 )
 def test_bad_arguments(tmp_path: Path, options: dict[str, object], message: str) -> None:
