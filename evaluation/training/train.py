@@ -37,7 +37,6 @@ from retgen.evaluation.training.config import (
     TrainConfig,
     Trained,
     claim_folder,
-    discard,
     read_own,
 )
 from retgen.evaluation.training.losses import build_loss
@@ -68,15 +67,14 @@ def train(
     *,
     evaluate: Evaluate | None = None,
     device: str | None = None,
-    resume: bool = True,
     progress: Progress = silent,
 ) -> Trained:
     """Train `model` on `pairs` into the folder `out`, or finish what was begun there.
 
     `model`: a sentence-transformers id or folder, "minilm", "static:minilm", or a model, which is
     left as it is. `evaluate(model, when)` scores the model as given ("before"), at every evaluation
-    ("during") and as saved ("after"). `device`: cpu, cuda or mps; None takes the best. Without
-    `resume` an earlier training in `out` is thrown away. Same arguments, same weights (on a CPU, or
+    ("during") and as saved ("after"). `device`: cpu, cuda or mps; None takes the best. What is in
+    `out` is gone on with, unless `discard` took it away. Same arguments, same weights (on a CPU, or
     on GPUs of one kind up to kernels that have no deterministic version).
 
     Raises `UsageError` where `out` holds another training, model and configuration do not fit, the
@@ -91,8 +89,6 @@ def train(
         "pairs": pairs.digest(),
         "config": config.model_dump(mode="json"),
     }
-    if not resume:
-        discard(out)
     if claim_folder(out, identity):
         stored = read_own(out / "training.json")
         losses = [(step, loss) for step, loss in stored.pop("losses")]

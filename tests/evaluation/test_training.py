@@ -35,6 +35,7 @@ from retgen.evaluation.training import (
     without_hard_negatives,
 )
 from retgen.evaluation.training.batches import prepare, schedule
+from retgen.evaluation.training.config import discard
 from retgen.evaluation.training.losses import build_loss
 from retgen.evaluation.training.train import Trained, train
 from tests.conftest import read_jsonl
@@ -468,7 +469,8 @@ def test_a_finished_training_is_returned_and_another_refused(
         f"{out} holds another training; what differs: epochs (1 there, 2 now), matryoshka (none "
         "there, 8,16 now), the training pairs. Choose another folder, or start it anew with --fresh."
     )
-    anew = train(static, pairs, other, out, resume=False)
+    discard(out)
+    anew = train(static, pairs, other, out)
     assert anew.planned > first.planned
     assert not anew.repeated
 
@@ -631,13 +633,13 @@ def test_no_memory(pairs: Pairs, static: SentenceTransformer, tmp_path: Path) ->
     )
 
 
-@pytest.mark.parametrize("resume", [True, False])
 def test_a_folder_of_something_else_is_left_alone(
-    resume: bool, pairs: Pairs, static: SentenceTransformer, tmp_path: Path
+    pairs: Pairs, static: SentenceTransformer, tmp_path: Path
 ) -> None:
     (tmp_path / "model").mkdir()
+    discard(tmp_path)  # it is none of ours
     with pytest.raises(UsageError) as caught:
-        train(static, pairs, TrainConfig(), tmp_path, resume=resume)
+        train(static, pairs, TrainConfig(), tmp_path)
     assert str(caught.value) == (
         f"{tmp_path} holds a model or checkpoints that no training of retgen wrote; they would be "
         "replaced. Choose another folder."
