@@ -164,12 +164,11 @@ class Caller:
             reason = str(error) or type(error).__name__
             await self._do(lambda: self._ledger.lost(send, reason))
             raise
-        cost = self._price.of(reply.tokens_in, reply.tokens_out)
-        if not reply.tokens_in and not reply.tokens_out:
+        tokens_in, tokens_out = reply.tokens_in or 0, reply.tokens_out or 0
+        cost = self._price.of(tokens_in, tokens_out)
+        if reply.tokens_in is None or reply.tokens_out is None:
             cost = send.worst  # it does not say
-        await self._do(
-            lambda: self._ledger.answered(send, reply.raw, reply.tokens_in, reply.tokens_out, cost)
-        )
+        await self._do(lambda: self._ledger.answered(send, reply.raw, tokens_in, tokens_out, cost))
         return reply.raw
 
     async def _do(self, call: Callable[[], T]) -> T:

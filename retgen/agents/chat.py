@@ -6,19 +6,24 @@ ledger: what was refused cost nothing, what was never answered may have been pai
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from retgen.agents.request import Request
 
-__all__ = ["ChatModel", "Refused", "Reply", "Unanswered", "Unusable"]
+__all__ = ["ChatModel", "Refused", "Reply", "Unanswered", "Unusable", "count"]
 
 
 class Reply(NamedTuple):
-    """The body of an answer as it came, and the tokens that it says it took (0: does not say)."""
+    """The body of an answer as it came, and the tokens that it says it took.
+
+    `tokens_in` and `tokens_out` are None where it does not say. A request that was turned down for
+    what it holds (too long, filtered) is answered too, by the error's body, and cost nothing:
+    0 and 0.
+    """
 
     raw: bytes
-    tokens_in: int
-    tokens_out: int
+    tokens_in: int | None
+    tokens_out: int | None
 
 
 class Refused(Exception):
@@ -35,7 +40,23 @@ class Unanswered(Exception):
 
 
 class Unusable(Exception):
-    """An answer came that holds no text: cut at the limit, filtered, or of another form."""
+    """An answer came that holds no text.
+
+    `why`: cut_off (at max_tokens), filtered (or the model refused), too_long (the request, for the
+    model), no_text (of another form).
+    """
+
+    def __init__(
+        self, reason: str, why: Literal["cut_off", "filtered", "too_long", "no_text"]
+    ) -> None:
+        super().__init__(reason)
+        self.why = why
+
+
+def count(value: object) -> int | None:
+    """A number of tokens as an answer states it; None where it states none."""
+    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return int(value) if whole else None  # type: ignore[call-overload, no-any-return]
 
 
 class ChatModel(Protocol):

@@ -11,11 +11,13 @@ from typing import Any
 
 import orjson
 
-from retgen.agents.chat import Refused, Reply, Unanswered, Unusable
+from retgen.agents.chat import Refused, Reply, Unanswered, Unusable, count
 from retgen.agents.request import Request
 
 __all__ = ["OpenAIChat"]
 
+# how servers of this protocol say that a request does not fit their model's context
+_TOO_LONG = ("maximum context length", "context length", "context window", "context size")
 # said by status code: not now, perhaps later
 _LATER = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 
@@ -43,6 +45,7 @@ class OpenAIChat:
             http_client=DefaultAioHttpClient(limits=limits),
         )
         self._response = httpx2.Response
+        self._official = base_url is None
         self._key = str(self._client.api_key or "")
 
     async def send(self, request: Request) -> Reply:
@@ -51,11 +54,15 @@ class OpenAIChat:
 
         try:
             found = await self._client.post(
-                "/chat/completions", cast_to=self._response, body=_body(request)
+                "/chat/completions",
+                cast_to=self._response,
+                body=_body(request, official=self._official),
             )
         except openai.APIStatusError as error:
             code = error.status_code
             why = error.message.removeprefix(f"Error code: {code} - ")
+            if code == 400 and _about_the_request(error.response.content) is not None:
+                return Reply(error.response.content, 0, 0)
             raise Refused(
                 self._hidden(f"{code}: {why}"),
                 retry=code in _LATER,
@@ -69,24 +76,25 @@ class OpenAIChat:
             raise Unanswered(self._hidden(str(error))) from None
         usage = _part(_parsed(found.content), "usage")
         return Reply(
-            found.content,
-            int(usage.get("prompt_tokens") or 0),
-            int(usage.get("completion_tokens") or 0),
+            found.content, count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
         )
 
     def text(self, raw: bytes) -> str:
         """See `ChatModel`."""
+        turned_down = _about_the_request(raw)
+        if turned_down is not None:
+            raise turned_down
         choices = _parsed(raw).get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-            raise Unusable("the answer is no chat completion")
+            raise Unusable("the answer is no chat completion", "no_text")
         message, ended = _part(choices[0], "message"), choices[0].get("finish_reason")
         content = message.get("content")
         if ended == "length":
-            raise Unusable("the answer was cut off at max_tokens")
+            raise Unusable("the answer was cut off at max_tokens", "cut_off")
         if ended == "content_filter" or message.get("refusal"):
-            raise Unusable("the model refused, or its answer was filtered")
+            raise Unusable("the model refused, or its answer was filtered", "filtered")
         if not isinstance(content, str) or not content:
-            raise Unusable("the answer holds no text")
+            raise Unusable("the answer holds no text", "no_text")
         return content
 
     async def close(self) -> None:
@@ -95,6 +103,17 @@ class OpenAIChat:
 
     def _hidden(self, text: str) -> str:
         return text.replace(self._key, "[key]") if self._key else text
+
+
+def _about_the_request(raw: bytes) -> Unusable | None:
+    """What an error's body says of the request itself; None where it speaks of something else."""
+    error = _part(_parsed(raw), "error")
+    code, message = str(error.get("code")), str(error.get("message")).casefold()
+    if code == "context_length_exceeded" or any(words in message for words in _TOO_LONG):
+        return Unusable("the request is too long for the model", "too_long")
+    if code in ("content_filter", "content_policy_violation"):
+        return Unusable("the request was filtered", "filtered")
+    return None
 
 
 def _never_stood(error: BaseException) -> bool:
@@ -111,12 +130,14 @@ def _never_stood(error: BaseException) -> bool:
     return isinstance(found, aiohttp.ClientConnectorError)
 
 
-def _body(request: Request) -> dict[str, Any]:
+def _body(request: Request, *, official: bool) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": request.model,
         "messages": [message._asdict() for message in request.messages],
         **request.sampling,
     }
+    if official and "max_tokens" in body:  # its reasoning models know the new name only
+        body["max_completion_tokens"] = body.pop("max_tokens")
     if request.schema is not None:
         body["response_format"] = {
             "type": "json_schema",
