@@ -1,8 +1,8 @@
 """What a family of data sets is: parameters, a plan, the records, and a proof.
 
-A family never writes a file and never sees the command line. It says what will be made (`plan`),
-makes tables whose rows can be asked for in any order (`generate`), and hands out the rules that
-prove the structural labels from the written files (`checks`).
+A family never sees the command line. It says what will be made (`plan`), asks its agents for what
+only a model can write (`ask`), makes tables whose rows can be asked for in any order (`generate`),
+and hands out the rules that prove the structural labels from the written files (`checks`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Protocol, Type
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo
 
+from retgen.agents.agent import Agent
+from retgen.agents.context import Context, Rejection
 from retgen.validators.rule import CorpusRule, Judgements
 
 __all__ = [
+    "Asks",
     "Family",
     "InputFile",
     "Job",
@@ -55,30 +58,55 @@ P = TypeVar("P")
 
 
 class Job(NamedTuple, Generic[P]):
-    """One recipe as a family sees it."""
+    """One recipe as a family sees it.
+
+    `limit`: records; None: as many as the parameters say. `live`: names of the agents that a model
+    answers, the others are offline. `sources`: the folder that `ask` has written to.
+    """
 
     name: str
     seed: int
     params: P
-    limit: int | None = None  # records; None: as many as the parameters say
+    limit: int | None = None
+    live: frozenset[str] = frozenset()
+    sources: Path | None = None
+
+
+class Asks(NamedTuple):
+    """What a job will ask one agent: of so many records, each with so many calls.
+
+    `calls`: the fewest and the most that are to be expected a record; `prompt`: bytes of a prompt;
+    `answer`: tokens of an answer.
+    """
+
+    records: int
+    calls: tuple[float, float]
+    prompt: int
+    answer: int
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a job will make and cost. `bytes` is an estimate of dataset/ on disk (as JSON Lines)."""
+    """What a job will make and cost. `bytes` is an estimate of dataset/ on disk (as JSON Lines).
+
+    A family says what it will ask its live agents (`asks`); the calls, the tokens (in and out), the
+    dollars (None: a model has no known price) and the seconds follow from the recipe's models.
+    """
 
     documents: int
     queries: int
     qrels: int
     bytes: int
+    asks: dict[str, Asks] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     calls: dict[str, int] = field(default_factory=dict)
     tokens: dict[str, int] = field(default_factory=dict)
-    usd: tuple[float, float] = (0.0, 0.0)
-    notes: tuple[str, ...] = ()
+    usd: tuple[float, float] | None = (0.0, 0.0)
+    seconds: tuple[float, float] = (0.0, 0.0)
 
     def to_json(self) -> dict[str, Any]:
         """The keys that `gen plan --json` prints."""
-        low, high = self.usd
+        low, high = self.usd or (None, None)
         return {
             "documents": self.documents,
             "queries": self.queries,
@@ -86,6 +114,7 @@ class Plan:
             "calls": self.calls,
             "tokens": self.tokens,
             "usd": {"low": low, "high": high},
+            "seconds": {"low": self.seconds[0], "high": self.seconds[1]},
             "bytes": self.bytes,
             "notes": list(self.notes),
         }
@@ -119,14 +148,6 @@ def rows_of(make: Callable[[int], Mapping[str, Any]], count: int) -> Rows:
     return _Rows(count, make)
 
 
-class Rejection(NamedTuple):
-    """A record that was not accepted: the rule that refused it, why, and the record itself."""
-
-    rule: str
-    reason: str
-    record: Any
-
-
 @dataclass(frozen=True)
 class Records:
     """What a job makes.
@@ -156,6 +177,7 @@ class Family(ABC, Generic[P]):
     `params` is a type that pydantic can validate (a `Params` model, or a union of them with a
     discriminator). `covers` names generic rules that the family's own proof makes superfluous.
     `fixed_records`: the number of records follows from the parameters, so `--limit` is refused.
+    `agents`: the typed tasks that a recipe's models do for it.
     """
 
     name: ClassVar[str]
@@ -164,10 +186,21 @@ class Family(ABC, Generic[P]):
     params: ClassVar[Any]
     covers: ClassVar[frozenset[str]] = frozenset()
     fixed_records: ClassVar[bool] = True
+    agents: ClassVar[tuple[Agent[Any, Any], ...]] = ()
 
     @abstractmethod
     def plan(self, job: Job[P]) -> Plan:
         """What will be made, at what cost. Pure; raises `RecipeError` for the impossible."""
+
+    def uses(self, job: Job[P]) -> frozenset[str]:
+        """Names of the agents that this job asks, offline or not."""
+        return frozenset()
+
+    async def ask(self, job: Job[P], context: Context) -> None:
+        """Ask the agents, and leave what they said in `context.folder` for the other methods.
+
+        What is asked depends on the job and on earlier answers only, never on which came first.
+        """
 
     @abstractmethod
     def generate(self, job: Job[P]) -> Records:

@@ -156,8 +156,12 @@ def _object(schema: Any, node: Any, value: Any) -> Any:
             if chosen not in mapping:
                 return node
             node = {"$ref": mapping[chosen]}
-        elif "anyOf" in node:
-            node = next((branch for branch in node["anyOf"] if branch.get("type") != "null"), {})
+        elif "anyOf" in node or "oneOf" in node:
+            branches = [
+                one for one in node.get("anyOf") or node["oneOf"] if one.get("type") != "null"
+            ]
+            wanted = isinstance(value, dict)  # a mapping is described by a reference
+            node = next((one for one in branches if ("$ref" in one) == wanted), branches[0])
         else:
             return node
 

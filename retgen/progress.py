@@ -1,16 +1,22 @@
-"""How long work reports where it is: a function of (stage, done, total)."""
+"""How long work reports where it is: a function of (stage, done, total, note)."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from typing import Protocol
 
 __all__ = ["Progress", "silent", "usable_cores"]
 
-Progress = Callable[[str, int, int], None]
+
+class Progress(Protocol):
+    """Called again and again while work goes on. `note`: what else there is to say."""
+
+    def __call__(self, stage: str, done: int, total: int, note: str = "", /) -> None:
+        """`done` of `total` steps of a stage are done."""
+        ...
 
 
-def silent(stage: str, done: int, total: int) -> None:
+def silent(stage: str, done: int, total: int, note: str = "") -> None:
     """Report nothing."""
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from retgen.agents.models import FLOW, Model, ModelSettings, settings_of
 from retgen.errors import RecipeError
 from retgen.generators import Family, families, family
 from retgen.generators.family import Job
@@ -32,6 +33,8 @@ __all__ = [
     "resolved",
     "to_yaml",
 ]
+
+SOURCES = "sources"  # in a run directory: what agents have said
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
@@ -70,7 +73,10 @@ class Recipe(_Strict):
     name: Annotated[str, AfterValidator(_name), Field(max_length=100)]
     family: str
     seed: int = Field(42, ge=0, lt=2**63)
-    model: Literal["offline"] = "offline"
+    model: Model = Field("offline", description="who does the agents' work")
+    models: dict[str, Model] = Field(
+        default_factory=dict, description="another model for an agent, or for a role (write, judge)"
+    )
     limit: int | None = Field(None, ge=1, description="at most so many records")
     params: Any
     rules: RuleSettings = Field(RuleSettings(), alias="validate")
@@ -80,9 +86,20 @@ class Recipe(_Strict):
         """The family that the recipe names."""
         return family(self.family)
 
-    def job(self) -> Job[Any]:
-        """The recipe as its family sees it."""
-        return Job(self.name, self.seed, self.params, self.limit)
+    def job(self, run: Path | None = None) -> Job[Any]:
+        """The recipe as its family sees it. `run`: a run directory with what agents have said."""
+        sources = run / SOURCES if run is not None else None
+        live = frozenset(self.settings())
+        return Job(self.name, self.seed, self.params, self.limit, live, sources)
+
+    def settings(self) -> dict[str, ModelSettings]:
+        """The model of each of the family's agents, without those that are offline."""
+        found = {}
+        for agent in self.the_family().agents:
+            named = self.models.get(agent.name, self.models.get(agent.role, self.model))
+            if (settings := settings_of(named)) is not None:
+                found[agent.name] = settings
+        return found
 
 
 def bundled() -> dict[str, Path]:
@@ -142,6 +159,8 @@ def resolved(recipe: Recipe) -> tuple[dict[str, Any], dict[str, Path]]:
 
     tree = recipe.model_dump(by_alias=True)
     tree["params"] = recipe.params.model_dump(by_alias=True)
+    if not recipe.models:
+        del tree["models"]
     return plain(tree), copies
 
 
@@ -161,14 +180,16 @@ def to_yaml(tree: Mapping[str, Any]) -> str:
 
 
 def compare(old: Any, new: Any, key: str = "") -> list[str]:
-    """The dotted keys in which two resolved recipes differ."""
+    """The dotted keys in which two resolved recipes differ, but for how fast models are asked."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         return [
             found
             for name in dict.fromkeys([*old, *new])
             for found in compare(old.get(name), new.get(name), f"{key}.{name}" if key else name)
         ]
-    return [] if old == new else [key]
+    first, _, last = key.rpartition(".")
+    flow = last in FLOW and first.partition(".")[0] in ("model", "models")
+    return [] if old == new or flow else [key]
 
 
 def json_schema() -> dict[str, Any]:
@@ -290,9 +311,23 @@ def _check(tree: Any, origin: Origin) -> Recipe:
         except ValidationError as error:
             schema = adapter.json_schema()
             errors += explain(error, schema, plain["params"], origin, ("params",))
+    if frame is not None and name in families():
+        errors += _unknown_agents(frame, origin)
     if errors or frame is None:
         raise RecipeError("\n".join(errors))
     return frame.model_copy(update={"params": params})
+
+
+def _unknown_agents(frame: Recipe, origin: Origin) -> list[str]:
+    """Keys of `models` that name neither a role nor an agent of the family."""
+    agents = frame.the_family().agents
+    known = list(dict.fromkeys([agent.role for agent in agents] + [a.name for a in agents]))
+    return [
+        f"{origin.where(['models', name])}: the family {frame.family} has no agent and no role "
+        f"{name!r}{did_you_mean(name, known) or '.'} It has: {', '.join(known) or 'none'}"
+        for name in frame.models
+        if name not in known
+    ]
 
 
 _LARGEST = 100_000  # values in a recipe; YAML aliases can make a small file a huge tree

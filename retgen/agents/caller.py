@@ -1,26 +1,29 @@
 """From a request to its answer: the ledger first, then the model, with care for its limits.
 
-Requests in flight are bounded by a number that adapts: one more for as many successes as there are
-in flight, half as many after a refusal or a silence (additive increase, multiplicative decrease).
-What can be retried is, with growing delays; what the ledger holds is never asked again.
+What the ledger holds is never asked again. What can be retried is, with growing delays; what
+cannot ends the run, and all that was answered is kept.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_exponential_jitter
 
-from retgen.agents.chat import ChatModel, Refused, Unanswered
+from retgen.agents.chat import ChatModel, Refused, Reply, Unanswered
+from retgen.agents.flow import Gate, Rate, Stop
 from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Send, Writer
+from retgen.agents.models import ModelSettings
 from retgen.agents.request import Request
-from retgen.errors import BudgetReached, EndpointFailed
+from retgen.errors import BudgetReached, EndpointFailed, RetgenError
 
-__all__ = ["Caller", "Gate", "Price"]
+__all__ = ["Caller", "Price", "Tally"]
 
 T = TypeVar("T")
 
@@ -43,36 +46,26 @@ class Price(NamedTuple):
         return self.of(len(request.body), int(request.sampling["max_tokens"]))
 
 
-class Gate:
-    """Lets so many through at a time: `limit`, between 1 and `most`."""
+@dataclass
+class Tally:
+    """What was done since the process began, by agent where it is a counter."""
 
-    def __init__(self, most: int, begin: int = 8) -> None:
-        self.most = most
-        self.limit = float(min(begin, most))
-        self.inside = 0
-        self._room = asyncio.Condition()
-        self._slowed = -1.0
+    calls: Counter[str] = field(default_factory=Counter)
+    cached: Counter[str] = field(default_factory=Counter)
+    # of all answers, those from the ledger too
+    tokens_in: Counter[str] = field(default_factory=Counter)
+    tokens_out: Counter[str] = field(default_factory=Counter)
+    milliseconds: Counter[str] = field(default_factory=Counter)  # that calls took, summed
+    tokens: int = 0  # in and out, of calls
+    nano_usd: int = 0
+    in_flight: int = 0
 
-    async def enter(self) -> float:
-        """Wait for room; returns when it was entered."""
-        async with self._room:
-            await self._room.wait_for(lambda: self.inside < int(self.limit))
-            self.inside += 1
-        return time.monotonic()
-
-    async def leave(self, entered: float, *, well: bool) -> None:
-        """Make room, and let more or fewer through from now on.
-
-        Of requests that were in flight together only the first failure counts.
-        """
-        async with self._room:
-            self.inside -= 1
-            if well:
-                self.limit = min(float(self.most), self.limit + 1 / self.limit)
-            elif entered > self._slowed:
-                self.limit = max(1.0, self.limit / 2)
-                self._slowed = time.monotonic()
-            self._room.notify_all()
+    def answered(self, agent: str, answer: Answer) -> bytes:
+        """Count an answer that the ledger held."""
+        self.cached[agent] += 1
+        self.tokens_in[agent] += answer.tokens_in
+        self.tokens_out[agent] += answer.tokens_out
+        return answer.raw
 
 
 class Caller:
@@ -81,54 +74,79 @@ class Caller:
     def __init__(
         self,
         ledger: Ledger,
+        writer: Writer,
         chat: ChatModel,
+        settings: ModelSettings,
         *,
         run: str,
+        stop: Stop,
         price: Price | None = None,
         cap: int | None = None,
-        concurrency: int = 64,
+        tally: Tally | None = None,
         attempts: int = 6,
-        timeout: float = 600.0,
         first_delay: float = 0.5,
     ) -> None:
-        self._ledger, self._chat, self._run, self._cap = ledger, chat, run, cap
-        self._price = price or Price()
-        self._writer = Writer(ledger)
-        self._gate = Gate(concurrency)
-        self._attempts, self._lease = attempts, timeout + _LEASE
+        self._ledger, self._writer, self._chat, self._run = ledger, writer, chat, run
+        self._price, self._cap, self._stop = price or Price(), cap, stop
+        self.tally = tally or Tally()
+        self._gate = Gate(settings.concurrency)
+        self._requests = Rate(settings.requests_per_minute)
+        self._tokens = Rate(settings.tokens_per_minute)
+        self._limited = bool(settings.requests_per_minute or settings.tokens_per_minute)
+        self._attempts, self._lease = attempts, settings.timeout + _LEASE
         self._delay = wait_exponential_jitter(first_delay, 60.0, jitter=first_delay)
 
     async def ask(self, request: Request, agent: str) -> bytes:
         """The answer's bytes, from the ledger if they are there.
 
         Raises `BudgetReached` where sending could pass the cap, and `EndpointFailed` for what
-        cannot be retried, or was so often enough. `request.sampling` must name max_tokens.
+        cannot be retried, or was so often enough; from then on all others raise `Stopped`.
+        `request.sampling` must name max_tokens.
         """
-        retrying = AsyncRetrying(
-            stop=stop_after_attempt(self._attempts),
-            wait=self._wait,
-            retry=retry_if_exception(_retried),
-            reraise=True,
-        )
         try:
-            return await retrying(self._once, request, agent)
+            return await self._often(request, agent)
+        except RetgenError as error:
+            self._stop.set(error)
+            raise
+
+    async def _often(self, request: Request, agent: str) -> bytes:
+        try:
+            return await self._once(request, agent)
         except (Refused, Unanswered) as error:
-            tries = f" ({self._attempts} tries)" if _retried(error) else ""
+            failed: Exception | None = error
+        try:
+            # only now, since it costs more than all the rest and is mostly not needed
+            async for attempt in self._retrying():
+                with attempt:
+                    if failed is not None:
+                        first, failed = failed, None
+                        raise first
+                    return await self._once(request, agent)
+        except (Refused, Unanswered) as error:
+            often = f" ({self._attempts} tries)" if _retried(error) else ""
             raise EndpointFailed(
-                f"{request.model} at {request.endpoint}: {error or 'no answer'}{tries}. What was "
+                f"{request.model} at {request.endpoint}: {error or 'no answer'}{often}. What was "
                 "answered is kept; run the command again to go on."
             ) from error
+        raise AssertionError("tenacity returns or raises")
+
+    def text(self, raw: bytes) -> str:
+        """The text of an answer. Raises `Unusable`."""
+        return self._chat.text(raw)
 
     async def close(self) -> None:
-        """Write what is waiting, and close the model's connections."""
-        await asyncio.to_thread(self._writer.close)
+        """Close the model's connections."""
         await self._chat.close()
 
     async def _once(self, request: Request, agent: str) -> bytes:
         worst = self._price.worst(request)
         while True:
-            entered, well = await self._gate.enter(), True
+            entered = await self._gate.enter()
+            well: bool | None = None
             try:
+                self._stop.check()
+                if self._limited and (known := await self._known(request, agent)) is not None:
+                    return known
                 found = await self._do(
                     lambda: self._ledger.reserve(
                         request, run=self._run, agent=agent, worst=worst, lease=self._lease,
@@ -136,14 +154,16 @@ class Caller:
                     )
                 )  # fmt: skip
                 if isinstance(found, Send):
-                    return await self._send(request, found)
+                    raw = await self._send(request, found, agent)
+                    well = True
+                    return raw
             except (Refused, Unanswered):
                 well = False
                 raise
             finally:
-                await self._gate.leave(entered, well=well)
+                self._gate.leave(entered, well=well)
             if isinstance(found, Answer):
-                return found.raw
+                return self.tally.answered(agent, found)
             if isinstance(found, OverCap):
                 raise BudgetReached(
                     f"the next call could cost ${found.worst / 1e9:.4f}, and "
@@ -151,11 +171,24 @@ class Caller:
                     "was answered is kept."
                 )
             assert isinstance(found, Busy)
-            await asyncio.sleep(min(_LOOK, max(0.0, found.until - time.time())))
+            await self._stop.sleep(min(_LOOK, max(0.01, found.until - time.time())))
 
-    async def _send(self, request: Request, send: Send) -> bytes:
+    async def _known(self, request: Request, agent: str) -> bytes | None:
+        """The answer if the ledger holds it; else waits until another request may go out."""
+        found = await self._do(lambda: self._ledger.find(request, run=self._run))
+        if found is not None:
+            return self.tally.answered(agent, found)
+        now = time.monotonic()
+        # as providers count: a quarter of the prompt's bytes, and all the room for the answer
+        tokens = len(request.body) / 4 + int(request.sampling["max_tokens"])
+        await self._stop.sleep(max(self._requests.wait(1, now), self._tokens.wait(tokens, now)))
+        return None
+
+    async def _send(self, request: Request, send: Send, agent: str) -> bytes:
+        tally, began = self.tally, time.monotonic()
+        tally.in_flight += 1
         try:
-            reply = await self._chat.send(request)
+            raw = await self._keep(send, await self._chat.send(request), agent)
         except Refused as error:
             reason = str(error)
             await self._do(lambda: self._ledger.failed(send, reason))
@@ -164,20 +197,43 @@ class Caller:
             reason = str(error) or type(error).__name__
             await self._do(lambda: self._ledger.lost(send, reason))
             raise
+        finally:
+            tally.in_flight -= 1
+        tally.milliseconds[agent] += round(1e3 * (time.monotonic() - began))
+        return raw
+
+    async def _keep(self, send: Send, reply: Reply, agent: str) -> bytes:
+        """Commit an answer, whatever it holds, before anybody reads it."""
         tokens_in, tokens_out = reply.tokens_in or 0, reply.tokens_out or 0
         cost = self._price.of(tokens_in, tokens_out)
         if reply.tokens_in is None or reply.tokens_out is None:
             cost = send.worst  # it does not say
-        await self._do(lambda: self._ledger.answered(send, reply.raw, tokens_in, tokens_out, cost))
-        return reply.raw
+        raw = await self._do(
+            lambda: self._ledger.answered(send, reply.raw, tokens_in, tokens_out, cost)
+        )
+        self.tally.calls[agent] += 1
+        self.tally.tokens_in[agent] += tokens_in
+        self.tally.tokens_out[agent] += tokens_out
+        self.tally.tokens += tokens_in + tokens_out
+        self.tally.nano_usd += cost
+        return raw
 
     async def _do(self, call: Callable[[], T]) -> T:
         return await asyncio.wrap_future(self._writer.submit(call))
 
-    def _wait(self, state: RetryCallState) -> float:
-        failure = state.outcome.exception() if state.outcome else None
-        asked = failure.wait if isinstance(failure, Refused) and failure.wait else 0.0
-        return max(asked, self._delay(state))
+    def _retrying(self) -> AsyncRetrying:
+        def wait(state: RetryCallState) -> float:
+            failure = state.outcome.exception() if state.outcome else None
+            asked = failure.wait if isinstance(failure, Refused) and failure.wait else 0.0
+            return max(asked, self._delay(state))
+
+        return AsyncRetrying(
+            stop=stop_after_attempt(self._attempts),
+            wait=wait,
+            retry=retry_if_exception(_retried),
+            sleep=self._stop.sleep,
+            reraise=True,
+        )
 
 
 def _retried(error: BaseException) -> bool:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +31,7 @@ from retgen.agents.request import Request
 from retgen.errors import OutputError
 from retgen.write import make_folder
 
-__all__ = ["Answer", "Busy", "Ledger", "OverCap", "Send", "Spent", "Writer"]
+__all__ = ["Answer", "Busy", "Kept", "Ledger", "OverCap", "Part", "Send", "Spent", "Writer"]
 
 T = TypeVar("T")
 
@@ -45,7 +45,8 @@ _sends = sa.Table(
     sa.Column("agent", sa.String, nullable=False),
     sa.Column("model", sa.String, nullable=False),
     sa.Column("request", sa.LargeBinary, nullable=False),
-    # sent: out, or never heard of again; answered; failed: the other side says it did nothing
+    # sent: out, or never heard of again; answered; spare: answered, but another was first;
+    # failed: the other side says that it did nothing
     sa.Column("state", sa.String(8), nullable=False),
     sa.Column("sent_at", sa.Float, nullable=False),
     sa.Column("lease_until", sa.Float, nullable=False),
@@ -99,8 +100,20 @@ class OverCap(NamedTuple):
     left: int
 
 
+class Kept(NamedTuple):
+    """An answered request as the ledger keeps it."""
+
+    key: str
+    agent: str
+    model: str
+    request: bytes
+    answer: bytes
+    tokens_in: int
+    tokens_out: int
+
+
 class Spent(NamedTuple):
-    """A run so far. `nano_usd`: with what is out at its worst case."""
+    """A run so far, or a part of it. `nano_usd`: with what is out at its worst case."""
 
     run: str
     calls: int
@@ -110,14 +123,34 @@ class Spent(NamedTuple):
     nano_usd: int
 
 
+class Part(NamedTuple):
+    """What one agent of a run asked one model. `open`: sent and never answered."""
+
+    run: str
+    agent: str
+    model: str
+    calls: int
+    failed: int
+    open: int
+    tokens_in: int
+    tokens_out: int
+    nano_usd: int
+
+
 # built once: putting a statement together costs more than running it
 _KNOWN = (
     sa.select(_sends.c.state, _sends.c.lease_until, _sends.c.answer, _sends.c.tokens_in,
               _sends.c.tokens_out)
-    .where(_sends.c.key == sa.bindparam("key"), _sends.c.state != "failed")
+    .where(_sends.c.key == sa.bindparam("key"), _sends.c.state.in_(("answered", "sent")))
     .order_by(_sends.c.state, _sends.c.lease_until.desc())
     .limit(1)
 )  # fmt: skip
+_twin = _sends.alias()
+_FIRST = (
+    sa.select(_sends.c.answer)
+    .join(_twin, _twin.c.key == _sends.c.key)
+    .where(_twin.c.id == sa.bindparam("send"), _sends.c.state == "answered")
+)
 _SEND = sa.insert(_sends)
 _USE = insert(_uses).on_conflict_do_nothing()
 _END = (
@@ -196,9 +229,26 @@ class Ledger:
             )  # fmt: skip
             return Send(int(made.lastrowid), run, worst)
 
-    def answered(self, send: Send, raw: bytes, tokens_in: int, tokens_out: int, cost: int) -> None:
-        """Keep an answer and charge what it cost in place of the worst case."""
-        self._end(send, "answered", cost, raw, tokens_in, tokens_out)
+    def find(self, request: Request, *, run: str) -> Answer | None:
+        """The answer if it is there; nothing is reserved."""
+        with self.together() as db:
+            found = db.execute(_KNOWN, {"key": request.key}).first()
+            if found is None or found.state != "answered":
+                return None
+            db.execute(_USE, {"run": run, "key": request.key, "cached": True})
+            return Answer(found.answer, found.tokens_in, found.tokens_out)
+
+    def answered(self, send: Send, raw: bytes, tokens_in: int, tokens_out: int, cost: int) -> bytes:
+        """Keep an answer and charge what it cost in place of the worst case.
+
+        Returns the answer that stands from now on: where a lease ran out and somebody else was
+        faster, theirs, and this one is kept as spare.
+        """
+        with self.together() as db:
+            first = db.execute(_FIRST, {"send": send.id}).scalar()
+            state = "answered" if first is None else "spare"
+            self._end(send, state, cost, raw, tokens_in, tokens_out)
+            return raw if first is None else bytes(first)
 
     def failed(self, send: Send, reason: str) -> None:
         """The other side refused, and so charged nothing. The request may be sent again."""
@@ -239,6 +289,55 @@ class Ledger:
                 Spent(run, counts[0], hits.get(run, 0), counts[1], counts[2], charged.get(run, 0))
             )
         return found
+
+    def spent(self, run: str) -> Spent:
+        """One run; zeros if it is not there."""
+        return next((one for one in self.runs() if one.run == run), Spent(run, 0, 0, 0, 0, 0))
+
+    def parts(self) -> list[Part]:
+        """What was sent, by run, agent and model."""
+        columns = _sends.c
+        by = (columns.run, columns.agent, columns.model)
+
+        def how_many(state: str) -> Any:
+            return sa.func.sum(sa.case((columns.state == state, 1), else_=0))
+
+        query = (
+            sa.select(
+                *by, sa.func.count(), how_many("failed"), how_many("sent"),
+                sa.func.sum(columns.tokens_in), sa.func.sum(columns.tokens_out),
+                sa.func.sum(columns.nano_usd),
+            ).group_by(*by).order_by(*by)
+        )  # fmt: skip
+        with self.together() as db:
+            return [Part(*row) for row in db.execute(query)]
+
+    def answers(self, run: str | None = None) -> Iterator[Kept]:
+        """All answered requests, or those that a run needed, by key."""
+        columns = _sends.c
+        query = sa.select(
+            columns.key, columns.agent, columns.model, columns.request, columns.answer,
+            columns.tokens_in, columns.tokens_out,
+        ).where(columns.state == "answered").order_by(columns.key)  # fmt: skip
+        if run is not None:
+            query = query.where(columns.key.in_(sa.select(_uses.c.key).where(_uses.c.run == run)))
+        with self._failures(), self._engine.connect() as db:
+            for row in db.execution_options(yield_per=1000).execute(query):
+                yield Kept(*row)
+
+    def put(self, run: str, answers: Iterable[Kept]) -> None:
+        """Take over answers from elsewhere, at no cost."""
+        with self.together() as db:
+            for kept in answers:
+                db.execute(
+                    _SEND,
+                    {
+                        "key": kept.key, "run": run, "agent": kept.agent, "model": kept.model,
+                        "request": kept.request, "state": "answered", "sent_at": 0.0,
+                        "lease_until": 0.0, "nano_usd": 0, "tokens_in": kept.tokens_in,
+                        "tokens_out": kept.tokens_out, "answer": kept.answer,
+                    },
+                )  # fmt: skip
 
     @contextmanager
     def together(self) -> Iterator[sa.Connection]:

@@ -17,6 +17,7 @@ from typing import Any
 
 class Server(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 512  # connections that wait to be accepted
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)

@@ -148,11 +148,27 @@ def test_the_writer_groups_and_fails_one_by_one(ledger: Ledger) -> None:
     twice = writer.submit(lambda: ledger.answered(sent[0], b"y", 1, 1, 1))  # type: ignore[arg-type]
     fine = writer.submit(lambda: ledger.answered(sent[1], b"z", 1, 1, 1))  # type: ignore[arg-type]
     writer.close()
-    assert (done.result(), fine.result()) == (None, None)
+    assert (done.result(), fine.result()) == (b"x", b"z")
     with pytest.raises(ValueError, match="has ended before"):
         twice.result()
     assert reserve(ledger, 0) == Answer(b"x", 1, 1)
     assert ledger.runs()[0].nano_usd == 498 * 100 + 2
+
+
+def test_of_two_answers_the_first_stands(tmp_path: Path) -> None:
+    now = [1000.0]
+    ledger = Ledger(tmp_path / "ledger.sqlite", clock=lambda: now[0])
+    slow = reserve(ledger, 0)
+    now[0] += 10_000  # the lease of the first runs out, a second is sent
+    fast = reserve(ledger, 0)
+    assert isinstance(slow, Send)
+    assert isinstance(fast, Send)
+    assert ledger.answered(fast, b"first", 3, 4, 5) == b"first"
+    assert ledger.answered(slow, b"late", 3, 4, 6) == b"first"
+    assert reserve(ledger, 0) == Answer(b"first", 3, 4)
+    assert [kept.answer for kept in ledger.answers()] == [b"first"]
+    assert ledger.runs()[0].nano_usd == 11  # both were paid
+    ledger.close()
 
 
 WORKER = """

@@ -1,0 +1,183 @@
+"""An agent: a typed task for a chat model, with a check, a repair, and a baseline without one.
+
+A question goes out as a prompt, an answer comes back as JSON of a schema. What does not fit the
+schema or fails the agent's check goes back with the reason, at most `repairs` times; then the
+question is given up with its whole history. Each turn is a request of its own, so it is paid once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
+
+import orjson
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from retgen.agents.chat import Unusable
+from retgen.agents.models import ModelSettings
+from retgen.agents.prompt import Message, Prompt
+from retgen.agents.request import Request
+
+__all__ = ["Agent", "GivenUp", "Question", "Reading", "Shape", "Turn"]
+
+
+class Question(BaseModel):
+    """What an agent is asked: its fields fill the prompt's variables of the same names."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def variables(self) -> dict[str, str]:
+        """The fields as text; a list as lines that begin with a hyphen."""
+        return {name: _shown(value) for name, value in self}
+
+
+class Shape(BaseModel):
+    """What an agent answers. Every field is required, as strict JSON schema modes want it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Q = TypeVar("Q", bound=Question)
+A = TypeVar("A", bound=Shape)
+
+
+class Turn(NamedTuple):
+    """One answer that was not taken, and why."""
+
+    answer: str
+    reason: str
+
+
+class GivenUp(Exception):
+    """An agent's question got no answer that could be taken. `rule`: agent/why."""
+
+    def __init__(self, rule: str, reason: str, history: Sequence[Turn]) -> None:
+        super().__init__(reason)
+        self.rule, self.reason, self.history = rule, reason, tuple(history)
+
+
+class Reading(Protocol):
+    """Whoever sends a request, through the ledger, and reads the text of its answer."""
+
+    async def ask(self, request: Request, agent: str) -> bytes:
+        """The answer's bytes."""
+        ...
+
+    def text(self, raw: bytes) -> str:
+        """The text in them. Raises `Unusable`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Agent(Generic[Q, A]):
+    """A task. `role`: which of a recipe's models does it, where it names several.
+
+    `check`: what is wrong with an answer, in words for the model; None for nothing. `offline`: the
+    answer by rules and bundled lists; raises `GivenUp` where these have none. `max_tokens`: room
+    for an answer, doubled where one was cut off.
+    """
+
+    name: str
+    role: Literal["write", "judge"]
+    prompt: Prompt
+    question: type[Q]
+    answer: type[A]
+    offline: Callable[[Q], A]
+    check: Callable[[Q, A], str | None] = lambda question, answer: None
+    max_tokens: int = 1024
+    repairs: int = 2
+
+    _LAST: ClassVar[frozenset[str]] = frozenset({"filtered", "too_long"})  # asking again is no use
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of an answer."""
+        return self.answer.model_json_schema()
+
+    def begin(self, question: Q, model: ModelSettings) -> Request:
+        """The first request of a question."""
+        messages = self.prompt.render(question.variables())
+        schema: dict[str, Any] | None = self.schema
+        if model.structured == "prompt":
+            told = f"{messages[-1].content}\n\n{_said(self.schema)}"
+            messages, schema = (*messages[:-1], Message("user", told)), None
+        sampling = model.sampling(self.max_tokens)
+        return Request(model.endpoint(), model.name, messages, sampling, schema)
+
+    async def converse(self, question: Q, model: ModelSettings, reader: Reading) -> A:
+        """Ask, check and repair. Raises `GivenUp`."""
+        request, history = self.begin(question, model), list[Turn]()
+        while True:
+            raw = await reader.ask(request, self.name)
+            text, why = "", "answer"
+            try:
+                text = reader.text(raw)
+                found = _parsed(self.answer, text)
+                reason, why = self.check(question, found), "check"
+                if reason is None:
+                    return found
+            except Unusable as error:
+                reason, why = str(error), error.why
+            except ValidationError as error:
+                reason = _problems(error)
+            history.append(Turn(text, reason))
+            if len(history) > self.repairs or why in self._LAST:
+                raise GivenUp(f"{self.name}/{why}", reason, history)
+            request = self._repaired(request, text, reason, why)
+
+    def _repaired(self, request: Request, text: str, reason: str, why: str) -> Request:
+        sampling, messages = dict(request.sampling), request.messages
+        if why == "cut_off":
+            sampling["max_tokens"] *= 2
+        else:
+            told = Message(
+                "user",
+                f"This answer cannot be taken: {reason}. Answer the request above again, in full, "
+                f"and avoid this fault. {_said(self.schema)}",
+            )
+            said = (Message("assistant", text),) if text else ()
+            messages = (*messages, *said, told)
+        return Request(
+            request.endpoint, request.model, messages, sampling, request.schema, request.sample
+        )
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "\n".join(f"- {item}" for item in value) or "(none)"
+    return str(value)
+
+
+def _said(schema: dict[str, Any]) -> str:
+    return (
+        "Answer with one JSON object and nothing else. Its JSON Schema is:\n"
+        + orjson.dumps(schema).decode()
+    )
+
+
+_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
+
+
+def _parsed(shape: type[A], text: str) -> A:
+    """The answer in a text; models without a JSON mode put words or a fence around it."""
+    try:
+        return shape.model_validate_json(text)
+    except ValidationError:
+        fenced = _FENCED.search(text)
+        inner = fenced[1] if fenced else text[text.find("{") : text.rfind("}") + 1]
+        if not inner or inner == text:
+            raise
+        return shape.model_validate_json(inner)
+
+
+def _problems(error: ValidationError) -> str:
+    """What is wrong with the JSON, the first three faults."""
+    found = error.errors(include_url=False, include_input=False)
+    if found[0]["type"] == "json_invalid":
+        return "it is not JSON"
+    parts = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found[:3]]
+    more = f", and {len(found) - 3} faults more" if len(found) > 3 else ""
+    return "; ".join(parts) + more

@@ -1,0 +1,218 @@
+"""What a family asks its models with: agents, stages of work, the records that were not taken.
+
+Work on many records goes on side by side and comes back in the records' order. No more of them are
+under way than are still wanted, so what is asked is the shortest beginning of the candidates that
+yields enough: the same whatever finishes first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from retgen.agents.agent import A, Agent, GivenUp, Q
+from retgen.agents.caller import Caller, Tally
+from retgen.agents.flow import Stop
+from retgen.agents.models import ModelSettings
+from retgen.errors import ChecksFailed
+from retgen.progress import Progress, silent
+
+__all__ = ["Context", "Rejection", "Stage"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_TICK = 0.25  # seconds between two reports of progress
+
+
+class Rejection(NamedTuple):
+    """A record that was not accepted: the rule that refused it, why, and the record itself."""
+
+    rule: str
+    reason: str
+    record: Any
+
+
+@dataclass
+class Stage:
+    """A part of the work: `done` of `total` records accepted. `agents`: whose work it is."""
+
+    name: str
+    total: int
+    agents: tuple[str, ...] = ()
+    done: int = 0
+    rejected: int = 0
+
+
+class Context:
+    """Made by whoever runs a family's `ask`, one for a run.
+
+    `models`: settings and caller of each agent that a model answers; the others are offline.
+    `folder`: where the family leaves what it was told. `pilot`: records of a stage that are enough.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        models: Mapping[str, tuple[ModelSettings, Caller]],
+        *,
+        pilot: int | None = None,
+        tally: Tally | None = None,
+        stop: Stop | None = None,
+        progress: Progress = silent,
+        cap: int | None = None,
+    ) -> None:
+        self.folder, self.pilot = folder, pilot
+        self.tally = tally or Tally()
+        self.stages: list[Stage] = []
+        self.rejected: list[Rejection] = []
+        self._models, self._stop = models, stop
+        self._progress, self._cap = progress, cap
+        self._began, self._told = time.monotonic(), 0.0
+        most = max((settings.concurrency for settings, _ in models.values()), default=1)
+        self._ahead = 4 * most
+
+    def offline(self, agent: Agent[Any, Any]) -> bool:
+        """Whether an agent's baseline answers in place of a model."""
+        return agent.name not in self._models
+
+    def few(self, count: int) -> int:
+        """So many, or fewer in a pilot."""
+        return count if self.pilot is None else min(count, self.pilot)
+
+    async def answer(self, agent: Agent[Q, A], question: Q) -> A:
+        """An agent's answer. Raises `GivenUp` where there is none that passes its check."""
+        if self.offline(agent):
+            found = agent.offline(question)
+            reason = agent.check(question, found)
+            if reason is not None:
+                raise GivenUp(f"{agent.name}/check", reason, ())
+            return found
+        settings, caller = self._models[agent.name]
+        return await agent.converse(question, settings, caller)
+
+    def stage(self, name: str, total: int, *agents: Agent[Any, Any]) -> Stage:
+        """Begin a part of the work."""
+        made = Stage(name, total, tuple(agent.name for agent in agents))
+        self.stages.append(made)
+        self.show(made, now=True)
+        return made
+
+    def reject(self, stage: Stage, error: GivenUp, record: Any) -> None:
+        """Keep what was given up, with its history."""
+        history = [turn._asdict() for turn in error.history]
+        self.rejected.append(
+            Rejection(error.rule, error.reason, {"record": record, "history": history})
+        )
+        stage.rejected += 1
+
+    def show(self, stage: Stage, *, now: bool = False) -> None:
+        """Report where the work is, a few times a second."""
+        passed = time.monotonic()
+        if now or passed - self._told >= _TICK:
+            self._told = passed
+            self._progress(stage.name, stage.done, stage.total, self._note(stage))
+
+    async def accepted(
+        self,
+        stage: Stage,
+        candidates: Iterable[T],
+        work: Callable[[T], Awaitable[R]],
+        record: Callable[[T], Any],
+        admit: Callable[[R], str | None] = lambda made: None,
+    ) -> AsyncIterator[R]:
+        """What `work` makes of the first candidates that pass, in their order.
+
+        As many as the stage says, or as a pilot needs. A candidate whose work raises `GivenUp` is
+        rejected, as `record` tells it, and so is one for which `admit`, which sees what was made in
+        its order, has a reason. Raises `ChecksFailed` where the candidates do not suffice.
+        """
+        wanted = self.few(stage.total)
+        source = iter(candidates)
+        under_way: deque[tuple[T, asyncio.Task[R]]] = deque()
+        watch = asyncio.create_task(self._watch(stage))
+        try:
+            while True:
+                room = min(self._ahead, wanted - stage.done) - len(under_way)
+                for candidate in _first(source, room):
+                    task = asyncio.ensure_future(work(candidate))
+                    under_way.append((candidate, task))
+                if not under_way:
+                    break
+                candidate, task = under_way.popleft()
+                try:
+                    made = await task
+                    if (reason := admit(made)) is not None:
+                        raise GivenUp(f"{stage.name}/admitted", reason, ())
+                except GivenUp as error:
+                    self.reject(stage, error, record(candidate))
+                    continue
+                stage.done += 1
+                yield made
+        finally:
+            watch.cancel()
+            await self._ended([task for _, task in under_way])
+            self.show(stage, now=True)
+        if stage.done < wanted:
+            raise self.too_few(stage, wanted)
+
+    async def together(self, stage: Stage, work: Iterable[Awaitable[R]]) -> list[R]:
+        """The results of a round, all of it at a time. Raises the first error, when all ended."""
+        tasks = [asyncio.ensure_future(one) for one in work]
+        watch = asyncio.create_task(self._watch(stage))
+        try:
+            return [await task for task in tasks]
+        finally:
+            watch.cancel()
+            await self._ended(tasks)
+
+    def too_few(self, stage: Stage, wanted: int) -> ChecksFailed:
+        """The error of a stage whose candidates did not suffice."""
+        rules: dict[str, int] = {}
+        for one in self.rejected[len(self.rejected) - stage.rejected :]:
+            rules[one.rule] = rules.get(one.rule, 0) + 1
+        told = ", ".join(f"{rule} {count:,} times" for rule, count in rules.items())
+        return ChecksFailed(
+            f"{stage.name}: {stage.done:,} of {wanted:,} were accepted"
+            + (f"; rejected were {stage.rejected:,} ({told}), see rejected.jsonl" if told else "")
+            + ". Ask for fewer, or try another model."
+        )
+
+    async def _ended(self, tasks: list[asyncio.Task[Any]] | list[asyncio.Future[Any]]) -> None:
+        """Stop sending if work is left, and wait for what is in flight: it may be paid for."""
+        left = [task for task in tasks if not task.done()]
+        if left and self._stop is not None:
+            self._stop.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _watch(self, stage: Stage) -> None:
+        while True:
+            await asyncio.sleep(_TICK)
+            self.show(stage)
+
+    def _note(self, stage: Stage) -> str:
+        """In flight, rejected, a second, and the price so far."""
+        tally, passed = self.tally, max(1e-9, time.monotonic() - self._began)
+        if not self._models:
+            return ""
+        calls = sum(tally.calls.values())
+        parts = [
+            f"{tally.in_flight} in flight",
+            f"{stage.rejected} rejected",
+            f"{calls / passed:.1f} requests/s",
+            f"{tally.tokens / passed:.0f} tokens/s",
+        ]
+        spent = tally.nano_usd / 1e9
+        parts.append(f"${spent:.4f}" + (f" of ${self._cap / 1e9:.2f}" if self._cap else ""))
+        return ", ".join(parts)
+
+
+def _first(source: Iterable[T], count: int) -> list[T]:
+    import itertools
+
+    return list(itertools.islice(source, max(0, count)))

@@ -1,0 +1,107 @@
+"""How many requests are in flight, and how many a minute: what a model's owner can bear.
+
+`Gate` bounds what is in flight by a number that adapts: one more for as many successes as there are
+in flight, half as many after a refusal or a silence (additive increase, multiplicative decrease).
+`Rate` spaces what a user has limited by the minute. `Stop` ends both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+
+__all__ = ["Gate", "Rate", "Stop", "Stopped"]
+
+
+class Stopped(Exception):
+    """Nothing is sent any more; what is in flight is waited for."""
+
+
+class Stop:
+    """Whether to stop sending. Made and used within one event loop."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+        self.error: Exception | None = None  # why, where it is an error
+
+    def set(self, error: Exception | None = None) -> None:
+        """From now on nothing is sent."""
+        if not self._event.is_set():
+            self.error = error
+            self._event.set()
+
+    def check(self) -> None:
+        """Raises `Stopped` if it is set."""
+        if self._event.is_set():
+            raise Stopped
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep so long. Raises `Stopped` as soon as it is set."""
+        if seconds > 0:
+            try:
+                await asyncio.wait_for(self._event.wait(), seconds)
+            except TimeoutError:
+                return
+        self.check()
+
+
+class Gate:
+    """Lets so many through at a time: `limit`, between 1 and `most`."""
+
+    def __init__(self, most: int, begin: int = 8) -> None:
+        self.most = most
+        self.limit = float(min(begin, most))
+        self.inside = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._slowed = -1.0
+
+    async def enter(self) -> float:
+        """Wait for room; returns when it was entered."""
+        if self._waiting or self.inside >= int(self.limit):
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():  # it was let in, and goes away
+                    self.inside -= 1
+                    self._let_in()
+                raise
+        else:
+            self.inside += 1
+        return time.monotonic()
+
+    def leave(self, entered: float, *, well: bool | None) -> None:
+        """Make room, and let more or fewer through from now on (None: as many).
+
+        Of requests that were in flight together only the first failure counts.
+        """
+        self.inside -= 1
+        if well:
+            self.limit = min(float(self.most), self.limit + 1 / self.limit)
+        elif well is not None and entered > self._slowed:
+            self.limit = max(1.0, self.limit / 2)
+            self._slowed = time.monotonic()
+        self._let_in()
+
+    def _let_in(self) -> None:
+        while self._waiting and self.inside < int(self.limit):
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self.inside += 1
+                turn.set_result(None)
+
+
+class Rate:
+    """So much a minute, evenly spaced."""
+
+    def __init__(self, per_minute: float | None) -> None:
+        self._each = 60.0 / per_minute if per_minute else 0.0
+        self._next = 0.0
+
+    def wait(self, amount: float, now: float) -> float:
+        """Seconds to wait before so much may go out, which is then taken as gone."""
+        begins = max(now, self._next)
+        self._next = begins + amount * self._each
+        return begins - now

@@ -1,0 +1,307 @@
+"""Chat models of every provider that LangChain knows, through its one interface.
+
+Costs several times the CPU of an SDK of its own, so providers that many use have one. Each provider
+comes in a package that has exceptions and parameters of its own; these are told by what they look
+like, so that none has to be installed, or is imported before the first request. An answer is kept
+as JSON of what LangChain makes of it, since it hands on no bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from pydantic import SecretStr, ValidationError
+
+from retgen.agents.chat import Refused, Reply, Unanswered, Unusable, count
+from retgen.agents.openai_chat import _LATER, _parsed, _part, _seconds
+from retgen.agents.request import Request
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel, LanguageModelInput
+    from langchain_core.messages import AIMessage
+    from langchain_core.runnables import Runnable
+
+__all__ = ["LangChainChat", "providers"]
+
+# other names of what is set, where a provider's class does not have the first
+_NAMES = {
+    "max_tokens": ("max_tokens", "max_output_tokens", "num_predict", "max_new_tokens"),
+    "seed": ("seed", "random_seed"),
+    "timeout": ("timeout", "request_timeout", "default_request_timeout"),
+}
+# fields of classes that pass on what they do not know
+_REST = ("extra_body", "model_kwargs", "additional_model_request_fields")
+# how providers say why an answer ended
+_STOPS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
+_CUT = frozenset(
+    "length max_tokens max_output_tokens model_length model_context_window_exceeded".split()
+)
+_FILTERED = frozenset(
+    "content_filter content_filtered safety refusal recitation blocklist prohibited_content spii "
+    "guardrail_intervened error_toxic".split()
+)
+# how they say what is wrong with a request
+_TOO_LONG = (
+    "contextoverflow", "context_length_exceeded", "maximum context length", "context length",
+    "context window", "context size", "prompt is too long", "input is too long",
+    "maximum number of tokens",
+)  # fmt: skip
+_NOT_ALLOWED = ("content_filter", "content_policy_violation", "content filtering policy")
+_WRONG = {
+    "too_long": "the request is too long for the model",
+    "filtered": "the request was filtered",
+}
+# exceptions that tell that there was no connection. httpx's own do not: over aiohttp they also
+# stand for a server that hangs up
+_NO_CONNECTION = frozenset(
+    "builtins.ConnectionRefusedError socket.gaierror httpcore.ConnectError httpcore.ConnectTimeout "
+    "httpcore.PoolTimeout aiohttp.ClientConnectorError aiohttp.ConnectionTimeoutError "
+    "botocore.EndpointConnectionError botocore.ConnectTimeoutError urllib3.NewConnectionError "
+    "urllib3.ConnectTimeoutError".split()
+)
+
+
+class LangChainChat:
+    """A chat model of a provider; base_url None: the provider's own. Keys appear in no message."""
+
+    def __init__(
+        self,
+        *,
+        provider: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout: float = 600.0,
+        connections: int = 512,
+    ) -> None:
+        access = {"base_url": base_url, "api_key": api_key}
+        self._access: dict[str, Any] = {name: value for name, value in access.items() if value}
+        self._provider, self._timeout, self._connections = provider, timeout, connections
+        self._secrets = {api_key or ""}
+        self._kind: type[BaseChatModel] | None = None
+        self._models: dict[bytes, BaseChatModel] = {}
+        self._http: Any = None
+
+    async def send(self, request: Request) -> Reply:
+        """See `ChatModel`."""
+        try:
+            model = self._model(request.model, dict(request.sampling))
+            asked = model if request.schema is None else _with_schema(model, request.schema)
+        except Exception as error:  # nothing is sent yet, so any failure is final
+            raise Refused(self._hidden(_told(error)), retry=False) from None
+        from langsmith import tracing_context
+
+        try:
+            # neither prompts nor answers go to LangSmith, whatever the environment says; the
+            # provider's own time limit, where it has one, comes first
+            with tracing_context():
+                async with asyncio.timeout(self._timeout + 1.0):
+                    message = await asked.ainvoke(list(request.messages))
+        except Exception as error:
+            return self._failed(error)
+        usage: Mapping[str, Any] = message.usage_metadata or {}
+        tokens = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+        return Reply(_kept(message), *tokens)
+
+    def text(self, raw: bytes) -> str:
+        """See `ChatModel`."""
+        tree = _parsed(raw)
+        content, call, ended = tree.get("content"), tree.get("call"), str(tree.get("ended"))
+        if wrong := tree.get("wrong"):
+            raise Unusable(_WRONG[wrong], wrong)
+        if ended.casefold() in _CUT:
+            raise Unusable("the answer was cut off at max_tokens", "cut_off")
+        if ended.casefold() in _FILTERED or tree.get("refusal"):
+            raise Unusable("the model refused, or its answer was filtered", "filtered")
+        if call is not None:
+            return call if isinstance(call, str) else orjson.dumps(call).decode()
+        if not isinstance(content, str) or not content:
+            raise Unusable("the answer holds no text", "no_text")
+        return content
+
+    async def close(self) -> None:
+        """See `ChatModel`."""
+        own = [getattr(model, "async_client", None) for model in self._models.values()]
+        for client in (self._http, *own):
+            if hasattr(client, "aclose"):
+                await client.aclose()
+
+    def _model(self, name: str, sampling: dict[str, Any]) -> BaseChatModel:
+        key = orjson.dumps([name, sampling], option=orjson.OPT_SORT_KEYS)
+        if key not in self._models:
+            self._models[key] = self._new(name, sampling)
+        return self._models[key]
+
+    def _new(self, name: str, sampling: dict[str, Any]) -> BaseChatModel:
+        """Classes differ in what they can be told, and many drop what they do not know."""
+        from langchain.chat_models import init_chat_model
+
+        if self._kind is None:
+            self._kind = type(init_chat_model(name, model_provider=self._provider, **self._access))
+        fields = self._kind.model_fields
+        known = set(fields) | {str(field.alias) for field in fields.values()}
+        rest = next((field for field in _REST if field in known), None)
+        own: dict[str, Any] = {
+            "timeout": self._timeout,
+            # Google's SDK takes 0 for its default
+            "max_retries": 1 if self._provider == "google_genai" else 0,
+            "max_concurrent_requests": self._connections,
+            "client_kwargs": {"timeout": self._timeout},  # Ollama's
+        }
+        options: dict[str, Any] = {**self._access}
+        for wanted, value in (own | sampling).items():
+            found = next((one for one in _NAMES.get(wanted, (wanted,)) if one in known), None)
+            if found is not None:
+                options[found] = value
+            elif wanted in sampling and rest is not None:
+                options.setdefault(rest, {})[wanted] = value
+            elif wanted in sampling:
+                raise ValueError(f"{self._kind.__name__} knows no {wanted}: leave it out")
+        if "root_async_client" in known:  # of OpenAI's family: one pool for all, which we can close
+            options["http_async_client"] = self._pool()
+        model: BaseChatModel = init_chat_model(name, model_provider=self._provider, **options)
+        values = (getattr(model, field, None) for field in fields)
+        self._secrets |= {one.get_secret_value() for one in values if isinstance(one, SecretStr)}
+        return model
+
+    def _pool(self) -> Any:
+        if self._http is None:
+            import httpx2
+            from openai import DefaultAioHttpClient
+
+            most = self._connections
+            limits = httpx2.Limits(max_connections=most, max_keepalive_connections=most)
+            self._http = DefaultAioHttpClient(limits=limits, timeout=self._timeout)
+        return self._http
+
+    def _failed(self, error: Exception) -> Reply:
+        """The reply that an exception holds. Raises what it stands for where it holds none."""
+        told, links = self._hidden(_told(error)), list(_links(error))
+        status, headers, body = _answered(links)
+        if status is not None and status < 300:  # an answer that the package could not read
+            return _as_it_came(body)
+        said = " ".join(f"{type(link).__mro__} {link}" for link in links).casefold()
+        for why, words in (("too_long", _TOO_LONG), ("filtered", _NOT_ALLOWED)):
+            if status == 400 and any(one in said for one in words):
+                return Reply(_dumped({"wrong": why, "message": told}), 0, 0)
+        if status is not None:
+            told = told.removeprefix(f"Error code: {status} - ")
+            wait = _seconds(headers.get("retry-after"))
+            raise Refused(f"{status}: {told}", retry=status in _LATER, wait=wait) from None
+        if any(_named(kind) in _NO_CONNECTION for link in links for kind in type(link).__mro__):
+            where = self._access.get("base_url", self._provider)
+            raise Refused(f"no connection to {where}", retry=True) from None
+        if isinstance(error, TypeError | ImportError | NotImplementedError):
+            # a parameter that the package's functions do not take, or no key at all
+            raise Refused(told, retry=False) from None
+        raise Unanswered(told) from None
+
+    def _hidden(self, text: str) -> str:
+        for secret in self._secrets:
+            if len(secret) > 7:  # shorter are stand-ins for servers that ask for none
+                text = text.replace(secret, "[key]")
+        return text
+
+
+def providers() -> tuple[str, ...]:
+    """The names of the providers; each comes in a package of its own."""
+    from langchain.chat_models import init_chat_model
+
+    try:  # no function lists them, but this message does
+        init_chat_model("none", model_provider="none")
+    except ValueError as error:
+        return tuple(sorted(str(error).rpartition(": ")[2].split(", ")))
+    return ()
+
+
+def _with_schema(
+    model: BaseChatModel, schema: Mapping[str, Any]
+) -> Runnable[LanguageModelInput, AIMessage]:
+    """The model, told the schema in the best way it has; as it is where it has none.
+
+    What LangChain returns is the model and then a parser. The model alone is taken.
+    """
+    ways = (("json_schema", "structured_output"), ("function_calling", "tool_calling"))
+    profile = getattr(model, "profile", None) or {}
+    strict = "strict" in signature(model.with_structured_output).parameters
+    for method, ability in ways:
+        if profile.get(ability) is False:
+            continue
+        options: dict[str, Any] = {"method": method} | ({"strict": True} if strict else {})
+        try:
+            found: Any = model.with_structured_output({"title": "answer", **schema}, **options)
+        except (LookupError, NotImplementedError, TypeError, ValueError):
+            continue
+        if hasattr(found, "first"):
+            first: Runnable[LanguageModelInput, AIMessage] = found.first
+            return first
+    return model
+
+
+def _kept(message: AIMessage) -> bytes:
+    said, extra = message.response_metadata, message.additional_kwargs
+    # of OpenAI's Responses, and of a prompt that Google blocks
+    other = _part(said, "incomplete_details").get("reason")
+    blocked = _part(said, "prompt_feedback").get("block_reason") and "safety"
+    calls = [*message.tool_calls, *message.invalid_tool_calls]
+    return _dumped(
+        {
+            "content": str(message.text),
+            "call": calls[0]["args"] if calls else None,
+            "ended": next((said[name] for name in _STOPS if said.get(name)), other or blocked),
+            "refusal": extra.get("refusal"),
+            "usage": message.usage_metadata,
+        }
+    )
+
+
+def _as_it_came(body: bytes) -> Reply:
+    """An answer that a package could not read: of OpenAI's form where it is of any known one."""
+    tree = _parsed(body)
+    usage, choices = _part(tree, "usage"), tree.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    ended = first.get("finish_reason") if isinstance(first, dict) else None
+    tokens = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+    return Reply(_dumped({"ended": ended, "body": body.decode(errors="replace")}), *tokens)
+
+
+def _links(error: BaseException) -> Iterator[BaseException]:
+    found: BaseException | None = error
+    while found is not None:
+        yield found
+        found = found.__cause__ or found.__context__
+
+
+def _answered(links: list[BaseException]) -> tuple[int | None, Mapping[str, str], bytes]:
+    """Status code, headers and body of the answer behind an exception, as far as it has them."""
+    for link in links:
+        response = getattr(link, "response", None)
+        aws = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
+        headers = aws.get("HTTPHeaders") or getattr(response or link, "headers", None) or {}
+        for code in (
+            getattr(link, "status_code", None),
+            getattr(link, "code", None),
+            getattr(response, "status_code", None),
+            aws.get("HTTPStatusCode"),
+        ):
+            if isinstance(code, int) and 100 <= code < 600:
+                return int(code), headers, getattr(response, "content", b"")
+    return None, {}, b""
+
+
+def _named(kind: type) -> str:
+    return f"{kind.__module__.partition('.')[0].rstrip('0123456789')}.{kind.__name__}"
+
+
+def _told(error: BaseException) -> str:
+    if isinstance(error, ValidationError):  # its own text quotes what was put in, keys too
+        details = error.errors(include_url=False, include_context=False, include_input=False)
+        return "; ".join(f"{'.'.join(map(str, one['loc']))} {one['msg']}" for one in details)
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _dumped(tree: object) -> bytes:
+    return orjson.dumps(tree, default=str, option=orjson.OPT_SORT_KEYS)

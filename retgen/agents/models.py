@@ -1,0 +1,180 @@
+"""Which chat model, where it is, and how it is asked: what a recipe says of it.
+
+`model: openai:gpt-5-mini` names one of the provider's own; a mapping with `base_url` any server
+that speaks OpenAI's protocol. A key comes from the environment, or from a .env file in the working
+folder, and never from a recipe.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
+
+from retgen.agents.chat import ChatModel
+from retgen.errors import UsageError
+
+__all__ = ["FLOW", "OFFLINE", "Model", "ModelSettings", "find_key", "open_chat", "settings_of"]
+
+OFFLINE = "offline"
+
+# what changes how fast a model is asked, and no answer: not part of a run's identity
+FLOW = frozenset({"requests_per_minute", "tokens_per_minute", "concurrency", "timeout"})
+
+# LangChain's names of providers that have a backend of their own, and where their keys are
+_KEYS = {"openai": ("OPENAI_API_KEY",), "google_genai": ("GOOGLE_API_KEY", "GEMINI_API_KEY")}
+
+
+def _base_url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("an address is http://HOST:PORT/PATH or https://...")
+    if parts.username or parts.password or parts.query:
+        raise ValueError(
+            "an address is kept with the data set, so it holds no key: put that into the "
+            "environment, and name the variable as api_key_env"
+        )
+    return value.rstrip("/")
+
+
+def _extra(value: dict[str, Any]) -> dict[str, Any]:
+    if ours := sorted({"model", "messages", "response_format", "stream", "n", "tools"} & {*value}):
+        raise ValueError(f"{', '.join(ours)} cannot stand here: retgen sets it")
+    if secret := [name for name in value if "key" in name.lower() or "auth" in name.lower()]:
+        raise ValueError(f"{', '.join(secret)}: a key does not belong in a recipe")
+    return value
+
+
+def _variable(value: str) -> str:
+    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", value):  # not shown: it may be the key itself
+        raise ValueError("is the name of an environment variable, in capital letters")
+    return value
+
+
+class ModelSettings(BaseModel):
+    """A chat model, and how it is asked. What is left out is not sent, but for max_tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    provider: str = Field(description="openai, google_genai, or any that LangChain knows")
+    name: str = Field(min_length=1, description="the model's name at its provider")
+    base_url: Annotated[str, AfterValidator(_base_url)] | None = Field(
+        None, description="address of a server, e.g. http://localhost:8000/v1"
+    )
+    via: Literal["langchain"] | None = Field(None, description="ask through LangChain")
+    structured: Literal["schema", "prompt"] = Field(
+        "schema", description="prompt: the server knows no JSON schema, so the prompt says it"
+    )
+    temperature: float | None = Field(None, ge=0)
+    top_p: float | None = Field(None, gt=0, le=1)
+    seed: int | None = Field(None, ge=0, lt=2**63, description="the model's own, if it has one")
+    max_tokens: int | None = Field(
+        None, ge=1, description="most tokens of an answer; default: what each agent needs"
+    )
+    extra: Annotated[dict[str, Any], AfterValidator(_extra)] = Field(
+        default_factory=dict, description="more of the request, e.g. {reasoning_effort: low}"
+    )
+    api_key_env: Annotated[str, AfterValidator(_variable)] | None = Field(
+        None, description="the environment variable with the key"
+    )
+    requests_per_minute: float | None = Field(None, gt=0)
+    tokens_per_minute: float | None = Field(None, gt=0)
+    concurrency: int = Field(64, ge=1, le=4096, description="requests in flight, at most")
+    timeout: float = Field(600.0, gt=0, description="seconds for one request")
+
+    @property
+    def shown(self) -> str:
+        """As a user names it."""
+        return f"{self.provider}:{self.name}"
+
+    @property
+    def langchain(self) -> bool:
+        """Whether LangChain asks it."""
+        return self.via == "langchain" or self.provider not in _KEYS
+
+    def endpoint(self) -> str:
+        """Whom requests go to, for their keys: answers of one are no answers of another."""
+        where = self.address() or self.provider
+        return f"langchain:{where}" if self.langchain else where
+
+    def address(self) -> str | None:
+        """The server that the recipe or, for OpenAI's protocol, the environment names."""
+        if self.base_url is None and self.provider == "openai":
+            return os.environ.get("OPENAI_BASE_URL", "").rstrip("/") or None
+        return self.base_url
+
+    def sampling(self, max_tokens: int) -> dict[str, Any]:
+        """What is sent beside the messages; `max_tokens`: what the agent needs."""
+        named = {"temperature": self.temperature, "top_p": self.top_p, "seed": self.seed}
+        given = {name: value for name, value in named.items() if value is not None}
+        return {**self.extra, **given, "max_tokens": self.max_tokens or max_tokens}
+
+
+def _text(value: str) -> str:
+    provider, colon, name = value.partition(":")
+    if value != OFFLINE and not (provider and colon and name):
+        raise ValueError(
+            f"{value!r} is neither 'offline' nor 'provider:name', as in openai:gpt-5-mini"
+        )
+    return value
+
+
+# a model as recipes write it
+Model = Annotated[
+    Annotated[str, AfterValidator(_text), Tag("text")] | Annotated[ModelSettings, Tag("settings")],
+    Discriminator(lambda value: "text" if isinstance(value, str) else "settings"),
+]
+
+
+def settings_of(model: str | ModelSettings) -> ModelSettings | None:
+    """What a recipe's model says; None for `offline`."""
+    if isinstance(model, ModelSettings):
+        return model
+    if model == OFFLINE:
+        return None
+    provider, _, name = model.partition(":")
+    return ModelSettings(provider=provider, name=name)
+
+
+def find_key(settings: ModelSettings, environment: Mapping[str, str] = os.environ) -> str | None:
+    """The key of a model. Raises `UsageError` where there is none and one is needed."""
+    if settings.api_key_env:
+        names: tuple[str, ...] = (settings.api_key_env,)
+    elif settings.langchain and settings.provider not in _KEYS:
+        return None  # LangChain looks for it where the provider's documentation says
+    else:
+        names = _KEYS[settings.provider]
+    for name in names:
+        if environment.get(name):
+            return environment[name]
+    if settings.address() and not settings.api_key_env:
+        return "none"  # a server of one's own seldom asks for one
+    raise UsageError(
+        f"{settings.shown} needs a key: set {' or '.join(names)} in the environment or in a .env "
+        "file in this folder"
+    )
+
+
+def open_chat(settings: ModelSettings, key: str | None) -> ChatModel:
+    """The backend of a model, with the key that `find_key` found."""
+    options: dict[str, Any] = {
+        "base_url": settings.address(),
+        "api_key": key,
+        "timeout": settings.timeout,
+        "connections": settings.concurrency,
+    }
+    if settings.langchain:
+        from retgen.agents.langchain_chat import LangChainChat
+
+        return LangChainChat(provider=settings.provider, **options)
+    if settings.provider == "google_genai":
+        from retgen.agents.google_chat import GoogleChat
+
+        return GoogleChat(**options)
+    from retgen.agents.openai_chat import OpenAIChat
+
+    return OpenAIChat(**options)

@@ -1,0 +1,110 @@
+"""What models cost: a dated table that users may extend, or what the command line says.
+
+Prices are dollars per million tokens. A file of the table's form named by RETGEN_PRICES comes
+first, then ~/.config/retgen/prices.yaml, then the table that is bundled. What a table does not know
+has no price: a cap then needs `--price`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from retgen.agents.caller import Price
+from retgen.agents.models import ModelSettings
+from retgen.errors import UsageError
+
+__all__ = ["Prices", "checked", "price_files"]
+
+_BUNDLED = Path(__file__).parent / "prices.yaml"
+_DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
+
+
+class Prices:
+    """Prices by model. `given`: as `--price` has them, IN,OUT or MODEL=IN,OUT."""
+
+    def __init__(self, given: Sequence[str] = ()) -> None:
+        self._given = dict(_given(text) for text in given)
+        self._files = price_files()
+
+    def of(self, model: ModelSettings) -> Price | None:
+        """The price of a model; None where nobody says."""
+        for name in (model.shown, model.name, ""):
+            if name in self._given:
+                return self._given[name]
+        if model.base_url:
+            return None  # a server of one's own does not charge what the provider of a name does
+        for path in self._files:
+            table = _read(path).get(model.provider, {})
+            # a dated name costs what the plain one does, unless it is listed
+            for name in (model.name, _DATED.sub("", model.name)):
+                if name in table:
+                    return table[name]
+        return None
+
+
+def price_files() -> list[Path]:
+    """The tables that are there, the first to look into first."""
+    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    named = os.environ.get("RETGEN_PRICES")
+    if named and not Path(named).is_file():
+        raise UsageError(f"RETGEN_PRICES names {named}, which is no file")
+    paths = [Path(named)] if named else []
+    own = home / "retgen" / "prices.yaml"
+    return [*paths, *([own] if own.is_file() else []), _BUNDLED]
+
+
+def _given(text: str) -> tuple[str, Price]:
+    model, equals, numbers = text.rpartition("=")
+    cells = numbers.split(",")
+    try:
+        if len(cells) != 2 or (equals and not model):
+            raise ValueError
+        return model, _price(float(cells[0]), float(cells[1]))
+    except ValueError as error:
+        raise UsageError(
+            f"--price {text}: write the dollars per million tokens as IN,OUT, for example "
+            "--price 0.25,2.00; for one of several models as MODEL=IN,OUT"
+        ) from error
+
+
+def _price(dollars_in: float, dollars_out: float) -> Price:
+    """Whole nano-dollars a token, rounded up so that a cap holds."""
+    if not (0 <= dollars_in < 1e6 and 0 <= dollars_out < 1e6):
+        raise ValueError
+    # what a decimal fraction misses in binary is no reason to round up
+    return Price(*(math.ceil(round(one * 1000, 6)) for one in (dollars_in, dollars_out)))
+
+
+@cache
+def _read(path: Path) -> Mapping[str, Mapping[str, Price]]:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        tree: Any = YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
+        return {
+            str(provider): {
+                str(name): _price(float(one["in"]), float(one["out"]))
+                for name, one in table.items()
+            }
+            for provider, table in tree["prices"].items()
+        }
+    except (OSError, UnicodeDecodeError, YAMLError, KeyError, TypeError, ValueError,
+            AttributeError) as error:  # fmt: skip
+        raise UsageError(
+            f"{path}: is no price table. It says, in dollars per million tokens: "
+            "prices: {openai: {gpt-5-mini: {in: 0.25, out: 2.00}}}"
+        ) from error
+
+
+@cache
+def checked() -> str:
+    """The day that the bundled table was put together."""
+    found = re.search(r"^checked: (\S+)", _BUNDLED.read_text("utf-8"), re.MULTILINE)
+    return found[1] if found else "unknown"

@@ -1,0 +1,103 @@
+"""A run without its models: the answers of a ledger in a file, and a model that knows only these.
+
+A replay file is JSON Lines, one answered request a line: its key, the request, the answer as it
+came. A line whose request does not have the key that it states is refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from retgen.agents.chat import ChatModel, Refused, Reply
+from retgen.agents.ledger import Kept, Ledger
+from retgen.agents.request import Request
+from retgen.errors import UsageError
+from retgen.write import AtomicFile
+
+__all__ = ["Replayed", "export_replay", "read_replay"]
+
+
+class Replayed:
+    """A chat model that sends nothing; `chat` reads the answers that the ledger holds."""
+
+    def __init__(self, chat: ChatModel, file: Path) -> None:
+        self._chat, self._file = chat, file
+
+    async def send(self, request: Request) -> Reply:
+        """Refuse: what is not in the ledger is not in the file either."""
+        question = request.messages[-1].content
+        raise Refused(
+            f"{self._file} holds no answer to a request that this recipe makes ({question[:60]!r} "
+            "...). It was written by another recipe or for another address, or that run did not "
+            "end",
+            retry=False,
+        )
+
+    def text(self, raw: bytes) -> str:
+        """See `ChatModel`."""
+        return self._chat.text(raw)
+
+    async def close(self) -> None:
+        """See `ChatModel`."""
+        await self._chat.close()
+
+
+def export_replay(ledger: Ledger, path: Path, run: str | None = None) -> int:
+    """Write the answers of a run, or of all, in the order of their keys; returns their number."""
+    count = 0
+    with AtomicFile(path) as file:
+        for kept in ledger.answers(run):
+            file.write(orjson.dumps(_line(kept), option=orjson.OPT_APPEND_NEWLINE))
+            count += 1
+    return count
+
+
+def read_replay(path: Path) -> Iterator[Kept]:
+    """The answers of a replay file. Raises `UsageError` naming the first line that is none."""
+    try:
+        with open(path, "rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                try:
+                    kept = _kept(orjson.loads(line))
+                except (ValueError, KeyError, TypeError) as error:
+                    raise UsageError(
+                        f"{path}, line {number}: is no answer as gen ledger export writes it: "
+                        f"{error}"
+                    ) from error
+                yield kept
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _line(kept: Kept) -> dict[str, Any]:
+    line: dict[str, Any] = {
+        "key": kept.key,
+        "agent": kept.agent,
+        "model": kept.model,
+        "request": orjson.Fragment(kept.request),
+        "tokens_in": kept.tokens_in,
+        "tokens_out": kept.tokens_out,
+    }
+    try:
+        line["answer"] = kept.answer.decode()
+    except UnicodeDecodeError:
+        line["answer_base64"] = base64.b64encode(kept.answer).decode()
+    return line
+
+
+def _kept(line: dict[str, Any]) -> Kept:
+    body = orjson.dumps(line["request"], option=orjson.OPT_SORT_KEYS)
+    if hashlib.sha256(body).hexdigest() != line["key"]:
+        raise ValueError("its request was changed")
+    answer = line.get("answer")
+    raw = base64.b64decode(line["answer_base64"]) if answer is None else str(answer).encode()
+    return Kept(
+        line["key"], str(line["agent"]), str(line["model"]), body, raw,
+        int(line["tokens_in"]), int(line["tokens_out"]),
+    )  # fmt: skip

@@ -1,0 +1,270 @@
+"""What only models can write: a family's agents are asked, through the ledger, before `generate`.
+
+The event loop has a thread of its own, so it runs beside a notebook's, and the main thread hears
+Ctrl-C: the first ends the sending and waits for what is in flight, the second does not wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import os
+import shutil
+import sys
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from retgen.agents.caller import Caller, Tally
+from retgen.agents.chat import ChatModel
+from retgen.agents.context import Context, Rejection, Stage
+from retgen.agents.flow import Stop, Stopped
+from retgen.agents.ledger import Ledger, Spent, Writer
+from retgen.agents.models import ModelSettings, find_key, open_chat
+from retgen.agents.prices import Prices
+from retgen.agents.replay import Replayed, read_replay
+from retgen.errors import BudgetReached, EndpointFailed, UsageError
+from retgen.progress import Progress, silent
+from retgen.recipe import Recipe
+from retgen.write import make_folder
+
+__all__ = ["Asked", "Asking", "ask", "ledger_of", "run_name"]
+
+_REPLAY = ".replay.sqlite"
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How models are asked: what a command line says beside the recipe.
+
+    `ledger`: its file; default `ledger.sqlite` beside the run directory. `max_usd`: the most that
+    the run may cost, in dollars. `prices`: as `--price` has them. `replay`: a file of answers to
+    use in place of the models.
+    """
+
+    ledger: Path | None = None
+    max_usd: float | None = None
+    prices: Sequence[str] = ()
+    replay: Path | None = None
+
+
+@dataclass
+class Asked:
+    """What came of asking. `models` and `prompts`: as the manifest has them."""
+
+    rejected: list[Rejection] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
+    spent: Spent | None = None  # None: no model was asked
+    models: dict[str, Any] = field(default_factory=dict)
+    prompts: dict[str, str] = field(default_factory=dict)
+
+
+def ledger_of(folder: Path, asking: Asking) -> Path:
+    """The ledger of a run directory."""
+    named = asking.ledger or os.environ.get("RETGEN_LEDGER")
+    return Path(named) if named else folder.absolute().parent / "ledger.sqlite"
+
+
+def run_name(folder: Path, ledger: Path) -> str:
+    """What a ledger calls a run: its path from the ledger's folder, or the whole path."""
+    name = os.path.relpath(folder.absolute(), ledger.absolute().parent)
+    return str(folder.absolute()) if name.startswith("..") else Path(name).as_posix()
+
+
+def ask(
+    recipe: Recipe,
+    folder: Path,
+    asking: Asking,
+    *,
+    pilot: int | None = None,
+    progress: Progress = silent,
+    asked: Asked | None = None,
+) -> Asked:
+    """Ask what the recipe's family wants to know, and leave it in the run directory.
+
+    `asked` is filled as the work goes on, so it says how far it came where this raises: what is
+    rejected is kept even then.
+    """
+    asked = asked or Asked()
+    family, job = recipe.the_family(), recipe.job(folder)
+    uses = family.uses(job)
+    if not uses:
+        return asked
+    assert job.sources is not None
+    sources = folder / ".pilot" if pilot is not None else job.sources
+    make_folder(sources)
+    job = job._replace(sources=sources)
+    agents = [agent for agent in family.agents if agent.name in uses]
+    settings = {name: one for name, one in recipe.settings().items() if name in uses}
+    asked.models = {agent.name: _described(settings.get(agent.name)) for agent in agents}
+    asked.prompts = {a.prompt.name: a.prompt.sha256 for a in agents if a.name in settings}
+
+    async def work(context: Context) -> None:
+        asked.rejected, asked.stages = context.rejected, context.stages
+        await family.ask(job, context)
+
+    try:
+        if not settings:
+            _in_thread(lambda stop: work(Context(sources, {}, pilot=pilot, progress=progress)))
+        else:
+            _ask_models(work, sources, folder, settings, asking, asked, pilot, progress)
+    except (BudgetReached, EndpointFailed) as error:
+        raise type(error)(f"{error}\n{_remaining(asked)}") from error
+    finally:
+        if pilot is not None:
+            shutil.rmtree(sources, ignore_errors=True)
+    return asked
+
+
+def _ask_models(
+    work: Callable[[Context], Coroutine[Any, Any, None]],
+    sources: Path,
+    folder: Path,
+    settings: Mapping[str, ModelSettings],
+    asking: Asking,
+    asked: Asked,
+    pilot: int | None,
+    progress: Progress,
+) -> None:
+    cap = None if asking.max_usd is None else math.floor(asking.max_usd * 1e9)
+    prices = Prices(asking.prices)
+    apart = {repr(one): one for one in settings.values()}  # agents of one model share its limits
+    priced = {}
+    for which, one in apart.items():
+        priced[which] = prices.of(one)
+        if priced[which] is None and cap is not None and not asking.replay:
+            raise UsageError(
+                f"the price of {one.shown} is not known, so --max-usd cannot be kept: add "
+                f"--price {one.shown}=IN,OUT, the dollars per million tokens"
+            )
+    path = folder / _REPLAY if asking.replay else ledger_of(folder, asking)
+    name = run_name(folder, path)
+    with _ledger(path, asking.replay, name) as ledger:
+        # before the first thread starts, so that a missing key is a plain error
+        keys = {which: "none" if asking.replay else find_key(m) for which, m in apart.items()}
+
+        async def everything(stop: Stop) -> None:
+            writer = Writer(ledger)
+            chats: list[ChatModel] = []
+            try:
+                callers = {}
+                for which, one in apart.items():
+                    chat = open_chat(one, keys[which])
+                    if asking.replay:
+                        chat = Replayed(chat, asking.replay)
+                    chats.append(chat)
+                    callers[which] = Caller(
+                        ledger, writer, chat, one, run=name, stop=stop, price=priced[which],
+                        cap=None if asking.replay else cap, tally=asked.tally,
+                    )  # fmt: skip
+                models = {agent: (one, callers[repr(one)]) for agent, one in settings.items()}
+                context = Context(
+                    sources, models, pilot=pilot, tally=asked.tally, stop=stop,
+                    progress=progress, cap=cap,
+                )  # fmt: skip
+                try:
+                    await work(context)
+                except Stopped:
+                    if stop.error is not None:  # the reason, which another record has met
+                        raise stop.error from None
+                    raise
+            finally:
+                for chat in chats:
+                    await chat.close()
+                await asyncio.to_thread(writer.close)
+
+        try:
+            _in_thread(everything)
+        finally:
+            if not asking.replay:
+                asked.spent = ledger.spent(name)
+
+
+@contextlib.contextmanager
+def _ledger(path: Path, replay: Path | None, run: str) -> Iterator[Ledger]:
+    def remove() -> None:
+        for end in ("", "-wal", "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+
+    if replay is not None:
+        remove()
+    ledger = Ledger(path)
+    try:
+        if replay is not None:
+            ledger.put(run, read_replay(replay))
+        yield ledger
+    finally:
+        ledger.close()
+        if replay is not None:
+            remove()
+
+
+def _in_thread(work: Callable[[Stop], Coroutine[Any, Any, None]]) -> None:
+    """Run to the end in an event loop of its own thread. Raises KeyboardInterrupt after Ctrl-C."""
+    try:
+        import uvloop  # a third less of a call's own time
+
+        factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    except ImportError:  # there is none for Windows
+        factory = asyncio.new_event_loop
+    control: dict[str, Any] = {}
+
+    async def main() -> None:
+        stop = Stop()
+        control.update(loop=asyncio.get_running_loop(), stop=stop, task=asyncio.current_task())
+        await work(stop)
+
+    def loop() -> None:
+        with asyncio.Runner(loop_factory=factory) as runner:
+            runner.run(main())
+
+    with ThreadPoolExecutor(1, thread_name_prefix="models") as pool:
+        future = pool.submit(loop)
+        presses = 0
+        while True:
+            try:
+                future.result()
+                break
+            except KeyboardInterrupt:
+                presses += 1
+                _interrupt(control, presses)
+            except (Stopped, asyncio.CancelledError):
+                raise KeyboardInterrupt from None
+        if presses:
+            raise KeyboardInterrupt
+
+
+def _interrupt(control: Mapping[str, Any], presses: int) -> None:
+    if "loop" not in control or control["loop"].is_closed():
+        return
+    if presses == 1:
+        print(
+            "\nstopping: nothing more is sent; waiting for what is in flight, which may be paid "
+            "for (Ctrl-C again: stop now)",
+            file=sys.stderr,
+        )
+        control["loop"].call_soon_threadsafe(control["stop"].set)
+    else:
+        control["loop"].call_soon_threadsafe(control["task"].cancel)
+
+
+def _described(settings: ModelSettings | None) -> dict[str, Any]:
+    """A model as the manifest names it."""
+    if settings is None:
+        return {"model": "offline"}
+    return {
+        "model": settings.shown,
+        "endpoint": settings.endpoint(),
+        "sampling": settings.sampling(0) | {"max_tokens": settings.max_tokens},
+    }
+
+
+def _remaining(asked: Asked) -> str:
+    """How far the work came, and what it cost."""
+    stages = ", ".join(f"{one.name}: {one.done:,} of {one.total:,}" for one in asked.stages)
+    charged = asked.spent.nano_usd / 1e9 if asked.spent else 0.0
+    return f"Done so far: {stages}. Charged so far: ${charged:.4f}."

@@ -1,0 +1,109 @@
+"""A server on loopback that speaks Gemini's generateContent, and can fail in every way.
+
+The model in the path says how: `ok`, `status-429`, `busy` (429, the delay in the body), `page` (503
+with a body that is no JSON), `hang`, `drop`, `broken`, `cut`, `filtered`, `blocked`, `silent`,
+`too-long`. Every request is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # the usual 5 turns away many connections that come at once
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.paths: list[str] = []
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.connections = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    server = Server()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # with it a body waits 40 ms behind its head
+    server: Server
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.connections += 1
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.paths.append(self.path)
+        self.server.requests.append(body)
+        self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
+        how = self.path.rpartition("/")[2].partition(":")[0]
+        if how == "drop":
+            self.close_connection = True
+            self.connection.shutdown(2)
+            return
+        if how == "hang":
+            time.sleep(2)
+        status, answer = self._answer(how)
+        data = json.dumps(answer).encode()
+        if how in ("broken", "page"):
+            data = b'{"candidates": [{"cont\xff'  # no JSON, and no UTF-8
+        self.send_response(status)
+        self.send_header("content-type", "application/json; charset=UTF-8")
+        self.send_header("content-length", str(len(data)))
+        if how == "status-429":
+            self.send_header("retry-after", "4")
+        if how == "status-307":
+            self.send_header("location", "/v1beta/models/ok:generateContent")
+        self.end_headers()
+        with suppress(ConnectionError):  # after `hang` there is nobody left
+            self.wfile.write(data)
+
+    def _answer(self, how: str) -> tuple[int, dict[str, Any]]:
+        usage = {"promptTokenCount": 5, "candidatesTokenCount": 2, "thoughtsTokenCount": 30}
+        if how == "blocked":
+            blocked = {"blockReason": "PROHIBITED_CONTENT"}
+            return 200, {"promptFeedback": blocked, "usageMetadata": {"promptTokenCount": 5}}
+        if how == "too-long":
+            told = "The input token count (9) exceeds the maximum number of tokens allowed (8)."
+            error = {"code": 400, "message": told, "status": "INVALID_ARGUMENT"}
+            return 400, {"error": error}
+        if how.startswith("status-") or how in ("busy", "page"):
+            status = {"busy": 429, "page": 503}.get(how) or int(how.removeprefix("status-"))
+            kind = "type.googleapis.com/google.rpc."
+            details = [{"@type": f"{kind}Help"}, {"@type": f"{kind}RetryInfo", "retryDelay": "3s"}]
+            told = f"not with {self.headers['x-goog-api-key']}"
+            error = {"code": status, "message": told, "details": details if how == "busy" else []}
+            return status, {"error": error}
+        parts = [{"text": "I greet.", "thought": True}, {"text": "hel"}, {"text": "lo"}]
+        ended = {"cut": "MAX_TOKENS", "filtered": "SAFETY"}.get(how, "STOP")
+        content = {"role": "model", "parts": parts[:1] if how == "silent" else parts}
+        return 200, {
+            "candidates": [{"content": content, "finishReason": ended, "index": 0}],
+            "usageMetadata": usage,
+        }
+
+    def log_message(self, *_: object) -> None:
+        """Nothing on stderr."""
