@@ -11,17 +11,30 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+)
 
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo
 
-from retgen.agents.agent import Agent
-from retgen.agents.context import Context, Rejection
+from retgen.agents.agent import Agent, Rejection
 from retgen.validators.rule import CorpusRule, Judgements
+
+if TYPE_CHECKING:  # it brings the ledger's library, which most runs do not need
+    from retgen.agents.context import Context
 
 __all__ = [
     "Asks",
+    "Evidence",
     "Family",
     "InputFile",
     "Job",
@@ -70,6 +83,9 @@ class Job(NamedTuple, Generic[P]):
     limit: int | None = None
     live: frozenset[str] = frozenset()
     sources: Path | None = None
+
+
+Evidence = Literal["structural", "judged"]
 
 
 class Asks(NamedTuple):
@@ -201,6 +217,14 @@ class Family(ABC, Generic[P]):
 
         What is asked depends on the job and on earlier answers only, never on which came first.
         """
+
+    def evidence(self, job: Job[P]) -> Evidence:
+        """What the labels rest on: a model-free proof, or the word of a judge."""
+        return "structural"
+
+    def judges(self, job: Job[P]) -> Mapping[str, Mapping[str, Any]]:
+        """How good the judges were found to be, by agent, where labels are judged."""
+        return {}
 
     @abstractmethod
     def generate(self, job: Job[P]) -> Records:

@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from retgen.agents.agent import Rejection
 from retgen.agents.caller import Caller, Tally
 from retgen.agents.chat import ChatModel
-from retgen.agents.context import Context, Rejection, Stage
+from retgen.agents.context import Context, Stage
 from retgen.agents.flow import Stop, Stopped
 from retgen.agents.ledger import Ledger, Spent, Writer
 from retgen.agents.models import ModelSettings, find_key, open_chat

@@ -7,17 +7,18 @@ nothing.
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
-from retgen.generators.family import Records, Rows
+from retgen.generators.family import Records, Rejection, Rows
 from retgen.progress import Progress, silent
-from retgen.recipe import Recipe, load_recipe
+from retgen.recipe import SOURCES, Recipe, load_recipe
 from retgen.version import __version__
 from retgen.write import (
     AtomicFile,
@@ -29,7 +30,7 @@ from retgen.write import (
     write_file,
 )
 
-__all__ = ["TABLES", "Tables", "write_dataset"]
+__all__ = ["TABLES", "Tables", "write_dataset", "write_rejected"]
 
 TABLES = ".tables.json"  # finished files of a run that has not ended yet
 
@@ -64,7 +65,8 @@ def write_dataset(
     names = [f"dataset/corpus.{suffix}"]
     if shards > 1:
         names = [f"dataset/corpus-{i:05}-of-{shards:05}.{suffix}" for i in range(shards)]
-    files = _finished(run)
+    made_from = sources_digest(run)
+    files = _finished(run, made_from)
     missing = [i for i, name in enumerate(names) if name not in files]
     done = sum(bounds[i + 1] - bounds[i] for i in range(shards) if i not in missing)
     if workers > 1 and len(missing) > 1 and count >= _PARALLEL_FROM:
@@ -77,7 +79,7 @@ def write_dataset(
                 ]
                 for i, task in zip(missing, tasks, strict=True):
                     files[names[i]] = task.result()
-                    _note(run, files)
+                    _note(run, files, made_from)
                     done += bounds[i + 1] - bounds[i]
                     progress("corpus", done, count)
             except BaseException:
@@ -94,7 +96,7 @@ def write_dataset(
             files[names[i]] = _write_table(
                 run / names[i], records.corpus, bounds[i], bounds[i + 1], features, shown
             )
-            _note(run, files)
+            _note(run, files, made_from)
             done += bounds[i + 1] - bounds[i]
     small: list[tuple[str, Rows, Mapping[str, Any]]] = [
         (f"dataset/queries.{suffix}", records.queries, records.features.get("queries", {}))
@@ -109,22 +111,36 @@ def write_dataset(
     for name, rows, features in small:
         if name not in files:
             files[name] = _write_table(run / name, rows, 0, rows.count, features)
-    refused = b"".join(
-        orjson.dumps(item._asdict(), option=orjson.OPT_APPEND_NEWLINE) for item in records.rejected
-    )
-    files["rejected.jsonl"] = write_file(run / "rejected.jsonl", refused)
+    for path in sorted((run / SOURCES).glob("*")):
+        files[f"{SOURCES}/{path.name}"] = file_info(path)
+    files["rejected.jsonl"] = write_rejected(run, records.rejected)
     kept = shards - len(missing)
     return Tables(dict(sorted(files.items())), kept)
 
 
-def _finished(run: Path) -> dict[str, FileInfo]:
+def write_rejected(run: Path, rejected: Sequence[Rejection]) -> FileInfo:
+    """Every record that was not accepted, with its reason."""
+    option = orjson.OPT_APPEND_NEWLINE
+    lines = b"".join(orjson.dumps(item._asdict(), option=option) for item in rejected)
+    return write_file(run / "rejected.jsonl", lines)
+
+
+def sources_digest(run: Path) -> str:
+    """SHA-256 of what agents have said; tables that were made from something else are no use."""
+    found = hashlib.sha256()
+    for path in sorted((run / SOURCES).glob("*")):
+        found.update(f"{path.name} {file_info(path).sha256}\n".encode())
+    return found.hexdigest()
+
+
+def _finished(run: Path, made_from: str) -> dict[str, FileInfo]:
     """The table files of an interrupted run by this version that are still as they were written."""
     try:
         noted = orjson.loads((run / TABLES).read_bytes())
         files = {name: FileInfo(**info) for name, info in noted["files"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
-    if noted.get("retgen") != __version__:
+    if noted.get("retgen") != __version__ or noted.get("sources") != made_from:
         return {}
     return {
         name: info
@@ -133,16 +149,18 @@ def _finished(run: Path) -> dict[str, FileInfo]:
     }
 
 
-def _note(run: Path, files: Mapping[str, FileInfo]) -> None:
+def _note(run: Path, files: Mapping[str, FileInfo], made_from: str) -> None:
     """Remember which files are finished, so that a rerun can tell them from altered ones."""
     kept = {name: info._asdict() for name, info in files.items()}
-    write_file(run / TABLES, dump_json({"retgen": __version__, "files": kept}))
+    write_file(
+        run / TABLES, dump_json({"retgen": __version__, "sources": made_from, "files": kept})
+    )
 
 
 def _write_shard(run: Path, name: str, start: int, stop: int) -> FileInfo:
     """In a process of its own: make one shard from the run's recipe."""
     recipe = load_recipe(run / "recipe.yaml")
-    records = recipe.the_family().generate(recipe.job())
+    records = recipe.the_family().generate(recipe.job(run))
     features = records.features.get("corpus", {})
     return _write_table(run / name, records.corpus, start, stop, features)
 

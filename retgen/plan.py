@@ -1,21 +1,150 @@
-"""`gen plan`: what a recipe will make and cost. Touches nothing, calls nobody."""
+"""`gen plan`: what a recipe will make and cost. Touches nothing, calls nobody.
+
+Calls are what the family expects, from few to many; tokens are told from bytes, since no tokenizer
+is at hand. A pilot replaces both by what it saw.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from retgen.generators.family import Plan
+from retgen.agents.models import ModelSettings
+from retgen.generators.family import Asks, Plan
 from retgen.recipe import Recipe, load_recipe
 
-__all__ = ["plan"]
+if TYPE_CHECKING:  # most plans ask no model
+    from retgen.ask import Asked, Asking
+
+__all__ = ["Plan", "plan", "plan_from"]
+
+_BYTES_A_TOKEN = (3.0, 4.5)  # of English and JSON
+_LENGTH = (0.7, 1.5)  # an answer's tokens, as parts of what the family expects
+_SECONDS = (0.5, 2.0)  # until an answer begins
+_TOKENS_A_SECOND = (150.0, 25.0)  # of one answer
 
 
-def plan(source: str | Path | Recipe, overrides: Mapping[str, Any] | None = None) -> Plan:
-    """The plan of a recipe: counts, calls, tokens, dollars, bytes.
+class _Range(NamedTuple):
+    """What one agent needs, from `low` to `high`: calls, tokens in, tokens out, seconds a call."""
 
-    Raises `RecipeError` where the recipe asks for something impossible.
+    low: tuple[float, float, float, float]
+    high: tuple[float, float, float, float]
+
+
+def plan(
+    source: str | Path | Recipe,
+    overrides: Mapping[str, Any] | None = None,
+    prices: Sequence[str] = (),
+) -> Plan:
+    """The plan of a recipe: counts, calls, tokens, dollars, seconds, bytes.
+
+    `prices`: as `--price` has them. Raises `RecipeError` where the recipe asks for something
+    impossible.
     """
     recipe = source if isinstance(source, Recipe) else load_recipe(source, overrides)
-    return recipe.the_family().plan(recipe.job())
+    found = recipe.the_family().plan(recipe.job())
+    if not found.asks:
+        return found
+    ranges = {agent: _expected(asks) for agent, asks in found.asks.items()}
+    return _priced(found, recipe.settings(), ranges, prices)
+
+
+def plan_from(recipe: Recipe, asked: Asked, asking: Asking) -> Plan:
+    """The plan of a recipe after a pilot: from its calls, tokens, times and rejections."""
+    found = recipe.the_family().plan(recipe.job())
+    ranges, notes = {}, list(found.notes)
+    for stage in asked.stages:
+        tried = stage.done + stage.rejected
+        low, high = _wilson(stage.done, tried)
+        notes.append(
+            f"pilot, {stage.name}: {stage.done:,} of {tried:,} accepted "
+            f"({stage.done / max(1, tried):.0%}; 95% interval {low:.0%} to {high:.0%})"
+        )
+        for agent in stage.agents:
+            if agent in found.asks and tried:
+                ranges[agent] = _seen(asked, agent, stage.total, tried, low, high)
+    return _priced(replace(found, notes=tuple(notes)), recipe.settings(), ranges, asking.prices)
+
+
+def _expected(asks: Asks) -> _Range:
+    few, many = (asks.records * calls for calls in asks.calls)
+    ends = []
+    for calls, bytes_, length, start, speed in zip(
+        (few, many), reversed(_BYTES_A_TOKEN), _LENGTH, _SECONDS, _TOKENS_A_SECOND, strict=True
+    ):
+        out = asks.answer * length
+        ends.append((calls, calls * asks.prompt / bytes_, calls * out, start + out / speed))
+    return _Range(*ends)
+
+
+def _seen(asked: Asked, agent: str, total: int, tried: int, low: float, high: float) -> _Range:
+    tally = asked.tally
+    calls = tally.calls[agent] + tally.cached[agent]
+    seconds = tally.milliseconds[agent] / 1e3 / max(1, tally.calls[agent])
+
+    def end(rate: float) -> tuple[float, float, float, float]:
+        times = total / max(rate, 1e-9) / tried  # as many records tried, by those of the pilot
+        tokens = tally.tokens_in[agent] * times, tally.tokens_out[agent] * times
+        return (calls * times, *tokens, seconds)
+
+    return _Range(end(high), end(low))
+
+
+def _wilson(done: int, tried: int) -> tuple[float, float]:
+    """Wilson's 95% interval of a rate."""
+    if not tried:
+        return 0.0, 1.0
+    z2 = 1.96**2
+    rate, middle = done / tried, done / tried + z2 / (2 * tried)
+    half = math.sqrt(z2 * (rate * (1 - rate) / tried + z2 / (4 * tried**2)))
+    low, high = ((middle + sign * half) / (1 + z2 / tried) for sign in (-1, 1))
+    return max(low, 0.0), min(high, 1.0)
+
+
+def _priced(
+    found: Plan,
+    settings: Mapping[str, ModelSettings],
+    ranges: Mapping[str, _Range],
+    prices: Sequence[str],
+) -> Plan:
+    from retgen.agents.prices import Prices, checked
+
+    table, notes = Prices(prices), list(found.notes)
+    dollars: list[float] | None = [0.0, 0.0]
+    seconds = [0.0, 0.0]
+    calls, tokens = {}, {"in": 0, "out": 0}
+    for agent, both in ranges.items():
+        model = settings[agent]
+        price = table.of(model)
+        calls[agent] = round((both.low[0] + both.high[0]) / 2)
+        tokens["in"] += round((both.low[1] + both.high[1]) / 2)
+        tokens["out"] += round((both.low[2] + both.high[2]) / 2)
+        for end, (number, token_in, token_out, each) in enumerate(both):
+            if price is None:
+                dollars = None
+            elif dollars is not None:
+                cost = token_in * price.token_in + token_out * price.token_out
+                dollars[end] += cost / 1e9
+            waiting = number * each / model.concurrency
+            for limit, amount in (
+                (model.requests_per_minute, number), (model.tokens_per_minute, token_in + token_out)
+            ):  # fmt: skip
+                waiting = max(waiting, 60 * amount / limit) if limit else waiting
+            seconds[end] += waiting
+        if price is None:
+            note = f"the price of {model.shown} is not known: add --price {model.shown}=IN,OUT"
+            notes += [] if note in notes else [note]
+        elif not prices:
+            note = f"list prices of {checked()}; reasoning tokens come on top"
+            notes += [] if note in notes else [note]
+    return replace(
+        found,
+        notes=tuple(notes),
+        calls=calls,
+        tokens=tokens,
+        usd=None if dollars is None else (round(dollars[0], 6), round(dollars[1], 6)),
+        seconds=(round(seconds[0], 1), round(seconds[1], 1)),
+    )

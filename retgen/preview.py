@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from retgen.errors import UsageError
+from retgen.generators.family import Records
 from retgen.recipe import load_recipe
 
 __all__ = ["preview"]
@@ -18,8 +21,22 @@ def preview(
 ) -> dict[str, list[dict[str, Any]]]:
     """The first `n` queries, their qrels, the documents these name, and the first `n` documents."""
     recipe = load_recipe(source, overrides)
-    records = recipe.the_family().generate(recipe.job())
+    family = recipe.the_family()
+    uses = family.uses(recipe.job())
+    if uses & set(recipe.settings()):
+        raise UsageError(
+            "a preview asks no model; try the recipe with `gen run RECIPE --pilot 5`, or with "
+            "--set model=offline"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        if uses:
+            from retgen.ask import Asking, ask
 
+            ask(recipe, Path(folder), Asking())
+        return _records(family.generate(recipe.job(Path(folder))), n)
+
+
+def _records(records: Records, n: int) -> dict[str, list[dict[str, Any]]]:
     def rows(table: Any, stop: int) -> list[dict[str, Any]]:
         lines = table.jsonl(0, min(stop, table.count)).splitlines()
         return [orjson.loads(line) for line in lines]

@@ -13,18 +13,18 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
 
 from retgen.card import dataset_card
 from retgen.errors import ChecksFailed, OutputError, RunDirectoryError, UsageError
-from retgen.generate import TABLES, write_dataset
-from retgen.plan import plan
+from retgen.generate import TABLES, write_dataset, write_rejected
+from retgen.plan import Plan, plan, plan_from
 from retgen.progress import Progress, silent, usable_cores
 from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml
 from retgen.report import collect_report, write_report
@@ -33,13 +33,17 @@ from retgen.validate import SCRATCH, Validation, validate
 from retgen.version import __version__
 from retgen.write import FileInfo, dump_json, make_folder, os_errors, remove_partial, write_file
 
-__all__ = ["RunResult", "run"]
+if TYPE_CHECKING:  # most runs ask no model
+    from retgen.ask import Asked, Asking
+
+__all__ = ["RunResult", "pilot", "run"]
 
 FORMAT_VERSION = 1
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
 _OWN = ("manifest.json", "dataset", "training", "exports", "eval", "capacity", "rejected.jsonl",
-        "report.html", "report.json", "run.log", TABLES, "inputs", "recipe.yaml")  # fmt: skip
+        "report.html", "report.json", "run.log", TABLES, "inputs", "sources", "recipe.yaml")  # fmt: skip
 _LOCK = ".lock"
+_NO_TOKENS = {"in": 0, "out": 0}
 
 
 @dataclass(frozen=True)
@@ -59,22 +63,17 @@ def run(
     workers: int | None = None,
     limit: int | None = None,
     fresh: bool = False,
+    asking: Asking | None = None,
     progress: Progress = silent,
 ) -> RunResult:
     """Make the data set of a recipe in a run directory, or finish the one that is there.
 
-    `out` defaults to outputs/NAME. `fresh` throws away what is there. Raises `ChecksFailed` where
-    the finished data does not pass its checks: no manifest is written then.
+    `out` defaults to outputs/NAME. `fresh` throws away what is there, but for the answers of
+    models, which the ledger keeps. `asking`: how models are asked. Raises `ChecksFailed` where the
+    finished data does not pass its checks: no manifest is written then; `BudgetReached` and
+    `EndpointFailed` where models stop the work, which a second call resumes.
     """
-    changes = dict(overrides or {}) | ({} if limit is None else {"limit": limit})
-    recipe = load_recipe(source, changes)
-    if recipe.limit is not None and recipe.the_family().fixed_records:
-        raise UsageError(
-            f"--limit: the latent matrix of a {recipe.family} recipe fixes its records; "
-            "set its size instead, for example --set params.docs=1000 --set params.queries=50"
-        )
-    folder = Path(out) if out is not None else Path("outputs") / recipe.name
-    check_rule_names(recipe)
+    recipe, folder = prepared(source, out, overrides, limit)
     expected = plan(recipe)
     with _locked(folder):
         if fresh:
@@ -85,14 +84,65 @@ def run(
         for left in folder.glob(f"{SCRATCH}*"):  # of a killed run
             shutil.rmtree(left, ignore_errors=True)
         check_space(folder, expected.bytes)
-        return _make(recipe, folder, workers or usable_cores(), progress)
+        return _make(recipe, folder, workers or usable_cores(), asking, progress)
 
 
-def _make(recipe: Recipe, folder: Path, workers: int, progress: Progress) -> RunResult:
+def pilot(
+    source: str | Path,
+    records: int,
+    *,
+    out: str | Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    asking: Asking | None = None,
+    progress: Progress = silent,
+) -> Plan:
+    """Ask for so many records of each stage, and plan all of them from what that took.
+
+    The answers stay in the ledger, so the run itself does not ask for them again.
+    """
+    from retgen.ask import Asking, ask
+
+    recipe, folder = prepared(source, out, overrides, None)
+    if not recipe.the_family().uses(recipe.job()) & set(recipe.settings()):
+        raise UsageError("--pilot: this recipe asks no model, so there is nothing to try out")
+    with _locked(folder):
+        if _claim(folder, recipe) is not None:
+            raise UsageError(f"--pilot: {folder} is a finished run")
+        asked = ask(recipe, folder, asking or Asking(), pilot=records, progress=progress)
+    return plan_from(recipe, asked, asking or Asking())
+
+
+def prepared(
+    source: str | Path,
+    out: str | Path | None,
+    overrides: Mapping[str, Any] | None,
+    limit: int | None,
+) -> tuple[Recipe, Path]:
+    """The recipe of a run, checked as far as it can be without making anything; its directory."""
+    changes = dict(overrides or {}) | ({} if limit is None else {"limit": limit})
+    recipe = load_recipe(source, changes)
+    if recipe.limit is not None and recipe.the_family().fixed_records:
+        raise UsageError(
+            f"--limit: the latent matrix of a {recipe.family} recipe fixes its records; "
+            "set its size instead, for example --set params.docs=1000 --set params.queries=50"
+        )
+    folder = Path(out) if out is not None else Path("outputs") / recipe.name
+    check_rule_names(recipe)
+    return recipe, folder
+
+
+def _make(
+    recipe: Recipe, folder: Path, workers: int, asking: Asking | None, progress: Progress
+) -> RunResult:
     clock = _Clock(folder / "run.log")
     clock.note(f"gen run, retgen {__version__}, recipe {recipe.name}, {workers} workers")
     family = recipe.the_family()
-    records = family.generate(recipe.job())
+    asked = _ask(recipe, folder, asking, progress)
+    if asked is not None:
+        clock.lap("agents")
+    records = family.generate(recipe.job(folder))
+    if asked is not None:
+        records = replace(records, rejected=[*asked.rejected, *records.rejected])
     clock.lap("latent")
     tables = write_dataset(recipe, records, folder, workers, progress)
     if tables.kept:
@@ -106,6 +156,8 @@ def _make(recipe: Recipe, folder: Path, workers: int, progress: Progress) -> Run
         card = dataset_card(recipe, family, records, found, files)
         files["dataset/README.md"] = write_file(folder / "dataset" / "README.md", card)
     manifest = _manifest(recipe, found, records, files, clock.laps)
+    if asked is not None:
+        manifest |= _of_models(asked)
     write_report(folder, collect_report(folder, recipe, manifest, found))
     clock.lap("report")
     if not found.ok:
@@ -116,6 +168,33 @@ def _make(recipe: Recipe, folder: Path, workers: int, progress: Progress) -> Run
     (folder / TABLES).unlink(missing_ok=True)  # the manifest says it now
     clock.note("finished")
     return RunResult(folder, manifest)
+
+
+def _ask(recipe: Recipe, folder: Path, asking: Asking | None, progress: Progress) -> Asked | None:
+    """Ask the family's agents; None where the job needs none."""
+    if not recipe.the_family().uses(recipe.job(folder)):
+        return None
+    from retgen.ask import Asked, Asking, ask
+
+    asked = Asked()
+    try:
+        return ask(recipe, folder, asking or Asking(), progress=progress, asked=asked)
+    except BaseException:
+        write_rejected(folder, asked.rejected)
+        raise
+
+
+def _of_models(asked: Asked) -> dict[str, Any]:
+    """What the manifest says of models. Tokens and dollars are of all attempts at this run."""
+    spent = asked.spent
+    return {
+        "models": asked.models,
+        "prompts": asked.prompts,
+        "calls": spent.calls if spent else 0,
+        "cache_hits": spent.cache_hits if spent else 0,
+        "tokens": {"in": spent.tokens_in, "out": spent.tokens_out} if spent else _NO_TOKENS,
+        "usd": round(spent.nano_usd / 1e9, 9) if spent else 0.0,
+    }
 
 
 def _manifest(
@@ -146,13 +225,14 @@ def _manifest(
         "complete": records.complete,
         "evidence": {
             "structural": found.proven,
-            "judged": 0,
+            "judged": found.judged,
             "human": 0,
         },
+        "judges": found.judges,
         "models": {},
         "prompts": {},
         "word_lists": dict(records.word_lists),
-        "tokens": {"in": 0, "out": 0},
+        "tokens": _NO_TOKENS,
         "usd": 0.0,
         "timings": dict(timings),
         "licences": dict(records.licences),

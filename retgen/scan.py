@@ -47,7 +47,11 @@ def load_judgements(dataset: Dataset, split: str | None) -> Judgements:
 
 
 def build_rules(
-    recipe: Recipe | None, judgements: Judgements, settings: RuleSettings, scratch: str
+    recipe: Recipe | None,
+    judgements: Judgements,
+    settings: RuleSettings,
+    scratch: str,
+    run: Path | None = None,
 ) -> list[CorpusRule]:
     """The generic rules, less those that the family's own proof covers, then the proof."""
     # what retgen wrote itself has no excuse for an order
@@ -56,7 +60,7 @@ def build_rules(
     if recipe is not None:
         family = recipe.the_family()
         rules = [rule for rule in rules if rule.name not in family.covers]
-        rules += family.checks(recipe.job(), judgements)
+        rules += family.checks(recipe.job(run), judgements)
     for rule in rules:
         if isinstance(rule, Terms):
             rule.scratch = scratch
@@ -102,12 +106,15 @@ def scan(
     split: str | None,
     progress: Progress,
     scratch: str,
+    proof: bool = True,
 ) -> tuple[int, list[Problem]]:
     """Show every document to every rule. Returns (documents, rows that are none)."""
     chunks = dataset.corpus.chunks()
     size = dataset.corpus.size()
     if workers > 1 and size >= _PARALLEL_FROM and len(chunks) > 1:
-        count, problems = _scan_parallel(dataset, rules, chunks, workers, split, progress, scratch)
+        count, problems = _scan_parallel(
+            dataset, rules, chunks, workers, split, progress, scratch, proof
+        )
     else:
         part = _Part(dataset, rules)
         for number, chunk in enumerate(chunks, start=1):
@@ -193,6 +200,7 @@ def _scan_parallel(
     split: str | None,
     progress: Progress,
     scratch: str,
+    proof: bool,
 ) -> tuple[int, list[Problem]]:
     """The same in processes, which rebuild the rules from the files; states merge in order."""
     parts: list[list[Chunk]] = [[]]
@@ -208,7 +216,10 @@ def _scan_parallel(
     documents, lines = 0, 0
     problems: list[Problem] = []
     with ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_start_worker, initargs=(path, split, scratch)
+        workers,
+        mp_context=context,
+        initializer=_start_worker,
+        initargs=(path, split, scratch, proof),
     ) as pool:
         try:
             for number, result in enumerate(pool.map(_scan_part, parts), start=1):
@@ -228,12 +239,15 @@ def _scan_parallel(
 _worker: dict[str, Any] = {}
 
 
-def _start_worker(path: Path, split: str | None, scratch: str) -> None:
+def _start_worker(path: Path, split: str | None, scratch: str, proof: bool) -> None:
     dataset = open_dataset(path)
     recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
     settings = recipe.rules if recipe else RuleSettings()
     _worker["dataset"] = dataset
-    _worker["rules"] = build_rules(recipe, load_judgements(dataset, split), settings, scratch)
+    judgements = load_judgements(dataset, split)
+    _worker["rules"] = build_rules(
+        recipe if proof else None, judgements, settings, scratch, dataset.run
+    )
 
 
 def _scan_part(chunks: Sequence[Chunk]) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 import orjson
 
 from retgen.data import Dataset, Problem, open_dataset
+from retgen.errors import RetgenError
 from retgen.progress import Progress, silent, usable_cores
 from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import Recipe, RuleSettings, load_recipe
@@ -39,7 +40,8 @@ class Validation:
 
     `statistics`: counts and histograms. `samples`: see `Samples.shown`. `floors`: see
     `query_blind_floors`. `certificate`: of the qrel matrix, see `retgen.qrels`. `proven`: qrels
-    whose labels were proven, 0 without a proof. `seconds`: by stage.
+    whose labels were proven, 0 without a proof; `judged`: whose labels rest on a judge, all else
+    being proven; `judges`: how good these were found to be. `seconds`: by stage.
     """
 
     findings: list[Finding]
@@ -47,6 +49,8 @@ class Validation:
     floors: dict[str, Any]
     certificate: dict[str, Any]
     proven: int = 0
+    judged: int = 0
+    judges: dict[str, Any] = field(default_factory=dict)
     samples: dict[str, Any] = field(default_factory=dict)
     switched_off: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -73,6 +77,7 @@ class Validation:
             "findings": [finding._asdict() for finding in self.findings],
             "switched_off": self.switched_off,
             "proven_qrels": self.proven,
+            "judged_qrels": self.judged,
             "statistics": self.statistics,
             "floors": self.floors,
             "certificate": self.certificate,
@@ -110,8 +115,14 @@ def _validate(
     judgements = load_judgements(dataset, split)
     findings += _problems("queries", judgements.query_problems)
     findings += _problems("qrels", judgements.qrel_problems)
-    rules = build_rules(recipe, judgements, settings, scratch)
-    documents, problems = scan(dataset, rules, workers, split, progress, scratch)
+    try:
+        rules = build_rules(recipe, judgements, settings, scratch, dataset.run)
+    except OSError as error:  # what agents have said, which only a proof reads
+        findings.append(Finding("sources", "error", [str(error.filename)], _lost(error)))
+        recipe = None
+        rules = build_rules(None, judgements, settings, scratch)
+    proof = recipe is not None
+    documents, problems = scan(dataset, rules, workers, split, progress, scratch, proof)
     findings += _problems("corpus", problems)
     findings += check_judgements(judgements)
     for rule in rules:
@@ -131,19 +142,31 @@ def _validate(
     order = {"error": 0, "warning": 1, "info": 2}
     kept.sort(key=lambda finding: order[finding.severity])
     ok = not any(finding.severity == "error" for finding in findings)
+    labels = len(judgements.qrels) if recipe and ok else 0
+    family, job = (recipe.the_family(), recipe.job(dataset.run)) if recipe else (None, None)
+    evidence = family.evidence(job) if family and job else "structural"
     return Validation(
         kept,
         _statistics(judgements, documents, terms, matrix),
         floors,
         stated,
         samples=next(rule for rule in rules if isinstance(rule, Samples)).shown(),
-        proven=len(judgements.qrels) if recipe and ok else 0,
+        proven=labels if evidence == "structural" else 0,
+        judged=labels if evidence == "judged" else 0,
+        judges=dict(family.judges(job)) if family and job else {},
         switched_off=dict(off),
         seconds={
             "scan": round(scanned - began, 3),
             "floors": round(floored - scanned, 3),
             "certificate": round(ended - floored, 3),
         },
+    )
+
+
+def _lost(error: OSError) -> str:
+    return (
+        f"{error.filename}: {error.strerror}. It holds what agents have said, without which the "
+        "proof cannot be repeated"
     )
 
 
@@ -185,7 +208,11 @@ def _manifest(run: Path, recipe: Recipe) -> Iterator[Finding]:
             yield Finding(
                 "manifest", "error", [name], f"{name} is not the file that the manifest describes"
             )
-    for name, digest in recipe.the_family().word_lists(recipe.job()).items():
+    try:
+        lists = recipe.the_family().word_lists(recipe.job(run))
+    except (OSError, RetgenError):  # its sources are gone or damaged, which is found above
+        lists = {}
+    for name, digest in lists.items():
         if made_with.get(name, digest) != digest:
             version = manifest.get("versions", {}).get("retgen", "unknown")
             yield Finding(

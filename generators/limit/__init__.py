@@ -18,21 +18,43 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from retgen.errors import RecipeError
-from retgen.generators.family import Family, Job, Plan, Records, rows_of
+from retgen.generators.family import Evidence, Family, Job, Plan, Records, rows_of
+from retgen.generators.limit.agents import (
+    AGENTS,
+    IDENTIFY,
+    NONE,
+    PARAPHRASE,
+    PROPOSE,
+    REMOVE,
+    glossary,
+)
+from retgen.generators.limit.asking import (
+    DESCRIPTIONS,
+    Described,
+    ask_attributes,
+    ask_descriptions,
+    asks,
+    catalogue_size,
+    described,
+)
 from retgen.generators.limit.attributes import (
+    Attribute,
     attribute_stems,
     digest,
+    job_attributes,
     load_attributes,
+    made_file,
+    proposes,
     source_files,
     stem_words,
 )
 from retgen.generators.limit.documents import Documents, Ids
-from retgen.generators.limit.latent import Latent, build_latent
+from retgen.generators.limit.latent import Latent, build_latent, count_queries
 from retgen.generators.limit.names import load_names
 from retgen.generators.limit.pairs import TrainingPairs
 from retgen.generators.limit.params import (
@@ -47,6 +69,7 @@ from retgen.generators.limit.params import (
     PowerLaw,
     Projective,
     Regular,
+    Semantic,
     Single,
 )
 from retgen.streams import Stream
@@ -54,7 +77,14 @@ from retgen.validators import limit as proof
 from retgen.validators.rule import CorpusRule, Judgements
 from retgen.validators.words import STOPWORDS, tokens
 
+if TYPE_CHECKING:
+    from retgen.agents.context import Context
+
 __all__ = ["Limit"]
+
+# bytes, for plans of what agents have yet to write
+_ITEM = 14
+_DESCRIPTION = 60
 
 
 class Limit(Family[LimitParams]):
@@ -63,17 +93,27 @@ class Limit(Family[LimitParams]):
     paper = "On the Theoretical Limitations of Embedding-Based Retrieval (arXiv 2508.21038)"
     params = LimitParams
     covers = proof.COVERS
+    agents = AGENTS
 
     def plan(self, job: Job[LimitParams]) -> Plan:
         params = job.params
-        everything, chosen = load_attributes(params.catalogue, job.seed)
-        _check_templates(params, attribute_stems(everything))
-        latent = build_latent(params, job.seed, len(chosen))
+        if proposes(job):
+            size = catalogue_size(params)
+            available = size if params.catalogue.split == "all" else (size + 1) // 2
+            item, id_size = _ITEM, len(str(size))
+        else:
+            everything, chosen = load_attributes(params.catalogue, job.seed)
+            _check_templates(params, attribute_stems(everything))
+            available = len(chosen)
+            item = sum(len(a.text.encode()) for a in chosen) / len(chosen)
+            id_size = len(str(max(a.id for a in chosen)))
+            if isinstance(params.form, Semantic) and PARAPHRASE.name not in job.live:
+                _check_glossary(chosen, count_queries(params))
+        latent = build_latent(params, job.seed, available)
         load_names(params.names.locales, frozenset(), job.seed, params.catalogue.split, params.docs)
-        item = sum(len(a.text.encode()) for a in chosen) / len(chosen)
-        id_size = len(str(max(a.id for a in chosen)))
         document = 90 + 16 + params.attributes_per_doc * (item + 2 + id_size + 1)
-        query = 90 + latent.asked.shape[1] * (item + 5) + latent.negatives.shape[1] * 11
+        asked = _DESCRIPTION if isinstance(params.form, Semantic) else item
+        query = 90 + latent.asked.shape[1] * (asked + 5) + latent.negatives.shape[1] * 11
         notes = []
         if params.catalogue.split == "all":
             notes.append("uses the whole catalogue: no training set may be paired with this set")
@@ -83,26 +123,56 @@ class Limit(Family[LimitParams]):
             qrels=latent.matrix.nnz,
             bytes=int(params.docs * document + latent.matrix.queries * query)
             + latent.matrix.nnz * 58,
+            asks=asks(job),
             notes=tuple(notes),
         )
 
+    def uses(self, job: Job[LimitParams]) -> frozenset[str]:
+        names = [PROPOSE.name, REMOVE.name] if proposes(job) else []
+        if isinstance(job.params.form, Semantic):
+            names += [PARAPHRASE.name, IDENTIFY.name]
+        return frozenset(names)
+
+    async def ask(self, job: Job[LimitParams], context: Context) -> None:
+        if proposes(job):
+            await ask_attributes(job, context)
+        if isinstance(job.params.form, Semantic):
+            await ask_descriptions(job, context, job_attributes(job)[1])
+
+    def evidence(self, job: Job[LimitParams]) -> Evidence:
+        return "judged" if isinstance(job.params.form, Semantic) else "structural"
+
+    def judges(self, job: Job[LimitParams]) -> Mapping[str, Mapping[str, Any]]:
+        if not isinstance(job.params.form, Semantic):
+            return {}
+        tried = [one.control for one in _descriptions(job) if one.control is not None]
+        named = sum(choice != NONE for choice in tried)
+        return {IDENTIFY.name: {"controls": len(tried), "named_another": named}}
+
     def generate(self, job: Job[LimitParams]) -> Records:
         params, seed = job.params, job.seed
-        everything, chosen = load_attributes(params.catalogue, seed)
+        everything, chosen = job_attributes(job)
         # of the whole list, so that neither templates nor names depend on the split
         of_attributes = attribute_stems(everything)
         _check_templates(params, of_attributes)
-        latent = build_latent(params, seed, len(chosen))
+        texts, numbers = [a.text for a in chosen], [a.id for a in chosen]
+        asked = texts
+        first: list[int] = []
+        if isinstance(params.form, Semantic):
+            where = {text: i for i, text in enumerate(texts)}
+            descriptions = {one.attribute: one.description for one in _descriptions(job)}
+            first = [where[attribute] for attribute in descriptions]
+            asked = [descriptions.get(text, text) for text in texts]
+        latent = build_latent(params, seed, len(chosen), first)
         names = load_names(
             params.names.locales, of_attributes, seed, params.catalogue.split, params.docs
         )
-        texts, numbers = [a.text for a in chosen], [a.id for a in chosen]
         doc_ids = Ids(seed, "d", params.docs)
         corpus = Documents(
             params.docs, seed, params.attributes_per_doc, latent, names, doc_ids, texts, numbers,
             params.templates.document,
         )  # fmt: skip
-        queries, qrels = _queries_and_qrels(job, latent, doc_ids, texts, numbers)
+        queries, qrels = _queries_and_qrels(job, latent, doc_ids, asked, numbers)
         features: dict[str, Mapping[str, Any]] = {
             "corpus": {"attributes": ["int32"], "column": "int32"},
             "queries": {"attributes": ["int32"], "row": "int32"},
@@ -122,11 +192,11 @@ class Limit(Family[LimitParams]):
                 if params.catalogue.split == "train"
                 else {}
             ),
-            licences={"attributes and templates": "Apache-2.0 (retgen)", "names": "MIT (Faker)"},
+            licences=_licences(job),
         )
 
     def word_lists(self, job: Job[LimitParams]) -> Mapping[str, str]:
-        return {"attributes": digest(load_attributes(job.params.catalogue, job.seed)[0])}
+        return {"attributes": digest(job_attributes(job)[0])}
 
     def checks(self, job: Job[LimitParams], judgements: Judgements) -> Sequence[CorpusRule]:
         return proof.proof_rules(_spec(job), judgements)
@@ -189,7 +259,10 @@ def _check_templates(params: LimitParams, of_attributes: frozenset[str]) -> None
 def _spec(job: Job[LimitParams]) -> proof.Spec:
     """The recipe in the words of the proof, which reads the catalogue by itself."""
     params = job.params
-    listed = proof.read_attributes(source_files(params.catalogue))
+    files = source_files(params.catalogue)
+    if proposes(job) and job.sources is not None:
+        files = (made_file(job.sources),)
+    listed = proof.read_attributes(files)
     half = proof.split_half([text for text, _ in listed], job.seed, params.catalogue.split)
     wanted, without = params.catalogue.categories, params.catalogue.without
     queries, sums, common, matrix_file = _expected(params)
@@ -207,7 +280,12 @@ def _spec(job: Job[LimitParams]) -> proof.Spec:
         document_templates=params.templates.document,
         query_templates=params.templates.query,
         row_sums=sums,
-        asks=1 if isinstance(params.form, Single) else 2,
+        asks=1 if isinstance(params.form, Single | Semantic) else 2,
+        descriptions=(
+            proof.read_descriptions(job.sources / DESCRIPTIONS)
+            if isinstance(params.form, Semantic) and job.sources is not None
+            else None
+        ),
         hard_negatives=(params.form.hard_negatives if isinstance(params.form, Conditions) else 0),
         balanced=isinstance(params.form, Balanced),
         common_documents=common,
@@ -263,15 +341,56 @@ def _structure(params: LimitParams) -> tuple[int | None, int | None]:
             return None, None
 
 
+def _descriptions(job: Job[LimitParams]) -> list[Described]:
+    if job.sources is None:
+        raise ValueError("the agents of this job have not been asked")
+    return described(job.sources)
+
+
+def _check_glossary(chosen: Sequence[Attribute], queries: int) -> None:
+    """Without a model, only what the glossary describes can be asked for."""
+    there = sum(attribute.text in glossary() for attribute in chosen)
+    if queries > there:
+        raise RecipeError(
+            f"params.queries: {queries:,} queries need as many descriptions; without a model there "
+            f"are {there:,}, those of the bundled glossary. Use fewer queries, catalogue.split all,"
+            " or a model (for example --model openai:gpt-5-mini)"
+        )
+
+
+def _licences(job: Job[LimitParams]) -> dict[str, str]:
+    found = {"attributes and templates": "Apache-2.0 (retgen)", "names": "MIT (Faker)"}
+    if proposes(job):
+        found = {
+            "templates": "Apache-2.0 (retgen)",
+            "attributes": "as the terms of the model that wrote them say",
+            "names": "MIT (Faker)",
+        }
+    if isinstance(job.params.form, Semantic):
+        live = PARAPHRASE.name in job.live
+        found["descriptions"] = (
+            "as the terms of the model that wrote them say" if live else "Apache-2.0 (retgen)"
+        )
+    return found
+
+
 def _card(params: LimitParams) -> list[str]:
+    semantic = isinstance(params.form, Semantic)
+    one = isinstance(params.form, Single | Semantic)
     text = [
         "Every document lists what one person likes; every query asks who likes "
-        + ("one thing." if isinstance(params.form, Single) else "two things at once.")
+        + ("one thing" if one else "two things at once")
+        + (", which it describes and does not name." if semantic else ".")
         + f" Which documents are relevant was drawn first, as a `{params.pattern}` qrel matrix "
         "(LIMIT, arXiv 2508.21038), and then put into words.",
-        "It tests whether a retriever can return arbitrary combinations of documents. It does not "
-        "test understanding: the words of a query stand literally in its relevant documents, so "
-        "a lexical retriever is near perfect.",
+        "It tests whether a retriever can return arbitrary combinations of documents. "
+        + (
+            "It tests understanding too: no word of the thing that a query describes stands in "
+            "the query."
+            if semantic
+            else "It does not test understanding: the words of a query stand literally in its "
+            "relevant documents, so a lexical retriever is near perfect."
+        ),
     ]
     if params.catalogue.split == "all":
         text.append("It uses the whole attribute catalogue: pair it with no retgen training set.")

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from retgen.errors import RecipeError
-from retgen.generators.family import InputFile, Params
+from retgen.generators.family import InputFile, Job, Params
 from retgen.validators.words import STOPWORDS
 
 __all__ = ["Attribute", "CatalogueParams", "bundled_files", "load_attributes", "stem_words"]
@@ -35,6 +35,9 @@ class CatalogueParams(Params):
     file: InputFile | None = Field(None, description="your own list, instead of the bundled one")
     categories: tuple[str, ...] | None = Field(None, description="only these categories")
     without: tuple[str, ...] = Field((), description="all but these categories")
+    size: int | None = Field(
+        None, ge=2, description="attributes that a model proposes; default: what the recipe needs"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +55,33 @@ def bundled_files() -> tuple[Path, ...]:
 
 
 def source_files(params: CatalogueParams) -> tuple[Path, ...]:
-    """The files that a recipe's catalogue is read from."""
+    """The files that a recipe's catalogue is read from, where no model proposes it."""
     return (params.file,) if params.file else bundled_files()
+
+
+def made_file(sources: Path) -> Path:
+    """The catalogue that agents have proposed."""
+    return sources / "attributes.txt"
+
+
+def proposes(job: Job[Any]) -> bool:
+    """Whether a model proposes the attributes."""
+    return "propose_attributes" in job.live and job.params.catalogue.file is None
+
+
+def bundled_categories() -> tuple[str, ...]:
+    """The categories of the bundled catalogue."""
+    return tuple(dict.fromkeys(attribute.category for attribute in _read(bundled_files())))
+
+
+def job_attributes(job: Job[Any]) -> tuple[list[Attribute], list[Attribute]]:
+    """As `load_attributes`, of a job, whose agents may have proposed them."""
+    if not proposes(job):
+        return load_attributes(job.params.catalogue, job.seed)
+    if job.sources is None:
+        raise ValueError("the agents of this job have not been asked")
+    everything = _read.__wrapped__((made_file(job.sources),))  # another run's may have its path
+    return everything, _half(everything, job.seed, job.params.catalogue.split)
 
 
 def load_attributes(params: CatalogueParams, seed: int) -> tuple[list[Attribute], list[Attribute]]:
@@ -64,18 +92,20 @@ def load_attributes(params: CatalogueParams, seed: int) -> tuple[list[Attribute]
         for name in getattr(params, key) or ():
             if name not in known:
                 raise RecipeError(_unknown_category(key, name, known))
-    chosen = everything
-    if params.split != "all":
-        # ordered by a hash of (seed, text), so that anyone can tell the halves apart
-        order = sorted(
-            everything, key=lambda a: hashlib.sha256(f"{seed}\n{a.text}".encode()).digest()
-        )
-        middle = (len(order) + 1) // 2
-        half = order[:middle] if params.split == "test" else order[middle:]
-        chosen = sorted(half, key=lambda a: a.id)
+    chosen = _half(everything, seed, params.split)
     wanted = known if params.categories is None else set(params.categories)
     wanted = wanted - set(params.without)
     return everything, [attribute for attribute in chosen if attribute.category in wanted]
+
+
+def _half(everything: list[Attribute], seed: int, split: str) -> list[Attribute]:
+    if split == "all":
+        return everything
+    # ordered by a hash of (seed, text), so that anyone can tell the halves apart
+    order = sorted(everything, key=lambda a: hashlib.sha256(f"{seed}\n{a.text}".encode()).digest())
+    middle = (len(order) + 1) // 2
+    half = order[:middle] if split == "test" else order[middle:]
+    return sorted(half, key=lambda a: a.id)
 
 
 def _unknown_category(key: str, name: str, known: set[str]) -> str:

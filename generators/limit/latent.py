@@ -7,6 +7,7 @@ with attributes that no query asks for.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +32,7 @@ from retgen.generators.limit.params import (
 from retgen.qrels import QrelMatrix, patterns
 from retgen.streams import Permutation, Stream
 
-__all__ = ["Latent", "build_latent", "build_matrix"]
+__all__ = ["Latent", "build_latent", "build_matrix", "count_queries"]
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,13 @@ def build_matrix(params: LimitParams, seed: int) -> QrelMatrix:
     return matrix
 
 
-def build_latent(params: LimitParams, seed: int, available: int) -> Latent:
-    """Assign attributes 0..available-1 to queries and documents; errors say the bound."""
+def build_latent(
+    params: LimitParams, seed: int, available: int, first: Sequence[int] = ()
+) -> Latent:
+    """Assign attributes 0..available-1 to queries and documents; errors say the bound.
+
+    `first`: the attributes that are asked for, row by row, where that is no free choice.
+    """
     _check_before(params, available)
     matrix = build_matrix(params, seed)
     positions = Permutation(seed, "limit/positions", params.docs)(np.arange(matrix.documents))
@@ -101,6 +107,8 @@ def build_latent(params: LimitParams, seed: int, available: int) -> Latent:
     needed = matrix.queries * per_query
     _check_attributes(params, matrix.queries, available)
     order = Stream(seed, "limit/attributes").permutation(available)
+    if first:
+        order = np.concatenate([first, order[~np.isin(order, first)]]).astype(np.int64)
     asked = order[:needed].reshape(matrix.queries, per_query)
     fillers = np.sort(order[needed:])
     rows = np.repeat(np.arange(matrix.queries), matrix.row_sums)
@@ -145,6 +153,12 @@ def sized_queries(params: LimitParams) -> int | None:
             return params.p**2 + params.p + 1
         case _:
             return params.queries
+
+
+def count_queries(params: LimitParams) -> int:
+    """Rows of the pattern's matrix."""
+    found = sized_queries(params)
+    return build_matrix(params, 0).queries if found is None else found
 
 
 def _check_attributes(params: LimitParams, queries: int, available: int) -> None:

@@ -12,7 +12,7 @@ from retgen.generators.limit.names import LOCALES, Locale
 
 __all__ = [
     "Balanced", "Conditions", "Cycle", "Dense", "Disjoint", "File", "Hadamard", "LimitParams",
-    "PowerLaw", "Projective", "Random", "Regular", "Single",
+    "PowerLaw", "Projective", "Random", "Regular", "Semantic", "Single",
 ]  # fmt: skip
 
 
@@ -84,7 +84,13 @@ class Balanced(Params):
     pool: int = Field(1000, ge=4, description="attributes in play")
 
 
-Form = Annotated[Single | Conditions | Balanced, Field(discriminator="type")]
+class Semantic(Params):
+    """One attribute a query, which a description stands for: no word of it is in the query."""
+
+    type: Literal["semantic"]
+
+
+Form = Annotated[Single | Conditions | Balanced | Semantic, Field(discriminator="type")]
 Count = Annotated[int, Field(ge=1)]
 
 

@@ -21,7 +21,7 @@ from retgen.agents.models import ModelSettings
 from retgen.agents.prompt import Message, Prompt
 from retgen.agents.request import Request
 
-__all__ = ["Agent", "GivenUp", "Question", "Reading", "Shape", "Turn"]
+__all__ = ["Agent", "GivenUp", "Question", "Reading", "Rejection", "Shape", "Turn"]
 
 
 class Question(BaseModel):
@@ -57,6 +57,14 @@ class GivenUp(Exception):
     def __init__(self, rule: str, reason: str, history: Sequence[Turn]) -> None:
         super().__init__(reason)
         self.rule, self.reason, self.history = rule, reason, tuple(history)
+
+
+class Rejection(NamedTuple):
+    """A record that was not accepted: the rule that refused it, why, and the record itself."""
+
+    rule: str
+    reason: str
+    record: Any
 
 
 class Reading(Protocol):

@@ -13,29 +13,21 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from retgen.agents.agent import A, Agent, GivenUp, Q
+from retgen.agents.agent import A, Agent, GivenUp, Q, Rejection
 from retgen.agents.caller import Caller, Tally
 from retgen.agents.flow import Stop
 from retgen.agents.models import ModelSettings
 from retgen.errors import ChecksFailed
 from retgen.progress import Progress, silent
 
-__all__ = ["Context", "Rejection", "Stage"]
+__all__ = ["Context", "Stage"]
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _TICK = 0.25  # seconds between two reports of progress
-
-
-class Rejection(NamedTuple):
-    """A record that was not accepted: the rule that refused it, why, and the record itself."""
-
-    rule: str
-    reason: str
-    record: Any
 
 
 @dataclass

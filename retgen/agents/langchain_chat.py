@@ -97,7 +97,7 @@ class LangChainChat:
         try:
             # neither prompts nor answers go to LangSmith, whatever the environment says; the
             # provider's own time limit, where it has one, comes first
-            with tracing_context():
+            with tracing_context(enabled=False):
                 async with asyncio.timeout(self._timeout + 1.0):
                     message = await asked.ainvoke(list(request.messages))
         except Exception as error:
@@ -299,7 +299,7 @@ def _named(kind: type) -> str:
 def _told(error: BaseException) -> str:
     if isinstance(error, ValidationError):  # its own text quotes what was put in, keys too
         details = error.errors(include_url=False, include_context=False, include_input=False)
-        return "; ".join(f"{'.'.join(map(str, one['loc']))} {one['msg']}" for one in details)
+        return "; ".join(" ".join(map(str, [*one["loc"], one["msg"]])) for one in details)
     return " ".join(str(error).split()) or type(error).__name__
 
 

@@ -65,8 +65,11 @@ class Prompt:
         return (Message("system", fill(self.system)), user) if self.system else (user,)
 
 
-def load_prompt(path: Path) -> Prompt:
-    """Read and check a prompt file. Raises `RecipeError` for one that is none."""
+def load_prompt(path: Path, name: str | None = None) -> Prompt:
+    """Read and check a prompt file. Raises `RecipeError` for one that is none.
+
+    `name`: what it is called; default the file's.
+    """
     try:
         data = path.read_bytes()
         text = data.decode()
@@ -99,7 +102,9 @@ def load_prompt(path: Path) -> Prompt:
     if problems:
         raise RecipeError(f"{path}: {'; '.join(problems)}")
     digest = hashlib.sha256(data).hexdigest()
-    return Prompt(path.stem, purpose, variables, parts.get("System", ""), parts["User"], digest)
+    return Prompt(
+        name or path.stem, purpose, variables, parts.get("System", ""), parts["User"], digest
+    )
 
 
 def _header(path: Path, text: str) -> tuple[str, tuple[str, ...]]:

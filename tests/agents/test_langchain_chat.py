@@ -44,10 +44,14 @@ def request(model: str, schema: dict[str, object] | None = None, **sampling: obj
 
 
 def ask(
-    url: str | None, *requests: Request, provider: str = "openai", timeout: float = 5.0
+    url: str | None,
+    *requests: Request,
+    provider: str = "openai",
+    key: str = KEY,
+    timeout: float = 5.0,
 ) -> list[Reply]:
     async def all_of_them() -> list[Reply]:
-        chat = LangChainChat(provider=provider, base_url=url, api_key=KEY, timeout=timeout)
+        chat = LangChainChat(provider=provider, base_url=url, api_key=key, timeout=timeout)
         try:
             return await asyncio.gather(*(chat.send(one) for one in requests))
         finally:
@@ -140,6 +144,26 @@ def test_what_is_refused(
     assert str(error.value) == f"{status}: not with [key]"
     assert KEY not in shown(error.value)
     assert len(server.requests) == 1  # it does not retry by itself
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("the maximum context length is 9", "too_long"),
+        ("context_length_exceeded", "too_long"),
+        ("content_filter", "filtered"),
+    ],
+)
+def test_what_a_request_is_turned_down_for(server: Server, said: str, why: str) -> None:
+    (reply,) = ask(server.url, request("status-400"), key=said)  # the server says the key back
+    assert reply == (
+        orjson.dumps({"message": "Error code: 400 - not with [key]", "wrong": why}),
+        0,
+        0,
+    )
+    with pytest.raises(Unusable) as error:
+        text(reply.raw)
+    assert error.value.why == why
 
 
 @pytest.mark.parametrize("how", ["hang", "drop"])
@@ -275,6 +299,7 @@ def test_a_key_of_the_environment_stays_there_and_nothing_goes_to_langsmith(serv
             capture_output=True,
             text=True,
             check=True,
+            timeout=120,
         )
         langsmith.setblocking(False)
         with pytest.raises(BlockingIOError):  # nobody has called

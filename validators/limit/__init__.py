@@ -10,10 +10,24 @@ from __future__ import annotations
 from retgen.validators.corpus import Duplicates
 from retgen.validators.limit.names import PersonNames
 from retgen.validators.limit.proof import LimitProof
-from retgen.validators.limit.spec import Spec, hadamard_common, read_attributes, split_half
+from retgen.validators.limit.spec import (
+    Spec,
+    hadamard_common,
+    read_attributes,
+    read_descriptions,
+    split_half,
+)
 from retgen.validators.rule import Batch, CorpusRule, Judgements
 
-__all__ = ["COVERS", "Spec", "hadamard_common", "proof_rules", "read_attributes", "split_half"]
+__all__ = [
+    "COVERS",
+    "Spec",
+    "hadamard_common",
+    "proof_rules",
+    "read_attributes",
+    "read_descriptions",
+    "split_half",
+]
 
 # generic rules that the proof replaces by a stronger statement
 # (names that differ by more than case make texts that differ by more than case and punctuation)

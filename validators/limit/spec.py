@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from retgen.validators.rule import Finding, Judgements
+from retgen.validators.words import content_stems
 
 __all__ = [
     "Spec",
@@ -19,6 +21,7 @@ __all__ = [
     "hadamard_common",
     "parse_queries",
     "read_attributes",
+    "read_descriptions",
     "split_half",
 ]
 
@@ -47,6 +50,7 @@ class Spec:
     query_templates: tuple[str, ...]
     row_sums: tuple[int, int]
     asks: int = 1
+    descriptions: dict[str, str] | None = None  # what a query says -> the attribute it stands for
     hard_negatives: int = 0
     balanced: bool = False
     common_documents: int | None = None  # what any two queries share exactly, if fixed
@@ -70,6 +74,12 @@ def read_attributes(files: Sequence[Path]) -> list[tuple[str, str]]:
             elif text and not text.startswith("#"):
                 found.append((text, category))
     return found
+
+
+def read_descriptions(path: Path) -> dict[str, str]:
+    """Description -> attribute, as a run was told by its agents."""
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return {row["description"]: row["attribute"] for row in rows}
 
 
 def split_half(attributes: Sequence[str], seed: int, split: str) -> set[str]:
@@ -99,7 +109,10 @@ def parse_queries(
         for template in spec.query_templates:
             head, _, tail = template.partition("{attributes}")
             if query.text.startswith(head) and query.text.endswith(tail):
-                words = query.text[len(head) : len(query.text) - len(tail)].split(" and ")
+                inner = query.text[len(head) : len(query.text) - len(tail)]
+                words = inner.split(" and ")
+                if spec.descriptions is not None:
+                    words = [spec.descriptions.get(inner, inner)]
                 if all(word in spec.attributes for word in words):
                     break
         where = f"query {query.query_id}"
@@ -107,6 +120,12 @@ def parse_queries(
             reason = "its text follows none of the query templates"
         elif unknown := [word for word in words if word not in spec.attributes]:
             reason = f"{unknown[0]!r} is no attribute of the catalogue's part that the recipe uses"
+            if spec.descriptions is not None:
+                reason = f"{unknown[0]!r} describes no attribute"
+        elif spec.descriptions is not None and (
+            given := content_stems(words[0]) & content_stems(query.text)
+        ):
+            reason = f"{min(given)!r} is a word of what it should not name, {words[0]!r}"
         elif len(set(words)) != spec.asks or len(words) != spec.asks:
             reason = f"it asks for {len(words)} attributes, not {spec.asks}"
         else:

@@ -1,0 +1,187 @@
+"""LIMIT's agents (paper, §5.2): things that a person could like, and queries that do not name them.
+
+The paper had a model propose attributes and then remove duplicates and hypernyms, again and again.
+Descriptions in place of names are ours.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from retgen.agents.agent import Agent, GivenUp, Question, Shape
+from retgen.generators.limit.attributes import CatalogueParams, load_attributes
+from retgen.prompts import bundled
+from retgen.validators.words import STOPWORDS, content_stems, tokens
+
+__all__ = [
+    "AGENTS", "IDENTIFY", "NONE", "PARAPHRASE", "PROPOSE", "REMOVE", "Describe", "Identify",
+    "Overlaps", "Propose", "glossary",
+]  # fmt: skip
+
+NONE = "none of these"
+
+Text = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Propose(Question):
+    """So many attributes of a category, none of those that are `known`."""
+
+    category: str
+    count: int
+    known: tuple[str, ...]
+
+
+class Proposed(Shape):
+    """Attributes, as they came: each is looked at by itself."""
+
+    attributes: list[str]
+
+
+class Overlaps(Question):
+    """A part of the list."""
+
+    attributes: tuple[str, ...]
+
+
+class Removed(Shape):
+    """Which of them have to go."""
+
+    remove: list[str]
+
+
+class Describe(Question):
+    """The attribute that a query asks for."""
+
+    attribute: str
+    category: str
+
+
+class Description(Shape):
+    """A noun phrase that means it."""
+
+    description: Text
+
+
+class Identify(Question):
+    """A description, and the attributes that it could mean."""
+
+    description: str
+    options: tuple[str, ...]
+
+
+class Choice(Shape):
+    """One of the options, or `NONE`."""
+
+    choice: Text
+
+
+@cache
+def glossary() -> dict[str, str]:
+    """Descriptions that stand in for a model's, by attribute: `attribute = description` lines."""
+    path = Path(__file__).parent / "glossary.txt"
+    lines = path.read_text("utf-8").splitlines()
+    pairs = [line.split(" = ", 1) for line in lines if line.strip() and not line.startswith("#")]
+    return dict(pairs)
+
+
+def unnamed(attribute: str, description: str) -> str | None:
+    """What gives an attribute away in its description; None for nothing."""
+    shared = content_stems(attribute) & content_stems(description)
+    given = [word for word in tokens(description) if content_stems(word) & shared]
+    given += [
+        word for word in tokens(description)
+        if len(word) > 3 and word not in STOPWORDS and _akin(word, attribute)
+    ]  # fmt: skip
+    if given:
+        return f"it uses {given[0]!r}, a word of the name or akin to one"
+    return None
+
+
+def _akin(word: str, attribute: str) -> bool:
+    """Whether a word is a form of one of the attribute's, or holds one."""
+    from rapidfuzz import fuzz
+
+    return any(
+        fuzz.ratio(word, other) >= 80 or (len(other) > 4 and other.rstrip("s") in word)
+        for other in tokens(attribute)
+        if other not in STOPWORDS and len(other) > 3
+    )
+
+
+def _described(question: Describe, answer: Description) -> str | None:
+    text = answer.description
+    if "\n" in text or re.search(r'[{}"]', text) or text != text.strip() or text.endswith("."):
+        return "it is one line without quotation marks, braces, and a full stop at the end"
+    if not 4 <= len(text.split()) <= 20:
+        return f"it has {len(text.split())} words, not 4 to 20"
+    return unnamed(question.attribute, text)
+
+
+def _chosen(question: Identify, answer: Choice) -> str | None:
+    if answer.choice not in (*question.options, NONE):
+        return f"{answer.choice!r} is neither in the list nor {NONE!r}"
+    return None
+
+
+def _propose_offline(question: Propose) -> Proposed:
+    everything, _ = load_attributes(CatalogueParams(split="all"), 0)
+    fresh = [a.text for a in everything if a.category == question.category]
+    return Proposed(
+        attributes=[text for text in fresh if text not in question.known][: question.count]
+    )
+
+
+def _describe_offline(question: Describe) -> Description:
+    found = glossary().get(question.attribute)
+    if found is None:
+        raise GivenUp("paraphrase_query/glossary", f"no entry for {question.attribute!r}", ())
+    return Description(description=found)
+
+
+def _identify_offline(question: Identify) -> Choice:
+    meant = [one for one in question.options if glossary().get(one) == question.description]
+    return Choice(choice=meant[0] if meant else NONE)
+
+
+PROPOSE = Agent(
+    name="propose_attributes",
+    role="write",
+    prompt=bundled("limit/propose_attributes"),
+    question=Propose,
+    answer=Proposed,
+    offline=_propose_offline,
+    max_tokens=2048,
+)
+REMOVE = Agent(
+    name="remove_overlaps",
+    role="judge",
+    prompt=bundled("limit/remove_overlaps"),
+    question=Overlaps,
+    answer=Removed,
+    offline=lambda question: Removed(remove=[]),
+    max_tokens=2048,
+)
+PARAPHRASE = Agent(
+    name="paraphrase_query",
+    role="write",
+    prompt=bundled("limit/paraphrase_query"),
+    question=Describe,
+    answer=Description,
+    offline=_describe_offline,
+    check=_described,
+)
+IDENTIFY = Agent(
+    name="identify_attribute",
+    role="judge",
+    prompt=bundled("limit/identify_attribute"),
+    question=Identify,
+    answer=Choice,
+    offline=_identify_offline,
+    check=_chosen,
+)
+AGENTS = (PROPOSE, REMOVE, PARAPHRASE, IDENTIFY)

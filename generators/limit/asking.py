@@ -1,0 +1,343 @@
+"""What LIMIT asks its agents: a catalogue of attributes, and descriptions for queries.
+
+The catalogue grows in rounds (paper, §5.2: a model's list, cleaned by asking it again and again to
+remove duplicates and hypernyms, and by comparing words). A round asks for things of several
+categories at a time, keeps what shares no word with the list, and lets the model remove overlaps
+until it finds none. Everything asked in a round follows from the rounds before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import orjson
+
+from retgen.agents.agent import GivenUp
+from retgen.generators.family import Asks, Job
+from retgen.generators.limit.agents import (
+    IDENTIFY,
+    PARAPHRASE,
+    PROPOSE,
+    REMOVE,
+    Describe,
+    Identify,
+    Overlaps,
+    Propose,
+    glossary,
+)
+from retgen.generators.limit.attributes import (
+    Attribute,
+    bundled_categories,
+    made_file,
+    proposes,
+)
+from retgen.generators.limit.latent import count_queries
+from retgen.generators.limit.params import Balanced, Conditions, LimitParams, Semantic
+from retgen.streams import Stream
+from retgen.validators.words import content_stems
+from retgen.write import write_file
+
+if TYPE_CHECKING:
+    from retgen.agents.context import Context, Stage
+
+__all__ = [
+    "DESCRIPTIONS",
+    "Described",
+    "ask_attributes",
+    "ask_descriptions",
+    "asks",
+    "catalogue_size",
+    "described",
+]
+
+_EACH = 25  # attributes proposed by one request
+_PART = 120  # attributes of one request that looks for overlaps
+_PASSES = 3  # looks for overlaps in a round, at most
+_ROUNDS = 24
+_YIELD = 0.5  # of what is proposed, about so much is new and clean: how many requests a round makes
+_OPTIONS = 8
+_CONTROL = 10  # of so many descriptions one is shown to the judge without the right answer, too
+
+DESCRIPTIONS = "descriptions.jsonl"
+
+
+class Described(NamedTuple):
+    """A description that stands for an attribute.
+
+    `control`: what the judge chose where the right answer was left out; None: not tried.
+    """
+
+    attribute: str
+    description: str
+    control: str | None
+
+
+def catalogue_size(params: LimitParams) -> int:
+    """Attributes that are to be proposed: by default what the recipe needs, at the paper's ratio.
+
+    The paper has 1,850 for 1,000 queries and 45 attributes a document; twice as many where a half
+    is left to a training set.
+    """
+    if params.catalogue.size is not None:
+        return params.catalogue.size
+    if isinstance(params.form, Balanced):
+        needed = params.form.pool
+    else:
+        asked = count_queries(params) * (2 if isinstance(params.form, Conditions) else 1)
+        needed = asked + 19 * params.attributes_per_doc
+    return needed * (1 if params.catalogue.split == "all" else 2)
+
+
+def asks(job: Job[LimitParams]) -> dict[str, Asks]:
+    """What a plan says of the calls."""
+    found = {}
+    if proposes(job):
+        size = catalogue_size(job.params)
+        found[PROPOSE.name] = Asks(size, (1 / _EACH, 1 / _EACH / _YIELD**2), 2200, 8 * _EACH)
+        if REMOVE.name in job.live:
+            found[REMOVE.name] = Asks(size, (2 / _PART, 12 / _PART), 3200, 60)
+    if isinstance(job.params.form, Semantic):
+        queries = count_queries(job.params)
+        each = {
+            PARAPHRASE.name: Asks(queries, (1.0, 2.0), 1500, 25),
+            IDENTIFY.name: Asks(queries, (1 + 1 / _CONTROL, 2.0), 1000, 12),
+        }
+        found |= {name: one for name, one in each.items() if name in job.live}
+    return found
+
+
+# --- the catalogue ------------------------------------------------------------------------------
+
+
+async def ask_attributes(job: Job[LimitParams], context: Context) -> None:
+    """Propose and clean until there are exactly so many; leaves a catalogue file."""
+    size = catalogue_size(job.params)
+    stage = context.stage("attributes", size, PROPOSE, REMOVE)
+    wanted = context.few(size)
+    categories = _categories(job)
+    found = _Growing(job.params)
+    for number in range(_ROUNDS):
+        if len(found) >= wanted:
+            break
+        await _round(categories, number, wanted, found, context, stage)
+        stage.done = min(len(found), wanted)
+        context.show(stage, now=True)
+    if len(found) < wanted:
+        raise context.too_few(stage, wanted)
+    for attribute in list(found.kept)[wanted:]:
+        reason = f"the list has its {wanted:,} attributes"
+        context.reject(stage, GivenUp("attributes/surplus", reason, ()), attribute)
+    lines = []
+    for category in categories:
+        members = [a for a, c in list(found.kept.items())[:wanted] if c == category]
+        lines += [f"[{category}]", *members, ""] if members else []
+    write_file(made_file(context.folder), "\n".join(lines))
+
+
+async def _round(
+    categories: Sequence[str],
+    number: int,
+    wanted: int,
+    found: _Growing,
+    context: Context,
+    stage: Stage,
+) -> None:
+    """Ask for what is missing, category after category, then clean what was added."""
+    requests = min(len(categories), max(1, round((wanted - len(found)) / _EACH / _YIELD)))
+    begin = found.asked
+    found.asked += requests
+    turn = [categories[i % len(categories)] for i in range(begin, begin + requests)]
+    questions = [Propose(category=c, count=_EACH, known=found.of(c)) for c in turn]
+
+    async def propose(question: Propose) -> tuple[str, ...] | GivenUp:
+        try:
+            return tuple((await context.answer(PROPOSE, question)).attributes)
+        except GivenUp as error:
+            return error
+
+    answers = await context.together(stage, map(propose, questions))
+    before = len(found)
+    for question, answer in zip(questions, answers, strict=True):
+        if isinstance(answer, GivenUp):
+            context.reject(stage, answer, question.category)
+            continue
+        for text in answer:
+            reason = found.add(" ".join(text.split()), question.category)
+            if reason is not None:
+                rule = "attributes/" + ("overlap" if "shares" in reason else "form")
+                context.reject(stage, GivenUp(rule, reason, ()), text)
+    touched = list(dict.fromkeys(list(found.kept.values())[before:]))
+    await _remove_overlaps(touched, number, found, context, stage)
+
+
+async def _remove_overlaps(
+    touched: Sequence[str], number: int, found: _Growing, context: Context, stage: Stage
+) -> None:
+    """Look by category first, then across all of them, until nothing has to go."""
+
+    async def look(part: tuple[str, ...]) -> tuple[str, ...] | GivenUp:
+        try:
+            return tuple((await context.answer(REMOVE, Overlaps(attributes=part))).remove)
+        except GivenUp as error:
+            return error
+
+    for step in range(_PASSES):
+        if step == 0:
+            lists = [found.of(category) for category in touched]
+        else:
+            everything = tuple(found.kept)
+            order = Stream(number, f"limit/overlaps/{step}").permutation(len(everything))
+            lists = [tuple(everything[i] for i in order.tolist())]
+        parts = [one[i : i + _PART] for one in lists for i in range(0, len(one), _PART)]
+        parts = [part for part in parts if len(part) > 1]
+        removed = 0
+        for part, answer in zip(
+            parts, await context.together(stage, map(look, parts)), strict=True
+        ):
+            if isinstance(answer, GivenUp):
+                context.reject(stage, answer, list(part))
+                continue
+            for text in answer:
+                if text in part and found.drop(text):
+                    reason = "the model finds that it duplicates or contains another"
+                    context.reject(stage, GivenUp("attributes/overlap", reason, ()), text)
+                    removed += 1
+        if step and not removed:
+            break
+
+
+class _Growing:
+    """A list of attributes no two of which share a word, or nearly the same spelling."""
+
+    def __init__(self, params: LimitParams) -> None:
+        self.kept: dict[str, str] = {}  # attribute -> category
+        self.asked = 0
+        self._owner: dict[str, str] = {}  # stem -> attribute
+        self._templates = {
+            stem
+            for kind in (params.templates.document, params.templates.query)
+            for template in kind
+            for stem in content_stems(template.replace("{name}", "").replace("{attributes}", ""))
+        }
+        self._dropped: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def of(self, category: str) -> tuple[str, ...]:
+        """The attributes of a category."""
+        return tuple(one for one, its in self.kept.items() if its == category)
+
+    def add(self, text: str, category: str) -> str | None:
+        """Take an attribute, or say why not."""
+        stems = content_stems(text)
+        if not stems or len(text) > 60 or any(not (c.isalnum() or c in " '’-") for c in text):
+            return "it is no name of one to four plain words"
+        if " and " in f" {text.casefold()} ":
+            return "it holds 'and', which separates attributes in a document"
+        if text.casefold() in self._dropped:
+            return "it shares its meaning with another, as found before"
+        for stem in sorted(stems):
+            if stem in self._templates:
+                return f"it shares {stem!r} with the sentences of the data set"
+            if stem in self._owner:
+                return f"it shares {stem!r} with {self._owner[stem]!r}"
+        if near := self._near(text):
+            return f"it shares nearly all letters with {near!r}"
+        self.kept[text] = category
+        self._owner |= dict.fromkeys(stems, text)
+        return None
+
+    def drop(self, text: str) -> bool:
+        """Remove an attribute for good; whether it was there."""
+        if self.kept.pop(text, None) is None:
+            return False
+        self._owner = {stem: owner for stem, owner in self._owner.items() if owner != text}
+        self._dropped.add(text.casefold())
+        return True
+
+    def _near(self, text: str) -> str | None:
+        from rapidfuzz import fuzz, process
+
+        found = process.extractOne(text, list(self.kept), scorer=fuzz.ratio, score_cutoff=88)
+        return found[0] if found else None
+
+
+def _categories(job: Job[LimitParams]) -> list[str]:
+    """What to propose things of, in an order of the seed's."""
+    params = job.params.catalogue
+    names = params.categories or bundled_categories()
+    names = tuple(name for name in names if name not in params.without)
+    order = Stream(job.seed, "limit/categories").permutation(len(names))
+    return [names[i] for i in order.tolist()]
+
+
+# --- descriptions -------------------------------------------------------------------------------
+
+
+async def ask_descriptions(
+    job: Job[LimitParams], context: Context, attributes: Sequence[Attribute]
+) -> None:
+    """Describe as many of the attributes as there are queries; leaves a line for each.
+
+    A description is shown to the judge among similar attributes, and taken if the judge picks the
+    right one. Now and then the right one is left out too, which tells how often the judge guesses.
+    """
+    stage = context.stage("descriptions", count_queries(job.params), PARAPHRASE, IDENTIFY)
+    order = Stream(job.seed, "limit/attributes").permutation(len(attributes))
+    candidates = [attributes[i] for i in order.tolist()]
+    if context.offline(PARAPHRASE):
+        candidates = [one for one in candidates if one.text in glossary()]
+
+    async def describe(numbered: tuple[int, Attribute]) -> Described:
+        number, meant = numbered
+        question = Describe(attribute=meant.text, category=meant.category)
+        text = (await context.answer(PARAPHRASE, question)).description
+        near = _similar(meant, attributes)
+        options = tuple(sorted([meant.text, *near[:-1]]))
+        choice = await context.answer(IDENTIFY, Identify(description=text, options=options))
+        if choice.choice != meant.text:
+            reason = f"of {len(options)} attributes the judge took {choice.choice!r}"
+            raise GivenUp("identify_attribute/answer", f"{text!r}: {reason}", ())
+        control = None
+        if number % _CONTROL == 0:
+            question_without = Identify(description=text, options=tuple(sorted(near)))
+            control = (await context.answer(IDENTIFY, question_without)).choice
+        return Described(meant.text, text, control)
+
+    seen: set[str] = set()
+
+    def admit(made: Described) -> str | None:
+        if made.description.casefold() in seen:
+            return "another attribute has this description"
+        seen.add(made.description.casefold())
+        return None
+
+    lines = [
+        orjson.dumps(made._asdict(), option=orjson.OPT_APPEND_NEWLINE)
+        async for made in context.accepted(
+            stage, enumerate(candidates), describe, lambda one: one[1].text, admit
+        )
+    ]
+    write_file(context.folder / DESCRIPTIONS, b"".join(lines))
+
+
+def _similar(meant: Attribute, attributes: Sequence[Attribute]) -> list[str]:
+    """Others of the same category, those next to it first; then any."""
+    same = [one for one in attributes if one.category == meant.category and one.id != meant.id]
+    same.sort(key=lambda one: (abs(one.id - meant.id), one.id))
+    if len(same) < _OPTIONS:
+        rest = sorted(
+            (one for one in attributes if one.category != meant.category),
+            key=lambda one: (abs(one.id - meant.id), one.id),
+        )
+        same += rest
+    return [one.text for one in same[:_OPTIONS]]
+
+
+def described(sources: Path) -> list[Described]:
+    """The descriptions that a run was told, one for each query."""
+    lines = (sources / DESCRIPTIONS).read_bytes().splitlines()
+    return [Described(**orjson.loads(line)) for line in lines]
