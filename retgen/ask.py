@@ -22,7 +22,7 @@ from retgen.agents.agent import Rejection
 from retgen.agents.caller import Caller, Tally
 from retgen.agents.chat import ChatModel
 from retgen.agents.context import Context, Stage
-from retgen.agents.flow import Stop, Stopped
+from retgen.agents.flow import Flight, Stop, Stopped
 from retgen.agents.ledger import Ledger, Spent, Writer
 from retgen.agents.models import ModelSettings, find_key, open_chat
 from retgen.agents.prices import Prices
@@ -149,7 +149,7 @@ def _ask_models(
         keys = {which: "none" if asking.replay else find_key(m) for which, m in apart.items()}
 
         async def everything(stop: Stop) -> None:
-            writer = Writer(ledger)
+            writer, flight = Writer(ledger), Flight()
             chats: list[ChatModel] = []
             try:
                 callers = {}
@@ -159,12 +159,12 @@ def _ask_models(
                         chat = Replayed(chat, asking.replay)
                     chats.append(chat)
                     callers[which] = Caller(
-                        ledger, writer, chat, one, run=name, stop=stop, price=priced[which],
-                        cap=None if asking.replay else cap, tally=asked.tally,
+                        ledger, writer, chat, one, run=name, stop=stop, flight=flight,
+                        price=priced[which], cap=None if asking.replay else cap, tally=asked.tally,
                     )  # fmt: skip
                 models = {agent: (one, callers[repr(one)]) for agent, one in settings.items()}
                 context = Context(
-                    sources, models, pilot=pilot, tally=asked.tally, stop=stop,
+                    sources, models, pilot=pilot, tally=asked.tally, stop=stop, flight=flight,
                     progress=progress, cap=cap,
                 )  # fmt: skip
                 try:

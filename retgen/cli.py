@@ -1,7 +1,8 @@
 """The command line, `gen`. Every command is a function of the package as well (`retgen.run`, ...).
 
 Results go to stdout, progress (only on a terminal) and errors to stderr. Exit codes: 0 done; 1 the
-data failed its checks; 2 usage, recipe or input error; 130 interrupted, resumable.
+data failed its checks; 2 usage, recipe or input error; 3 stopped at the budget; 4 the model did not
+answer; 130 interrupted. The last three are resumable.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import shlex
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,7 +31,7 @@ app = typer.Typer(
     name="gen",
     help="Make synthetic retrieval data sets from recipes, and prove that they are right.",
     epilog="Begin with: [bold]gen run limit_dense[/bold]   Exit codes: 0 done, 1 checks failed, "
-    "2 input error, 130 interrupted (run again to resume).",
+    "2 input error, 3 budget reached, 4 model failed, 130 interrupted (3, 4, 130: resumable).",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -81,6 +83,25 @@ Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show tracebacks 
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Processes; default all cores. Never changes a byte.")
 ]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL", help="Who does the agents' work, e.g. openai:gpt-5-mini or offline."
+    ),
+]
+PriceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="IN,OUT",
+        help="Dollars per million tokens, where no table says; MODEL=IN,OUT for one of several.",
+    ),
+]
+LedgerOption = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="RETGEN_LEDGER", help="Ledger of all calls; default ledger.sqlite beside the run."
+    ),
+]
 RunArgument = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run directory.", show_default=False)
 ]
@@ -94,24 +115,27 @@ def _expected(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except RetgenError as error:
-            _fail(str(error) + _hint(error), error.exit_code, verbose=bool(kwargs.get("verbose")))
+            told = str(error) + _hint(error)
+            if error.exit_code in (3, 4):
+                told += f"\nResume with:\n  {_again()}"
+            _fail(told, error.exit_code, verbose=bool(kwargs.get("verbose")))
         except ModuleNotFoundError as error:
             if error.name is None or error.name.partition(".")[0] == "retgen":
                 raise
             _fail(f"this needs the package {error.name}: pip install 'retgen[eval]'", 2)
         except KeyboardInterrupt:
-            again = [word for word in sys.argv[1:] if word != "--fresh"]
-            _fail(
-                "interrupted; what is finished is kept. Resume with:\n  "
-                + shlex.join(["gen", *again]),
-                130,
-            )
+            _fail(f"interrupted; what is finished is kept. Resume with:\n  {_again()}", 130)
         except BrokenPipeError:
             # the reader of our output went away (| head); nothing is wrong
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
 
     return wrapped
+
+
+def _again() -> str:
+    """The command that resumes."""
+    return shlex.join(["gen", *(word for word in sys.argv[1:] if word != "--fresh")])
 
 
 def _hint(error: Exception) -> str:
@@ -138,9 +162,12 @@ def _fail(message: str, code: int, *, verbose: bool = False) -> NoReturn:
 
 @contextlib.contextmanager
 def _progress(quiet: bool) -> Iterator[Progress]:
-    """A bar a stage on stderr, if that is a terminal."""
-    if quiet or not sys.stderr.isatty():
+    """A bar a stage on stderr, if that is a terminal; else a line now and then for paid work."""
+    if quiet:
         yield silent
+        return
+    if not sys.stderr.isatty():
+        yield _Lines()
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -148,21 +175,62 @@ def _progress(quiet: bool) -> Iterator[Progress]:
 
     console = Console(stderr=True)
     columns = TextColumn("{task.description:10}"), BarColumn(), MofNCompleteColumn()
-    with Bars(*columns, TimeRemainingColumn(), console=console, transient=True) as bars:
+    notes = TextColumn("{task.fields[note]}")
+    with Bars(*columns, TimeRemainingColumn(), notes, console=console, transient=True) as bars:
         tasks: dict[str, Any] = {}
 
-        def show(stage: str, done: int, total: int) -> None:
+        def show(stage: str, done: int, total: int, note: str = "", /) -> None:
             if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total)
-            bars.update(tasks[stage], completed=done, total=total)
+                tasks[stage] = bars.add_task(stage, total=total, note=note)
+            bars.update(tasks[stage], completed=done, total=total, note=note)
 
         yield show
 
 
-def _overrides(settings: list[str] | None) -> dict[str, Any]:
+class _Lines:
+    """Plain lines about work that has something to say beside its count: calls and their price."""
+
+    _EVERY = 10.0  # seconds
+
+    def __init__(self) -> None:
+        self._began: dict[str, float] = {}
+        self._told = 0.0
+
+    def __call__(self, stage: str, done: int, total: int, note: str = "", /) -> None:
+        now = time.monotonic()
+        began = self._began.setdefault(stage, now)
+        if not note or (now - self._told < self._EVERY and done < total):
+            return
+        self._told = now
+        left = (now - began) / done * (total - done) if done else 0.0
+        about = f", about {left:.0f} s left" if 0 < done < total else ""
+        print(f"{stage}: {done:,} of {total:,}, {note}{about}", file=sys.stderr, flush=True)
+
+
+def _overrides(settings: list[str] | None, model: str | None = None) -> dict[str, Any]:
     from retgen.recipe import parse_override
 
-    return dict(parse_override(text) for text in settings or [])
+    found = dict(parse_override(text) for text in settings or [])
+    return found if model is None else {**found, "model": model, "models": {}}
+
+
+def _asking(
+    recipe: str,
+    max_usd: float | None,
+    prices: list[str] | None,
+    replay: Path | None,
+    ledger: Path | None,
+) -> Any:
+    """How models are asked; None where nothing is said, since most runs ask none."""
+    if Path(".env").is_file():  # keys, for whoever looks for them in the environment
+        from dotenv import load_dotenv
+
+        load_dotenv(Path(".env"), override=False)
+    if max_usd is None and not prices and replay is None and ledger is None:
+        return None
+    from retgen.ask import Asking
+
+    return Asking(ledger, max_usd, tuple(prices or ()), replay)
 
 
 def _print_json(value: Any) -> None:
@@ -201,7 +269,29 @@ def run_command(
         int | None,
         typer.Option(min=1, help="At most N records; refused where a latent matrix fixes them."),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away what is there.")] = False,
+    model: ModelOption = None,
+    max_usd: Annotated[
+        float | None,
+        typer.Option(
+            "--max-usd", min=0.0, help="Stop before the run costs more than so many dollars."
+        ),
+    ] = None,
+    price: PriceOption = None,
+    pilot: Annotated[
+        int | None,
+        typer.Option(min=1, help="Ask for N records only, and plan all from what that took."),
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(help="Take answers from this file, of gen ledger export; needs no key."),
+    ] = None,
+    ledger: LedgerOption = None,
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh", help="Throw away what is there; answers of models stay in the ledger."
+        ),
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -211,14 +301,31 @@ def run_command(
 
     # a polite kill is an interruption like Ctrl-C: clean up, say how to resume
     signal.signal(signal.SIGTERM, _interrupt)
+    overrides = _overrides(settings, model)
+    asking = _asking(recipe, max_usd, price, replay, ledger)
+    if pilot is not None:
+        from retgen.run import pilot as try_out
+
+        with _progress(quiet or json) as progress:
+            planned = try_out(
+                recipe, pilot, out=out, overrides=overrides, asking=asking, progress=progress
+            )
+        _print_plan(planned, json)
+        if not json:
+            words = [word for word in sys.argv[1:] if word != "--fresh"]
+            at = next(i for i, word in enumerate(words) if word.startswith("--pilot"))
+            del words[at : at + (1 if "=" in words[at] else 2)]
+            print(f"All of it, with what was answered so far:\n  {shlex.join(['gen', *words])}")
+        return
     with _progress(quiet or json) as progress:
         result = run(
             recipe,
             out=out,
-            overrides=_overrides(settings),
+            overrides=overrides,
             workers=workers,
             limit=limit,
             fresh=fresh,
+            asking=asking,
             progress=progress,
         )
     if json:
@@ -239,11 +346,25 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
     )
     took = sum(manifest["timings"].values())
     head += ", finished before: nothing to do" if repeated else f" in {took:.1f} s"
-    lines = [
-        head,
-        f"  proven      {evidence['structural']:,} of {counts['qrels']:,} qrels, rebuilt from the "
-        "words of the documents",
-    ]
+    lines = [head]
+    if evidence["structural"]:
+        lines.append(
+            f"  proven      {evidence['structural']:,} of {counts['qrels']:,} qrels, rebuilt from "
+            "the words of the documents"
+        )
+    if evidence["judged"]:
+        lines.append(
+            f"  judged      {evidence['judged']:,} of {counts['qrels']:,} qrels: "
+            + _judges(manifest)
+        )
+    if counts["rejected"]:
+        lines.append(f"  rejected    {counts['rejected']:,}, see {path / 'rejected.jsonl'}")
+    if any(one["model"] != "offline" for one in manifest["models"].values()):
+        tokens = manifest["tokens"]
+        lines.append(
+            f"  models      {manifest['calls']:,} calls, {manifest['cache_hits']:,} answers from "
+            f"the ledger, {tokens['in']:,} + {tokens['out']:,} tokens, ${manifest['usd']:.4f}"
+        )
     if bound:
         lines.append(
             f"  dimensions  {bound['lower']} to {bound['upper']} needed in row order; excludes no "
@@ -267,34 +388,70 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
     return "\n".join(lines)
 
 
+def _judges(manifest: dict[str, Any]) -> str:
+    """Whose word the labels rest on, and how often it was right where the answer was known."""
+    told = []
+    for agent, found in manifest["judges"].items():
+        who = manifest["models"][agent]["model"]
+        wrong, tried = found["named_another"], found["controls"]
+        told.append(f"{agent} by {who}, wrong in {wrong} of {tried} controls")
+    return "; ".join(told)
+
+
 @app.command(
     "plan", epilog="Examples:  gen plan limit_dense  |  gen plan my.yaml --set params.docs=1000000"
 )
 @_expected
 def plan_command(
-    recipe: RecipeArgument, settings: Setting = None, json: Json = False, verbose: Verbose = False
+    recipe: RecipeArgument,
+    settings: Setting = None,
+    model: ModelOption = None,
+    price: PriceOption = None,
+    json: Json = False,
+    verbose: Verbose = False,
 ) -> None:
     """Say what a recipe or a study will make and cost. Touches nothing, calls nobody."""
     from retgen.experiments.study import find_study
 
-    if (study := find_study(recipe)) is not None and not settings:
+    if (study := find_study(recipe)) is not None and not settings and model is None:
         _plan_study(study, json)
         return
     from retgen.plan import plan
 
-    found = plan(recipe, _overrides(settings))
+    _print_plan(plan(recipe, _overrides(settings, model), price or ()), json)
+
+
+def _print_plan(found: Any, json: bool) -> None:
     if json:
         _print_json(found.to_json())
         return
-    print(f"{found.documents:>12,}  documents")
-    print(f"{found.queries:>12,}  queries")
-    print(f"{found.qrels:>12,}  qrels")
-    print(f"{sum(found.calls.values()):>12,}  model calls")
-    print(f"{sum(found.tokens.values()):>12,}  tokens")
-    print(f"{f'${found.usd[1]:.2f}':>12}  at most")
-    print(f"{_bytes(found.bytes):>12}  on disk, about")
+    rows = [
+        (f"{found.documents:,}", "documents"),
+        (f"{found.queries:,}", "queries"),
+        (f"{found.qrels:,}", "qrels"),
+        (f"{sum(found.calls.values()):,}", "model calls"),
+    ]
+    if found.calls:
+        rows += [(f"{number:,}", f"  {agent}") for agent, number in found.calls.items()]
+        rows.append((f"{found.tokens['in']:,}", "tokens in, about"))
+        rows.append((f"{found.tokens['out']:,}", "tokens out, about"))
+        low, high = found.usd or (None, None)
+        rows.append(("?" if low is None else f"${low:.2f} to ${high:.2f}", "at these prices"))
+        rows.append((f"{_time(found.seconds[0])} to {_time(found.seconds[1])}", "for the calls"))
+    else:
+        rows.append(("$0.00", "since nobody is asked"))
+    rows.append((_bytes(found.bytes), "on disk, about"))
+    width = max(12, *(len(number) for number, _ in rows))
+    for number, what in rows:
+        print(f"{number:>{width}}  {what}")
     for note in found.notes:
         print(f"note: {note}")
+
+
+def _time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _plan_study(path: Path, json: bool) -> None:

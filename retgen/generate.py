@@ -152,9 +152,8 @@ def _finished(run: Path, made_from: str) -> dict[str, FileInfo]:
 def _note(run: Path, files: Mapping[str, FileInfo], made_from: str) -> None:
     """Remember which files are finished, so that a rerun can tell them from altered ones."""
     kept = {name: info._asdict() for name, info in files.items()}
-    write_file(
-        run / TABLES, dump_json({"retgen": __version__, "sources": made_from, "files": kept})
-    )
+    noted = {"retgen": __version__, "sources": made_from, "files": kept}
+    write_file(run / TABLES, dump_json(noted))
 
 
 def _write_shard(run: Path, name: str, start: int, stop: int) -> FileInfo:

@@ -41,7 +41,8 @@ __all__ = ["RunResult", "pilot", "run"]
 FORMAT_VERSION = 1
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
 _OWN = ("manifest.json", "dataset", "training", "exports", "eval", "capacity", "rejected.jsonl",
-        "report.html", "report.json", "run.log", TABLES, "inputs", "sources", "recipe.yaml")  # fmt: skip
+        "report.html", "report.json", "run.log", TABLES, "inputs", "sources",
+        "recipe.yaml")  # fmt: skip
 _LOCK = ".lock"
 _NO_TOKENS = {"in": 0, "out": 0}
 

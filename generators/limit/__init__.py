@@ -100,7 +100,7 @@ class Limit(Family[LimitParams]):
         if proposes(job):
             size = catalogue_size(params)
             available = size if params.catalogue.split == "all" else (size + 1) // 2
-            item, id_size = _ITEM, len(str(size))
+            item, id_size = float(_ITEM), len(str(size))
         else:
             everything, chosen = load_attributes(params.catalogue, job.seed)
             _check_templates(params, attribute_stems(everything))

@@ -8,6 +8,7 @@ until it finds none. Everything asked in a round follows from the rounds before 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -56,7 +57,7 @@ _EACH = 25  # attributes proposed by one request
 _PART = 120  # attributes of one request that looks for overlaps
 _PASSES = 3  # looks for overlaps in a round, at most
 _ROUNDS = 24
-_YIELD = 0.5  # of what is proposed, about so much is new and clean: how many requests a round makes
+_YIELD = 0.8  # of what is proposed, so much is taken to be new and clean, until it shows
 _OPTIONS = 8
 _CONTROL = 10  # of so many descriptions one is shown to the judge without the right answer, too
 
@@ -95,7 +96,7 @@ def asks(job: Job[LimitParams]) -> dict[str, Asks]:
     found = {}
     if proposes(job):
         size = catalogue_size(job.params)
-        found[PROPOSE.name] = Asks(size, (1 / _EACH, 1 / _EACH / _YIELD**2), 2200, 8 * _EACH)
+        found[PROPOSE.name] = Asks(size, (1 / _EACH / _YIELD, 3 / _EACH), 2200, 8 * _EACH)
         if REMOVE.name in job.live:
             found[REMOVE.name] = Asks(size, (2 / _PART, 12 / _PART), 3200, 60)
     if isinstance(job.params.form, Semantic):
@@ -122,10 +123,13 @@ async def ask_attributes(job: Job[LimitParams], context: Context) -> None:
         if len(found) >= wanted:
             break
         await _round(categories, number, wanted, found, context, stage)
-        stage.done = min(len(found), wanted)
+        # a pilot counts all that its requests gave
+        stage.done = len(found) if context.pilot is not None else min(len(found), wanted)
         context.show(stage, now=True)
     if len(found) < wanted:
         raise context.too_few(stage, wanted)
+    if context.pilot is not None:
+        wanted = len(found)
     for attribute in list(found.kept)[wanted:]:
         reason = f"the list has its {wanted:,} attributes"
         context.reject(stage, GivenUp("attributes/surplus", reason, ()), attribute)
@@ -145,7 +149,9 @@ async def _round(
     stage: Stage,
 ) -> None:
     """Ask for what is missing, category after category, then clean what was added."""
-    requests = min(len(categories), max(1, round((wanted - len(found)) / _EACH / _YIELD)))
+    taken = len(found) / found.asked / _EACH if found.asked else _YIELD
+    requests = math.ceil((wanted - len(found)) / _EACH / max(taken, 0.1))
+    requests = min(len(categories), requests)
     begin = found.asked
     found.asked += requests
     turn = [categories[i % len(categories)] for i in range(begin, begin + requests)]

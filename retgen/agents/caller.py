@@ -17,7 +17,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 from tenacity.wait import wait_exponential_jitter
 
 from retgen.agents.chat import ChatModel, Refused, Reply, Unanswered
-from retgen.agents.flow import Gate, Rate, Stop
+from retgen.agents.flow import Flight, Gate, Rate, Stop
 from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Send, Writer
 from retgen.agents.models import ModelSettings
 from retgen.agents.request import Request
@@ -58,7 +58,6 @@ class Tally:
     milliseconds: Counter[str] = field(default_factory=Counter)  # that calls took, summed
     tokens: int = 0  # in and out, of calls
     nano_usd: int = 0
-    in_flight: int = 0
 
     def answered(self, agent: str, answer: Answer) -> bytes:
         """Count an answer that the ledger held."""
@@ -80,6 +79,7 @@ class Caller:
         *,
         run: str,
         stop: Stop,
+        flight: Flight,
         price: Price | None = None,
         cap: int | None = None,
         tally: Tally | None = None,
@@ -87,7 +87,8 @@ class Caller:
         first_delay: float = 0.5,
     ) -> None:
         self._ledger, self._writer, self._chat, self._run = ledger, writer, chat, run
-        self._price, self._cap, self._stop = price or Price(), cap, stop
+        self._price, self._cap = price or Price(), cap
+        self._stop, self._flight = stop, flight
         self.tally = tally or Tally()
         self._gate = Gate(settings.concurrency)
         self._requests = Rate(settings.requests_per_minute)
@@ -143,6 +144,7 @@ class Caller:
         while True:
             entered = await self._gate.enter()
             well: bool | None = None
+            ended = self._flight.ended
             try:
                 self._stop.check()
                 if self._limited and (known := await self._known(request, agent)) is not None:
@@ -165,6 +167,9 @@ class Caller:
             if isinstance(found, Answer):
                 return self.tally.answered(agent, found)
             if isinstance(found, OverCap):
+                if await self._flight.changed(ended):
+                    self._stop.check()
+                    continue
                 raise BudgetReached(
                     f"the next call could cost ${found.worst / 1e9:.4f}, and "
                     f"${found.left / 1e9:.4f} of the cap are left. Raise --max-usd to go on; what "
@@ -186,7 +191,7 @@ class Caller:
 
     async def _send(self, request: Request, send: Send, agent: str) -> bytes:
         tally, began = self.tally, time.monotonic()
-        tally.in_flight += 1
+        self._flight.begin()
         try:
             raw = await self._keep(send, await self._chat.send(request), agent)
         except Refused as error:
@@ -198,7 +203,7 @@ class Caller:
             await self._do(lambda: self._ledger.lost(send, reason))
             raise
         finally:
-            tally.in_flight -= 1
+            self._flight.end()
         tally.milliseconds[agent] += round(1e3 * (time.monotonic() - began))
         return raw
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from retgen.agents.agent import A, Agent, GivenUp, Q, Rejection
 from retgen.agents.caller import Caller, Tally
-from retgen.agents.flow import Stop
+from retgen.agents.flow import Flight, Stop
 from retgen.agents.models import ModelSettings
 from retgen.errors import ChecksFailed
 from retgen.progress import Progress, silent
@@ -56,6 +56,7 @@ class Context:
         pilot: int | None = None,
         tally: Tally | None = None,
         stop: Stop | None = None,
+        flight: Flight | None = None,
         progress: Progress = silent,
         cap: int | None = None,
     ) -> None:
@@ -63,7 +64,7 @@ class Context:
         self.tally = tally or Tally()
         self.stages: list[Stage] = []
         self.rejected: list[Rejection] = []
-        self._models, self._stop = models, stop
+        self._models, self._stop, self._flight = models, stop, flight
         self._progress, self._cap = progress, cap
         self._began, self._told = time.monotonic(), 0.0
         most = max((settings.concurrency for settings, _ in models.values()), default=1)
@@ -150,7 +151,7 @@ class Context:
             watch.cancel()
             await self._ended([task for _, task in under_way])
             self.show(stage, now=True)
-        if stage.done < wanted:
+        if stage.done < wanted and self.pilot is None:
             raise self.too_few(stage, wanted)
 
     async def together(self, stage: Stage, work: Iterable[Awaitable[R]]) -> list[R]:
@@ -194,13 +195,13 @@ class Context:
             return ""
         calls = sum(tally.calls.values())
         parts = [
-            f"{tally.in_flight} in flight",
+            f"{self._flight.count if self._flight else 0} in flight",
             f"{stage.rejected} rejected",
             f"{calls / passed:.1f} requests/s",
             f"{tally.tokens / passed:.0f} tokens/s",
         ]
         spent = tally.nano_usd / 1e9
-        parts.append(f"${spent:.4f}" + (f" of ${self._cap / 1e9:.2f}" if self._cap else ""))
+        parts.append(f"${spent:.4f}" + (f" of ${self._cap / 1e9:g}" if self._cap else ""))
         return ", ".join(parts)
 
 

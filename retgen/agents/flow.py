@@ -2,7 +2,7 @@
 
 `Gate` bounds what is in flight by a number that adapts: one more for as many successes as there are
 in flight, half as many after a refusal or a silence (additive increase, multiplicative decrease).
-`Rate` spaces what a user has limited by the minute. `Stop` ends both.
+`Rate` spaces what a user has limited by the minute. `Flight` counts what is out, `Stop` ends all.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections import deque
 
-__all__ = ["Gate", "Rate", "Stop", "Stopped"]
+__all__ = ["Flight", "Gate", "Rate", "Stop", "Stopped"]
 
 
 class Stopped(Exception):
@@ -91,6 +91,39 @@ class Gate:
             if not turn.done():
                 self.inside += 1
                 turn.set_result(None)
+
+
+class Flight:
+    """What a run has in flight, with all its models: what is reserved may soon be free again."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.ended = 0
+        self._change = asyncio.Event()
+        self._first = asyncio.Lock()
+
+    def begin(self) -> None:
+        """One more is in flight."""
+        self.count += 1
+
+    def end(self) -> None:
+        """One less."""
+        self.count -= 1
+        self.ended += 1
+        self._change.set()
+        self._change = asyncio.Event()
+
+    async def changed(self, since: int) -> bool:
+        """Wait until one has ended since `ended` was so many; False if none is in flight.
+
+        Those who wait are let go one by one, since what one sets free is mostly room for one.
+        """
+        async with self._first:
+            if self.ended == since:
+                if not self.count:
+                    return False
+                await self._change.wait()
+            return True
 
 
 class Rate:

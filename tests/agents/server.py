@@ -1,7 +1,7 @@
 """A server on loopback that speaks OpenAI's chat completions, and can fail in every way.
 
 The model that is asked for says how: `ok`, `status-429`, `hang`, `drop`, `broken`, `cut`,
-`filtered`, `flaky`. Every request is kept.
+`filtered`, `flaky`, `too-long`, `no-usage`. Every request is kept. What `ok` says is up to `say`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -19,8 +19,9 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 512  # connections that wait to be accepted
 
-    def __init__(self) -> None:
+    def __init__(self, say: Callable[[dict[str, Any]], str], delay: float) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.say, self.delay = say, delay
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
 
@@ -30,8 +31,10 @@ class Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
-    server = Server()
+def serving(
+    say: Callable[[dict[str, Any]], str] = lambda body: "hello", delay: float = 0.0
+) -> Iterator[Server]:
+    server = Server(say, delay)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
@@ -57,19 +60,25 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if how == "hang":
             time.sleep(2)
-        message: dict[str, Any] = {"role": "assistant", "content": "hello"}
+        if self.server.delay:
+            time.sleep(self.server.delay)
+        message: dict[str, Any] = {"role": "assistant", "content": self.server.say(body)}
         reason = {"cut": "length", "filtered": "content_filter"}.get(how, "stop")
         answer: Any = {
             "choices": [{"index": 0, "message": message, "finish_reason": reason}],
             "usage": {"prompt_tokens": 5, "completion_tokens": 2},
         }
-        seen = sum(one == body for one in self.server.requests)
-        if how == "flaky" and seen <= 2:  # the first two of every request
+        if how == "flaky" and self.server.requests.count(body) <= 2:  # the first two of each
             how = "status-503"
         status = int(how.partition("-")[2]) if how.startswith("status-") else 200
         if status != 200:
             key = self.headers["authorization"].removeprefix("Bearer ")
             answer = {"error": {"message": f"not with {key}", "code": "no"}}
+        if how == "too-long":
+            status, code = 400, "context_length_exceeded"
+            answer = {"error": {"message": "maximum context length is 9 tokens", "code": code}}
+        if how == "no-usage":
+            del answer["usage"]
         data = b'{"choices": [{"mess' if how == "broken" else json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("content-type", "application/json")

@@ -21,7 +21,11 @@ from retgen.agents.request import Request
 from tests.agents.server import Server, serving
 
 KEY = "sk-planted-0123456789"
-SCHEMA = {"title": "Things", "type": "object", "properties": {"a": {"type": "string"}}}
+SCHEMA: dict[str, object] = {
+    "title": "Things",
+    "type": "object",
+    "properties": {"a": {"type": "string"}},
+}
 # as OpenAI's strict mode wants it
 STRICT = {
     "type": "object",
@@ -156,7 +160,7 @@ def test_what_is_refused(
 )
 def test_what_a_request_is_turned_down_for(server: Server, said: str, why: str) -> None:
     (reply,) = ask(server.url, request("status-400"), key=said)  # the server says the key back
-    assert reply == (
+    assert reply == Reply(
         orjson.dumps({"message": "Error code: 400 - not with [key]", "wrong": why}),
         0,
         0,
