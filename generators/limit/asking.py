@@ -297,11 +297,13 @@ async def ask_descriptions(
     if context.offline(PARAPHRASE):
         candidates = [one for one in candidates if one.text in glossary()]
 
+    similar = _Similar(attributes)
+
     async def describe(numbered: tuple[int, Attribute]) -> Described:
         number, meant = numbered
         question = Describe(attribute=meant.text, category=meant.category)
         text = (await context.answer(PARAPHRASE, question)).description
-        near = _similar(meant, attributes)
+        near = similar(meant)
         options = tuple(sorted([meant.text, *near[:-1]]))
         choice = await context.answer(IDENTIFY, Identify(description=text, options=options))
         if choice.choice != meant.text:
@@ -330,17 +332,26 @@ async def ask_descriptions(
     write_file(context.folder / DESCRIPTIONS, b"".join(lines))
 
 
-def _similar(meant: Attribute, attributes: Sequence[Attribute]) -> list[str]:
-    """Others of the same category, those next to it first; then any."""
-    same = [one for one in attributes if one.category == meant.category and one.id != meant.id]
-    same.sort(key=lambda one: (abs(one.id - meant.id), one.id))
-    if len(same) < _OPTIONS:
-        rest = sorted(
-            (one for one in attributes if one.category != meant.category),
-            key=lambda one: (abs(one.id - meant.id), one.id),
-        )
-        same += rest
-    return [one.text for one in same[:_OPTIONS]]
+class _Similar:
+    """Attributes to tell one from: of its category, those next to it first; then of any."""
+
+    def __init__(self, attributes: Sequence[Attribute]) -> None:
+        self._all = attributes
+        self._place = {one.id: place for place, one in enumerate(attributes)}
+        self._of: dict[str, list[Attribute]] = {}
+        for one in attributes:
+            self._of.setdefault(one.category, []).append(one)
+
+    def __call__(self, meant: Attribute) -> list[str]:
+        place = self._place[meant.id]
+        around = self._all[max(0, place - 2 * _OPTIONS) : place + 2 * _OPTIONS]
+
+        def far(one: Attribute) -> tuple[bool, int, int]:
+            return one.category != meant.category, abs(one.id - meant.id), one.id
+
+        others = {one.id: one for one in (*self._of[meant.category], *around)}
+        del others[meant.id]
+        return [one.text for one in sorted(others.values(), key=far)[:_OPTIONS]]
 
 
 def described(sources: Path) -> list[Described]:

@@ -140,21 +140,14 @@ class Caller:
         await self._chat.close()
 
     async def _once(self, request: Request, agent: str) -> bytes:
-        worst = self._price.worst(request)
         while True:
             entered = await self._gate.enter()
             well: bool | None = None
-            ended = self._flight.ended
             try:
                 self._stop.check()
                 if self._limited and (known := await self._known(request, agent)) is not None:
                     return known
-                found = await self._do(
-                    lambda: self._ledger.reserve(
-                        request, run=self._run, agent=agent, worst=worst, lease=self._lease,
-                        cap=self._cap,
-                    )
-                )  # fmt: skip
+                found = await self._reserved(request, agent)
                 if isinstance(found, Send):
                     raw = await self._send(request, found, agent)
                     well = True
@@ -166,17 +159,33 @@ class Caller:
                 self._gate.leave(entered, well=well)
             if isinstance(found, Answer):
                 return self.tally.answered(agent, found)
-            if isinstance(found, OverCap):
-                if await self._flight.changed(ended):
-                    self._stop.check()
-                    continue
-                raise BudgetReached(
-                    f"the next call could cost ${found.worst / 1e9:.4f}, and "
-                    f"${found.left / 1e9:.4f} of the cap are left. Raise --max-usd to go on; what "
-                    "was answered is kept."
-                )
-            assert isinstance(found, Busy)
             await self._stop.sleep(min(_LOOK, max(0.01, found.until - time.time())))
+
+    async def _reserved(self, request: Request, agent: str) -> Answer | Send | Busy:
+        """What the ledger says, when the cap leaves room for the worst case."""
+        worst = self._price.worst(request)
+
+        def reserve() -> Answer | Send | Busy | OverCap:
+            return self._ledger.reserve(
+                request, run=self._run, agent=agent, worst=worst, lease=self._lease, cap=self._cap
+            )
+
+        found = await self._do(reserve)
+        if not isinstance(found, OverCap):
+            return found
+        async with self._flight.turn:
+            while True:
+                ended = self._flight.ended
+                found = await self._do(reserve)
+                if not isinstance(found, OverCap):
+                    return found
+                self._stop.check()
+                if not await self._flight.changed(ended):
+                    raise BudgetReached(
+                        f"the next call could cost ${found.worst / 1e9:.4f}, and "
+                        f"${found.left / 1e9:.4f} of the cap are left. Raise --max-usd to go on; "
+                        "what was answered is kept."
+                    )
 
     async def _known(self, request: Request, agent: str) -> bytes | None:
         """The answer if the ledger holds it; else waits until another request may go out."""

@@ -94,13 +94,16 @@ class Gate:
 
 
 class Flight:
-    """What a run has in flight, with all its models: what is reserved may soon be free again."""
+    """What a run has in flight, with all its models: what is reserved may soon be free again.
+
+    `turn`: held by the one who waits for that, since what one sets free is mostly room for one.
+    """
 
     def __init__(self) -> None:
         self.count = 0
         self.ended = 0
+        self.turn = asyncio.Lock()
         self._change = asyncio.Event()
-        self._first = asyncio.Lock()
 
     def begin(self) -> None:
         """One more is in flight."""
@@ -114,16 +117,12 @@ class Flight:
         self._change = asyncio.Event()
 
     async def changed(self, since: int) -> bool:
-        """Wait until one has ended since `ended` was so many; False if none is in flight.
-
-        Those who wait are let go one by one, since what one sets free is mostly room for one.
-        """
-        async with self._first:
-            if self.ended == since:
-                if not self.count:
-                    return False
-                await self._change.wait()
-            return True
+        """Wait until one has ended since `ended` was so many; False if none is in flight."""
+        if self.ended == since:
+            if not self.count:
+                return False
+            await self._change.wait()
+        return True
 
 
 class Rate:
