@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from retgen.agents.caller import Caller, Gate, Price
-from retgen.agents.ledger import Ledger
+from retgen.agents.caller import Caller, Price, Tally
+from retgen.agents.chat import Unusable
+from retgen.agents.flow import Flight, Stop, Stopped
+from retgen.agents.ledger import Ledger, Spent, Writer
+from retgen.agents.models import ModelSettings
 from retgen.agents.openai_chat import OpenAIChat
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
 from retgen.errors import BudgetReached, EndpointFailed
 from tests.agents.server import Server, serving
 
-PRICE = Price(token_in=2, token_out=10)  # an answer of the server costs 5 * 2 + 2 * 10 = 30
+PRICE = Price(token_in=200_000, token_out=1_000_000)
+COST = 5 * 200_000 + 2 * 1_000_000  # of an answer of the server, $0.003
 
 
 @pytest.fixture
@@ -37,36 +45,57 @@ def request(number: int = 0, model: str = "ok") -> Request:
     return Request("loopback", model, (Message("user", f"question {number}"),), {"max_tokens": 9})
 
 
-def ask(
-    server: Server, ledger: Ledger, *requests: Request, timeout: float = 5.0, **options: Any
-) -> list[Any]:
+@asynccontextmanager
+async def calling(
+    server: Server, ledger: Ledger, limits: dict[str, Any] | None = None, **options: Any
+) -> AsyncIterator[Caller]:
+    settings = ModelSettings(provider="openai", name="any", **(limits or {}))
+    writer, chat = Writer(ledger), OpenAIChat(base_url=server.url, api_key="sk-x", timeout=5.0)
+    defaults = {"run": "a", "price": PRICE, "stop": Stop(), "flight": Flight(), "first_delay": 0.01}
+    caller = Caller(ledger, writer, chat, settings, **{**defaults, **options})
+    try:
+        async with asyncio.timeout(50):
+            yield caller
+    finally:
+        await caller.close()
+        writer.close()
+
+
+def ask(server: Server, ledger: Ledger, *requests: Request, **options: Any) -> list[Any]:
     """All at once; answers and errors in order."""
 
     async def run() -> list[Any]:
-        chat = OpenAIChat(base_url=server.url, api_key="sk-x", timeout=timeout)
-        caller = Caller(
-            ledger, chat, **{"run": "a", "price": PRICE, "first_delay": 0.01, **options}
-        )
-        try:
-            return await asyncio.gather(
-                *(caller.ask(one, "write") for one in requests), return_exceptions=True
-            )
-        finally:
-            await caller.close()
+        async with calling(server, ledger, **options) as caller:
+            asked = (caller.ask(one, "write") for one in requests)
+            return await asyncio.gather(*asked, return_exceptions=True)
 
     return asyncio.run(run())
+
+
+def kinds(found: list[Any]) -> dict[type, int]:
+    return dict(Counter(map(type, found)))
 
 
 def test_what_was_answered_is_not_asked_again(server: Server, ledger: Ledger) -> None:
     wanted = [request(i) for i in range(40)]
     first = ask(server, ledger, *wanted)
-    assert all(isinstance(one, bytes) for one in first)
+    assert kinds(first) == {bytes: 40}
     assert len(server.requests) == 40
     assert ask(server, ledger, *wanted, run="b") == first
     assert len(server.requests) == 40
-    assert [(row.run, row.calls, row.cache_hits, row.nano_usd) for row in ledger.runs()] == [
-        ("a", 40, 0, 40 * 30), ("b", 0, 40, 0),
-    ]  # fmt: skip
+    assert ledger.runs() == [
+        Spent("a", 40, 0, 40 * 5, 40 * 2, 40 * COST),
+        Spent("b", 0, 40, 0, 0, 0),
+    ]
+
+
+def test_the_tally_counts_by_agent(server: Server, ledger: Ledger) -> None:
+    ask(server, ledger, request(0))
+    tally = Tally()
+    ask(server, ledger, *(request(i) for i in range(3)), tally=tally)
+    assert (tally.calls, tally.cached) == ({"write": 2}, {"write": 1})
+    assert (tally.tokens_in, tally.tokens_out) == ({"write": 3 * 5}, {"write": 3 * 2})
+    assert (tally.tokens, tally.nano_usd) == (2 * 7, 2 * COST)
 
 
 def test_the_same_question_at_the_same_time_is_sent_once(server: Server, ledger: Ledger) -> None:
@@ -80,7 +109,7 @@ def test_what_passes_is_retried(server: Server, ledger: Ledger) -> None:
     assert b"hello" in found
     assert len(server.requests) == 3
     (spent,) = ledger.runs()
-    assert (spent.calls, spent.nano_usd) == (3, 30)  # refusals cost nothing
+    assert (spent.calls, spent.nano_usd) == (3, COST)  # refusals cost nothing
 
 
 def test_what_does_not_pass_ends_as_documented(server: Server, ledger: Ledger) -> None:
@@ -92,8 +121,83 @@ def test_what_does_not_pass_ends_as_documented(server: Server, ledger: Ledger) -
         "again to go on."
     )
     (error,) = ask(server, ledger, request(model="status-500"), attempts=3)
-    assert str(error).startswith("status-500 at loopback: 500: not with [key] (3 tries).")
+    assert str(error) == (
+        "status-500 at loopback: 500: not with [key] (3 tries). What was answered is kept; run the "
+        "command again to go on."
+    )
     assert len(server.requests) == 4
+
+
+# --- what ends a run ----------------------------------------------------------------------------
+
+
+def test_a_refusal_for_good_stops_the_others(server: Server, ledger: Ledger) -> None:
+    wanted = [request(model="status-401"), *(request(i) for i in range(30))]
+
+    async def run() -> tuple[list[Any], Exception | None]:
+        stop = Stop()
+        async with calling(server, ledger, {"concurrency": 1}, stop=stop) as caller:
+            asked = (caller.ask(one, "write") for one in wanted)
+            return await asyncio.gather(*asked, return_exceptions=True), stop.error
+
+    found, reason = asyncio.run(run())
+    assert kinds(found) == {EndpointFailed: 1, Stopped: 30}
+    assert found[0] is reason
+    assert len(server.requests) == 1
+
+
+def test_what_is_in_flight_when_it_stops_is_kept(ledger: Ledger) -> None:
+    stopped = threading.Event()
+
+    def say(body: dict[str, Any]) -> str:
+        if body["model"] == "ok":
+            stopped.wait(30)
+        return "hello"
+
+    async def run(server: Server) -> list[Any]:
+        async with calling(server, ledger) as caller:  # eight go out at first
+            others = [caller.ask(request(i), "write") for i in range(30)]
+            bad = asyncio.create_task(caller.ask(request(model="status-401"), "write"))
+            tasks = [bad, *map(asyncio.create_task, others)]
+            await asyncio.wait([bad])
+            stopped.set()
+            return await asyncio.gather(*tasks, return_exceptions=True)
+
+    with serving(say) as server:
+        found = asyncio.run(run(server))
+    assert kinds(found) == {EndpointFailed: 1, bytes: 7, Stopped: 23}
+    (spent,) = ledger.runs()
+    assert (spent.calls, spent.nano_usd) == (8, 7 * COST)
+
+
+def test_a_stop_ends_a_back_off_at_once(server: Server, ledger: Ledger) -> None:
+    async def run() -> None:
+        stop = Stop()
+        # the first delay is a minute, and `calling` does not wait so long
+        async with calling(server, ledger, stop=stop, first_delay=3600.0) as caller:
+            asked = asyncio.create_task(caller.ask(request(model="status-500"), "write"))
+            while not any(part.failed for part in ledger.parts()):
+                await asyncio.sleep(0.01)
+            stop.set()
+            await asked
+
+    with pytest.raises(Stopped):
+        asyncio.run(run())
+    assert len(server.requests) == 1
+
+
+# --- what it costs ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["broken", "no-usage"])
+def test_an_answer_that_does_not_say_costs_the_most(
+    server: Server, ledger: Ledger, model: str
+) -> None:
+    (raw,) = ask(server, ledger, request(model=model))
+    assert isinstance(raw, bytes)
+    assert ask(server, ledger, request(model=model)) == [raw]  # it is kept, whatever it holds
+    assert len(server.requests) == 1
+    assert ledger.runs()[0].nano_usd == PRICE.worst(request(model=model))
 
 
 def test_silence_stays_charged_at_its_worst(server: Server, ledger: Ledger) -> None:
@@ -103,52 +207,75 @@ def test_silence_stays_charged_at_its_worst(server: Server, ledger: Ledger) -> N
     assert spent.nano_usd == 2 * PRICE.worst(request(model="drop"))
 
 
-def test_a_broken_answer_is_kept_and_paid(server: Server, ledger: Ledger) -> None:
-    (raw,) = ask(server, ledger, request(model="broken"))
-    assert raw == b'{"choices": [{"mess'
-    assert ask(server, ledger, request(model="broken")) == [raw]
+def test_a_request_that_is_too_long_is_answered_so(server: Server, ledger: Ledger) -> None:
+    async def run() -> None:
+        async with calling(server, ledger) as caller:
+            raw = await caller.ask(request(model="too-long"), "write")
+            assert await caller.ask(request(model="too-long"), "write") == raw
+            with pytest.raises(Unusable) as error:
+                caller.text(raw)
+            assert str(error.value) == "the request is too long for the model"
+            assert error.value.why == "too_long"
+
+    asyncio.run(run())
     assert len(server.requests) == 1
-    # it did not say what it took, so it counts as the most that it can have
-    assert ledger.runs()[0].nano_usd == PRICE.worst(request(model="broken"))
+    assert ledger.runs() == [Spent("a", 1, 0, 0, 0, 0)]
 
 
 def test_the_cap_is_never_passed_and_can_be_raised(server: Server, ledger: Ledger) -> None:
-    wanted = [request(i) for i in range(60)]
-    cap = 20 * 30 + PRICE.worst(wanted[-1])
-    found = ask(server, ledger, *wanted, cap=cap)
-    stopped = [one for one in found if isinstance(one, BudgetReached)]
-    assert stopped
-    assert stopped[0].exit_code == 3
-    assert "of the cap are left. Raise --max-usd to go on" in str(stopped[0])
-    assert ledger.runs()[0].nano_usd <= cap
-    done = len(server.requests)
-    assert done == len(found) - len(stopped)
-    assert all(isinstance(one, bytes) for one in ask(server, ledger, *wanted))
+    wanted = [request(i) for i in range(10, 70)]  # all of one length
+    worst = PRICE.worst(wanted[0])
+    assert worst == 37_400_000
+    # room for three at their worst: each that is answered leaves room for more
+    found = ask(server, ledger, *wanted, cap=3 * worst)
+    done = (3 * worst - worst) // COST + 1
+    assert kinds(found) == {bytes: done, BudgetReached: 1, Stopped: 60 - done}
+    assert ledger.runs()[0].nano_usd == done * COST <= 3 * worst
+    assert len(server.requests) == done == 25
+    (error,) = [one for one in found if isinstance(one, BudgetReached)]
+    assert error.exit_code == 3
+    assert str(error) == (
+        "the next call could cost $0.0374, and $0.0372 of the cap are left. Raise --max-usd to go "
+        "on; what was answered is kept."
+    )
+    assert kinds(ask(server, ledger, *wanted)) == {bytes: 60}
     assert len(server.requests) == 60
 
 
-def test_the_gate_adapts() -> None:
-    async def run() -> list[float]:
-        gate, limits = Gate(64, begin=8), []
-        together = [await gate.enter() for _ in range(8)]
-        await gate.leave(together[0], well=False)
-        limits.append(gate.limit)
-        for entered in together[1:4]:  # they were in flight with the first
-            await gate.leave(entered, well=False)
-        limits.append(gate.limit)
-        for entered in together[4:]:
-            await gate.leave(entered, well=True)
-        limits.append(round(gate.limit, 3))
-        for _ in range(2000):
-            await gate.leave(await gate.enter(), well=True)
-        limits.append(round(gate.limit))
-        for _ in range(10):
-            await asyncio.sleep(0.001)
-            await gate.leave(await gate.enter(), well=False)
-        limits.append(gate.limit)
-        return [*limits, gate.inside]
+def test_a_cap_below_one_call_sends_nothing(server: Server, ledger: Ledger) -> None:
+    found = ask(server, ledger, request(10), request(11), cap=37_399_999)
+    assert kinds(found) == {BudgetReached: 1, Stopped: 1}
+    assert (server.requests, ledger.runs()) == ([], [])
 
-    found = asyncio.run(run())
-    assert found[:2] == [4.0, 4.0]
-    assert 4.9 < found[2] < 5.0
-    assert found[3:] == [63, 1.0, 0] or found[3:] == [64, 1.0, 0]
+
+# --- so many a minute ---------------------------------------------------------------------------
+
+TOKENS = len(request(10).body) / 4 + 9
+
+
+@pytest.mark.parametrize(
+    "limits", [{"requests_per_minute": 1200}, {"tokens_per_minute": 1200 * TOKENS}]
+)
+def test_requests_go_out_evenly_spaced(ledger: Ledger, limits: dict[str, float]) -> None:
+    came: list[float] = []
+
+    def say(body: dict[str, Any]) -> str:
+        came.append(time.monotonic())
+        return "hello"
+
+    with serving(say) as server:
+        began = time.monotonic()
+        found = ask(server, ledger, *(request(i) for i in range(10, 22)), limits=limits)
+    assert kinds(found) == {bytes: 12}
+    assert len(came) == 12
+    assert all(when - began >= 0.05 * i - 0.005 for i, when in enumerate(sorted(came)))
+
+
+def test_what_the_ledger_holds_does_not_wait_for_that(server: Server, ledger: Ledger) -> None:
+    wanted = [request(i) for i in range(30)]
+    first = ask(server, ledger, *wanted)
+    # one in ten minutes, and one new request among them, which is the first
+    again = ask(server, ledger, *wanted, request(30), limits={"requests_per_minute": 0.1})
+    assert again[:30] == first
+    assert kinds(again) == {bytes: 31}
+    assert len(server.requests) == 31

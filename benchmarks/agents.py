@@ -1,0 +1,324 @@
+"""What a call to a chat model costs us ourselves, against the bare `openai` client.
+
+Ours is the whole path, put together by `retgen/ask.py`: records side by side, the agent's prompt,
+the ledger on disk (every call durable before it is sent and before it is read), the answer parsed
+by pydantic and checked. The client is used as it comes, and what it returns is not parsed. A server
+in a process of its own answers at once, so that nothing else is measured. Each case is a process of
+its own too, and its CPU time, that of all its threads, is counted after a warm-up. The reservation
+gate, which begins at 8 in flight and grows by one a round, is opened to the number stated before.
+Cases are taken in turn, and the best round of each is printed.
+
+    .venv/bin/python benchmarks/agents.py [--calls 6000] [--rounds 3] [--long]
+
+`--long` does 100,000 calls of ours at 64 in flight instead and prints the memory they take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+IN_FLIGHT = (64, 512)
+WARM_UP = 2_000
+MARKS = (10_000, 50_000, 100_000)
+CPU_MS, CALLS_A_SECOND = 1.0, 1_000  # what ours may cost, and must do
+
+SYSTEM = "You describe things without naming them, in the manner of a careful encyclopedia. " * 6
+TASK = "Say what it is made of, where one meets it, what it is used for and by whom it is liked. "
+SAID = "A thing of the household that most people have met and few have ever looked at closely. "
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--calls", type=int, default=6_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--long", action="store_true")
+    given = parser.parse_args()
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    if given.long:
+        memory()
+    else:
+        compare(given.calls, given.rounds)
+
+
+def compare(calls: int, rounds: int) -> None:
+    """Measure both clients in turn and print the best round of each, and ratios."""
+    print(f"{calls:,} calls after {WARM_UP:,} to warm up, best of {rounds} rounds")
+    cases = [(who, flight) for flight in IN_FLIGHT for who in ("openai", "retgen")]
+    found: dict[tuple[str, int], list[dict[str, float]]] = {case: [] for case in cases}
+    for _ in range(rounds):
+        for case in cases:
+            found[case].append(measured(*case, calls))
+    best = {}
+    for case, rows in found.items():
+        cpu, rate = min(row["cpu_ms"] for row in rows), max(row["rate"] for row in rows)
+        best[case] = cpu, rate
+        print(
+            f"  {case[0]}, {case[1]:3} in flight: {cpu:.2f} ms of CPU a call, {rate:,.0f} calls/s"
+            f" (server: {min(row['server_ms'] for row in rows):.2f} ms a call,"
+            f" {rows[0]['connections']:,.0f} connections)"
+        )
+    for flight in IN_FLIGHT:
+        (theirs, their_rate), (cpu, rate) = best["openai", flight], best["retgen", flight]
+        kept = "reached" if cpu <= CPU_MS and rate >= CALLS_A_SECOND else "NOT reached"
+        print(
+            f"  {flight:3} in flight: {theirs / cpu:.2f} times less CPU, {rate / their_rate:.2f} "
+            f"times the calls; at most {CPU_MS} ms and at least {CALLS_A_SECOND:,}/s {kept}"
+        )
+
+
+def memory() -> None:
+    """Print the resident memory of ours as calls go on."""
+    print(f"{MARKS[-1]:,} calls at 64 in flight: resident memory, and its maximum so far")
+    with serving() as (url, _), subprocess.Popen(
+        [sys.executable, __file__, "long", url, "64", str(MARKS[-1])], stdout=subprocess.PIPE
+    ) as child:  # fmt: skip
+        assert child.stdout is not None
+        for line in child.stdout:
+            print(f"  {line.decode().strip()}", flush=True)
+    if child.returncode:
+        raise SystemExit(f"the case failed with {child.returncode}")
+
+
+def measured(who: str, flight: int, calls: int) -> dict[str, float]:
+    """One case in a process of its own, against a server of its own."""
+    with serving() as (url, server):
+        command = [sys.executable, __file__, who, url, str(flight), str(calls)]
+        case = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.close()
+        said = json.loads(server.stdout.read())
+    assert said["answered"] == calls + WARM_UP, said
+    return {
+        "cpu_ms": 1e3 * case["cpu"] / calls,
+        "rate": calls / case["wall"],
+        "server_ms": 1e3 * said["cpu"] / said["answered"],
+        "connections": said["connections"],
+    }
+
+
+class Window:
+    """CPU seconds of the process and seconds that pass."""
+
+    def __init__(self) -> None:
+        self._cpu, self._wall = time.process_time(), time.perf_counter()
+
+    def say(self) -> None:
+        cpu, wall = time.process_time() - self._cpu, time.perf_counter() - self._wall
+        print(json.dumps({"cpu": cpu, "wall": wall}))
+
+
+async def bare(url: str, flight: int, calls: int) -> None:
+    """The client as it comes, on the standard event loop."""
+    from openai import AsyncOpenAI
+
+    form: Any = {
+        "type": "json_schema",
+        "json_schema": {"name": "Said", "schema": schema(), "strict": True},
+    }
+    async with AsyncOpenAI(base_url=url, api_key="none", max_retries=0) as client:
+
+        async def work(numbers: Iterator[int]) -> None:
+            for number in numbers:
+                found = await client.chat.completions.create(
+                    model="fixed",
+                    messages=[
+                        {"role": "system", "content": SYSTEM},
+                        {"role": "user", "content": f"The thing is {thing(number)}. {TASK * 8}"},
+                    ],
+                    response_format=form,
+                    max_tokens=1024,
+                )
+                assert found.choices[0].message.content
+
+        async def all_of(first: int, count: int) -> None:
+            numbers = iter(range(first, first + count))
+            await asyncio.gather(*(work(numbers) for _ in range(flight)))
+
+        await all_of(0, WARM_UP)
+        window = Window()
+        await all_of(WARM_UP, calls)
+        window.say()
+
+
+def ours(url: str, flight: int, calls: int, *, marks: bool = False) -> None:
+    """Our whole path, as a run has it. `marks`: say the memory in place of the times."""
+    from retgen.agents.agent import Agent, Question, Shape
+    from retgen.agents.context import Context
+    from retgen.agents.models import ModelSettings
+    from retgen.agents.prompt import Prompt
+    from retgen.ask import Asked, Asking, _ask_models
+    from retgen.progress import silent
+
+    class Asks(Question):
+        thing: str
+
+    class Said(Shape):
+        description: str
+
+    def offline(question: Asks) -> Said:
+        return Said(description=SAID)
+
+    def check(question: Asks, answer: Said) -> str | None:
+        named = question.thing.casefold() in answer.description.casefold()
+        return "it names the thing" if named else None
+
+    user = "The thing is {{thing}}. " + TASK * 8
+    prompt = Prompt("say", "Say what a thing is.", ("thing",), SYSTEM, user, "0" * 64)
+    agent = Agent("say", "write", prompt, Asks, Said, offline, check)
+
+    async def work(context: Context) -> None:
+        async def all_of(name: str, first: int, count: int) -> None:
+            stage = context.stage(name, count, agent)
+            questions = (Asks(thing=thing(number)) for number in range(first, first + count))
+            done = context.accepted(
+                stage, questions, lambda one: context.answer(agent, one), Asks.model_dump
+            )
+            async for _ in done:
+                if marks and stage.done in MARKS:
+                    now, most = resident()
+                    print(f"{stage.done:7,} calls: {now:.0f} MB, {most:.0f} MB", flush=True)
+
+        if marks:
+            await all_of("long", 0, calls)
+            return
+        await all_of("warm-up", 0, WARM_UP)
+        context._models[agent.name][1]._gate.limit = float(flight)
+        window = Window()
+        await all_of("counted", WARM_UP, calls)
+        window.say()
+
+    settings = ModelSettings(
+        provider="openai", name="fixed", base_url=url, concurrency=flight
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        asking = Asking(ledger=folder / "ledger.sqlite")
+        _ask_models(
+            work, folder, folder / "run", {agent.name: settings}, asking, Asked(), None, silent
+        )
+
+
+def thing(number: int) -> str:
+    return f"thing {number}"
+
+
+def schema() -> dict[str, Any]:
+    return {
+        "title": "Said",
+        "type": "object",
+        "properties": {"description": {"type": "string"}},
+        "required": ["description"],
+        "additionalProperties": False,
+    }
+
+
+def resident() -> tuple[float, float]:
+    """Megabytes that are resident, and the most that ever were (Linux)."""
+    status = Path("/proc/self/status").read_text().splitlines()
+    sizes = {line.split(":")[0]: int(line.split()[1]) for line in status if line.startswith("Vm")}
+    return sizes["VmRSS"] / 1024, sizes["VmHWM"] / 1024
+
+
+@contextmanager
+def serving() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The server in its process; it ends when its input does, and says what it did."""
+    command = [sys.executable, __file__, "serve"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as server:
+        try:
+            assert server.stdout is not None
+            yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1", server
+        finally:
+            server.kill()
+
+
+class Fixed(asyncio.Protocol):
+    """Reads a request's length and no more of it, and answers every one alike."""
+
+    answered = connections = 0
+    answer = b""
+
+    def __init__(self) -> None:
+        self._read, self._wanted = bytearray(), 0
+        self._transport: Any = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        Fixed.connections += 1
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        read = self._read
+        read += data
+        while True:
+            if not self._wanted:
+                head = read.find(b"\r\n\r\n")
+                if head < 0:
+                    return
+                fields = bytes(read[:head]).lower()
+                length = fields.split(b"\r\ncontent-length:", 1)[1].split(b"\r\n", 1)[0]
+                self._wanted = head + 4 + int(length)
+            if len(read) < self._wanted:
+                return
+            del read[: self._wanted]
+            self._wanted = 0
+            Fixed.answered += 1
+            self._transport.write(Fixed.answer)
+
+
+def serve() -> None:
+    """Print a port, answer until the input ends, print what was done."""
+    import uvloop
+
+    message = {"role": "assistant", "content": json.dumps({"description": SAID * 3})}
+    body = json.dumps(
+        {
+            "id": "chatcmpl-0123456789abcdef",
+            "object": "chat.completion",
+            "created": 1_760_000_000,
+            "model": "fixed",
+            "choices": [
+                {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+            ],
+            "usage": {"prompt_tokens": 300, "completion_tokens": 60, "total_tokens": 360},
+            "system_fingerprint": "fp_0",
+        }
+    ).encode()
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+    Fixed.answer = head.encode() + b"\r\n\r\n" + body
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(Fixed, "127.0.0.1", 0, backlog=1024)
+        print(server.sockets[0].getsockname()[1], flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+        did = {"answered": Fixed.answered, "connections": Fixed.connections}
+        print(json.dumps({**did, "cpu": time.process_time()}), flush=True)
+
+    uvloop.run(run())
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["serve"]:
+            serve()
+        case ["openai", url, flight, calls]:
+            asyncio.run(bare(url, int(flight), int(calls)))
+        case ["retgen", url, flight, calls]:
+            ours(url, int(flight), int(calls))
+        case ["long", url, flight, calls]:
+            ours(url, int(flight), int(calls), marks=True)
+        case _:
+            main()

@@ -1,0 +1,20 @@
+"""The command line, `gen`. Every command is a function of the package as well (`retgen.run`, ...).
+
+Results go to stdout, progress (only on a terminal) and errors to stderr. Exit codes: 0 done; 1 the
+data failed its checks; 2 usage, recipe or input error; 3 stopped at the budget; 4 the model did not
+answer; 130 interrupted. The last three are resumable.
+"""
+
+from __future__ import annotations
+
+from retgen.cli import data, ledger, models, recipes, run
+from retgen.cli.base import app
+
+__all__ = ["app", "main"]
+
+_COMMANDS = (run, recipes, data, models, ledger)  # each says its own when it is imported
+
+
+def main() -> None:
+    """Entry point of the command `gen`."""
+    app()

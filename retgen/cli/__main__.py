@@ -1,0 +1,5 @@
+"""`python -m retgen.cli` is `gen`."""
+
+from retgen.cli import main
+
+main()

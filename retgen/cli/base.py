@@ -1,0 +1,293 @@
+"""What the commands share: the application, options, progress, errors with their exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import shlex
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
+
+import typer
+from typer.core import TyperGroup
+
+from retgen.errors import RetgenError
+from retgen.progress import Progress, silent
+from retgen.version import __version__
+
+__all__ = [
+    "Json",
+    "LedgerOption",
+    "ModelOption",
+    "PriceOption",
+    "Quiet",
+    "RecipeArgument",
+    "RunArgument",
+    "Setting",
+    "Verbose",
+    "Workers",
+    "app",
+    "asking_of",
+    "complete_family",
+    "complete_model",
+    "complete_protocol",
+    "expected",
+    "fail",
+    "interruptible",
+    "overrides_of",
+    "print_json",
+    "shown_progress",
+]
+
+# as `gen --help` lists them
+_ORDER = ("run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "export",
+          "eval", "train", "capacity", "ledger", "doctor")  # fmt: skip
+
+
+class _InOrder(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands in the order in which one needs them."""
+        return sorted(self.commands, key=_ORDER.index)
+
+
+app = typer.Typer(
+    name="gen",
+    cls=_InOrder,
+    help="Make synthetic retrieval data sets from recipes, and prove that they are right.",
+    epilog="Begin with: [bold]gen run limit_dense[/bold]   Exit codes: 0 done, 1 checks failed, "
+    "2 input error, 3 budget reached, 4 model failed, 130 interrupted (3, 4, 130: resumable).",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def complete_recipe(incomplete: str) -> list[str]:
+    from retgen.recipe import bundled
+
+    files = [str(path) for path in Path().glob(f"{incomplete}*.yaml")]
+    return [name for name in bundled() if name.startswith(incomplete)] + files
+
+
+def complete_family(incomplete: str) -> list[str]:
+    from retgen.generators import families
+
+    return [name for name in families() if name.startswith(incomplete)]
+
+
+def complete_model(incomplete: str) -> list[str]:
+    from retgen.evaluation.retrievers.names import NAMES
+
+    return [name for name in NAMES if name.startswith(incomplete)]
+
+
+def complete_protocol(incomplete: str) -> list[str]:
+    return [name for name in ("paper", "best") if name.startswith(incomplete)]
+
+
+RecipeArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="RECIPE",
+        help="A recipe file, or the name of a bundled recipe.",
+        autocompletion=complete_recipe,
+        show_default=False,
+    ),
+]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. params.k=3. Repeatable."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no summary.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show tracebacks of errors.")]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Processes; default all cores. Never changes a byte.")
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL", help="Who does the agents' work, e.g. openai:gpt-5-mini or offline."
+    ),
+]
+PriceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="IN,OUT",
+        help="Dollars per million tokens, where no table says; MODEL=IN,OUT for one of several.",
+    ),
+]
+LedgerOption = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="RETGEN_LEDGER", help="Ledger of all calls; default ledger.sqlite beside the run."
+    ),
+]
+RunArgument = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run directory.", show_default=False)
+]
+
+
+def expected(function: Callable[P, R]) -> Callable[P, R]:
+    """Expected failures become one message and their exit code; Ctrl-C says how to resume."""
+
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except RetgenError as error:
+            told = str(error) + _hint(error)
+            if error.exit_code in (3, 4):
+                told += f"\nResume with:\n  {again()}"
+            fail(told, error.exit_code, verbose=bool(kwargs.get("verbose")))
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.partition(".")[0] == "retgen":
+                raise
+            fail(f"this needs the package {error.name}: pip install 'retgen[eval]'", 2)
+        except KeyboardInterrupt:
+            fail(f"interrupted; what is finished is kept. Resume with:\n  {again()}", 130)
+        except BrokenPipeError:
+            # the reader of our output went away (| head); nothing is wrong
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+
+    return wrapped
+
+
+def again() -> str:
+    """The command that resumes."""
+    return shlex.join(["gen", *(word for word in sys.argv[1:] if word != "--fresh")])
+
+
+def _hint(error: Exception) -> str:
+    """What to do where a name that was given for a data set is that of a recipe."""
+    from retgen.errors import DatasetMissing
+
+    if not isinstance(error, DatasetMissing):
+        return ""
+    from retgen.messages import did_you_mean
+    from retgen.recipe import bundled
+
+    if error.name in bundled():
+        return f" {error.name} is a recipe: `gen run {error.name}` makes outputs/{error.name}."
+    near = did_you_mean(error.name.removeprefix("outputs/"), bundled())
+    return f" `gen recipes` lists what `gen run` makes{near}" if near else ""
+
+
+def interruptible() -> None:
+    """A polite kill is an interruption like Ctrl-C: clean up, say how to resume."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+
+
+def fail(message: str, code: int, *, verbose: bool = False) -> NoReturn:
+    if verbose:
+        traceback.print_exc()
+    print(f"gen: {message}", file=sys.stderr)
+    raise typer.Exit(code)
+
+
+@contextlib.contextmanager
+def shown_progress(quiet: bool) -> Iterator[Progress]:
+    """A bar a stage on stderr, if that is a terminal; else a line now and then for paid work."""
+    if quiet:
+        yield silent
+        return
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description:10}"), BarColumn(), MofNCompleteColumn()
+    notes = TextColumn("{task.fields[note]}")
+    with Bars(*columns, TimeRemainingColumn(), notes, console=console, transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def show(stage: str, done: int, total: int, note: str = "", /) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total, note=note)
+            bars.update(tasks[stage], completed=done, total=total, note=note)
+
+        yield show
+
+
+class _Lines:
+    """Plain lines about work that has something to say beside its count: calls and their price."""
+
+    _EVERY = 10.0  # seconds
+
+    def __init__(self) -> None:
+        self._began: dict[str, float] = {}
+        self._told = 0.0
+
+    def __call__(self, stage: str, done: int, total: int, note: str = "", /) -> None:
+        now = time.monotonic()
+        began = self._began.setdefault(stage, now)
+        if not note or (now - self._told < self._EVERY and done < total):
+            return
+        self._told = now
+        left = (now - began) / done * (total - done) if done else 0.0
+        about = f", about {left:.0f} s left" if 0 < done < total else ""
+        print(f"{stage}: {done:,} of {total:,}, {note}{about}", file=sys.stderr, flush=True)
+
+
+def overrides_of(settings: list[str] | None, model: str | None = None) -> dict[str, Any]:
+    from retgen.recipe import parse_override
+
+    found = dict(parse_override(text) for text in settings or [])
+    return found if model is None else {**found, "model": model, "models": {}}
+
+
+def asking_of(
+    recipe: str,
+    max_usd: float | None,
+    prices: list[str] | None,
+    replay: Path | None,
+    ledger: Path | None,
+) -> Any:
+    """How models are asked; None where nothing is said, since most runs ask none."""
+    if Path(".env").is_file():  # keys, for whoever looks for them in the environment
+        from dotenv import load_dotenv
+
+        load_dotenv(Path(".env"), override=False)
+    if max_usd is None and not prices and replay is None and ledger is None:
+        return None
+    from retgen.ask import Asking
+
+    return Asking(ledger, max_usd, tuple(prices or ()), replay)
+
+
+def print_json(value: Any) -> None:
+    from retgen.write import dump_json
+
+    sys.stdout.write(dump_json(value))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"gen {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass

@@ -1,0 +1,98 @@
+"""`gen validate`, `gen report` and `gen export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from retgen.cli.base import (
+    Json,
+    Quiet,
+    RunArgument,
+    Verbose,
+    Workers,
+    app,
+    expected,
+    print_json,
+    shown_progress,
+)
+
+
+@app.command(
+    "validate",
+    epilog="Examples:  gen validate outputs/limit_dense  |  gen validate ~/beir/scifact --json",
+)
+@expected
+def validate_command(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH", show_default=False,
+            help="A run directory, or any data set in MTEB, BEIR or Hub layout.",
+        ),
+    ],
+    split: Annotated[str | None, typer.Option(help="Which qrels; default test.")] = None,
+    workers: Workers = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:  # fmt: skip
+    """Check a data set: all rules, and for a run the structural proof. Exit 1 on errors."""
+    from retgen.validate import validate
+
+    with shown_progress(quiet or json) as progress:
+        found = validate(path, workers=workers, progress=progress, split=split)
+    if json:
+        print_json(found.to_json())
+    elif not quiet:
+        print(_findings(path, found))
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def _findings(path: Path, found: Any) -> str:
+    counts = found.statistics
+    lines = [
+        f"{path}: {counts['documents']:,} documents, {counts['queries']:,} queries, "
+        f"{counts['qrels']:,} qrels"
+    ]
+    for finding in found.findings[:50]:
+        lines.append(f"  {finding.severity:8}{finding.rule}: {finding.message}")
+    if len(found.findings) > 50:
+        lines.append(f"  ... and {len(found.findings) - 50} more; --json prints all")
+    for rule, reason in found.switched_off.items():
+        lines.append(f"  off     {rule}: {reason}")
+    if found.proven:
+        lines.append(f"  proven: {found.proven:,} qrels, rebuilt from the words of the documents")
+    verdict = "ok" if found.ok else "not ok"
+    lines.append(f"{verdict}: {found.errors} errors, {found.warnings} warnings")
+    return "\n".join(lines)
+
+
+@app.command("report", epilog="Example:  gen report outputs/limit_dense")
+@expected
+def report_command(run: RunArgument, verbose: Verbose = False) -> None:
+    """Make the HTML page of a run again."""
+    from retgen.report import report
+
+    print(report(run))
+
+
+@app.command(
+    "export",
+    epilog="Examples:  gen export outputs/limit_dense --to beir  |  "
+    "gen export outputs/limit_dense --to mteb --out ~/limit",
+)
+@expected
+def export_command(
+    run: RunArgument,
+    to: Annotated[str, typer.Option(help="beir or mteb.", show_default=False)],
+    out: Annotated[Path | None, typer.Option(help="Folder; default RUN/exports/TO.")] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Write a data set in another layout."""
+    from retgen.export import export
+
+    print(export(run, to, out))

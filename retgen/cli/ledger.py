@@ -1,0 +1,123 @@
+"""`gen ledger`: what was asked of models and what it cost; answers in a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from retgen.cli.base import Json, LedgerOption, Verbose, app, expected, print_json
+
+if TYPE_CHECKING:
+    from retgen.agents.ledger import Ledger
+
+__all__: list[str] = []
+
+RunOption = Annotated[
+    str | None,
+    typer.Option("--run", metavar="RUN", help="One run: its directory, or its name in the ledger."),
+]
+
+commands = typer.Typer(
+    help="Calls, tokens and dollars by run, model and agent.",
+    epilog="Examples:  gen ledger  |  gen ledger --run outputs/limit_semantic  |  "
+    "gen ledger export answers.jsonl --run outputs/limit_semantic",
+    invoke_without_command=True,
+)
+app.add_typer(commands, name="ledger")
+
+
+@commands.callback()
+@expected
+def ledger_command(
+    ctx: typer.Context,
+    ledger: LedgerOption = None,
+    run: RunOption = None,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Calls, tokens and dollars by run, agent and model; what is open is charged at its most."""
+    if ctx.invoked_subcommand is not None:
+        return
+    found, name = _open(ledger, run)
+    spent = [one for one in found.runs() if name in (None, one.run)]
+    parts = [one for one in found.parts() if name in (None, one.run)]
+    found.close()
+    if json:
+        print_json(
+            {
+                "ledger": str(found.path),
+                "runs": [_dollars(one._asdict()) for one in spent],
+                "parts": [_dollars(one._asdict()) for one in parts],
+            }
+        )
+        return
+    head = ("run", "agent", "model", "calls", "cached", "failed", "open", "tokens in",
+            "tokens out", "usd")  # fmt: skip
+    rows = [head]
+    for one in spent:
+        rows.append(
+            (one.run, "", "", f"{one.calls:,}", f"{one.cache_hits:,}", "", "",
+             f"{one.tokens_in:,}", f"{one.tokens_out:,}", _usd(one.nano_usd))
+        )  # fmt: skip
+        rows += [
+            ("", part.agent, part.model, f"{part.calls:,}", "", f"{part.failed:,}",
+             f"{part.open:,}", f"{part.tokens_in:,}", f"{part.tokens_out:,}", _usd(part.nano_usd))
+            for part in parts
+            if part.run == one.run
+        ]  # fmt: skip
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    for row in rows:
+        cells = [cell.ljust(w) if i < 3 else cell.rjust(w)
+                 for i, (cell, w) in enumerate(zip(row, widths, strict=True))]  # fmt: skip
+        print("  ".join(cells).rstrip())
+
+
+@commands.command(
+    "export", epilog="Example:  gen ledger export answers.jsonl --run outputs/limit_semantic"
+)
+@expected
+def export_command(
+    file: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
+    ledger: LedgerOption = None,
+    run: RunOption = None,
+    verbose: Verbose = False,
+) -> None:
+    """Write the answers to a file for gen run --replay, which needs neither key nor network."""
+    from retgen.agents.replay import export_replay
+    from retgen.errors import UsageError
+
+    found, name = _open(ledger, run)
+    known = [one.run for one in found.runs()]
+    if name is not None and name not in known:
+        raise UsageError(f"{found.path} has no run {name!r}. It has: {', '.join(known) or 'none'}")
+    count = export_replay(found, file, name)
+    found.close()
+    print(f"wrote {count:,} answers to {file}")
+
+
+def _open(ledger: Path | None, run: str | None) -> tuple[Ledger, str | None]:
+    """The ledger that is meant, and the run's name in it."""
+    from retgen.agents.ledger import Ledger
+    from retgen.ask import Asking, ledger_of, run_name
+    from retgen.errors import UsageError
+
+    folder = Path(run) if run is not None and Path(run).is_dir() else None
+    path = ledger_of(folder or Path("outputs") / "any", Asking(ledger=ledger))
+    if not path.is_file():
+        raise UsageError(
+            f"there is no ledger at {os.path.relpath(path)}: no run has asked a model there. Name "
+            "another with --ledger"
+        )
+    return Ledger(path), run if folder is None else run_name(folder, path)
+
+
+def _dollars(row: dict[str, Any]) -> dict[str, Any]:
+    nano = row.pop("nano_usd")
+    return {**row, "usd": nano / 1e9}
+
+
+def _usd(nano: int) -> str:
+    return f"${nano / 1e9:.4f}"

@@ -1,0 +1,305 @@
+"""`gen eval`, `gen train` and `gen capacity`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from retgen.cli.base import (
+    Json,
+    Quiet,
+    Verbose,
+    app,
+    complete_model,
+    complete_protocol,
+    expected,
+    fail,
+    interruptible,
+    overrides_of,
+    print_json,
+    shown_progress,
+)
+
+
+@app.command(
+    "eval",
+    epilog="Examples:  gen eval outputs/limit_small --model bm25 --model minilm --dims 32,64  |  "
+    "gen eval ~/beir/scifact --model owner/name --metric nDCG@10  |  "
+    "gen eval outputs/limit_small --run mine.trec  |  gen eval limit_patterns",
+)
+@expected
+def eval_command(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...", show_default=False,
+            help="Run directories, data sets in MTEB, BEIR or Hub layout, mteb:NAME; or a study.",
+        ),
+    ],
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="M", autocompletion=complete_model,
+            help="bm25, rank-bm25, tfidf, minilm, static:minilm, a sentence-transformers folder or "
+            "id, mteb:NAME, late:M, hybrid:A+B, rerank:FIRST+CROSSENCODER. Default bm25. "
+            "Repeatable.",
+        ),
+    ] = None,
+    run: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="A TREC run. Repeatable.")
+    ] = None,
+    dims: Annotated[
+        str | None, typer.Option(metavar="D,D,...", help="Cut embeddings to these dimensions.")
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="recall@10, nDCG@10, MRR@10, MAP, ... Repeatable."),
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="Which qrels; default test.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder; default RUN/eval, else outputs/eval_NAME.")
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=2, help="Repeat over N seeds of the generator; PATH is a run or recipe."),
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:0, mps.")] = None,
+    dtype: Annotated[
+        str | None, typer.Option(help="float32 (default), tf32, bf16, float16.")
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Texts encoded at a time.")] = None,
+    max_length: Annotated[int | None, typer.Option(min=1, help="Tokens a model reads.")] = None,
+    query_prompt: Annotated[str | None, typer.Option(help="Put before every query.")] = None,
+    document_prompt: Annotated[str | None, typer.Option(help="Put before every document.")] = None,
+    rerank_depth: Annotated[
+        int, typer.Option(min=1, help="Documents a query that a re-ranker sees.")
+    ] = 100,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Keep no embeddings on disk.")
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:  # fmt: skip
+    """Score retrievers and TREC runs, with floors, intervals and pictures."""
+    from retgen.errors import UsageError
+    from retgen.evaluation.retrievers import Options
+    from retgen.experiments.evaluate import evaluate
+    from retgen.experiments.study import find_study, run_study
+
+    options = Options(
+        device=device, dtype=dtype, batch_size=batch_size, max_length=max_length,
+        query_prompt=query_prompt, document_prompt=document_prompt, rerank=rerank_depth,
+    )  # fmt: skip
+    command, numbers = shlex.join(["gen", *sys.argv[1:]]), _numbers("--dims", dims)
+    study = find_study(paths[0]) if len(paths) == 1 and seeds is None else None
+    found: Any
+    with shown_progress(quiet or json) as progress:
+        if study is not None:
+            if run or split:
+                raise UsageError("--run and --split are about data sets; a study makes its own")
+            found = run_study(
+                study, models=model or (), dims=numbers, metrics=metric or (), out=out,
+                options=options, cache=not no_cache, command=command, progress=progress,
+            )  # fmt: skip
+        else:
+            found = evaluate(
+                paths, models=model or (), runs=run or (), metrics=metric or (), dims=numbers,
+                split=split, out=out, seeds=seeds, options=options, cache=not no_cache,
+                command=command, progress=progress,
+            )  # fmt: skip
+    if json:
+        print_json(found.to_json())
+    elif not quiet:
+        print(found.to_text())
+    if found.failures:
+        fail("\n".join(found.failures.values()), 2)
+
+
+@app.command(
+    "train",
+    epilog="Examples:  gen train outputs/limit_train --model minilm --test outputs/limit_small "
+    "--preset limit  |  gen train ~/mine --model owner/name --set epochs=3 --set hard_negatives=2 "
+    "--compare --outside ~/beir/scifact",
+)
+@expected
+def train_command(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH", show_default=False,
+            help="A run directory or data set: its training pairs, else its qrels.",
+        ),
+    ],
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="M", autocompletion=complete_model,
+            help="minilm, static:minilm, a sentence-transformers folder or id.",
+        ),
+    ] = "minilm",
+    test: Annotated[
+        str | None, typer.Option(metavar="PATH", help="What it is scored on; default PATH.")
+    ] = None,
+    outside: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Scored too, before and after: a folder or mteb:NAME."),
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="A paper's hyper-parameters: limit.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE",
+            help="A hyper-parameter: loss, epochs, batch_size, learning_rate, dimension, "
+            "hard_negatives, hold_out, ... (docs/evaluation.md). Repeatable.",
+        ),
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Train also with in-batch negatives only.")
+    ] = False,
+    metric: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="As in gen eval. Repeatable.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Qrels to train on; default training pairs, train, test.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="The first N pairs only.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, mps.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder; default outputs/train_NAME_MODEL.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away what is there.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:  # fmt: skip
+    """Fine-tune an embedder on a data set, scored before, during and after."""
+    from retgen.experiments.train import train
+
+    interruptible()
+    with shown_progress(quiet or json) as progress:
+        found = train(
+            path, model, test=test, outside=outside, split=split, limit=limit, preset=preset,
+            settings=overrides_of(settings), metrics=metric or (), compare=compare, out=out,
+            device=device, fresh=fresh, command=shlex.join(["gen", *sys.argv[1:]]),
+            progress=progress,
+        )  # fmt: skip
+    if json:
+        print_json(found.to_json())
+    elif not quiet:
+        print(found.to_text())
+
+
+@app.command(
+    "capacity",
+    epilog="Examples:  gen capacity outputs/limit_small   gen capacity --protocol paper --dims 4-12"
+    "   gen capacity --protocol best --minutes 20   gen capacity --construct",
+)
+@expected
+def capacity_command(
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[PATH]", show_default=False,
+            help="A data set: what is proven, and found, of the dimension that its qrels need.",
+        ),
+    ] = None,
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="P", autocompletion=complete_protocol,
+            help="Without PATH: critical n of all pairs by `paper` (section 4) or `best` (the best "
+            "optimiser). Repeatable.",
+        ),
+    ] = None,
+    construct: Annotated[
+        bool,
+        typer.Option("--construct", help="The closed form of all pairs in four number formats."),
+    ] = False,
+    dims: Annotated[
+        str | None,
+        typer.Option(
+            metavar="D,D,...",
+            help="Dimensions, for example 4-12 or 4,8,16; default 4-45 for paper, 4-8 for best, "
+            "4 to 64 in steps for --construct, doublings from the lower bound for PATH.",
+        ),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(help="With PATH: the fewest dimensions that reach this margin."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Random starts.")] = 3,
+    minutes: Annotated[float, typer.Option(help="For each search.")] = 10.0,
+    split: Annotated[str | None, typer.Option(help="Which qrels; default test.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:0, mps.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder; default RUN/capacity, outputs/capacity_NAME, outputs/capacity."),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:  # fmt: skip
+    """How many documents fit in d dimensions; certificates for a data set's qrels."""
+    from retgen.errors import UsageError
+
+    command = shlex.join(["gen", *sys.argv[1:]])
+    wanted = _numbers("--dims", dims)
+    found: Any
+    if path is None:
+        for option, given in (("--margin", margin), ("--split", split)):
+            if given is not None:
+                raise UsageError(f"{option} is about a data set: give its PATH")
+        if not protocol and not construct:
+            raise UsageError(
+                "give a data set, or --protocol paper, --protocol best or --construct for all pairs"
+                " of n documents (gen capacity --help)"
+            )
+        from retgen.experiments.capacity import capacity
+
+        with shown_progress(quiet or json) as progress:
+            found = capacity(
+                protocols=protocol or (), closed_form=construct, dims=wanted, seeds=seeds,
+                minutes=minutes, device=device, out=out, command=command, progress=progress,
+            )  # fmt: skip
+    else:
+        if protocol or construct:
+            raise UsageError("--protocol and --construct are about all pairs: leave PATH out")
+        from retgen.experiments.certify import certify
+
+        with shown_progress(quiet or json) as progress:
+            found = certify(
+                path, split=split, dims=wanted, margin=margin, seeds=seeds, minutes=minutes,
+                device=device, out=out, command=command, progress=progress,
+            )  # fmt: skip
+    if json:
+        print_json(found.to_json())
+    elif not quiet:
+        print(found.to_text())
+
+
+def _numbers(option: str, text: str | None) -> list[int]:
+    """Numbers and ranges, both ends included: 4,8,16 or 4-12."""
+    from retgen.errors import UsageError
+
+    try:
+        found: list[int] = []
+        for part in text.split(",") if text else ():
+            low, dash, high = part.strip().partition("-")
+            if dash and low:
+                if int(high) - int(low) > 100_000:
+                    raise UsageError(f"{option} {text}: the range is too long")
+                found += range(int(low), int(high) + 1)
+            else:
+                found.append(int(part))
+    except ValueError:
+        raise UsageError(f"{option} {text}: write numbers, for example 32,64,128") from None
+    if text and not found:
+        raise UsageError(f"{option} {text}: holds no number")
+    return found

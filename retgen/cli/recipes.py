@@ -1,0 +1,87 @@
+"""`gen recipes`, `gen schema`, `gen new` and `gen doctor`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from retgen.cli.base import Json, app, complete_family, expected, print_json
+
+
+@app.command("recipes", epilog="Example:  gen recipes")
+@expected
+def recipes_command(json: Json = False) -> None:
+    """List the bundled recipes, and the studies for `gen eval`."""
+    from retgen.recipe import bundled
+
+    rows = _with_abouts(bundled())
+    if json:
+        print_json(rows)
+        return
+    from retgen.experiments.study import bundled_studies
+
+    for title, found in (("", rows), ("\nStudies, for gen eval:", _with_abouts(bundled_studies()))):
+        if title:
+            print(title)
+        width = max(len(row["name"]) for row in found)
+        for row in found:
+            print(f"{row['name']:{width}}  {row['about']}")
+
+
+def _with_abouts(files: dict[str, Path]) -> list[dict[str, str]]:
+    """Name, second line and path of some YAML files."""
+    return [
+        {
+            "name": name,
+            "about": path.read_text("utf-8").splitlines()[1].lstrip("# "),
+            "path": str(path),
+        }
+        for name, path in files.items()
+    ]
+
+
+@app.command("schema", epilog="Example:  gen schema > retgen.schema.json")
+@expected
+def schema_command() -> None:
+    """Print the JSON Schema of recipes, for completion and checking in editors."""
+    from retgen.recipe import json_schema
+
+    print_json(json_schema())
+
+
+@app.command("new", epilog="Example:  gen new limit --out my.yaml")
+@expected
+def new_command(
+    family: Annotated[
+        str,
+        typer.Argument(
+            metavar="FAMILY", autocompletion=complete_family, show_default=False,
+            help="A family of data sets, for example limit.",
+        ),
+    ],
+    out: Annotated[Path | None, typer.Option(help="File; default my_FAMILY.yaml.")] = None,
+) -> None:  # fmt: skip
+    """Write a commented recipe to start from."""
+    from retgen.scaffold import new_recipe
+
+    path = new_recipe(family, out)
+    print(f"wrote {path}; look at it, then: gen plan {path}")
+
+
+@app.command("doctor", epilog="Example:  gen doctor")
+@expected
+def doctor_command(json: Json = False) -> None:
+    """Say what is installed, what is missing, and how to get it. Exit 1 if something is missing."""
+    from retgen.doctor import doctor
+
+    checks = doctor()
+    if json:
+        print_json([check._asdict() for check in checks])
+    else:
+        width = max(len(check.what) for check in checks)
+        for check in checks:
+            print(f"{check.state:8}{check.what:{width}}  {check.note}")
+    if any(check.state == "missing" for check in checks):
+        raise typer.Exit(1)

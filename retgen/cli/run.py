@@ -1,0 +1,279 @@
+"""`gen run`, `gen plan` and `gen preview`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from retgen.cli.base import (
+    Json,
+    LedgerOption,
+    ModelOption,
+    PriceOption,
+    Quiet,
+    RecipeArgument,
+    Setting,
+    Verbose,
+    Workers,
+    app,
+    asking_of,
+    expected,
+    interruptible,
+    overrides_of,
+    print_json,
+    shown_progress,
+)
+
+
+@app.command(
+    "run",
+    epilog="Examples:  gen run limit_dense  |  gen run my.yaml --out /data/mine  |  "
+    "gen run limit_dense --set seed=7 --set params.docs=5000",
+)
+@expected
+def run_command(
+    recipe: RecipeArgument,
+    out: Annotated[Path | None, typer.Option(help="Run directory; default outputs/NAME.")] = None,
+    settings: Setting = None,
+    workers: Workers = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="At most N records; refused where a latent matrix fixes them."),
+    ] = None,
+    model: ModelOption = None,
+    max_usd: Annotated[
+        float | None,
+        typer.Option(
+            "--max-usd", min=0.0, help="Stop before the run costs more than so many dollars."
+        ),
+    ] = None,
+    price: PriceOption = None,
+    pilot: Annotated[
+        int | None,
+        typer.Option(min=1, help="Ask for N records only, and plan all from what that took."),
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(help="Take answers from this file, of gen ledger export; needs no key."),
+    ] = None,
+    ledger: LedgerOption = None,
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh", help="Throw away what is there; answers of models stay in the ledger."
+        ),
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Make a data set: plan, generate, prove, write, report. A second call resumes."""
+    from retgen.run import run
+
+    interruptible()
+    overrides = overrides_of(settings, model)
+    asking = asking_of(recipe, max_usd, price, replay, ledger)
+    if pilot is not None:
+        from retgen.run import pilot as try_out
+
+        with shown_progress(quiet or json) as progress:
+            planned = try_out(
+                recipe, pilot, out=out, overrides=overrides, asking=asking, progress=progress
+            )
+        _print_plan(planned, json)
+        if not json:
+            words = [word for word in sys.argv[1:] if word != "--fresh"]
+            at = next(i for i, word in enumerate(words) if word.startswith("--pilot"))
+            del words[at : at + (1 if "=" in words[at] else 2)]
+            print(f"All of it, with what was answered so far:\n  {shlex.join(['gen', *words])}")
+        return
+    with shown_progress(quiet or json) as progress:
+        result = run(
+            recipe,
+            out=out,
+            overrides=overrides,
+            workers=workers,
+            limit=limit,
+            fresh=fresh,
+            asking=asking,
+            progress=progress,
+        )
+    if json:
+        print_json({"path": str(result.path), "repeated": result.repeated, **result.manifest})
+    elif not quiet:
+        print(_summary(result.path, result.manifest, result.repeated))
+
+
+def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
+    counts, evidence, bound = manifest["counts"], manifest["evidence"], manifest["certificate"]
+    head = (
+        f"{manifest['name']}: {counts['documents']:,} documents, {counts['queries']:,} queries, "
+        f"{counts['qrels']:,} qrels"
+    )
+    took = sum(manifest["timings"].values())
+    head += ", finished before: nothing to do" if repeated else f" in {took:.1f} s"
+    lines = [head]
+    if evidence["structural"]:
+        lines.append(
+            f"  proven      {evidence['structural']:,} of {counts['qrels']:,} qrels, rebuilt from "
+            "the words of the documents"
+        )
+    if evidence["judged"]:
+        lines.append(
+            f"  judged      {evidence['judged']:,} of {counts['qrels']:,} qrels: "
+            + _judges(manifest)
+        )
+    if counts["rejected"]:
+        lines.append(f"  rejected    {counts['rejected']:,}, see {path / 'rejected.jsonl'}")
+    if any(one["model"] != "offline" for one in manifest["models"].values()):
+        tokens = manifest["tokens"]
+        lines.append(
+            f"  models      {manifest['calls']:,} calls, {manifest['cache_hits']:,} answers from "
+            f"the ledger, {tokens['in']:,} + {tokens['out']:,} tokens, ${manifest['usd']:.4f}"
+        )
+    if bound:
+        lines.append(
+            f"  dimensions  {bound['lower']} to {bound['upper']} needed in row order; excludes no "
+            f"embedder of {bound['upper']} or more dimensions"
+        )
+    best = manifest["floors"]["best"]
+    if best:
+        measure = [key for key in best if key.startswith("recall@")][-1]
+        lines.append(
+            f"  floor       {best['ranking']}, without reading the query: {measure} = "
+            f"{best[measure]:.3f} (random {manifest['floors']['random'][measure]:.3f})"
+        )
+    if manifest["checks"]["warnings"]:
+        lines.append(f"  warnings    {manifest['checks']['warnings']}, see the report")
+    if any(name.startswith("training/") for name in manifest["files"]):
+        lines.append(f"  training    {path / 'training'}")
+    lines += [
+        f"  data        {path / 'dataset'}",
+        f"  report      {path / 'report.html'}",
+    ]
+    return "\n".join(lines)
+
+
+def _judges(manifest: dict[str, Any]) -> str:
+    """Whose word the labels rest on, and how often it was right where the answer was known."""
+    told = []
+    for agent, found in manifest["judges"].items():
+        who = manifest["models"][agent]["model"]
+        wrong, tried = found["named_another"], found["controls"]
+        told.append(f"{agent} by {who}, wrong in {wrong} of {tried} controls")
+    return "; ".join(told)
+
+
+@app.command(
+    "plan", epilog="Examples:  gen plan limit_dense  |  gen plan my.yaml --set params.docs=1000000"
+)
+@expected
+def plan_command(
+    recipe: RecipeArgument,
+    settings: Setting = None,
+    model: ModelOption = None,
+    price: PriceOption = None,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Say what a recipe or a study will make and cost. Touches nothing, calls nobody."""
+    from retgen.experiments.study import find_study
+
+    if (study := find_study(recipe)) is not None and not settings and model is None:
+        _plan_study(study, json)
+        return
+    from retgen.plan import plan
+
+    _print_plan(plan(recipe, overrides_of(settings, model), price or ()), json)
+
+
+def _print_plan(found: Any, json: bool) -> None:
+    if json:
+        print_json(found.to_json())
+        return
+    rows = [
+        (f"{found.documents:,}", "documents"),
+        (f"{found.queries:,}", "queries"),
+        (f"{found.qrels:,}", "qrels"),
+        (f"{sum(found.calls.values()):,}", "model calls"),
+    ]
+    if found.calls:
+        rows += [(f"{number:,}", f"  {agent}") for agent, number in found.calls.items()]
+        rows.append((f"{found.tokens['in']:,}", "tokens in, about"))
+        rows.append((f"{found.tokens['out']:,}", "tokens out, about"))
+        low, high = found.usd or (None, None)
+        rows.append(("?" if low is None else f"${low:.2f} to ${high:.2f}", "at these prices"))
+        rows.append((f"{_time(found.seconds[0])} to {_time(found.seconds[1])}", "for the calls"))
+    else:
+        rows.append(("$0.00", "since nobody is asked"))
+    rows.append((_bytes(found.bytes), "on disk, about"))
+    width = max(12, *(len(number) for number, _ in rows))
+    for number, what in rows:
+        print(f"{number:>{width}}  {what}")
+    for note in found.notes:
+        print(f"note: {note}")
+
+
+def _time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _plan_study(path: Path, json: bool) -> None:
+    from retgen.experiments.study import bundled_studies, load_study, plan_study
+
+    study = load_study(path)
+    found = plan_study(study)
+    if json:
+        print_json({"datasets": {name: one.to_json() for name, one in found.items()}})
+        return
+    width = max(map(len, found))
+    for name, one in found.items():
+        print(f"{name:{width}}  {one.documents:>9,} documents  {one.queries:>7,} queries")
+    if study.models:
+        dims = f" in {len(study.dims)} dimensions" if study.dims else ""
+        print(f"models: {', '.join(study.models)}{dims}")
+    if study.train:
+        print(f"trainings: {len(study.train.on) * len(study.train.dims)} of {study.train.model}")
+    print(f"measured by: gen eval {path.stem if path in bundled_studies().values() else path}")
+
+
+def _bytes(number: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.1f} {unit}" if unit != "B" else f"{number:.0f} B"
+        number /= 1000
+    return f"{number:.1f} TB"
+
+
+@app.command("preview", epilog="Example:  gen preview limit_dense -n 2")
+@expected
+def preview_command(
+    recipe: RecipeArgument,
+    n: Annotated[int, typer.Option("-n", min=1, max=100, help="How many.")] = 3,
+    settings: Setting = None,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show a few records on the screen. Writes nothing."""
+    from retgen.preview import preview
+
+    found = preview(recipe, n, overrides_of(settings))
+    if json:
+        print_json(found)
+        return
+    texts = {row["_id"]: row["text"] for row in found["relevant"]}
+    for query in found["queries"]:
+        print(f"\n{query['_id']}  {query['text']}")
+        for qrel in found["qrels"]:
+            if qrel["query-id"] == query["_id"]:
+                doc_id = qrel["corpus-id"]
+                print(f"    {doc_id}  {texts.get(doc_id, '(further back in the corpus)')}")
+    print("\nThe corpus begins:")
+    for row in found["corpus"]:
+        print(f"    {row['_id']}  {row['text']}")

@@ -1,0 +1,325 @@
+"""A serving program that is not ours, with a real model: `transformers serve` on loopback.
+
+The model is a tiny Llama with random weights, so it knows no JSON: what it says is given up, and
+every answer of it is kept and charged. Its log says how many requests it has had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen.agents.agent import Agent, GivenUp, Question, Shape
+from retgen.agents.caller import Caller, Price
+from retgen.agents.flow import Flight, Stop
+from retgen.agents.ledger import Ledger, Writer
+from retgen.agents.models import ModelSettings, find_key, open_chat
+from retgen.agents.openai_chat import OpenAIChat
+from retgen.agents.prompt import Message, Prompt
+from retgen.agents.request import Request
+from retgen.errors import EndpointFailed
+from tests.conftest import read_jsonl
+
+NEEDED = ("torch", "transformers", "tokenizers", "fastapi", "uvicorn", "openai")
+NAME = "tiny"  # the folder's, as the server is told it
+PRICE = Price(token_in=2, token_out=10)
+CATEGORIES = ["Birds of Prey", "Cocktails", "Vegetables"]
+TEXTS = [
+    "Who likes quokkas? A person who likes quokkas, cocktails and vegetables.",
+    "Answer with one JSON object and nothing else. Its JSON Schema is:",
+    "This answer cannot be taken: it is not JSON. Answer the request above again, in full.",
+]
+TEMPLATE = (
+    "{% for message in messages %}<|begin|>{{ message.role }}\n{{ message.content }}<|end|>\n"
+    "{% endfor %}<|begin|>assistant\n"
+)
+
+
+class Ask(Question):
+    thing: str
+
+
+class Fact(Shape):
+    fact: str
+
+
+def no_rules(question: Ask) -> Fact:
+    raise GivenUp("tell/offline", "there are none", ())
+
+
+TELL = Agent(
+    name="tell",
+    role="write",
+    prompt=Prompt("tell", "Tell.", ("thing",), "You tell facts.", "Tell one of {{thing}}.", "0"),
+    question=Ask,
+    answer=Fact,
+    offline=no_rules,
+    max_tokens=64,
+)
+
+
+@dataclass
+class Served:
+    """`tokens`: how many of them messages are, by the model's own tokenizer and template."""
+
+    url: str
+    log: Path
+    tokens: Callable[[tuple[Message, ...]], int]
+
+    def requests(self) -> int:
+        return self.log.read_text().count('"POST /v1/chat/completions')
+
+    def settings(self, **changes: Any) -> ModelSettings:
+        known = {"provider": "openai", "name": NAME, "base_url": self.url, "structured": "prompt"}
+        return ModelSettings(**{**known, **changes})
+
+
+def make_model(folder: Path) -> Callable[[tuple[Message, ...]], int]:
+    """A model of 7,000 weights that ends an answer with two of any three tokens."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    trained = Tokenizer(models.BPE())
+    trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trained.decoder = decoders.ByteLevel()
+    special = ["<|begin|>", "<|end|>"]
+    trainer = trainers.BpeTrainer(
+        vocab_size=320,
+        special_tokens=special,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    trained.train_from_iterator(TEXTS, trainer)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=trained, bos_token=special[0], eos_token=special[1], pad_token=special[1]
+    )
+    tokenizer.chat_template = TEMPLATE
+    size = len(tokenizer)
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=size, hidden_size=16, intermediate_size=32, num_hidden_layers=1,
+            num_attention_heads=2, num_key_value_heads=1, max_position_embeddings=8192,
+            tie_word_embeddings=True, bos_token_id=0, eos_token_id=1, pad_token_id=1,
+        )
+    )  # fmt: skip
+    # never the special ones, which are no text
+    ends = [token for token in range(len(special), size) if token % 3]
+    model.generation_config.update(do_sample=True, suppress_tokens=[0, 1], eos_token_id=ends)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+    def count(messages: tuple[Message, ...]) -> int:
+        asked = [message._asdict() for message in messages]
+        text = tokenizer.apply_chat_template(asked, tokenize=False)
+        return len(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    return count
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        pytest.fail(f"not installed: {', '.join(missing)} (pip install -e '.[eval,dev]')")
+    folder = tmp_path_factory.mktemp("served")
+    tokens = make_model(folder / NAME)
+    (folder / "hub" / "hub").mkdir(parents=True)
+    environment = os.environ | {
+        "HF_HOME": str(folder / "hub"), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
+    log = folder / "log"
+    with open(log, "wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "transformers.cli.transformers", "serve", NAME, "--host", "127.0.0.1", "--port", "0",
+             "--device", "cpu", "--default-seed", "0"],
+            cwd=folder, env=environment, stdout=file, stderr=file,
+        )  # fmt: skip
+    try:
+        yield Served(f"{address(process, log)}/v1", log, tokens)
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def address(process: subprocess.Popen[bytes], log: Path) -> str:
+    """Where the server says that it listens."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        if found := re.search(r"running on (http://127\.0\.0\.1:\d+)", log.read_text()):
+            return found[1]
+        time.sleep(0.05)
+    ended = "is not up after a minute" if process.poll() is None else "has ended"
+    pytest.fail(f"transformers serve {ended}:\n{log.read_text()[-4000:]}")
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    made = Ledger(tmp_path / "ledger.sqlite")
+    yield made
+    made.close()
+
+
+def with_caller(
+    ledger: Ledger, settings: ModelSettings, work: Callable[[Caller], Coroutine[Any, Any, Any]]
+) -> tuple[Caller, Any]:
+    """What `work` returns, or the error that it raises."""
+
+    async def run() -> tuple[Caller, Any]:
+        writer = Writer(ledger)
+        chat = open_chat(settings, find_key(settings, {}))
+        assert isinstance(chat, OpenAIChat)
+        caller = Caller(
+            ledger, writer, chat, settings, run="a", stop=Stop(), flight=Flight(), price=PRICE,
+        )  # fmt: skip
+        try:
+            return caller, await work(caller)
+        except (GivenUp, EndpointFailed) as error:
+            return caller, error
+        finally:
+            await caller.close()
+            await asyncio.to_thread(writer.close)
+
+    return asyncio.run(run())
+
+
+def usage(answer: bytes) -> tuple[int, int]:
+    found = json.loads(answer)["usage"]
+    return found["prompt_tokens"], found["completion_tokens"]
+
+
+def test_an_answer_is_text_with_its_tokens_and_is_paid_once(served: Served, ledger: Ledger) -> None:
+    messages = Message("system", "You are brief."), Message("user", "Say {a} “thing” of Örebro.")
+    request = Request(served.url, NAME, messages, {"max_tokens": 64, "temperature": 1.0})
+
+    async def ask(caller: Caller) -> tuple[bytes, str]:
+        raw = await caller.ask(request, "tell")
+        return raw, caller.text(raw)
+
+    before = served.requests()
+    caller, (raw, text) = with_caller(ledger, served.settings(), ask)
+    assert text
+    tokens_in, tokens_out = usage(raw)
+    assert tokens_in == served.tokens(messages)
+    assert 1 <= tokens_out < 64
+    assert (caller.tally.calls, caller.tally.cached) == ({"tell": 1}, {})
+    assert (caller.tally.tokens_in, caller.tally.tokens_out) == (
+        {"tell": tokens_in}, {"tell": tokens_out},
+    )  # fmt: skip
+    assert served.requests() == before + 1
+
+    caller, again = with_caller(ledger, served.settings(), ask)
+    assert again == (raw, text)
+    assert (caller.tally.calls, caller.tally.cached) == ({}, {"tell": 1})
+    assert served.requests() == before + 1
+    cost = PRICE.of(tokens_in, tokens_out)
+    assert ledger.spent("a") == ("a", 1, 0, tokens_in, tokens_out, cost)
+
+
+def test_what_is_never_right_is_given_up_with_all_that_was_said(
+    served: Served, ledger: Ledger
+) -> None:
+    settings = served.settings()
+    before = served.requests()
+    _, error = with_caller(
+        ledger, settings, lambda caller: TELL.converse(Ask(thing="quokkas"), settings, caller)
+    )
+    assert isinstance(error, GivenUp)
+    assert error.rule == "tell/answer"
+    assert len(error.history) == 3
+    assert served.requests() == before + 3
+
+    # each turn holds the ones before it, so the tokens of its prompt say which it was
+    kept = sorted(ledger.answers(), key=lambda one: one.tokens_in)
+    chat = open_chat(settings, "none")
+    assert [chat.text(one.answer) for one in kept] == [turn.answer for turn in error.history]
+    for number, one in enumerate(kept):
+        sent = tuple(Message(**each) for each in json.loads(one.request)["messages"])
+        said = [message.content for message in sent if message.role == "assistant"]
+        assert said == [turn.answer for turn in error.history[:number]]
+        assert (one.tokens_in, one.tokens_out) == usage(one.answer)
+        assert one.tokens_in == served.tokens(sent)
+    spent = ledger.spent("a")
+    assert (spent.calls, spent.tokens_in) == (3, sum(one.tokens_in for one in kept))
+    assert spent.nano_usd == sum(PRICE.of(one.tokens_in, one.tokens_out) for one in kept)
+
+
+def test_what_is_cut_off_gets_twice_the_room(served: Served, ledger: Ledger) -> None:
+    endless = json.dumps({"do_sample": True, "min_new_tokens": 99})
+    settings = served.settings(max_tokens=4, extra={"generation_config": endless})
+    _, error = with_caller(
+        ledger, settings, lambda caller: TELL.converse(Ask(thing="quokkas"), settings, caller)
+    )
+    assert isinstance(error, GivenUp)
+    assert (error.rule, len(error.history)) == ("tell/cut_off", 3)
+    assert sorted(one.tokens_out for one in ledger.answers()) == [4, 8, 16]
+
+
+def test_a_model_that_is_not_there_ends_it_at_no_cost(served: Served, ledger: Ledger) -> None:
+    request = Request(served.url, "large", (Message("user", "Hello"),), {"max_tokens": 9})
+    settings = served.settings(name="large")
+    _, error = with_caller(ledger, settings, lambda caller: caller.ask(request, "tell"))
+    assert isinstance(error, EndpointFailed)
+    assert str(error).startswith(f"large at {served.url}: 400: ")
+    assert ledger.spent("a") == ("a", 1, 0, 0, 0, 0)
+
+
+def test_gen_run_with_a_model_that_cannot_do_it(
+    served: Served,
+    gen: Callable[..., subprocess.CompletedProcess[str]],
+    recipe_file: Callable[[str], Path],
+    tmp_path: Path,
+) -> None:
+    recipe = recipe_file(f"""# gen run recipe.yaml
+name: hopeless
+family: limit
+model:
+  {{provider: openai, name: {NAME}, base_url: "{served.url}", structured: prompt, max_tokens: 16,
+   concurrency: 2}}
+params:
+  {{pattern: dense, docs: 10, queries: 10, k: 2, attributes_per_doc: 5,
+   catalogue: {{size: 30, split: all, categories: {json.dumps(CATEGORIES)}}}}}
+""")
+    before = served.requests()
+    for run in range(2):  # the second finds all answers in the ledger
+        found = gen("run", recipe, "--price", "2,10")
+        assert found.returncode == 1, found.stderr
+        assert "gen: attributes: 0 of 30 were accepted; rejected were" in found.stderr
+        assert "see rejected.jsonl. Ask for fewer, or try another model." in found.stderr
+        assert "Traceback" not in found.stdout + found.stderr
+        assert served.requests() == before + 3 * len(CATEGORIES), f"run {run}"
+
+    folder = tmp_path / "outputs" / "hopeless"
+    assert not (folder / "manifest.json").exists()
+    ledger = Ledger(folder.parent / "ledger.sqlite")
+    kept, spent = list(ledger.answers("hopeless")), ledger.spent("hopeless")
+    ledger.close()
+    assert (len(kept), spent.calls) == (3 * len(CATEGORIES), 3 * len(CATEGORIES))
+    # two and ten dollars a million tokens are 2,000 and 10,000 nano-dollars each
+    assert spent.nano_usd == 2000 * spent.tokens_in + 10_000 * spent.tokens_out > 0
+
+    rows = read_jsonl(folder / "rejected.jsonl")
+    assert {row["rule"] for row in rows} == {"propose_attributes/answer"}
+    assert sorted({row["record"]["record"] for row in rows}) == CATEGORIES
+    chat = open_chat(served.settings(), "none")
+    texts = {chat.text(one.answer) for one in kept}
+    histories = [row["record"]["history"] for row in rows]
+    assert {len(history) for history in histories} == {3}
+    assert {turn["answer"] for history in histories for turn in history} == texts
