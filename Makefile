@@ -9,7 +9,7 @@ BIN := .venv/bin
 INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
 RECIPE ?= recipes/limit_dense.yaml
 
-.PHONY: run test check lint types docs bench bench-models bench-large clean
+.PHONY: run test proof check lint types docs bench bench-models bench-large clean
 
 run: .venv/core  ## install the core and make the main data set
 	$(BIN)/gen run $(RECIPE)
@@ -17,6 +17,9 @@ run: .venv/core  ## install the core and make the main data set
 test: .venv/dev  ## install everything and run all tests
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n auto
+
+proof: .venv/dev  ## the long proofs: 2,000 queries killed 20 times, 100,000 calls
+	RETGEN_LONG_PROOFS=1 $(BIN)/python -m pytest -s tests/asking/test_kill.py
 
 check: .venv/dev  ## tests, linters, types, generated docs
 	$(BIN)/ruff check .

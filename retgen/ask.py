@@ -18,12 +18,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from retgen.agents.agent import Rejection
 from retgen.agents.caller import Caller, Tally
 from retgen.agents.chat import ChatModel
 from retgen.agents.context import Context, Stage
 from retgen.agents.flow import Flight, Stop, Stopped
-from retgen.agents.ledger import Ledger, Spent, Writer
+from retgen.agents.ledger import Kept, Ledger, Spent, Writer
 from retgen.agents.models import ModelSettings, find_key, open_chat
 from retgen.agents.prices import Prices
 from retgen.agents.replay import Replayed, read_replay
@@ -144,7 +146,9 @@ def _ask_models(
             )
     path = folder / _REPLAY if asking.replay else ledger_of(folder, asking)
     name = run_name(folder, path)
-    with _ledger(path, asking.replay, name) as ledger:
+    endpoints: set[str] = set()
+    with _ledger(path, asking.replay, name, endpoints) as ledger:
+        ledger.abandon(name)  # whoever runs this holds the run directory, so its sender is dead
         # before the first thread starts, so that a missing key is a plain error
         keys = {which: "none" if asking.replay else find_key(m) for which, m in apart.items()}
 
@@ -156,7 +160,7 @@ def _ask_models(
                 for which, one in apart.items():
                     chat = open_chat(one, keys[which])
                     if asking.replay:
-                        chat = Replayed(chat, asking.replay)
+                        chat = Replayed(chat, asking.replay, endpoints)
                     chats.append(chat)
                     callers[which] = Caller(
                         ledger, writer, chat, one, run=name, stop=stop, flight=flight,
@@ -186,7 +190,9 @@ def _ask_models(
 
 
 @contextlib.contextmanager
-def _ledger(path: Path, replay: Path | None, run: str) -> Iterator[Ledger]:
+def _ledger(path: Path, replay: Path | None, run: str, endpoints: set[str]) -> Iterator[Ledger]:
+    """The ledger, or one made of a replay file, whose endpoints are noted."""
+
     def remove() -> None:
         for end in ("", "-wal", "-shm"):
             path.with_name(path.name + end).unlink(missing_ok=True)
@@ -196,12 +202,18 @@ def _ledger(path: Path, replay: Path | None, run: str) -> Iterator[Ledger]:
     ledger = Ledger(path)
     try:
         if replay is not None:
-            ledger.put(run, read_replay(replay))
+            ledger.put(run, _noted(read_replay(replay), endpoints))
         yield ledger
     finally:
         ledger.close()
         if replay is not None:
             remove()
+
+
+def _noted(answers: Iterator[Kept], endpoints: set[str]) -> Iterator[Kept]:
+    for kept in answers:
+        endpoints.add(str(orjson.loads(kept.request)["endpoint"]))
+        yield kept
 
 
 def _in_thread(work: Callable[[Stop], Coroutine[Any, Any, None]]) -> None:

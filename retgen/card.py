@@ -40,10 +40,9 @@ def dataset_card(
         *(line for paragraph in records.card for line in (paragraph, "")),
         "## Labels",
         "",
-        f"{found.proven:,} of {counts['qrels']:,} qrels are proven: a check that shares no code "
-        "with the generator read the finished documents back and rebuilt the qrels from their "
-        "words.",
+        *_labels(found, counts["qrels"]),
         "",
+        *_agents(recipe, family),
         "## Floors",
         "",
         "Recall of rankings that never read the query. A set that these solve tests nothing.",
@@ -59,6 +58,39 @@ def dataset_card(
         "",
     ]
     return head + "\n".join(lines)
+
+
+def _labels(found: Validation, qrels: int) -> list[str]:
+    """What the labels rest on."""
+    if not found.judged:
+        return [
+            f"{found.proven:,} of {qrels:,} qrels are proven: a check that shares no code "
+            "with the generator read the finished documents back and rebuilt the qrels from their "
+            "words."
+        ]
+    lines = [
+        f"{found.judged:,} of {qrels:,} qrels are judged: which documents hold what a query asks "
+        "for was rebuilt from their words, but that the words of the query mean it rests on a "
+        "judge, who recognised it among similar things."
+    ]
+    for agent, one in found.judges.items():
+        lines += [
+            "",
+            f"- {agent}: in {one['named_another']} of {one['controls']} controls, where the right "
+            "answer was left out, it named another one",
+        ]
+    return lines
+
+
+def _agents(recipe: Recipe, family: Family[Any]) -> list[str]:
+    """Which agents wrote or judged, and who did their work."""
+    uses, settings = family.uses(recipe.job()), recipe.settings()
+    lines = []
+    for agent in family.agents:
+        if agent.name in uses:
+            who = settings[agent.name].shown if agent.name in settings else "rules and word lists"
+            lines.append(f"- {agent.name}, by {who}: {agent.prompt.purpose}")
+    return ["## Agents", "", *lines, ""] if lines else []
 
 
 def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:

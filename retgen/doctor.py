@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import NamedTuple
 
+from retgen.agents.prices import checked, price_files
 from retgen.generators import families
 from retgen.progress import usable_cores
 from retgen.recipe import bundled
@@ -40,11 +41,25 @@ def doctor() -> list[Check]:
     ]
     checks += _packages()
     checks.append(_accelerator())
+    in_file = _in_file()
     for key in _KEYS:
         there = bool(os.environ.get(key))
         note = "set" if there else "not set; no bundled recipe needs it"
+        if not there and key in in_file:
+            there, note = True, "set in .env"
         checks.append(Check(key, "ok" if there else "absent", note))
-    return checks
+    tables = ", ".join(str(path) for path in price_files()[:-1])
+    note = f"list prices of {checked()}" + (f", before them {tables}" if tables else "")
+    return [*checks, Check("prices", "ok", note)]
+
+
+def _in_file() -> frozenset[str]:
+    """Names of the variables that a .env file in this folder sets."""
+    if not Path(".env").is_file():
+        return frozenset()
+    from dotenv import dotenv_values
+
+    return frozenset(name for name, value in dotenv_values(".env").items() if value)
 
 
 def _packages() -> list[Check]:

@@ -100,6 +100,13 @@ def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verd
             "PROVEN",
             f"{count} rebuilt from the words, independently of the generator",
         )
+    if judged := content.get("judged_qrels", 0):
+        return _Verdict(
+            "good",
+            "JUDGED",
+            f"{plots.number(judged)} of {plots.number(qrels)} qrels rest on a judge who says what "
+            "a query means; all else was rebuilt from the words",
+        )
     if proven:
         return _Verdict("fair", "PARTLY PROVEN", f"{count} rebuilt from the words; no errors")
     return _Verdict("fair", "NOT PROVEN", "no rule found an error, but no qrel is proven")

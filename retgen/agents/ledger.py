@@ -168,6 +168,11 @@ _LOSE = (
     .where(_sends.c.id == sa.bindparam("send"), _sends.c.state == "sent")
     .values(lease_until=0.0, reason=sa.bindparam("reason"))
 )
+_ABANDON = (
+    sa.update(_sends)
+    .where(_sends.c.run == sa.bindparam("of"), _sends.c.state == "sent", _sends.c.lease_until > 0)
+    .values(lease_until=0.0, reason="the process ended")
+)
 _CHARGED = sa.select(_runs.c.nano_usd).where(_runs.c.run == sa.bindparam("run"))
 _made = insert(_runs)
 _CHARGE = _made.on_conflict_do_update([_runs.c.run], set_={"nano_usd": _made.excluded.nano_usd})
@@ -258,6 +263,15 @@ class Ledger:
         """Nobody knows whether it was answered: it stays charged, and may be sent again."""
         with self.together() as db:
             db.execute(_LOSE, {"send": send.id, "reason": reason})
+
+    def abandon(self, run: str) -> int:
+        """Let everything be sent again that this run has out; returns how much that was.
+
+        For whoever knows that nobody else works on the run, and that its process was killed. What
+        was sent stays charged.
+        """
+        with self.together() as db:
+            return int(db.execute(_ABANDON, {"of": run}).rowcount)
 
     def runs(self) -> list[Spent]:
         """All runs, by name."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from retgen.agents.chat import ChatModel, Refused, Reply
+from retgen.agents.chat import ChatModel, Reply
 from retgen.agents.ledger import Kept, Ledger
 from retgen.agents.request import Request
 from retgen.errors import UsageError
@@ -24,19 +24,27 @@ __all__ = ["Replayed", "export_replay", "read_replay"]
 
 
 class Replayed:
-    """A chat model that sends nothing; `chat` reads the answers that the ledger holds."""
+    """A chat model that sends nothing; `chat` reads the answers that the ledger holds.
 
-    def __init__(self, chat: ChatModel, file: Path) -> None:
-        self._chat, self._file = chat, file
+    `endpoints`: whom the answers of the file came from.
+    """
+
+    def __init__(self, chat: ChatModel, file: Path, endpoints: Collection[str]) -> None:
+        self._chat, self._file, self._endpoints = chat, file, endpoints
 
     async def send(self, request: Request) -> Reply:
         """Refuse: what is not in the ledger is not in the file either."""
-        question = request.messages[-1].content
-        raise Refused(
-            f"{self._file} holds no answer to a request that this recipe makes ({question[:60]!r} "
-            "...). It was written by another recipe or for another address, or that run did not "
-            "end",
-            retry=False,
+        if request.endpoint not in self._endpoints:
+            there = ", ".join(sorted(self._endpoints)) or "nowhere"
+            why = (
+                f"its answers came from {there}, and this recipe asks {request.endpoint}: give it "
+                "that base_url (or OPENAI_BASE_URL)"
+            )
+        else:
+            why = "it was written by another recipe, or by a run that did not end"
+        question = request.messages[-1].content[:60]
+        raise UsageError(
+            f"{self._file} holds no answer to a request of this recipe ({question!r} ...): {why}"
         )
 
     def text(self, raw: bytes) -> str:

@@ -163,6 +163,7 @@ def _judges(manifest: dict[str, Any]) -> str:
     told = []
     for agent, found in manifest["judges"].items():
         who = manifest["models"][agent]["model"]
+        who = "rules and bundled lists" if who == "offline" else who
         wrong, tried = found["named_another"], found["controls"]
         told.append(f"{agent} by {who}, wrong in {wrong} of {tried} controls")
     return "; ".join(told)

@@ -6,6 +6,7 @@ The model that is asked for says how: `ok`, `status-429`, `hang`, `drop`, `broke
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -87,6 +88,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("retry-after", "3")
         self.end_headers()
         self.wfile.write(data)
+
+    def handle(self) -> None:
+        with contextlib.suppress(ConnectionError):  # the other side was killed
+            super().handle()
 
     def log_message(self, *_: object) -> None:
         """Nothing on stderr."""

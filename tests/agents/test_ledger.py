@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Send, Spent, Writer
+from retgen.agents.ledger import Answer, Busy, Kept, Ledger, OverCap, Part, Send, Spent, Writer
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
 from retgen.errors import OutputError
@@ -112,6 +112,75 @@ def test_the_cap_holds_the_worst_case_of_all_that_is_out(ledger: Ledger) -> None
     assert ledger.runs()[0].nano_usd == 250
     assert reserve(ledger, 0, cap=250) == Answer(b"x", 1, 1)  # what is there costs nothing
     assert isinstance(reserve(ledger, 3, run="other", cap=250), Send)
+
+
+def test_finding_reserves_nothing(ledger: Ledger) -> None:
+    assert ledger.find(request(), run="a") is None
+    assert ledger.runs() == []
+    out = send(ledger)
+    assert ledger.find(request(), run="b") is None  # it is out, and not answered yet
+    ledger.answered(out, b"x", 7, 3, 40)
+    assert ledger.find(request(), run="b") == Answer(b"x", 7, 3)
+    assert ledger.find(request(), run="b") == Answer(b"x", 7, 3)
+    assert ledger.runs() == [Spent("a", 1, 0, 7, 3, 40), Spent("b", 0, 1, 0, 0, 0)]
+
+
+def test_what_was_spent_by_run_and_by_agent(ledger: Ledger) -> None:
+    assert ledger.spent("a") == Spent("a", 0, 0, 0, 0, 0)
+    assert ledger.parts() == []
+    ledger.answered(send(ledger, 0), b"x", 7, 3, 40)
+    ledger.failed(send(ledger, 1), "429")
+    ledger.answered(send(ledger, 1), b"y", 5, 2, 30)
+    ledger.lost(send(ledger, 2), "timeout")
+    send(ledger, 3)
+    judged = ledger.reserve(request(4), run="a", agent="judge", worst=9, lease=60)
+    assert isinstance(judged, Send)
+    ledger.answered(judged, b"z", 1, 1, 2)
+    send(ledger, 5, run="b")
+    reserve(ledger, 0, run="b")
+    assert ledger.parts() == [
+        Part("a", "judge", "small", 1, 0, 0, 1, 1, 2),
+        Part("a", "write", "small", calls=5, failed=1, open=2, tokens_in=12, tokens_out=5,
+             nano_usd=270),
+        Part("b", "write", "small", 1, 0, 1, 0, 0, 100),
+    ]  # fmt: skip
+    assert ledger.spent("a") == Spent("a", 6, 0, 13, 6, 272)
+    assert ledger.spent("b") == Spent("b", 1, 1, 0, 0, 100)
+    assert ledger.runs() == [ledger.spent("a"), ledger.spent("b")]
+
+
+def test_answers_of_all_and_of_one_run(ledger: Ledger) -> None:
+    for i in range(5):
+        ledger.answered(send(ledger, i), b"answer %d" % i, i, 1, 10)
+    send(ledger, 5)  # is out
+    reserve(ledger, 3, run="b")
+    ledger.answered(send(ledger, 6, run="b"), b"\xff", 6, 1, 10)
+    found = list(ledger.answers())
+    assert [kept.key for kept in found] == sorted(request(i).key for i in (0, 1, 2, 3, 4, 6))
+    assert Kept(request(6).key, "write", "small", request(6).body, b"\xff", 6, 1) in found
+    assert {kept.answer for kept in ledger.answers("b")} == {b"answer 3", b"\xff"}
+    assert len(list(ledger.answers("a"))) == 5
+    assert list(ledger.answers("c")) == []
+
+
+def test_answers_are_taken_over_at_no_cost(ledger: Ledger, tmp_path: Path) -> None:
+    for i in range(3):
+        ledger.answered(send(ledger, i), b"answer %d" % i, i, 1, 10)
+    other = Ledger(tmp_path / "other.sqlite")
+    other.put("r", ledger.answers())
+    assert list(other.answers()) == list(ledger.answers())
+    assert other.runs() == [Spent("r", 3, 0, 3, 3, 0)]
+    assert reserve(other, 2, cap=0) == Answer(b"answer 2", 2, 1)
+    assert other.find(request(1), run="r") == Answer(b"answer 1", 1, 1)
+
+    def one_then_none() -> Iterator[Kept]:
+        yield Kept(request(9).key, "write", "small", request(9).body, b"x", 1, 1)
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        other.put("r", one_then_none())
+    assert len(list(other.answers())) == 3  # all or nothing
+    other.close()
 
 
 def test_a_transaction_stands_as_a_whole(ledger: Ledger) -> None:

@@ -140,12 +140,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     (folder / "hub" / "hub").mkdir(parents=True)
     environment = os.environ | {
         "HF_HOME": str(folder / "hub"), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1",
+        "HF_HUB_DISABLE_UPDATE_CHECK": "1",  # it looks into PyPI even offline
     }  # fmt: skip
     log = folder / "log"
     with open(log, "wb") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "transformers.cli.transformers", "serve", NAME, "--host", "127.0.0.1", "--port", "0",
-             "--device", "cpu", "--default-seed", "0"],
+            [sys.executable, "-m", "transformers.cli.transformers", "serve", NAME,
+             "--host", "127.0.0.1", "--port", "0", "--device", "cpu", "--default-seed", "0"],
             cwd=folder, env=environment, stdout=file, stderr=file,
         )  # fmt: skip
     try:
@@ -161,12 +162,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def address(process: subprocess.Popen[bytes], log: Path) -> str:
     """Where the server says that it listens."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline and process.poll() is None:
         if found := re.search(r"running on (http://127\.0\.0\.1:\d+)", log.read_text()):
             return found[1]
         time.sleep(0.05)
-    ended = "is not up after a minute" if process.poll() is None else "has ended"
+    ended = "is not up after two minutes" if process.poll() is None else "has ended"
     pytest.fail(f"transformers serve {ended}:\n{log.read_text()[-4000:]}")
 
 

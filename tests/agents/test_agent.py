@@ -1,0 +1,299 @@
+"""An agent in conversation with a model on loopback: what is sent, taken, repaired and given up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen.agents.agent import Agent, GivenUp, Question, Shape, Turn
+from retgen.agents.caller import Caller
+from retgen.agents.flow import Flight, Stop
+from retgen.agents.ledger import Ledger, Writer
+from retgen.agents.models import ModelSettings, open_chat
+from retgen.agents.prompt import load_prompt
+from tests.agents.server import Server, serving
+
+PROMPT = """---
+purpose: Ask for the colour of a thing.
+variables: [thing, known]
+---
+## System
+Answer as {"colour": ..., "share": ...}.
+## User
+What colour has {{thing}}? Not:
+{{known}}
+"""
+GOOD = '{"colour": "red", "share": 3}'
+SCHEMA = {
+    "additionalProperties": False,
+    "description": "A colour, and how much of the thing has it.",
+    "properties": {
+        "colour": {"title": "Colour", "type": "string"},
+        "share": {"title": "Share", "type": "integer"},
+    },
+    "required": ["colour", "share"],
+    "title": "Painted",
+    "type": "object",
+}
+SAID = "Answer with one JSON object and nothing else. Its JSON Schema is:\n" + json.dumps(
+    SCHEMA, separators=(",", ":")
+)
+
+
+class Thing(Question):
+    thing: str
+    known: tuple[str, ...] = ()
+
+
+class Painted(Shape):
+    """A colour, and how much of the thing has it."""
+
+    colour: str
+    share: int
+
+
+def known(question: Thing, answer: Painted) -> str | None:
+    return f"{answer.colour!r} is known" if answer.colour in question.known else None
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Agent[Thing, Painted]:
+    path = tmp_path / "colour.md"
+    path.write_text(PROMPT)
+    return Agent(
+        name="colour",
+        role="write",
+        prompt=load_prompt(path),
+        question=Thing,
+        answer=Painted,
+        offline=lambda question: Painted(colour="grey", share=1),
+        check=known,
+        max_tokens=100,
+    )
+
+
+def converse(
+    agent: Agent[Thing, Painted], server: Server, folder: Path, question: Thing, **settings: Any
+) -> Painted:
+    """Through the ledger, as a run does it."""
+    model = ModelSettings(provider="openai", base_url=server.url, **{"name": "ok", **settings})
+
+    async def run() -> Painted:
+        ledger = Ledger(folder / "ledger.sqlite")
+        writer, chat = Writer(ledger), open_chat(model, "sk-x")
+        caller = Caller(ledger, writer, chat, model, run="a", stop=Stop(), flight=Flight())
+        try:
+            return await agent.converse(question, model, caller)
+        finally:
+            await caller.close()
+            writer.close()
+            ledger.close()
+
+    return asyncio.run(run())
+
+
+def one_after_another(*answers: str) -> Callable[[dict[str, Any]], str]:
+    """A model that says this; the last again and again."""
+    left = list(answers)
+    return lambda body: left.pop(0) if len(left) > 1 else left[0]
+
+
+def told(reason: str) -> dict[str, str]:
+    """The message that sends an answer back."""
+    return {
+        "role": "user",
+        "content": f"This answer cannot be taken: {reason}. Answer the request above again, in "
+        f"full, and avoid this fault. {SAID}",
+    }
+
+
+def test_what_is_sent(agent: Agent[Thing, Painted], tmp_path: Path) -> None:
+    with serving(lambda body: GOOD) as server:
+        question = Thing(thing="a rose", known=("blue", "green"))
+        found = converse(agent, server, tmp_path, question, temperature=0.5, extra={"top_k": 3})
+        assert found == Painted(colour="red", share=3)
+        converse(agent, server, tmp_path, Thing(thing="a rose"), max_tokens=7)
+    system = {"role": "system", "content": 'Answer as {"colour": ..., "share": ...}.'}
+    form = {"name": "Painted", "schema": SCHEMA, "strict": True}
+    asked = "What colour has a rose? Not:\n"
+    assert server.requests == [
+        {
+            "model": "ok",
+            "messages": [system, {"role": "user", "content": f"{asked}- blue\n- green"}],
+            "top_k": 3,
+            "temperature": 0.5,
+            "max_tokens": 100,
+            "response_format": {"type": "json_schema", "json_schema": form},
+        },
+        {
+            "model": "ok",
+            "messages": [system, {"role": "user", "content": f"{asked}(none)"}],
+            "max_tokens": 7,
+            "response_format": {"type": "json_schema", "json_schema": form},
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        f"\n {GOOD}\n",
+        f"```json\n{GOOD}\n```",
+        f"```\n{GOOD}\n```",
+        f"```JSON\n{GOOD}\n```",
+        f"Here it is:\n\n```json\n{GOOD}\n```\nShall I go on with {{more}}?",
+        f"Sure! {GOOD} I hope that this helps.",
+    ],
+)
+def test_words_and_fences_around_an_answer(
+    agent: Agent[Thing, Painted], tmp_path: Path, text: str
+) -> None:
+    with serving(lambda body: text) as server:
+        found = converse(agent, server, tmp_path, Thing(thing="a rose"))
+    assert found == Painted(colour="red", share=3)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("I had rather not.", "it is not JSON"),
+        ("Use {braces}.", "it is not JSON"),
+        ('{"colour": "red", "share"', "it is not JSON"),
+        ("```json\n{...}\n```", "it is not JSON"),
+        ('{"colour": "red"}', "share: Field required"),
+        (
+            'Here: {"colour": 5, "share": 3}',
+            "colour: Input should be a valid string",
+        ),
+        (
+            '{"colour": "red", "share": 3, "more": 1}',
+            "more: Extra inputs are not permitted",
+        ),
+        (
+            '{"a": 1, "b": 2, "c": 3}',
+            "colour: Field required; share: Field required; a: Extra inputs are not permitted, "
+            "and 2 faults more",
+        ),
+        ('{"colour": "blue", "share": 3}', "'blue' is known"),
+    ],
+)
+def test_a_fault_goes_back_with_its_reason(
+    agent: Agent[Thing, Painted], tmp_path: Path, text: str, reason: str
+) -> None:
+    with serving(one_after_another(text, GOOD)) as server:
+        found = converse(agent, server, tmp_path, Thing(thing="a rose", known=("blue",)))
+    assert found == Painted(colour="red", share=3)
+    first, second = server.requests
+    assert second == first | {
+        "messages": [*first["messages"], {"role": "assistant", "content": text}, told(reason)]
+    }
+
+
+def test_the_history_is_kept_and_in_the_end_it_is_given_up(
+    agent: Agent[Thing, Painted], tmp_path: Path
+) -> None:
+    answers = ["no", '{"colour": "blue", "share": 1}', '{"colour": "green", "share": 2}']
+    reasons = ["it is not JSON", "'blue' is known", "'green' is known"]
+    with serving(one_after_another(*answers)) as server:
+        question = Thing(thing="a rose", known=("blue", "green"))
+        with pytest.raises(GivenUp) as error:
+            converse(agent, server, tmp_path, question)
+        assert (error.value.rule, error.value.reason) == ("colour/check", "'green' is known")
+        assert error.value.history == tuple(map(Turn, answers, reasons))
+        said = [message["content"] for message in server.requests[2]["messages"][2:]]
+        assert said == [
+            answers[0], told(reasons[0])["content"], answers[1], told(reasons[1])["content"],
+        ]  # fmt: skip
+        # every turn is in the ledger: to ask again costs nothing, and ends as before
+        with pytest.raises(GivenUp) as again:
+            converse(agent, server, tmp_path, question)
+    assert again.value.history == error.value.history
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"), [("no", "colour/answer"), ('{"colour": "blue", "share": 1}', "colour/check")]
+)
+def test_an_agent_without_repairs(
+    agent: Agent[Thing, Painted], tmp_path: Path, text: str, rule: str
+) -> None:
+    question = Thing(thing="a rose", known=("blue",))
+    with serving(lambda body: text) as server, pytest.raises(GivenUp) as error:
+        converse(replace(agent, repairs=0), server, tmp_path, question)
+    assert (error.value.rule, len(error.value.history)) == (rule, 1)
+    assert len(server.requests) == 1
+
+
+def test_an_answer_that_was_cut_off_gets_more_room(
+    agent: Agent[Thing, Painted], tmp_path: Path
+) -> None:
+    with serving() as server, pytest.raises(GivenUp) as error:
+        converse(agent, server, tmp_path, Thing(thing="a rose"), name="cut")
+    reason = "the answer was cut off at max_tokens"
+    assert (error.value.rule, error.value.reason) == ("colour/cut_off", reason)
+    assert error.value.history == (Turn("", reason),) * 3
+    first = server.requests[0]
+    assert server.requests == [first | {"max_tokens": room} for room in (100, 200, 400)]
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "reason"),
+    [
+        ("filtered", "colour/filtered", "the model refused, or its answer was filtered"),
+        ("too-long", "colour/too_long", "the request is too long for the model"),
+    ],
+)
+def test_what_asking_again_cannot_help_is_given_up_at_once(
+    agent: Agent[Thing, Painted], tmp_path: Path, name: str, rule: str, reason: str
+) -> None:
+    with serving(lambda body: GOOD) as server, pytest.raises(GivenUp) as error:
+        converse(agent, server, tmp_path, Thing(thing="a rose"), name=name)
+    assert (error.value.rule, error.value.reason) == (rule, reason)
+    assert error.value.history == (Turn("", reason),)
+    assert len(server.requests) == 1
+
+
+def test_an_answer_without_text_is_not_quoted(agent: Agent[Thing, Painted], tmp_path: Path) -> None:
+    with serving() as server, pytest.raises(GivenUp) as error:
+        converse(agent, server, tmp_path, Thing(thing="a rose"), name="broken")
+    reason = "the answer is no chat completion"
+    assert (error.value.rule, error.value.history) == ("colour/no_text", (Turn("", reason),) * 3)
+    messages = [request["messages"] for request in server.requests]
+    assert messages[1] == [*messages[0], told(reason)]
+    assert messages[2] == [*messages[1], told(reason)]
+
+
+def test_a_server_that_knows_no_schema_is_told_in_the_prompt(
+    agent: Agent[Thing, Painted], tmp_path: Path
+) -> None:
+    with serving(one_after_another("no", GOOD)) as server:
+        found = converse(agent, server, tmp_path, Thing(thing="a rose"), structured="prompt")
+    assert found == Painted(colour="red", share=3)
+    first, second = server.requests
+    assert [set(request) for request in (first, second)] == [
+        {"model", "messages", "max_tokens"}
+    ] * 2
+    asked = f"What colour has a rose? Not:\n(none)\n\n{SAID}"
+    assert first["messages"][1:] == [{"role": "user", "content": asked}]
+    assert second["messages"][2:] == [
+        {"role": "assistant", "content": "no"},
+        told("it is not JSON"),
+    ]
+
+
+def test_braces_and_json_of_a_user_survive(agent: Agent[Thing, Painted], tmp_path: Path) -> None:
+    thing = '{"a": [1, {"b": "{{known}}"}]} {{thing}} {0} %s \\1 ``` {{{{x}}}}'
+    answer = json.dumps({"colour": '{"not": "{{thing}}"} ```json\n{}\n```', "share": 3})
+    with serving(lambda body: answer) as server:
+        found = converse(agent, server, tmp_path, Thing(thing=thing, known=("{{thing}}",)))
+    assert found.colour == '{"not": "{{thing}}"} ```json\n{}\n```'
+    (sent,) = server.requests
+    assert sent["messages"][1]["content"] == f"What colour has {thing}? Not:\n- {{{{thing}}}}"

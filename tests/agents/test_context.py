@@ -1,0 +1,357 @@
+"""Work on many records: in their order, no more asked than needed, and what was not taken is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen.agents.agent import Agent, GivenUp, Question, Rejection, Shape, Turn
+from retgen.agents.caller import Caller, Price, Tally
+from retgen.agents.context import Context, Stage
+from retgen.agents.flow import Flight, Stop, Stopped
+from retgen.agents.ledger import Ledger, Writer
+from retgen.agents.models import ModelSettings, open_chat
+from retgen.agents.prompt import Prompt
+from retgen.errors import ChecksFailed, EndpointFailed
+from tests.agents.server import Server, serving
+
+Work = Callable[[int], Awaitable[int]]
+
+
+class Number(Question):
+    number: int
+
+
+class Half(Shape):
+    half: int
+
+
+def halved(question: Number, answer: Half) -> str | None:
+    odd = question.number % 2
+    return f"{question.number} is odd" if odd else None
+
+
+HALVE = Agent(
+    name="halve",
+    role="write",
+    prompt=Prompt("halve", "Halve.", ("number",), "", "Halve {{number}}.", "0" * 64),
+    question=Number,
+    answer=Half,
+    offline=lambda question: Half(half=question.number // 2),
+    check=halved,
+    repairs=0,
+)
+
+
+def asked(server: Server) -> list[int]:
+    """The numbers that were asked for, as they came."""
+    texts = [request["messages"][0]["content"] for request in server.requests]
+    return [int(text.removeprefix("Halve ").removesuffix(".")) for text in texts]
+
+
+@asynccontextmanager
+async def asking(
+    server: Server, folder: Path, concurrency: int = 4, **options: Any
+) -> AsyncIterator[Context]:
+    """A context whose agent `halve` is the server's."""
+    model = ModelSettings(
+        provider="openai", name="ok", base_url=server.url, concurrency=concurrency
+    )
+    ledger, stop, flight, tally = Ledger(folder / "ledger.sqlite"), Stop(), Flight(), Tally()
+    writer = Writer(ledger)
+    caller = Caller(
+        ledger, writer, open_chat(model, "sk-x"), model, run="a", stop=stop, flight=flight,
+        price=Price(200_000, 1_000_000), tally=tally,
+    )  # fmt: skip
+    shared = {"stop": stop, "flight": flight, "tally": tally, **options}
+    try:
+        yield Context(folder, {"halve": (model, caller)}, **shared)
+    finally:
+        await caller.close()
+        writer.close()
+        ledger.close()
+
+
+async def taken(
+    context: Context, stage: Stage, candidates: Any, work: Work, **options: Any
+) -> list[int]:
+    found = context.accepted(stage, candidates, work, lambda one: f"no. {one}", **options)
+    return [one async for one in found]
+
+
+async def at_once(number: int) -> int:
+    if number % 3 == 0:
+        raise GivenUp("work/three", f"{number} is a multiple of 3", [Turn("x", "y")])
+    return number
+
+
+def told(number: int) -> dict[str, Any]:
+    return {"record": f"no. {number}", "history": [{"answer": "x", "reason": "y"}]}
+
+
+# --- records ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 7, 64])
+def test_what_is_asked_is_the_shortest_beginning_that_suffices(
+    tmp_path: Path, concurrency: int
+) -> None:
+    chance = random.Random(concurrency)
+    numbers = chance.sample(range(1000), 200)
+
+    def say(body: dict[str, Any]) -> str:
+        time.sleep(chance.random() * 0.01)
+        number = int(body["messages"][0]["content"].split()[1][:-1])
+        return json.dumps({"half": number // 2})
+
+    async def run(server: Server) -> tuple[list[int], list[Rejection], Stage]:
+        async with asking(server, tmp_path, concurrency) as context:
+            stage = context.stage("halves", 12, HALVE)
+
+            async def halve(number: int) -> int:
+                return (await context.answer(HALVE, Number(number=number))).half
+
+            found = await taken(context, stage, iter(numbers), halve)
+            return found, context.rejected, stage
+
+    even = [number for number in numbers if number % 2 == 0][:12]
+    beginning = numbers[: numbers.index(even[-1]) + 1]
+    odd = [number for number in beginning if number % 2]
+    with serving(say) as server:
+        found, rejected, stage = asyncio.run(run(server))
+        assert sorted(asked(server)) == sorted(beginning)
+    assert found == [number // 2 for number in even]
+    assert stage == Stage("halves", 12, ("halve",), done=12, rejected=len(odd))
+    assert rejected == [
+        Rejection(
+            "halve/check",
+            f"{number} is odd",
+            {
+                "record": f"no. {number}",
+                "history": [
+                    {"answer": json.dumps({"half": number // 2}), "reason": f"{number} is odd"}
+                ],
+            },
+        )
+        for number in odd
+    ]
+
+
+def test_what_is_made_is_admitted_in_order(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def admit(made: int) -> str | None:
+        seen.append(made)
+        return "it ends in 4" if made % 10 == 4 else None
+
+    async def backwards(number: int) -> int:
+        await asyncio.sleep(0.004 * (3 - number % 4))
+        return await at_once(number)
+
+    async def run() -> Context:
+        context = Context(tmp_path, {})
+        stage = context.stage("numbers", 6)
+        assert await taken(context, stage, range(100), backwards, admit=admit) == [
+            1, 2, 5, 7, 8, 10,
+        ]  # fmt: skip
+        assert stage == Stage("numbers", 6, (), done=6, rejected=5)
+        return context
+
+    context = asyncio.run(run())
+    assert seen == [1, 2, 4, 5, 7, 8, 10]
+    assert context.rejected == [
+        Rejection("work/three", "0 is a multiple of 3", told(0)),
+        Rejection("work/three", "3 is a multiple of 3", told(3)),
+        Rejection("numbers/admitted", "it ends in 4", {"record": "no. 4", "history": []}),
+        Rejection("work/three", "6 is a multiple of 3", told(6)),
+        Rejection("work/three", "9 is a multiple of 3", told(9)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        (
+            7,
+            "numbers: 3 of 1,000 were accepted; rejected were 4 (work/three 3 times, "
+            "numbers/admitted 1 times), see rejected.jsonl. Ask for fewer, or try another model.",
+        ),
+        (0, "numbers: 0 of 1,000 were accepted. Ask for fewer, or try another model."),
+    ],
+)
+def test_too_few(tmp_path: Path, candidates: int, message: str) -> None:
+    async def run() -> None:
+        context = Context(tmp_path, {})
+        before = context.stage("before", 1)
+        context.reject(before, GivenUp("before/x", "y", ()), "of another stage")
+        stage = context.stage("numbers", 1000)
+        admit = {4: "it is 4"}.get
+        await taken(context, stage, range(candidates), at_once, admit=admit)
+
+    with pytest.raises(ChecksFailed) as error:
+        asyncio.run(run())
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("pilot", "candidates", "found"),
+    [(2, 100, [1, 2]), (2, 2, [1]), (9, 100, [1, 2, 4]), (1, 0, [])],
+)
+def test_a_pilot_wants_fewer_and_takes_what_there_is(
+    tmp_path: Path, pilot: int, candidates: int, found: list[int]
+) -> None:
+    async def run() -> list[int]:
+        context = Context(tmp_path, {}, pilot=pilot)
+        assert (context.few(100), context.few(1)) == (pilot, 1)
+        return await taken(context, context.stage("numbers", 3), range(candidates), at_once)
+
+    assert asyncio.run(run()) == found
+
+
+# --- errors -------------------------------------------------------------------------------------
+
+
+class Slow:
+    """Work that takes a while; that on some numbers fails at once."""
+
+    def __init__(self, *fail: int) -> None:
+        self.fail = fail
+        self.begun: list[int] = []
+        self.ended: list[int] = []
+
+    async def __call__(self, number: int) -> int:
+        self.begun.append(number)
+        if number in self.fail:
+            raise EndpointFailed(f"{number} failed")
+        await asyncio.sleep(0.03 if number else 0)
+        self.ended.append(number)
+        return number
+
+
+def test_the_first_error_stops_and_waits_for_what_is_in_flight(tmp_path: Path) -> None:
+    work = Slow(1)
+
+    async def run() -> None:
+        stop = Stop()
+        context = Context(tmp_path, {}, stop=stop)
+        made = context.accepted(context.stage("numbers", 10), range(100), work, str)
+        with pytest.raises(EndpointFailed, match=r"^1 failed$"):
+            _ = [one async for one in made]
+        with pytest.raises(Stopped):
+            stop.check()
+
+    asyncio.run(run())
+    assert (work.begun, work.ended) == ([0, 1, 2, 3, 4], [0, 2, 3, 4])
+
+
+def test_who_reads_no_further_stops_the_rest(tmp_path: Path) -> None:
+    work = Slow()
+
+    async def run() -> None:
+        stop = Stop()
+        context = Context(tmp_path, {}, stop=stop)
+        made = context.accepted(context.stage("numbers", 10), range(100), work, str)
+        async with aclosing(made):
+            async for one in made:
+                assert one == 0
+                break
+        assert (work.begun, work.ended) == ([0, 1, 2, 3], [0, 1, 2, 3])
+        with pytest.raises(Stopped):
+            stop.check()
+
+    asyncio.run(run())
+
+
+# --- together -----------------------------------------------------------------------------------
+
+
+def test_a_round_comes_back_in_its_order(tmp_path: Path) -> None:
+    ended: list[int] = []
+
+    async def backwards(number: int) -> int:
+        await asyncio.sleep(0.01 * (5 - number))
+        ended.append(number)
+        return number
+
+    async def run() -> list[int]:
+        context = Context(tmp_path, {})
+        return await context.together(context.stage("round", 5), map(backwards, range(5)))
+
+    assert asyncio.run(run()) == [0, 1, 2, 3, 4]
+    assert ended == [4, 3, 2, 1, 0]
+
+
+def test_a_round_raises_its_first_error_when_all_have_ended(tmp_path: Path) -> None:
+    work = Slow(1, 3)
+
+    async def run() -> None:
+        stop = Stop()
+        context = Context(tmp_path, {}, stop=stop)
+        with pytest.raises(EndpointFailed, match=r"^1 failed$"):
+            await context.together(context.stage("round", 5), map(work, range(5)))
+        with pytest.raises(Stopped):
+            stop.check()
+
+    asyncio.run(run())
+    assert (work.begun, work.ended) == ([0, 1, 2, 3, 4], [0, 2, 4])
+
+
+# --- agents without a model, and progress -------------------------------------------------------
+
+
+def test_an_agent_without_a_model_answers_by_rules(tmp_path: Path) -> None:
+    async def run() -> None:
+        context = Context(tmp_path, {})
+        assert context.offline(HALVE)
+        assert await context.answer(HALVE, Number(number=8)) == Half(half=4)
+        with pytest.raises(GivenUp) as error:
+            await context.answer(HALVE, Number(number=7))
+        assert (error.value.rule, error.value.reason) == ("halve/check", "7 is odd")
+        assert error.value.history == ()
+
+    asyncio.run(run())
+
+
+def test_progress(tmp_path: Path) -> None:
+    shown: list[tuple[int, int, str]] = []
+    two_were_out = threading.Event()
+
+    def progress(stage: str, done: int, total: int, note: str = "") -> None:
+        assert stage == "halves"
+        rates = r"\d+\.\d requests/s, \d+ tokens/s"
+        shown.append((done, total, re.sub(rates, "RATES", note)))
+        if note.startswith("2 in flight"):
+            two_were_out.set()
+
+    async def halve(number: int) -> int:
+        return (await context.answer(HALVE, Number(number=number))).half
+
+    context = Context(tmp_path, {}, progress=progress)
+    asyncio.run(taken(context, context.stage("halves", 2, HALVE), range(9), halve))
+    assert shown == [(0, 2, ""), (2, 2, "")]
+    shown.clear()
+
+    def say(body: dict[str, Any]) -> str:
+        two_were_out.wait(30)
+        return '{"half": 1}'
+
+    async def run(server: Server) -> None:
+        nonlocal context
+        async with asking(server, tmp_path, progress=progress, cap=2 * 10**9) as context:
+            await taken(context, context.stage("halves", 2, HALVE), range(9), halve)
+
+    with serving(say) as server:
+        asyncio.run(run(server))
+    assert shown[0] == (0, 2, "0 in flight, 0 rejected, RATES, $0.0000 of $2")
+    assert (0, 2, "2 in flight, 0 rejected, RATES, $0.0000 of $2") in shown
+    assert shown[-1] == (2, 2, "0 in flight, 1 rejected, RATES, $0.0090 of $2")

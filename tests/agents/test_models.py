@@ -1,0 +1,241 @@
+"""What recipes say of a model: read, refused with a reason, and where its key comes from."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from retgen.agents.google_chat import GoogleChat
+from retgen.agents.models import (
+    FLOW,
+    Model,
+    ModelSettings,
+    find_key,
+    open_chat,
+    settings_of,
+)
+from retgen.agents.openai_chat import OpenAIChat
+from retgen.errors import UsageError
+
+SERVER = "http://localhost:8000/v1"
+
+
+@pytest.fixture(autouse=True)
+def no_server_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+def read(value: Any) -> ModelSettings | None:
+    return settings_of(TypeAdapter(Model).validate_python(value))
+
+
+def settings(provider: str = "openai", name: str = "m", **more: Any) -> ModelSettings:
+    return ModelSettings(provider=provider, name=name, **more)
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ("offline", None),
+        ("openai:gpt-5-mini", settings("openai", "gpt-5-mini")),
+        ("google_genai:gemini-2.5-pro", settings("google_genai", "gemini-2.5-pro")),
+        ("ollama:qwen3:8b", settings("ollama", "qwen3:8b")),  # the first colon parts them
+        (
+            {"provider": "openai", "name": "m", "base_url": f"{SERVER}/", "temperature": 0},
+            settings(base_url=SERVER, temperature=0.0),
+        ),
+    ],
+)
+def test_models_of_recipes(value: Any, found: ModelSettings | None) -> None:
+    assert read(value) == found
+
+
+@pytest.mark.parametrize("text", ["gpt-5-mini", "openai:", ":gpt-5-mini", ":", "", "Offline"])
+def test_texts_that_name_no_model(text: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        read(text)
+    (problem,) = error.value.errors()
+    assert problem["msg"] == (
+        f"Value error, {text!r} is neither 'offline' nor 'provider:name', as in openai:gpt-5-mini"
+    )
+
+
+NO_ADDRESS = "Value error, an address is http://HOST:PORT/PATH or https://..."
+NO_KEY = (
+    "Value error, an address is kept with the data set, so it holds no key: put that into the "
+    "environment, and name the variable as api_key_env"
+)
+NO_VARIABLE = "Value error, is the name of an environment variable, in capital letters"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"name": ""}, "String should have at least 1 character"),
+        ({"base_url": "localhost:8000"}, NO_ADDRESS),
+        ({"base_url": "ftp://localhost/v1"}, NO_ADDRESS),
+        ({"base_url": "http:///v1"}, NO_ADDRESS),
+        ({"base_url": "https://me:sk-1@host/v1"}, NO_KEY),
+        ({"base_url": "https://host/v1?key=sk-1"}, NO_KEY),
+        ({"via": "curl"}, "Input should be 'langchain'"),
+        ({"structured": "tools"}, "Input should be 'schema' or 'prompt'"),
+        ({"temperature": -0.1}, "Input should be greater than or equal to 0"),
+        ({"top_p": 0}, "Input should be greater than 0"),
+        ({"top_p": 1.1}, "Input should be less than or equal to 1"),
+        ({"seed": -1}, "Input should be greater than or equal to 0"),
+        ({"seed": 2**63}, f"Input should be less than {2**63}"),
+        ({"max_tokens": 0}, "Input should be greater than or equal to 1"),
+        (
+            {"extra": {"tools": [], "n": 2, "top_k": 1}},
+            "Value error, n, tools cannot stand here: retgen sets it",
+        ),
+        *(
+            ({"extra": {name: 1}}, f"Value error, {name} cannot stand here: retgen sets it")
+            for name in ("model", "messages", "response_format", "stream", "n", "tools")
+        ),
+        (
+            {"extra": {"api_key": "sk-1", "Authorization": "sk-1"}},
+            "Value error, api_key, Authorization: a key does not belong in a recipe",
+        ),
+        ({"api_key_env": "sk-1"}, NO_VARIABLE),
+        ({"api_key_env": "1_KEY"}, NO_VARIABLE),
+        ({"requests_per_minute": 0}, "Input should be greater than 0"),
+        ({"tokens_per_minute": 0}, "Input should be greater than 0"),
+        ({"concurrency": 0}, "Input should be greater than or equal to 1"),
+        ({"concurrency": 4097}, "Input should be less than or equal to 4096"),
+        ({"timeout": 0}, "Input should be greater than 0"),
+        ({"api_key": "sk-1"}, "Extra inputs are not permitted"),
+    ],
+)
+def test_mappings_that_are_refused(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        read({"provider": "openai", "name": "m", **more})
+    (problem,) = error.value.errors()
+    assert (problem["loc"], problem["msg"]) == (("settings", *more), message)
+
+
+@pytest.mark.parametrize("lacks", ["provider", "name"])
+def test_a_model_has_a_provider_and_a_name(lacks: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        read({key: "x" for key in ("provider", "name") if key != lacks})
+    (problem,) = error.value.errors()
+    assert (problem["loc"], problem["msg"]) == (("settings", lacks), "Field required")
+
+
+@pytest.mark.parametrize("value", [5, None, ["openai:m"]])
+def test_what_is_neither_text_nor_mapping(value: Any) -> None:
+    with pytest.raises(ValidationError) as error:
+        read(value)
+    (problem,) = error.value.errors()
+    assert problem["type"] == "model_type"
+
+
+def test_sampling_holds_what_was_said_and_the_room_for_an_answer() -> None:
+    assert settings().sampling(50) == {"max_tokens": 50}
+    named = {"temperature": 0.0, "top_p": 0.5, "seed": 0, "max_tokens": 9}
+    assert settings(**named).sampling(50) == named
+    # what has a field of its own goes before extra
+    more = settings(extra={"reasoning_effort": "low", "temperature": 2}, temperature=0.1)
+    assert more.sampling(50) == {
+        "reasoning_effort": "low", "temperature": 0.1, "max_tokens": 50,
+    }  # fmt: skip
+
+
+def test_flow_changes_neither_sampling_nor_endpoint() -> None:
+    flow = {"requests_per_minute": 6, "tokens_per_minute": 70, "concurrency": 8, "timeout": 9}
+    assert set(flow) == FLOW < set(ModelSettings.model_fields)
+    slow = settings(**flow)
+    assert slow.sampling(5) == settings().sampling(5)
+    assert slow.endpoint() == settings().endpoint()
+
+
+@pytest.mark.parametrize(
+    ("model", "endpoint"),
+    [
+        (settings(), "openai"),
+        (settings(base_url=f"{SERVER}//"), SERVER),
+        (settings("google_genai"), "google_genai"),
+        (settings("google_genai", base_url=SERVER), SERVER),
+        (settings("anthropic"), "langchain:anthropic"),
+        (settings(via="langchain"), "langchain:openai"),
+        (settings("ollama", base_url=SERVER), f"langchain:{SERVER}"),
+    ],
+)
+def test_whom_requests_go_to(model: ModelSettings, endpoint: str) -> None:
+    assert model.endpoint() == endpoint
+
+
+def test_the_environment_names_a_server_of_openais_protocol(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://other:1/v1/")
+    assert settings().endpoint() == "http://other:1/v1"
+    assert settings(via="langchain").endpoint() == "langchain:http://other:1/v1"
+    assert settings(base_url=SERVER).endpoint() == SERVER
+    assert settings("google_genai").endpoint() == "google_genai"
+    assert find_key(settings(), {}) == "none"
+
+
+KEYS = {
+    "OPENAI_API_KEY": "o",
+    "GOOGLE_API_KEY": "g1",
+    "GEMINI_API_KEY": "g2",
+    "ANTHROPIC_API_KEY": "a",
+    "MINE": "m",
+    "EMPTY": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("model", "without", "key"),
+    [
+        (settings(), "", "o"),
+        (settings(via="langchain"), "", "o"),
+        (settings(base_url=SERVER), "", "o"),
+        (settings(base_url=SERVER), "OPENAI_API_KEY", "none"),  # a server of one's own
+        (settings("google_genai"), "", "g1"),
+        (settings("google_genai"), "GOOGLE_API_KEY", "g2"),
+        (settings("anthropic"), "", None),  # LangChain finds it
+        (settings("anthropic", api_key_env="MINE"), "", "m"),
+        (settings(api_key_env="MINE"), "", "m"),
+        (settings(base_url=SERVER, api_key_env="MINE"), "", "m"),
+    ],
+)
+def test_where_a_key_comes_from(model: ModelSettings, without: str, key: str | None) -> None:
+    environment = {name: value for name, value in KEYS.items() if name != without}
+    assert find_key(model, environment) == key
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (settings(name="gpt-5"), "openai:gpt-5 needs a key: set OPENAI_API_KEY"),
+        (
+            settings("google_genai", "flash"),
+            "google_genai:flash needs a key: set GOOGLE_API_KEY or GEMINI_API_KEY",
+        ),
+        (settings(base_url=SERVER, api_key_env="MINE"), "openai:m needs a key: set MINE"),
+        (settings(base_url=SERVER, api_key_env="EMPTY"), "openai:m needs a key: set EMPTY"),
+        (settings("anthropic", api_key_env="MINE"), "anthropic:m needs a key: set MINE"),
+    ],
+)
+def test_a_key_that_is_not_there(model: ModelSettings, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        find_key(model, {"EMPTY": ""})
+    assert str(error.value) == f"{message} in the environment or in a .env file in this folder"
+
+
+@pytest.mark.parametrize(
+    ("model", "backend"),
+    [(settings(), OpenAIChat), (settings("google_genai", base_url=SERVER), GoogleChat)],
+)
+def test_backends(model: ModelSettings, backend: type) -> None:
+    async def run() -> None:
+        chat = open_chat(model, "sk-x")
+        assert type(chat) is backend
+        await chat.close()
+
+    asyncio.run(run())

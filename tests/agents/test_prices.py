@@ -1,0 +1,193 @@
+"""What a model costs: the command line's word, a user's tables, then the one that is bundled."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from retgen.agents import prices as module
+from retgen.agents.caller import Price
+from retgen.agents.models import ModelSettings
+from retgen.agents.prices import Prices, checked, price_files
+from retgen.agents.prompt import Message
+from retgen.agents.request import Request
+from retgen.errors import UsageError
+
+BUNDLED = Path(module.__file__).parent / "prices.yaml"
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A configuration folder that is the test's own."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("RETGEN_PRICES", raising=False)
+    return tmp_path / "config"
+
+
+def table(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def price(name: str, *given: str, provider: str = "openai", **more: Any) -> Price | None:
+    return Prices(given).of(ModelSettings(provider=provider, name=name, **more))
+
+
+def test_every_price_of_the_bundled_table_is_one() -> None:
+    tree = YAML(typ="safe", pure=True).load(BUNDLED.read_text("utf-8"))
+    assert set(tree) == {"checked", "prices"}
+    assert checked() == date.fromisoformat(str(tree["checked"])).isoformat()
+    assert list(tree["prices"]) == [
+        "openai", "google_genai", "anthropic", "mistralai", "deepseek", "groq", "xai", "cohere",
+        "together", "fireworks",
+    ]  # fmt: skip
+    for provider, models in tree["prices"].items():
+        for name, said in models.items():
+            assert set(said) == {"in", "out"}
+            found = price(name, provider=provider)
+            assert found is not None
+            assert min(found) > 0, name
+            assert 0 <= found.token_in - said["in"] * 1000 < 1, name
+            assert 0 <= found.token_out - said["out"] * 1000 < 1, name
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "found"),
+    [
+        ("openai", "gpt-5-mini", Price(250, 2000)),
+        ("openai", "gpt-5-mini-2025-08-07", Price(250, 2000)),
+        ("openai", "gpt-5-mini-20250807", Price(250, 2000)),
+        ("openai", "gpt-5-mini-0807", None),
+        ("openai", "GPT-5-mini", None),
+        ("openai", "gpt-5-mini-2025-08-07-x", None),
+        ("anthropic", "claude-haiku-4-5-20251001", Price(1000, 5000)),
+        ("anthropic", "gpt-5-mini", None),
+        ("groq", "openai/gpt-oss-20b", Price(75, 300)),
+        ("cohere", "command-r7b-12-2024", Price(38, 150)),  # 37.5 nano-dollars, rounded up
+        ("nobody", "gpt-5-mini", None),
+    ],
+)
+def test_the_bundled_table(provider: str, name: str, found: Price | None) -> None:
+    assert price(name, provider=provider) == found
+
+
+def test_a_server_of_ones_own_has_no_listed_price() -> None:
+    url = "http://localhost:8000/v1"
+    assert price("gpt-5-mini", base_url=url) is None
+    assert price("gpt-5-mini", "1,2", base_url=url) == Price(1000, 2000)
+
+
+def test_the_first_table_that_knows_a_model(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: Path
+) -> None:
+    assert price_files() == [BUNDLED]
+    own = table(home / "retgen" / "prices.yaml", """prices:
+  openai:
+    gpt-5-mini: {in: 1, out: 2}
+    gpt-5-nano: {in: 3, out: 4}
+  mine: {small: {in: 0, out: 0}}
+""")  # fmt: skip
+    assert price_files() == [own, BUNDLED]
+    named = table(tmp_path / "named.yaml", """prices:
+  openai:
+    gpt-5-nano: {in: 5, out: 6}
+    gpt-5-nano-2025-08-07: {in: 7, out: 8}
+""")  # fmt: skip
+    monkeypatch.setenv("RETGEN_PRICES", str(named))
+    assert price_files() == [named, own, BUNDLED]
+    assert price("gpt-5-nano") == Price(5000, 6000)
+    assert price("gpt-5-nano-2025-08-07") == Price(7000, 8000)
+    assert price("gpt-5-nano-2025-09-01") == Price(5000, 6000)
+    assert price("gpt-5-mini") == Price(1000, 2000)
+    assert price("gpt-5") == Price(1250, 10000)
+    assert price("small", provider="mine") == Price(0, 0)
+    assert price("gpt-5-nano", "9,10") == Price(9000, 10000)
+
+
+def test_without_xdg_it_is_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    own = table(tmp_path / ".config" / "retgen" / "prices.yaml", "prices: {}\n")
+    assert price_files() == [own, BUNDLED]
+
+
+def test_a_named_table_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("RETGEN_PRICES", str(tmp_path))
+    with pytest.raises(UsageError) as error:
+        Prices()
+    assert str(error.value) == f"RETGEN_PRICES names {tmp_path}, which is no file"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "prices:",
+        "prices: [1]",
+        "openai: {m: {in: 1, out: 2}}",
+        "prices: {openai: }",
+        "prices: {openai: {m: 1}}",
+        "prices: {openai: {m: {in: 1}}}",
+        "prices: {openai: {m: {in: 1, out: much}}}",
+        "prices: {openai: {m: {in: 1, out: -2}}}",
+        "prices: {openai: {m: {in: 1, out: .inf}}}",
+        "prices: {openai: {m: {in: .nan, out: 1}}}",
+        "prices: {",
+        "prices: \udcff",
+    ],
+)
+def test_files_that_are_no_table(home: Path, text: str) -> None:
+    path = home / "retgen" / "prices.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(UsageError) as error:
+        price("m")
+    assert str(error.value) == (
+        f"{path}: is no price table. It says, in dollars per million tokens: "
+        "prices: {openai: {gpt-5-mini: {in: 0.25, out: 2.00}}}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        (["0.25,2.00"], Price(250, 2000)),
+        (["0,0"], Price(0, 0)),
+        (["m=1,2"], Price(1000, 2000)),
+        (["openai:m=1,2"], Price(1000, 2000)),
+        (["1,1", "m=2,2", "openai:m=3,3"], Price(3000, 3000)),  # the most exact goes first
+        (["openai:m=3,3", "m=2,2", "1,1"], Price(3000, 3000)),
+        (["1,1", "m=2,2"], Price(2000, 2000)),
+        (["other=1,2"], None),
+        (["other=1,2", "4,5"], Price(4000, 5000)),
+        # whole nano-dollars a token, rounded up
+        (["0.0375,0.000001"], Price(38, 1)),
+        (["2.007,2.0071"], Price(2007, 2008)),  # 2.007 * 1000 is a little more than 2007 in binary
+    ],
+)
+def test_prices_of_the_command_line(given: list[str], found: Price | None) -> None:
+    assert price("m", *given) == found
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1", "1,2,3", "1;2", "a,b", "=1,2", "m=", "m=1", "-1,2", "1,nan", "inf,1", "1,1e6"]
+)
+def test_prices_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Prices([text])
+    assert str(error.value) == (
+        f"--price {text}: write the dollars per million tokens as IN,OUT, for example "
+        "--price 0.25,2.00; for one of several models as MODEL=IN,OUT"
+    )
+
+
+def test_a_cap_counts_with_the_most_that_a_request_can_cost() -> None:
+    request = Request("x", "m", (Message("user", "käse"),), {"max_tokens": 7})
+    assert len(request.body) == 128  # bytes, not letters
+    assert Price(2, 10).worst(request) == 2 * 128 + 10 * 7
+    assert Price(2, 10).of(3, 4) == 46

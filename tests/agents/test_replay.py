@@ -1,0 +1,208 @@
+"""Answers in a file: written, read again, refused where they were changed, and asked of nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen.agents.caller import Caller
+from retgen.agents.chat import Unusable
+from retgen.agents.flow import Flight, Stop
+from retgen.agents.ledger import Ledger, Send, Writer
+from retgen.agents.models import ModelSettings
+from retgen.agents.openai_chat import OpenAIChat
+from retgen.agents.prompt import Message
+from retgen.agents.replay import Replayed, export_replay, read_replay
+from retgen.agents.request import Request
+from retgen.errors import OutputError, UsageError
+
+HELLO = b'{"choices": [{"message": {"content": "hello"}}]}'
+ANSWERS = [HELLO, b'{"broken\xff', "{\u2028käse}\n".encode(), b""]
+SCHEMA = {"title": "Things", "type": "object", "properties": {"b": {}, "a": {}}}
+
+
+def request(number: int) -> Request:
+    asked = (Message("system", "Be brief."), Message("user", f'question {number}\n{{"ä": 1}}'))
+    return Request("loopback", "small", asked, {"temperature": 1.0, "max_tokens": 9}, SCHEMA)
+
+
+def answer(ledger: Ledger, number: int, raw: bytes, run: str) -> None:
+    found = ledger.reserve(request(number), run=run, agent="write", worst=9, lease=9)
+    assert isinstance(found, Send)
+    ledger.answered(found, raw, number, 2, 3)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    """Four answers to run a; one more to run b, which needed one of a's; one that is out."""
+    made = Ledger(tmp_path / "ledger.sqlite")
+    for number, raw in enumerate(ANSWERS):
+        answer(made, number, raw, "a")
+    answer(made, 4, HELLO, "b")
+    made.find(request(0), run="b")
+    made.reserve(request(5), run="b", agent="write", worst=9, lease=9)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def file(ledger: Ledger, tmp_path: Path) -> Path:
+    assert export_replay(ledger, tmp_path / "replay.jsonl") == 5
+    return tmp_path / "replay.jsonl"
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
+
+
+def test_a_line_holds_the_request_and_the_answer_as_it_came(file: Path) -> None:
+    found = {line["key"]: line for line in lines(file)}
+    assert list(found) == sorted(request(i).key for i in range(5))
+    assert found[request(0).key] == {
+        "key": request(0).key,
+        "agent": "write",
+        "model": "small",
+        "request": json.loads(request(0).body),
+        "tokens_in": 0,
+        "tokens_out": 2,
+        "answer": HELLO.decode(),
+    }
+    broken = found[request(1).key]
+    assert "answer" not in broken
+    assert base64.b64decode(broken["answer_base64"]) == b'{"broken\xff'
+
+
+def test_what_was_written_is_read_again(ledger: Ledger, file: Path, tmp_path: Path) -> None:
+    assert list(read_replay(file)) == list(ledger.answers())
+    again = Ledger(tmp_path / "again.sqlite")
+    again.put("r", read_replay(file))
+    assert export_replay(again, tmp_path / "again.jsonl") == 5
+    assert (tmp_path / "again.jsonl").read_bytes() == file.read_bytes()
+    again.close()
+
+
+@pytest.mark.parametrize(("run", "numbers"), [("a", {0, 1, 2, 3}), ("b", {0, 4}), ("c", set())])
+def test_the_answers_of_one_run(
+    ledger: Ledger, tmp_path: Path, run: str, numbers: set[int]
+) -> None:
+    path = tmp_path / "one.jsonl"
+    assert export_replay(ledger, path, run) == len(numbers)
+    assert {kept.key for kept in read_replay(path)} == {request(i).key for i in numbers}
+
+
+def test_a_file_that_cannot_be_written_or_read(ledger: Ledger, tmp_path: Path) -> None:
+    path = tmp_path / "none" / "replay.jsonl"
+    with pytest.raises(OutputError, match=r"replay\.jsonl: No such file or directory\. What was"):
+        export_replay(ledger, path)
+    with pytest.raises(UsageError) as error:
+        list(read_replay(path))
+    assert str(error.value) == f"{path}: cannot be read: No such file or directory"
+
+
+def changed(line: dict[str, Any], **more: Any) -> str:
+    return json.dumps(line | more)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda line: changed(line, key="0" * 64), "its request was changed"),
+        (lambda line: changed(line, request=line["request"] | {"sample": 1}),
+         "its request was changed"),
+        (lambda line: changed(line, request=None), "its request was changed"),
+        (lambda line: json.dumps({k: v for k, v in line.items() if k != "key"}), "'key'"),
+        (lambda line: json.dumps({k: v for k, v in line.items() if k != "answer"}),
+         "'answer_base64'"),
+        (lambda line: changed(line, tokens_in="many"),
+         "invalid literal for int() with base 10: 'many'"),
+        (lambda line: "[]", "list indices must be integers or slices, not str"),
+    ],
+)  # fmt: skip
+def test_a_line_that_was_changed_is_named(file: Path, change: Any, reason: str) -> None:
+    told = [json.dumps(line) for line in lines(file)]
+    third = next(i for i, line in enumerate(lines(file)) if line["key"] == request(0).key)
+    told[third] = change(lines(file)[third])
+    file.write_text("\n".join(told) + "\n")
+    found = read_replay(file)
+    with pytest.raises(UsageError) as error:
+        list(found)
+    assert str(error.value) == (
+        f"{file}, line {third + 1}: is no answer as gen ledger export writes it: {reason}"
+    )
+
+
+def test_order_and_spaces_of_a_line_do_not_matter(ledger: Ledger, file: Path) -> None:
+    told = [json.dumps(dict(reversed(line.items())), indent=None) for line in lines(file)]
+    file.write_text("\n".join(reversed(told)))
+    assert sorted(read_replay(file)) == list(ledger.answers())
+
+
+def test_a_line_that_is_no_json(file: Path) -> None:
+    file.write_bytes(file.read_bytes() + b"{")
+    with pytest.raises(UsageError) as error:
+        list(read_replay(file))
+    told = f"{file}, line 6: is no answer as gen ledger export writes it: "
+    assert str(error.value).startswith(told)  # what follows are orjson's words
+
+
+def test_a_model_that_only_knows_the_file(tmp_path: Path, file: Path) -> None:
+    """What is in the file is answered; what is not is refused, and nothing is ever sent."""
+    replayed = Ledger(tmp_path / "replayed.sqlite")
+    replayed.put("a", read_replay(file))
+
+    async def run() -> None:
+        backend = OpenAIChat(base_url="http://127.0.0.1:9/v1", api_key="none")
+        writer, model = Writer(replayed), ModelSettings(provider="openai", name="small")
+        caller = Caller(
+            replayed, writer, Replayed(backend, file, {"loopback"}), model,
+            run="a", stop=Stop(), flight=Flight(),
+        )  # fmt: skip
+        answers = [await caller.ask(request(i), "write") for i in range(5)]
+        assert answers == [*ANSWERS, HELLO]
+        assert caller.text(answers[0]) == "hello"
+        with pytest.raises(Unusable):
+            caller.text(answers[1])
+        with pytest.raises(UsageError, match=r"a run that did not end$"):
+            await caller.ask(request(7), "write")
+        await caller.close()
+        writer.close()
+
+    asyncio.run(run())
+    replayed.close()
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "why"),
+    [
+        ({"loopback"}, "it was written by another recipe, or by a run that did not end"),
+        (
+            {"openai", "google_genai"},
+            "its answers came from google_genai, openai, and this recipe asks loopback: give it "
+            "that base_url (or OPENAI_BASE_URL)",
+        ),
+        (
+            set(),
+            "its answers came from nowhere, and this recipe asks loopback: give it that base_url "
+            "(or OPENAI_BASE_URL)",
+        ),
+    ],
+)
+def test_why_a_file_has_no_answer(endpoints: set[str], why: str) -> None:
+    async def run() -> None:
+        backend = OpenAIChat(base_url="http://127.0.0.1:9/v1", api_key="none")
+        chat = Replayed(backend, Path("replay.jsonl"), endpoints)
+        with pytest.raises(UsageError) as error:
+            await chat.send(request(7))
+        assert str(error.value) == (
+            "replay.jsonl holds no answer to a request of this recipe ('question 7\\n"
+            f'{{"ä": 1}}\' ...): {why}'
+        )
+        await chat.close()
+
+    asyncio.run(run())

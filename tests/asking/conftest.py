@@ -1,0 +1,73 @@
+"""Runs that ask a model on loopback: a server in this process, `gen` in its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agents.minds import mind
+from tests.agents.server import Server, serving
+
+KEY = "sk-planted-4f7a0c2e9b"
+# two steps a query (describe, then recognise) after a catalogue in rounds
+RECIPE = """# gen run asked.yaml
+name: asked
+family: limit
+seed: 7
+model: openai:gpt-5-mini
+params:
+  {pattern: random, docs: 120, queries: QUERIES, k: 2, attributes_per_doc: 10, form: {type: semantic},
+   catalogue: {split: all, size: SIZE}}
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving(mind) as found:
+        yield found
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Path:
+    """A recipe of 60 queries out of 100 attributes that a model proposes."""
+    path = tmp_path / "asked.yaml"
+    path.write_text(RECIPE.replace("QUERIES", "60").replace("SIZE", "100"))
+    return path
+
+
+def environment(server: Server | None) -> dict[str, str]:
+    """As a user has it, with a key and the address of the server."""
+    found = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    if server is not None:
+        found |= {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}
+    return found
+
+
+Gen = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def ask(tmp_path: Path, server: Server) -> Gen:
+    """Run `gen ARGS` in tmp_path against the server."""
+
+    def call(*args: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "retgen.cli", *map(str, args)]
+        options = {"env": environment(server), "timeout": 120, **options}
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, **options)
+
+    return call
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, by relative path."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
