@@ -22,7 +22,7 @@ family: limit
 seed: 7
 model: openai:gpt-5-mini
 params:
-  {pattern: random, docs: 120, queries: QUERIES, k: 2, attributes_per_doc: 10, form: {type: semantic},
+  {pattern: random, docs: DOCS, queries: QUERIES, k: 2, attributes_per_doc: 10, form: {type: semantic},
    catalogue: {split: all, size: SIZE}}
 """
 
@@ -37,8 +37,17 @@ def server() -> Iterator[Server]:
 def asked(tmp_path: Path) -> Path:
     """A recipe of 60 queries out of 100 attributes that a model proposes."""
     path = tmp_path / "asked.yaml"
-    path.write_text(RECIPE.replace("QUERIES", "60").replace("SIZE", "100"))
+    path.write_text(recipe_of(60, 100))
     return path
+
+
+def recipe_of(queries: int, size: int) -> str:
+    """The recipe with so many queries, out of so many attributes."""
+    return (
+        RECIPE.replace("DOCS", str(2 * queries))
+        .replace("QUERIES", str(queries))
+        .replace("SIZE", str(size))
+    )
 
 
 def environment(server: Server | None) -> dict[str, str]:

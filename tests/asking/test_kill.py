@@ -21,7 +21,7 @@ import pytest
 
 from tests.agents.minds import mind
 from tests.agents.server import serving
-from tests.asking.conftest import RECIPE, contents, environment
+from tests.asking.conftest import contents, environment, recipe_of
 
 LONG = bool(os.environ.get("RETGEN_LONG_PROOFS"))
 
@@ -35,9 +35,7 @@ LONG = bool(os.environ.get("RETGEN_LONG_PROOFS"))
 )
 def test_killed_and_resumed(tmp_path: Path, queries: int, kills: int) -> None:
     recipe = tmp_path / "asked.yaml"
-    recipe.write_text(
-        RECIPE.replace("QUERIES", str(queries)).replace("SIZE", str(queries * 8 // 5))
-    )
+    recipe.write_text(recipe_of(queries, queries * 8 // 5))
     command = [sys.executable, "-m", "retgen.cli", "run", str(recipe), "-q", "--out"]
 
     with serving(mind, delay=0.02) as server:

@@ -1,0 +1,337 @@
+"""`gen run` with a model: what it makes, what it costs, where it stops, and what it says."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.agents.minds import description, mind
+from tests.agents.server import Server, serving
+from tests.asking.conftest import KEY, Gen, contents, environment, recipe_of
+from tests.conftest import read_jsonl
+
+
+def test_a_data_set_that_a_model_wrote(ask: Gen, asked: Path, server: Server) -> None:
+    done = ask("run", asked, "--out", "runs/a")
+    assert done.returncode == 0, done.stderr
+    run = asked.parent / "runs" / "a"
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert manifest["counts"]["documents"] == 120
+    assert manifest["counts"]["queries"] == 60
+    assert manifest["evidence"] == {"structural": 0, "judged": 120, "human": 0}
+    assert manifest["calls"] == len(server.requests)
+    assert manifest["tokens"] == {"in": 5 * manifest["calls"], "out": 2 * manifest["calls"]}
+    # gpt-5-mini: $0.25 and $2.00 per million tokens
+    assert manifest["usd"] == pytest.approx(manifest["calls"] * (5 * 0.25 + 2 * 2.0) / 1e6)
+    assert set(manifest["models"]) == {
+        "propose_attributes", "remove_overlaps", "paraphrase_query", "identify_attribute",
+    }  # fmt: skip
+    assert manifest["models"]["paraphrase_query"]["model"] == "openai:gpt-5-mini"
+    assert sorted(manifest["prompts"]) == [
+        "limit/identify_attribute", "limit/paraphrase_query", "limit/propose_attributes",
+        "limit/remove_overlaps",
+    ]  # fmt: skip
+    # the catalogue is exactly as large as asked, and what was refused says why
+    listed = (run / "sources" / "attributes.txt").read_text().splitlines()
+    attributes = [line for line in listed if line and not line.startswith("[")]
+    assert len(attributes) == len(set(attributes)) == 100
+    rejected = read_jsonl(run / "rejected.jsonl")
+    assert manifest["counts"]["rejected"] == len(rejected)
+    rules = {row["rule"] for row in rejected}
+    assert "attributes/form" in rules
+    assert "identify_attribute/answer" in rules
+    # every query is a description that the model gave, and the proof reads it back
+    told = read_jsonl(run / "sources" / "descriptions.jsonl")
+    assert {row["description"] for row in told} == {description(row["attribute"]) for row in told}
+    texts = {row["text"] for row in read_jsonl(run / "dataset" / "queries.jsonl")}
+    assert texts == {f"Who likes {row['description']}?" for row in told}
+    assert ask("validate", run).returncode == 0
+
+
+def test_limit_builds_its_attributes_through_agents(
+    ask: Gen, server: Server, tmp_path: Path
+) -> None:
+    done = ask(
+        "run", "limit_small", "--model", "openai:gpt-5-mini", "--set", "params.queries=50", "--set",
+        "params.docs=30", "--set", "params.attributes_per_doc=12", "--out", "runs/a", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads(done.stdout)
+    assert manifest["evidence"]["structural"] == 100
+    listed = (tmp_path / "runs/a/sources/attributes.txt").read_text().splitlines()
+    attributes = {line for line in listed if line and not line.startswith("[")}
+    assert len(attributes) == 2 * (50 + 19 * 12)
+    texts = [row["text"] for row in read_jsonl(tmp_path / "runs/a/dataset/corpus.jsonl")]
+    for text in texts:
+        held = text.rstrip(".").partition(" likes ")[2].replace(" and ", ", ").split(", ")
+        assert len(held) == 12
+        assert attributes.issuperset(held)
+
+
+def test_a_second_run_pays_nothing_and_concurrency_changes_no_byte(
+    ask: Gen, asked: Path, server: Server
+) -> None:
+    assert ask("run", asked, "--out", "runs/a").returncode == 0
+    paid = len(server.requests)
+    assert ask("run", asked, "--out", "runs/b").returncode == 0
+    assert len(server.requests) == paid
+    one = asked.read_text().replace(
+        "model: openai:gpt-5-mini", "model: {provider: openai, name: gpt-5-mini, concurrency: 1}"
+    )
+    asked.write_text(one)
+    # another ledger, so everything is asked again, one after the other
+    assert ask("run", asked, "--out", "other/a").returncode == 0
+    assert len(server.requests) == 2 * paid
+    runs = asked.parent / "runs"
+    first = contents(runs / "a" / "dataset")
+    assert first == contents(runs / "b" / "dataset")
+    card = first.pop("README.md")
+    other = contents(asked.parent / "other" / "a" / "dataset")
+    assert other.pop("README.md") == card
+    assert other == first
+
+
+def test_the_key_is_nowhere(ask: Gen, asked: Path, server: Server) -> None:
+    env = environment(server)
+    del env["OPENAI_API_KEY"]
+    (asked.parent / ".env").write_text(f"OPENAI_API_KEY={KEY}\n")
+    done = ask("run", asked, "--out", "runs/a", "-v", env=env)
+    assert done.returncode == 0, done.stderr
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+    # a server that repeats it in its error, and a traceback
+    told = [
+        done,
+        ask("run", asked, "--model", "openai:status-401", "--out", "runs/b", "-v", env=env),
+    ]
+    assert told[1].returncode == 4
+    assert "[key]" in told[1].stderr
+    told.append(ask("ledger", "--ledger", "runs/ledger.sqlite", env=env))
+    told.append(ask("doctor", env=env))
+    assert "set in .env" in told[3].stdout
+    told.append(ask("ledger", "export", "answers.jsonl", "--ledger", "runs/ledger.sqlite", env=env))
+    (asked.parent / ".env").unlink()
+    for one in told:
+        assert KEY not in one.stdout + one.stderr
+    for name, data in contents(asked.parent).items():
+        assert KEY.encode() not in data, name
+
+
+def test_without_a_key_nothing_is_sent(ask: Gen, asked: Path, server: Server) -> None:
+    env = environment(None)
+    done = ask("run", asked, "--out", "runs/a", env=env)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "gen: openai:gpt-5-mini needs a key: set OPENAI_API_KEY in the environment or in a .env "
+        "file in this folder\n"
+    )
+    assert server.requests == []
+
+
+def test_the_cap_holds_and_can_be_raised(tmp_path: Path) -> None:
+    """1,000 calls and more at a known price, capped at a third of what they cost."""
+    recipe = tmp_path / "asked.yaml"
+    recipe.write_text(recipe_of(420, 680))
+    with serving(mind) as server:
+        env = environment(server)
+
+        def gen(*args: str) -> subprocess.CompletedProcess[str]:
+            command = [sys.executable, "-m", "retgen.cli", "run", str(recipe), *args]
+            return subprocess.run(
+                command, env=env, capture_output=True, text=True, cwd=tmp_path, timeout=300
+            )
+
+        price = "--price", "10,40"
+        assert gen("--out", "whole/run", *price).returncode == 0
+        manifest = json.loads((tmp_path / "whole/run/manifest.json").read_text())
+        calls = len(server.requests)
+        assert calls >= 1000
+        assert manifest["usd"] == pytest.approx(calls * (5 * 10 + 2 * 40) / 1e6)
+        server.requests.clear()
+
+        cap = manifest["usd"] / 3
+        stopped = gen("--out", "capped/run", *price, "--max-usd", f"{cap:.6f}")
+        assert stopped.returncode == 3
+        assert "of the cap are left. Raise --max-usd to go on; what was answered is kept." in (
+            stopped.stderr
+        )
+        assert "Done so far: attributes: 680 of 680, descriptions: " in stopped.stderr
+        assert "Resume with:\n  gen run" in stopped.stderr
+        ledger = json.loads(
+            subprocess.run(
+                [sys.executable, "-m", "retgen.cli", "ledger", "--ledger", "capped/ledger.sqlite",
+                 "--json"], capture_output=True, text=True, cwd=tmp_path, check=True,
+            ).stdout
+        )  # fmt: skip
+        (spent,) = ledger["runs"]
+        assert spent["calls"] == len(server.requests)
+        assert spent["usd"] == pytest.approx(spent["calls"] * 130 / 1e6)
+        # as far as one more worst case: never above, and not given up early
+        assert cap - 0.2 < spent["usd"] <= cap
+
+        assert gen("--out", "capped/run", *price, "--max-usd", "100").returncode == 0
+        assert len(server.requests) == calls
+        assert contents(tmp_path / "capped/run/dataset") == contents(tmp_path / "whole/run/dataset")
+
+
+def test_a_cap_needs_a_price(ask: Gen, asked: Path, server: Server) -> None:
+    done = ask("run", asked, "--model", "openai:mine", "--max-usd", "1", "--out", "runs/a")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "gen: the price of openai:mine is not known, so --max-usd cannot be kept: add --price "
+        "openai:mine=IN,OUT, the dollars per million tokens\n"
+    )
+    assert server.requests == []
+
+
+def test_a_replay_needs_neither_key_nor_network(ask: Gen, asked: Path, server: Server) -> None:
+    assert ask("run", asked, "--out", "runs/a").returncode == 0
+    assert ask("run", "limit_small", "--model", "openai:gpt-5-mini", "--set", "params.queries=5",
+               "--set", "params.docs=9", "--set", "params.attributes_per_doc=4", "--out",
+               "runs/other").returncode == 0  # fmt: skip
+    done = ask("ledger", "export", "answers.jsonl", "--run", "runs/a")
+    paid = len(server.requests)
+    manifest = json.loads((asked.parent / "runs/a/manifest.json").read_text())
+    assert done.stdout == f"wrote {manifest['calls']:,} answers to answers.jsonl\n"
+    assert len(read_jsonl(asked.parent / "answers.jsonl")) == manifest["calls"] < paid
+    # the address is a part of each request, and nobody listens there any more
+    env = environment(None) | {"OPENAI_BASE_URL": server.url}
+    server.shutdown()
+    done = ask("run", asked, "--out", "again/a", "--replay", "answers.jsonl", env=env)
+    assert done.returncode == 0, done.stderr
+    assert len(server.requests) == paid
+    assert contents(asked.parent / "again/a/dataset") == contents(asked.parent / "runs/a/dataset")
+    assert not (asked.parent / "again/ledger.sqlite").exists()
+
+    done = ask("run", asked, "--out", "third/a", "--replay", "answers.jsonl", env=environment(None))
+    assert done.returncode == 2
+    assert f"its answers came from {server.url}, and this recipe asks openai: give it that" in (
+        done.stderr
+    )
+    lines = (asked.parent / "answers.jsonl").read_text().splitlines()
+    lines[2] = lines[2].replace("gpt-5-mini", "gpt-5-nano")
+    (asked.parent / "answers.jsonl").write_text("\n".join(lines))
+    done = ask("run", asked, "--out", "third/b", "--replay", "answers.jsonl", env=env)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "gen: answers.jsonl, line 3: is no answer as gen ledger export writes it: its request was "
+        "changed"
+    )
+
+
+def test_a_pilot_plans_from_what_it_saw(ask: Gen, asked: Path, server: Server) -> None:
+    done = ask("run", asked, "--out", "runs/a", "--pilot", "10")
+    assert done.returncode == 0, done.stderr
+    tried = len(server.requests)
+    assert tried < 60
+    assert "note: pilot, descriptions: 10 of " in done.stdout
+    assert done.stdout.splitlines()[-1] == f"  gen run {asked} --out runs/a"
+    planned = json.loads(ask("run", asked, "--out", "runs/a", "--pilot", "10", "--json").stdout)
+    assert len(server.requests) == tried  # from the ledger
+    assert planned["calls"]["paraphrase_query"] >= 60
+    assert planned["usd"]["low"] <= planned["usd"]["high"]
+    assert ask("run", asked, "--out", "runs/a").returncode == 0
+    manifest = json.loads((asked.parent / "runs/a/manifest.json").read_text())
+    assert planned["usd"]["low"] < manifest["usd"] < 2 * planned["usd"]["high"]
+
+
+def test_what_a_plan_says(ask: Gen, asked: Path, server: Server) -> None:
+    done = ask("plan", asked)
+    assert done.returncode == 0
+    assert server.requests == []
+    planned = json.loads(ask("plan", asked, "--json").stdout)
+    assert planned["calls"] == {
+        "propose_attributes": 8, "remove_overlaps": 6, "paraphrase_query": 90,
+        "identify_attribute": 93,
+    }  # fmt: skip
+    assert 0 < planned["usd"]["low"] < planned["usd"]["high"] < 1
+    assert 0 < planned["seconds"]["low"] < planned["seconds"]["high"]
+    unknown = ask("plan", asked, "--model", "openai:mine")
+    assert "           ?  at these prices" in unknown.stdout
+    assert "note: the price of openai:mine is not known: add --price openai:mine=IN,OUT" in (
+        unknown.stdout
+    )
+    priced = ask("plan", asked, "--model", "openai:mine", "--price", "openai:mine=1,2")
+    assert "not known" not in priced.stdout
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "told"),
+    [
+        (
+            "status-401",
+            4,
+            "gen: status-401 at {url}: 401: not with [key]. What was answered is kept",
+        ),
+        (
+            "status-404",
+            4,
+            "gen: status-404 at {url}: 404: not with [key]. What was answered is kept",
+        ),
+        ("too-long", 1, "gen: attributes: 0 of 100 were accepted; rejected were "),
+        ("cut", 1, "gen: attributes: 0 of 100 were accepted; rejected were "),
+        ("filtered", 1, "gen: attributes: 0 of 100 were accepted; rejected were "),
+        ("broken", 1, "gen: attributes: 0 of 100 were accepted; rejected were "),
+    ],
+)
+def test_every_fault_ends_as_documented(
+    ask: Gen, asked: Path, server: Server, how: str, code: int, told: str
+) -> None:
+    done = ask("run", asked, "--model", f"openai:{how}", "--out", "runs/a")
+    assert done.returncode == code, done.stderr
+    assert told.format(url=server.url) in done.stderr
+    assert "Traceback" not in done.stderr
+    refused = (asked.parent / "runs/a/rejected.jsonl").read_text().splitlines()
+    assert bool(refused) == (code == 1)
+    # what came is kept: asked again, nothing is sent that was answered before
+    before = len(server.requests)
+    assert ask("run", asked, "--model", f"openai:{how}", "--out", "runs/a").returncode == code
+    assert (len(server.requests) == before) == (code == 1)
+
+
+def test_what_passes_is_retried_without_a_trace(ask: Gen, asked: Path, server: Server) -> None:
+    assert ask("run", asked, "--out", "good/a").returncode == 0
+    calls = len(server.requests)
+    done = ask("run", asked, "--model", "openai:flaky", "--out", "flaky/a")
+    assert done.returncode == 0, done.stderr
+    assert len(server.requests) == calls + 3 * calls  # each is refused twice
+    good, flaky = (contents(asked.parent / n / "a/dataset") for n in ("good", "flaky"))
+    for name in ("corpus.jsonl", "queries.jsonl", "qrels.jsonl"):
+        assert good[name] == flaky[name]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c(asked: Path, times: int) -> None:
+    with serving(mind, delay=0.3) as server:
+        command = [sys.executable, "-m", "retgen.cli", "run", str(asked), "--out", "runs/a"]
+        process = subprocess.Popen(
+            command, env=environment(server), cwd=asked.parent, stderr=subprocess.PIPE, text=True
+        )
+        while len(server.requests) < 8:
+            time.sleep(0.01)
+        sent = len(server.requests)
+        process.send_signal(signal.SIGINT)
+        if times == 2:
+            time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "stopping: nothing more is sent; waiting for what is in flight" in told
+        assert told.endswith(f"Resume with:\n  gen run {asked} --out runs/a\n")
+        assert len(server.requests) <= sent + 1
+        ledger = json.loads(
+            subprocess.run(
+                [sys.executable, "-m", "retgen.cli", "ledger", "--ledger", "runs/ledger.sqlite",
+                 "--json"], capture_output=True, text=True, cwd=asked.parent, check=True,
+            ).stdout
+        )  # fmt: skip
+        unanswered = sum(part["open"] for part in ledger["parts"])
+        assert (unanswered > 0) == (times == 2)
+        assert subprocess.run(
+            [*command, "-q"], env=environment(server), cwd=asked.parent, check=False
+        ).returncode == 0  # fmt: skip
