@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-LINKS = ("generators", "validators", "evaluation", "recipes")
+LINKS = ("generators", "prompts", "validators", "evaluation", "recipes")
 
 
 @pytest.fixture(scope="module")

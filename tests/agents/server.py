@@ -23,6 +23,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, say: Callable[[dict[str, Any]], str], delay: float) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.say, self.delay = say, delay
+        self.usage = 5, 2  # tokens of every prompt and answer
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
 
@@ -67,7 +68,9 @@ class _Handler(BaseHTTPRequestHandler):
         reason = {"cut": "length", "filtered": "content_filter"}.get(how, "stop")
         answer: Any = {
             "choices": [{"index": 0, "message": message, "finish_reason": reason}],
-            "usage": {"prompt_tokens": 5, "completion_tokens": 2},
+            "usage": dict(
+                zip(("prompt_tokens", "completion_tokens"), self.server.usage, strict=True)
+            ),
         }
         if how == "flaky" and self.server.requests.count(body) <= 2:  # the first two of each
             how = "status-503"
