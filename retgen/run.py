@@ -101,7 +101,7 @@ def pilot(
 
     The answers stay in the ledger, so the run itself does not ask for them again.
     """
-    from retgen.ask import Asking, ask
+    from retgen.ask import Asked, Asking, ask
 
     recipe, folder = prepared(source, out, overrides, None)
     if not recipe.the_family().uses(recipe.job()) & set(recipe.settings()):
@@ -109,7 +109,12 @@ def pilot(
     with _locked(folder):
         if _claim(folder, recipe) is not None:
             raise UsageError(f"--pilot: {folder} is a finished run")
-        asked = ask(recipe, folder, asking or Asking(), pilot=records, progress=progress)
+        asked = Asked()
+        try:
+            ask(recipe, folder, asking or Asking(), pilot=records, progress=progress, asked=asked)
+        except BaseException:
+            write_rejected(folder, asked.rejected)
+            raise
     return plan_from(recipe, asked, asking or Asking())
 
 
@@ -138,7 +143,11 @@ def _make(
     clock = _Clock(folder / "run.log")
     clock.note(f"gen run, retgen {__version__}, recipe {recipe.name}, {workers} workers")
     family = recipe.the_family()
-    asked = _ask(recipe, folder, asking, progress)
+    try:
+        asked = _ask(recipe, folder, asking, progress)
+    except BaseException as error:
+        clock.note(f"stopped: {error or type(error).__name__}")
+        raise
     if asked is not None:
         clock.lap("agents")
     records = family.generate(recipe.job(folder))

@@ -33,7 +33,7 @@ HEAD = "name: x\nfamily: limit\n"
         (
             HEAD + "sed: 7\nparams:\n  pattern: dense\n  docs: many\n",
             "{path}, line 3, sed: unknown key; did you mean seed? Allowed: name, family, seed, "
-            "model, limit, params, validate, output\n"
+            "model, models, limit, params, validate, output\n"
             "{path}, line 6, params.docs: must be a whole number, not 'many'",
         ),
         (HEAD, "{path}, params: is missing"),
@@ -64,8 +64,15 @@ HEAD = "name: x\nfamily: limit\n"
             "Families: limit",
         ),
         (
-            HEAD + "model: openai:gpt-5-mini\nparams: {pattern: dense}\n",
-            "{path}, line 3, model: must be 'offline', not 'openai:gpt-5-mini'",
+            HEAD + "model: gpt-5-mini\nmodels: {wirte: openai:x}\nparams: {pattern: dense}\n",
+            "{path}, line 3, model: 'gpt-5-mini' is neither 'offline' nor 'provider:name', as in "
+            "openai:gpt-5-mini",
+        ),
+        (
+            HEAD + "models: {wirte: openai:x}\nparams: {pattern: dense}\n",
+            "{path}, line 3, models.wirte: the family limit has no agent and no role 'wirte'; did "
+            "you mean write? It has: write, judge, propose_attributes, remove_overlaps, "
+            "paraphrase_query, identify_attribute",
         ),
         (
             "name: My Set\nfamily: limit\nparams: {pattern: dense}\n",
@@ -166,6 +173,7 @@ PLANNED = {
     "limit_k3": (50_000, 165, 495),
     "limit_projective": (50_000, 1893, 83_292),
     "limit_random": (50_000, 1000, 2000),
+    "limit_semantic": (10_000, 400, 800),
     "limit_small": (46, 1000, 2000),
     "limit_train": (50_000, 1000, 2000),
 }

@@ -56,7 +56,7 @@ __all__ = [
 _EACH = 25  # attributes proposed by one request
 _PART = 120  # attributes of one request that looks for overlaps
 _PASSES = 3  # looks for overlaps in a round, at most
-_ROUNDS = 24
+_BARREN = 2  # rounds without anything new, after which a model is taken to know no more
 _YIELD = 0.8  # of what is proposed, so much is taken to be new and clean, until it shows
 _OPTIONS = 8
 _CONTROL = 10  # of so many descriptions one is shown to the judge without the right answer, too
@@ -119,10 +119,12 @@ async def ask_attributes(job: Job[LimitParams], context: Context) -> None:
     wanted = context.few(size)
     categories = _categories(job)
     found = _Growing(job.params)
-    for number in range(_ROUNDS):
-        if len(found) >= wanted:
-            break
+    number = barren = 0
+    while len(found) < wanted and barren < _BARREN:
+        before = len(found)
         await _round(categories, number, wanted, found, context, stage)
+        number += 1
+        barren = 0 if len(found) > before else barren + 1
         # a pilot counts all that its requests gave
         stage.done = len(found) if context.pilot is not None else min(len(found), wanted)
         context.show(stage, now=True)
@@ -156,6 +158,8 @@ async def _round(
     found.asked += requests
     turn = [categories[i % len(categories)] for i in range(begin, begin + requests)]
     questions = [Propose(category=c, count=_EACH, known=found.of(c)) for c in turn]
+    # what was given up once would be answered the same again
+    questions = [question for question in questions if question not in found.given_up]
 
     async def propose(question: Propose) -> tuple[str, ...] | GivenUp:
         try:
@@ -168,6 +172,7 @@ async def _round(
     for question, answer in zip(questions, answers, strict=True):
         if isinstance(answer, GivenUp):
             context.reject(stage, answer, question.category)
+            found.given_up.add(question)
             continue
         for text in answer:
             reason = found.add(" ".join(text.split()), question.category)
@@ -220,6 +225,7 @@ class _Growing:
     def __init__(self, params: LimitParams) -> None:
         self.kept: dict[str, str] = {}  # attribute -> category
         self.asked = 0
+        self.given_up: set[Propose] = set()
         self._owner: dict[str, str] = {}  # stem -> attribute
         self._templates = {
             stem

@@ -186,6 +186,7 @@ def _problems(error: ValidationError) -> str:
     found = error.errors(include_url=False, include_input=False)
     if found[0]["type"] == "json_invalid":
         return "it is not JSON"
-    parts = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found[:3]]
+    parts = [": ".join([*filter(None, [".".join(map(str, one["loc"]))]), one["msg"]])
+             for one in found[:3]]  # fmt: skip
     more = f", and {len(found) - 3} faults more" if len(found) > 3 else ""
     return "; ".join(parts) + more

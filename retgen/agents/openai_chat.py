@@ -60,7 +60,7 @@ class OpenAIChat:
             )
         except openai.APIStatusError as error:
             code = error.status_code
-            why = error.message.removeprefix(f"Error code: {code} - ")
+            why = _reason(error.response.content) or f"status {code}"
             if code == 400 and _about_the_request(error.response.content) is not None:
                 return Reply(error.response.content, 0, 0)
             raise Refused(
@@ -73,7 +73,7 @@ class OpenAIChat:
                 raise Refused(
                     f"no connection to {self._client.base_url.host}", retry=True
                 ) from None
-            raise Unanswered(self._hidden(str(error))) from None
+            raise Unanswered(self._hidden(_silence(error))) from None
         usage = _part(_parsed(found.content), "usage")
         return Reply(
             found.content, count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
@@ -116,18 +116,40 @@ def _about_the_request(raw: bytes) -> Unusable | None:
     return None
 
 
-def _never_stood(error: BaseException) -> bool:
-    """Whether there was no connection, so that nothing can have been sent.
+def _reason(body: bytes) -> str:
+    """What the body of an error says, in any of the forms that servers have for it."""
+    tree = _parsed(body)
+    error = tree.get("error")
+    said = error.get("message") if isinstance(error, dict) else error
+    said = said or tree.get("message") or tree.get("detail")
+    text = said if isinstance(said, str) else body.decode("utf-8", "replace")
+    return " ".join(text.split())[:300]
 
-    The transport calls a server that hangs up a failure to connect too; aiohttp's own exception
-    below tells the two apart.
-    """
+
+def _below(error: BaseException) -> BaseException | None:
+    """aiohttp's own exception below one of the SDK's, which calls most things a timeout."""
     import aiohttp
 
     found: BaseException | None = error
     while found is not None and not isinstance(found, aiohttp.ClientError):
         found = found.__cause__
-    return isinstance(found, aiohttp.ClientConnectorError)
+    return found
+
+
+def _never_stood(error: BaseException) -> bool:
+    """Whether there was no connection, so that nothing can have been sent."""
+    import aiohttp
+
+    return isinstance(_below(error), aiohttp.ClientConnectorError)
+
+
+def _silence(error: BaseException) -> str:
+    import aiohttp
+
+    found = _below(error)
+    if found is None or isinstance(found, aiohttp.ServerTimeoutError):
+        return "no answer in time"
+    return "the connection was lost before the answer came"
 
 
 def _body(request: Request, *, official: bool) -> dict[str, Any]:

@@ -389,7 +389,8 @@ def test_bundled_recipes_run(tmp_path: Path, name: str) -> None:
     """At reduced size where they are large; limit_5m is `make bench-large`."""
     overrides = {} if name in ("limit_small", "limit_balanced") else {"params.docs": 3000}
     result = run(name, out=tmp_path / "out", overrides=overrides)
-    assert result.manifest["evidence"]["structural"] == result.manifest["counts"]["qrels"]
+    evidence = "judged" if name == "limit_semantic" else "structural"
+    assert result.manifest["evidence"][evidence] == result.manifest["counts"]["qrels"]
     lower, upper = BRACKETS[name]
     assert result.manifest["certificate"]["lower"] == lower
     assert result.manifest["certificate"]["upper"] <= upper
@@ -405,6 +406,7 @@ BRACKETS = {
     "limit_k3": (6, 6),
     "limit_projective": (7, 88),
     "limit_random": (2, 4),
+    "limit_semantic": (4, 4),
     "limit_small": (4, 4),
     "limit_train": (4, 4),
 }
