@@ -62,6 +62,7 @@ class Asked:
     stages: list[Stage] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
     spent: Spent | None = None  # None: no model was asked
+    priced: bool = True  # whether the prices of all models are known
     models: dict[str, Any] = field(default_factory=dict)
     prompts: dict[str, str] = field(default_factory=dict)
 
@@ -144,6 +145,7 @@ def _ask_models(
                 f"the price of {one.shown} is not known, so --max-usd cannot be kept: add "
                 f"--price {one.shown}=IN,OUT, the dollars per million tokens"
             )
+    asked.priced = all(price is not None for price in priced.values())
     path = folder / _REPLAY if asking.replay else ledger_of(folder, asking)
     name = run_name(folder, path)
     endpoints: set[str] = set()
@@ -169,7 +171,7 @@ def _ask_models(
                 models = {agent: (one, callers[repr(one)]) for agent, one in settings.items()}
                 context = Context(
                     sources, models, pilot=pilot, tally=asked.tally, stop=stop, flight=flight,
-                    progress=progress, cap=cap,
+                    progress=progress, cap=cap, priced=asked.priced,
                 )  # fmt: skip
                 try:
                     await work(context)
@@ -279,5 +281,5 @@ def _described(settings: ModelSettings | None) -> dict[str, Any]:
 def _remaining(asked: Asked) -> str:
     """How far the work came, and what it cost."""
     stages = ", ".join(f"{one.name}: {one.done:,} of {one.total:,}" for one in asked.stages)
-    charged = asked.spent.nano_usd / 1e9 if asked.spent else 0.0
-    return f"Done so far: {stages}. Charged so far: ${charged:.4f}."
+    charged = f"${asked.spent.nano_usd / 1e9 if asked.spent else 0.0:.4f}"
+    return f"Done so far: {stages}. Charged so far: {charged if asked.priced else 'not known'}."

@@ -203,7 +203,7 @@ def _of_models(asked: Asked) -> dict[str, Any]:
         "calls": spent.calls if spent else 0,
         "cache_hits": spent.cache_hits if spent else 0,
         "tokens": {"in": spent.tokens_in, "out": spent.tokens_out} if spent else _NO_TOKENS,
-        "usd": round(spent.nano_usd / 1e9, 9) if spent else 0.0,
+        "usd": (round(spent.nano_usd / 1e9, 9) if asked.priced else None) if spent else 0.0,
     }
 
 

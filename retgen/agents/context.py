@@ -27,6 +27,7 @@ __all__ = ["Context", "Stage"]
 T = TypeVar("T")
 R = TypeVar("R")
 
+_HOPELESS = 50  # rejected for two that are accepted: to go on would only cost
 _TICK = 0.25  # seconds between two reports of progress
 
 
@@ -59,13 +60,14 @@ class Context:
         flight: Flight | None = None,
         progress: Progress = silent,
         cap: int | None = None,
+        priced: bool = True,
     ) -> None:
         self.folder, self.pilot = folder, pilot
         self.tally = tally or Tally()
         self.stages: list[Stage] = []
         self.rejected: list[Rejection] = []
         self._models, self._stop, self._flight = models, stop, flight
-        self._progress, self._cap = progress, cap
+        self._progress, self._cap, self._priced = progress, cap, priced
         self._began, self._told = time.monotonic(), 0.0
         most = max((settings.concurrency for settings, _ in models.values()), default=1)
         self._ahead = 4 * most
@@ -123,7 +125,8 @@ class Context:
 
         As many as the stage says, or as a pilot needs. A candidate whose work raises `GivenUp` is
         rejected, as `record` tells it, and so is one for which `admit`, which sees what was made in
-        its order, has a reason. Raises `ChecksFailed` where the candidates do not suffice.
+        its order, has a reason. Raises `ChecksFailed` where the candidates do not suffice, or
+        hardly any passes.
         """
         wanted = self.few(stage.total)
         source = iter(candidates)
@@ -144,6 +147,8 @@ class Context:
                         raise GivenUp(f"{stage.name}/admitted", reason, ())
                 except GivenUp as error:
                     self.reject(stage, error, record(candidate))
+                    if stage.rejected >= _HOPELESS * (stage.done // 2 + 1):
+                        raise self.too_few(stage, wanted) from error
                     continue
                 stage.done += 1
                 yield made
@@ -200,6 +205,8 @@ class Context:
             f"{calls / passed:.1f} requests/s",
             f"{tally.tokens / passed:.0f} tokens/s",
         ]
+        if not self._priced:
+            return ", ".join([*parts, "price not known"])
         spent = tally.nano_usd / 1e9
         parts.append(f"${spent:.4f}" + (f" of ${self._cap / 1e9:g}" if self._cap else ""))
         return ", ".join(parts)

@@ -130,10 +130,11 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
     if counts["rejected"]:
         lines.append(f"  rejected    {counts['rejected']:,}, see {path / 'rejected.jsonl'}")
     if any(one["model"] != "offline" for one in manifest["models"].values()):
-        tokens = manifest["tokens"]
+        tokens, usd = manifest["tokens"], manifest["usd"]
+        price = "at a price not known" if usd is None else f"${usd:.4f}"
         lines.append(
             f"  models      {manifest['calls']:,} calls, {manifest['cache_hits']:,} answers from "
-            f"the ledger, {tokens['in']:,} + {tokens['out']:,} tokens, ${manifest['usd']:.4f}"
+            f"the ledger, {tokens['in']:,} + {tokens['out']:,} tokens, {price}"
         )
     if bound:
         lines.append(

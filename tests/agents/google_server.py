@@ -2,7 +2,7 @@
 
 The model in the path says how: `ok`, `status-429`, `busy` (429, the delay in the body), `page` (503
 with a body that is no JSON), `hang`, `drop`, `broken`, `cut`, `filtered`, `blocked`, `silent`,
-`too-long`. Every request is kept.
+`too-long`. Every request is kept. `say` makes an answer's text of a request, as OpenAI has it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -20,8 +20,9 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128  # the usual 5 turns away many connections that come at once
 
-    def __init__(self) -> None:
+    def __init__(self, say: Callable[[dict[str, Any]], str] | None) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.say = say
         self.paths: list[str] = []
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
@@ -33,8 +34,8 @@ class Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
-    server = Server()
+def serving(say: Callable[[dict[str, Any]], str] | None = None) -> Iterator[Server]:
+    server = Server(say)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
@@ -98,11 +99,21 @@ class _Handler(BaseHTTPRequestHandler):
             error = {"code": status, "message": told, "details": details if how == "busy" else []}
             return status, {"error": error}
         parts = [{"text": "I greet.", "thought": True}, {"text": "hel"}, {"text": "lo"}]
+        if self.server.say is not None:
+            parts = [{"text": self.server.say(self._as_openai(self.server.requests[-1]))}]
         ended = {"cut": "MAX_TOKENS", "filtered": "SAFETY"}.get(how, "STOP")
         content = {"role": "model", "parts": parts[:1] if how == "silent" else parts}
         return 200, {
             "candidates": [{"content": content, "finishReason": ended, "index": 0}],
             "usageMetadata": usage,
+        }
+
+    def _as_openai(self, body: dict[str, Any]) -> dict[str, Any]:
+        said = [(one["role"], one["parts"][0]["text"]) for one in body["contents"]]
+        name = body["generationConfig"]["responseJsonSchema"]["title"]
+        return {
+            "messages": [{"role": role, "content": text} for role, text in said],
+            "response_format": {"json_schema": {"name": name}},
         }
 
     def log_message(self, *_: object) -> None:
