@@ -1,0 +1,175 @@
+"""LIMIT's agents: the glossary, what is taken into a catalogue, and the proof of descriptions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from retgen import run, validate
+from retgen.errors import RecipeError
+from retgen.generators.limit.agents import (
+    AGENTS,
+    IDENTIFY,
+    PARAPHRASE,
+    Choice,
+    Describe,
+    Description,
+    Identify,
+    glossary,
+)
+from retgen.generators.limit.asking import _Growing, catalogue_size
+from retgen.generators.limit.attributes import CatalogueParams, load_attributes
+from retgen.generators.limit.params import LimitParams
+from retgen.plan import plan
+from retgen.recipe import load_recipe
+from tests.conftest import read_jsonl
+
+
+def test_the_glossary_passes_what_a_model_must_pass() -> None:
+    everything, _ = load_attributes(CatalogueParams(split="all"), 0)
+    known = {attribute.text for attribute in everything}
+    assert len(glossary()) == 1118
+    assert set(glossary()) <= known
+    assert len({text.casefold() for text in glossary().values()}) == len(glossary())
+    for attribute, text in glossary().items():
+        question = Describe(attribute=attribute, category="any")
+        assert PARAPHRASE.check(question, Description(description=text)) is None, attribute
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("the quokka of an island near Perth", "it uses 'quokka', a word of the name or akin to one"),
+        ("small quokkalike animals of an island", "it uses 'quokkalike', a word of the name or akin to one"),
+        ("small furry animals.", "it is one line without quotation marks, braces, and a full stop at the end"),
+        ('the "smiling" ones of an island', "it is one line without quotation marks, braces, and a full stop at the end"),
+        ("small furry animals", "it has 3 words, not 4 to 20"),
+        ("small cat-sized animals that seem to smile", None),
+    ],
+)  # fmt: skip
+def test_what_a_description_must_be(text: str, reason: str | None) -> None:
+    question = Describe(attribute="Quokkas", category="Marsupials")
+    assert PARAPHRASE.check(question, Description(description=text)) == reason
+
+
+def test_the_judge_must_take_an_option() -> None:
+    question = Identify(description="a thing", options=("Apples", "Pears"))
+    assert IDENTIFY.check(question, Choice(choice="Apples")) is None
+    assert IDENTIFY.check(question, Choice(choice="none of these")) is None
+    assert IDENTIFY.check(question, Choice(choice="apples")) == (
+        "'apples' is neither in the list nor 'none of these'"
+    )
+
+
+def params(**changes: object) -> LimitParams:
+    found: LimitParams = load_recipe(
+        "limit_small", {f"params.{k}": v for k, v in changes.items()}
+    ).params
+    return found
+
+
+def test_a_catalogue_grows_by_what_is_apart() -> None:
+    found = _Growing(params())
+    assert found.add("Sundials", "Instruments") is None
+    assert found.add("Salt and Pepper", "Food") == (
+        "it holds 'and', which separates attributes in a document"
+    )
+    assert found.add("Sundial Clocks", "Instruments") == "it shares 'sundial' with 'Sundials'"
+    assert found.add("Sundialls", "Instruments") == "it shares nearly all letters with 'Sundials'"
+    assert found.add("Likes", "Words") == "it shares 'like' with the sentences of the data set"
+    assert found.add("Apples, Pears", "Food") == "it is no name of one to four plain words"
+    assert found.add("the", "Words") == "it is no name of one to four plain words"
+    assert found.add("Créme Brûlée", "Food") is None
+    assert found.of("Food") == ("Créme Brûlée",)
+    assert found.drop("Sundials")
+    assert not found.drop("Sundials")
+    assert found.add("Sundials", "Instruments") == (
+        "it shares its meaning with another, as found before"
+    )
+    assert found.add("Dials of the Sun", "Instruments") is None  # its words are free again
+    assert len(found) == 2
+
+
+def test_how_many_attributes_are_proposed() -> None:
+    # the paper has 1,850 for 1,000 queries and 45 attributes a document
+    assert catalogue_size(params(catalogue={"split": "all"})) == 1000 + 19 * 45
+    assert catalogue_size(params()) == 2 * (1000 + 19 * 45)
+    assert catalogue_size(params(catalogue={"size": 77})) == 77
+    conditions = params(form={"type": "conditions"}, docs=20_000, catalogue={"split": "all"})
+    assert catalogue_size(conditions) == 2000 + 19 * 45
+
+
+def test_every_agent_has_a_baseline_and_a_strict_schema() -> None:
+    for agent in AGENTS:
+        assert agent.schema["additionalProperties"] is False
+        assert sorted(agent.schema["required"]) == sorted(agent.schema["properties"])
+        assert set(agent.prompt.variables) == set(agent.question.model_fields)
+
+
+def test_more_queries_than_the_glossary_describes() -> None:
+    with pytest.raises(RecipeError) as error:
+        plan("limit_semantic", {"params.queries": 900})
+    assert str(error.value).startswith(
+        "params.queries: 900 queries need as many descriptions; without a model there are "
+    )
+
+
+@pytest.fixture
+def semantic(tmp_path: Path) -> Path:
+    changes = {"params.docs": 40, "params.queries": 60, "params.attributes_per_doc": 20}
+    return run("limit_semantic", out=tmp_path / "semantic", overrides=changes).path
+
+
+def test_offline_descriptions(semantic: Path) -> None:
+    told = read_jsonl(semantic / "sources" / "descriptions.jsonl")
+    assert len(told) == 60
+    assert [row["description"] for row in told] == [glossary()[row["attribute"]] for row in told]
+    assert [row["control"] for row in told if row["control"]] == ["none of these"] * 6
+    manifest = json.loads((semantic / "manifest.json").read_text())
+    assert manifest["evidence"] == {"structural": 0, "judged": 120, "human": 0}
+    assert manifest["judges"] == {"identify_attribute": {"controls": 6, "named_another": 0}}
+    assert manifest["models"]["paraphrase_query"] == {"model": "offline"}
+    assert (manifest["usd"], manifest["tokens"]) == (0.0, {"in": 0, "out": 0})
+    card = (semantic / "dataset" / "README.md").read_text()
+    assert "120 of 120 qrels are judged" in card
+    assert "- paraphrase_query, by rules and word lists: Describe a thing without naming it" in card
+    page = (semantic / "report.html").read_text()
+    assert "JUDGED" in page
+    found = validate(semantic)
+    assert (found.ok, found.proven, found.judged) == (True, 0, 120)
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def test_the_proof_of_descriptions_finds(semantic: Path) -> None:
+    told = read_jsonl(semantic / "sources" / "descriptions.jsonl")
+    queries = semantic / "dataset" / "queries.jsonl"
+    first, second = told[0], told[1]
+    # a query that says what no agent has said
+    edit(queries, first["description"], "whatever this may be in the end")
+    # a query that names what it should describe
+    named = f"{second['description']} {second['attribute']}"
+    edit(queries, second["description"], named)
+    edit(semantic / "sources" / "descriptions.jsonl", second["description"], named)
+    messages = [f.message for f in validate(semantic).findings if f.rule == "limit-proof/query"]
+    assert any("'whatever this may be in the end' describes no attribute" in m for m in messages)
+    given = f"is a word of what it should not name, {second['attribute']!r}"
+    assert any(given in message for message in messages)
+
+
+def test_a_run_whose_sources_are_gone(semantic: Path) -> None:
+    (semantic / "sources" / "descriptions.jsonl").unlink()
+    found = validate(semantic)
+    assert (found.ok, found.proven, found.judged) == (False, 0, 0)
+    messages = {f.rule: f.message for f in found.findings if f.severity == "error"}
+    assert "is in the manifest but not there" in messages["manifest"]
+    assert (
+        "It holds what agents have said, without which the proof cannot be repeated"
+        in (messages["sources"])
+    )
