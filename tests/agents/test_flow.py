@@ -113,7 +113,7 @@ def test_a_flight_tells_of_its_ends() -> None:
         assert await flight.changed(1)
         assert not await flight.changed(2)
 
-    asyncio.run(run())
+    asyncio.run(asyncio.wait_for(run(), 30))
 
 
 def test_a_stop_is_set_once() -> None:

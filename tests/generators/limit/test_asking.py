@@ -77,7 +77,8 @@ def test_a_catalogue_grows_by_what_is_apart() -> None:
         "it holds 'and', which separates attributes in a document"
     )
     assert found.add("Sundial Clocks", "Instruments") == "it shares 'sundial' with 'Sundials'"
-    assert found.add("Sundialls", "Instruments") == "it shares nearly all letters with 'Sundials'"
+    assert found.add("Hummingbirds", "Birds") is None
+    assert found.add("Humingbirds", "Birds") == ("it shares nearly all letters with 'Hummingbirds'")
     assert found.add("Likes", "Words") == "it shares 'like' with the sentences of the data set"
     assert found.add("Apples, Pears", "Food") == "it is no name of one to four plain words"
     assert found.add("the", "Words") == "it is no name of one to four plain words"
@@ -89,7 +90,7 @@ def test_a_catalogue_grows_by_what_is_apart() -> None:
         "it shares its meaning with another, as found before"
     )
     assert found.add("Dials of the Sun", "Instruments") is None  # its words are free again
-    assert len(found) == 2
+    assert len(found) == 3
 
 
 def test_how_many_attributes_are_proposed() -> None:
