@@ -26,7 +26,7 @@ from retgen.agents.chat import ChatModel
 from retgen.agents.context import Context, Stage
 from retgen.agents.flow import Flight, Stop, Stopped
 from retgen.agents.ledger import Kept, Ledger, Spent, Writer
-from retgen.agents.models import ModelSettings, find_key, open_chat
+from retgen.agents.models import FLOW, ModelSettings, find_key, open_chat
 from retgen.agents.prices import Prices
 from retgen.agents.replay import Replayed, read_replay
 from retgen.errors import BudgetReached, EndpointFailed, UsageError
@@ -136,7 +136,7 @@ def _ask_models(
 ) -> None:
     cap = None if asking.max_usd is None else math.floor(asking.max_usd * 1e9)
     prices = Prices(asking.prices)
-    apart = {repr(one): one for one in settings.values()}  # agents of one model share its limits
+    apart = {_whom(one): one for one in settings.values()}  # agents of one model share its limits
     priced = {}
     for which, one in apart.items():
         priced[which] = prices.of(one)
@@ -168,7 +168,7 @@ def _ask_models(
                         ledger, writer, chat, one, run=name, stop=stop, flight=flight,
                         price=priced[which], cap=None if asking.replay else cap, tally=asked.tally,
                     )  # fmt: skip
-                models = {agent: (one, callers[repr(one)]) for agent, one in settings.items()}
+                models = {agent: (one, callers[_whom(one)]) for agent, one in settings.items()}
                 context = Context(
                     sources, models, pilot=pilot, tally=asked.tally, stop=stop, flight=flight,
                     progress=progress, cap=cap, priced=asked.priced,
@@ -216,6 +216,12 @@ def _noted(answers: Iterator[Kept], endpoints: set[str]) -> Iterator[Kept]:
     for kept in answers:
         endpoints.add(str(orjson.loads(kept.request)["endpoint"]))
         yield kept
+
+
+def _whom(model: ModelSettings) -> tuple[Any, ...]:
+    """Who is asked, and at what pace; not what the answers should be like."""
+    pace = (getattr(model, name) for name in sorted(FLOW))
+    return model.endpoint(), model.provider, model.name, model.api_key_env, *pace
 
 
 def _in_thread(work: Callable[[Stop], Coroutine[Any, Any, None]]) -> None:

@@ -42,7 +42,7 @@ def collect_report(
         "folder": folder.resolve().name,
         "manifest": {key: manifest[key] for key in (
             "created", "versions", "counts", "complete", "evidence", "timings", "licences",
-            "word_lists", "files",
+            "word_lists", "files", *(k for k in _OF_MODELS if k in manifest),
         )},
         "card": list(manifest.get("card", ())),
         "solved_blindly": solved_blindly(found.floors),
@@ -51,6 +51,9 @@ def collect_report(
         "samples": found.samples,
         "picture": _picture(open_dataset(folder), int(found.statistics.get("positives", 0))),
     }  # fmt: skip
+
+
+_OF_MODELS = ("models", "judges", "calls", "cache_hits", "tokens", "usd")
 
 
 def write_report(folder: Path, content: Mapping[str, Any]) -> None:

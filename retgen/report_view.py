@@ -69,6 +69,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "more_files": max(0, len(files) - _FILES),
         "timings": manifest.get("timings") or {},
         "seconds": content.get("seconds") or {},
+        "agents": _agents(manifest),
         "word_lists": manifest.get("word_lists") or {},
         "licences": manifest.get("licences") or {},
         "evidence": evidence,
@@ -76,6 +77,28 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "run": shlex.quote(folder),
         "run_path": folder,
     }
+
+
+def _agents(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Who did the agents' work, how sure the judges were, and what all of it took."""
+    rows, judges = [], manifest.get("judges") or {}
+    for agent, one in (manifest.get("models") or {}).items():
+        who = "rules and word lists" if one["model"] == "offline" else one["model"]
+        if found := judges.get(agent):
+            wrong, tried = found["named_another"], found["controls"]
+            who += f"; in {wrong} of {tried} controls it named a wrong answer"
+        rows.append((agent, who))
+    if manifest.get("calls") or manifest.get("cache_hits"):
+        tokens, usd = manifest["tokens"], manifest["usd"]
+        price = "at a price not known" if usd is None else f"${usd:.4f}"
+        rows.append(
+            (
+                "calls",
+                f"{manifest['calls']:,}, and {manifest['cache_hits']:,} answers from the ledger; "
+                f"{tokens['in']:,} tokens in, {tokens['out']:,} out; {price}",
+            )
+        )
+    return rows
 
 
 class _Verdict(NamedTuple):
@@ -102,7 +125,7 @@ def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verd
         )
     if judged := content.get("judged_qrels", 0):
         return _Verdict(
-            "good",
+            "fair",
             "JUDGED",
             f"{plots.number(judged)} of {plots.number(qrels)} qrels rest on a judge who says what "
             "a query means; all else was rebuilt from the words",

@@ -7,7 +7,7 @@ question is given up with its whole history. Each turn is a request of its own, 
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -166,19 +166,26 @@ def _said(schema: dict[str, Any]) -> str:
     )
 
 
-_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
-
-
 def _parsed(shape: type[A], text: str) -> A:
-    """The answer in a text; models without a JSON mode put words or a fence around it."""
+    """The answer in a text; models without a JSON mode put words, thoughts or fences around it."""
     try:
         return shape.model_validate_json(text)
-    except ValidationError:
-        fenced = _FENCED.search(text)
-        inner = fenced[1] if fenced else text[text.find("{") : text.rfind("}") + 1]
-        if not inner or inner == text:
-            raise
-        return shape.model_validate_json(inner)
+    except ValidationError as error:
+        first = error
+    decoder, at = json.JSONDecoder(), text.find("{")
+    while at >= 0:
+        try:
+            found, end = decoder.raw_decode(text, at)
+        except (json.JSONDecodeError, RecursionError):
+            end = at + 1
+        else:
+            try:
+                return shape.model_validate(found)
+            except ValidationError as error:
+                if first.errors()[0]["type"] == "json_invalid":
+                    first = error  # this says more than that the whole is no JSON
+        at = text.find("{", end)
+    raise first
 
 
 def _problems(error: ValidationError) -> str:
@@ -188,5 +195,5 @@ def _problems(error: ValidationError) -> str:
         return "it is not JSON"
     parts = [": ".join([*filter(None, [".".join(map(str, one["loc"]))]), one["msg"]])
              for one in found[:3]]  # fmt: skip
-    more = f", and {len(found) - 3} faults more" if len(found) > 3 else ""
+    more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
     return "; ".join(parts) + more

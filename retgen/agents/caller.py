@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -140,13 +141,15 @@ class Caller:
         await self._chat.close()
 
     async def _once(self, request: Request, agent: str) -> bytes:
+        paced = not self._limited
         while True:
             entered = await self._gate.enter()
             well: bool | None = None
             try:
                 self._stop.check()
-                if self._limited and (known := await self._known(request, agent)) is not None:
+                if not paced and (known := await self._known(request, agent)) is not None:
                     return known
+                paced = True
                 found = await self._reserved(request, agent)
                 if isinstance(found, Send):
                     raw = await self._send(request, found, agent)
@@ -170,13 +173,13 @@ class Caller:
                 request, run=self._run, agent=agent, worst=worst, lease=self._lease, cap=self._cap
             )
 
-        found = await self._do(reserve)
+        found = await self._left(reserve)
         if not isinstance(found, OverCap):
             return found
         async with self._flight.turn:
             while True:
                 ended = self._flight.ended
-                found = await self._do(reserve)
+                found = await self._left(reserve)
                 if not isinstance(found, OverCap):
                     return found
                 self._stop.check()
@@ -232,8 +235,23 @@ class Caller:
         self.tally.nano_usd += cost
         return raw
 
+    async def _left(self, reserve: Callable[[], T]) -> T:
+        """A reservation, given back where the task that wanted it is cancelled meanwhile."""
+        future = self._writer.submit(reserve)
+        try:
+            return await asyncio.shield(asyncio.wrap_future(future))
+        except asyncio.CancelledError:
+            future.add_done_callback(self._give_back)
+            raise
+
+    def _give_back(self, future: Future[T]) -> None:
+        send = future.result() if not future.exception() else None
+        if isinstance(send, Send):
+            self._writer.submit(lambda: self._ledger.failed(send, "not sent"))
+
     async def _do(self, call: Callable[[], T]) -> T:
-        return await asyncio.wrap_future(self._writer.submit(call))
+        # once begun it is done, even for a task that is cancelled: an answer may have been paid
+        return await asyncio.shield(asyncio.wrap_future(self._writer.submit(call)))
 
     def _retrying(self) -> AsyncRetrying:
         def wait(state: RetryCallState) -> float:

@@ -152,6 +152,10 @@ class Context:
                     continue
                 stage.done += 1
                 yield made
+        except asyncio.CancelledError:
+            for _, left in under_way:
+                left.cancel()
+            raise
         finally:
             watch.cancel()
             await self._ended([task for _, task in under_way])
@@ -165,6 +169,10 @@ class Context:
         watch = asyncio.create_task(self._watch(stage))
         try:
             return [await task for task in tasks]
+        except asyncio.CancelledError:
+            for task in tasks:
+                task.cancel()
+            raise
         finally:
             watch.cancel()
             await self._ended(tasks)

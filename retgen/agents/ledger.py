@@ -336,13 +336,18 @@ class Ledger:
         if run is not None:
             query = query.where(columns.key.in_(sa.select(_uses.c.key).where(_uses.c.run == run)))
         with self._failures(), self._engine.connect() as db:
-            for row in db.execution_options(yield_per=1000).execute(query):
+            reading = db.execution_options(reading=True, yield_per=1000)
+            for row in reading.execute(query):
                 yield Kept(*row)
 
     def put(self, run: str, answers: Iterable[Kept]) -> None:
-        """Take over answers from elsewhere, at no cost."""
+        """Take over answers from elsewhere, at no cost; of several to a request the first."""
+        seen: set[str] = set()
         with self.together() as db:
             for kept in answers:
+                if kept.key in seen:
+                    continue
+                seen.add(kept.key)
                 db.execute(
                     _SEND,
                     {
@@ -442,7 +447,7 @@ class Writer:
             while len(batch) < self._most and not self._waiting.empty():
                 batch.append(self._waiting.get())
             ended = None in batch
-            calls = [item for item in batch if item is not None]
+            calls = [item for item in batch if item and item[1].set_running_or_notify_cancel()]
             results: list[tuple[Future[Any], Any, BaseException | None]] = []
             try:
                 with self._ledger.together():
@@ -471,4 +476,5 @@ def _on_connect(connection: Any, _: Any) -> None:
 
 def _on_begin(connection: sa.Connection) -> None:
     # a writer from the start: two readers that both want to write would deadlock
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    reading = connection.get_execution_options().get("reading", False)
+    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
+import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from retgen.agents.chat import ChatModel
@@ -29,11 +30,22 @@ FLOW = frozenset({"requests_per_minute", "tokens_per_minute", "concurrency", "ti
 _KEYS = {"openai": ("OPENAI_API_KEY",), "google_genai": ("GOOGLE_API_KEY", "GEMINI_API_KEY")}
 
 
+# what decides the price, the form of an answer, or what is asked
+_OURS = frozenset(
+    ("model", "messages", "response_format", "stream", "tools", "n", "best_of", "candidateCount",
+     "max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
+)  # fmt: skip
+
+
 def _base_url(value: str) -> str:
     parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        there = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is none
+        there = False
+    if not there:
         raise ValueError("an address is http://HOST:PORT/PATH or https://...")
-    if parts.username or parts.password or parts.query:
+    if parts.username or parts.password or parts.query or parts.fragment:
         raise ValueError(
             "an address is kept with the data set, so it holds no key: put that into the "
             "environment, and name the variable as api_key_env"
@@ -42,10 +54,14 @@ def _base_url(value: str) -> str:
 
 
 def _extra(value: dict[str, Any]) -> dict[str, Any]:
-    if ours := sorted({"model", "messages", "response_format", "stream", "n", "tools"} & {*value}):
+    if ours := sorted(_OURS & {*value}):
         raise ValueError(f"{', '.join(ours)} cannot stand here: retgen sets it")
     if secret := [name for name in value if "key" in name.lower() or "auth" in name.lower()]:
         raise ValueError(f"{', '.join(secret)}: a key does not belong in a recipe")
+    try:
+        orjson.dumps(value)
+    except TypeError as error:
+        raise ValueError(f"it cannot be sent as JSON: {error}") from error
     return value
 
 
@@ -69,11 +85,14 @@ class ModelSettings(BaseModel):
     structured: Literal["schema", "prompt"] = Field(
         "schema", description="prompt: the server knows no JSON schema, so the prompt says it"
     )
-    temperature: float | None = Field(None, ge=0)
+    temperature: float | None = Field(None, ge=0, allow_inf_nan=False)
     top_p: float | None = Field(None, gt=0, le=1)
     seed: int | None = Field(None, ge=0, lt=2**63, description="the model's own, if it has one")
     max_tokens: int | None = Field(
-        None, ge=1, description="most tokens of an answer; default: what each agent needs"
+        None,
+        ge=1,
+        description="room for an answer, doubled where one is cut off; default: what "
+        "each agent needs",
     )
     extra: Annotated[dict[str, Any], AfterValidator(_extra)] = Field(
         default_factory=dict, description="more of the request, e.g. {reasoning_effort: low}"
@@ -101,11 +120,15 @@ class ModelSettings(BaseModel):
         where = self.address() or self.provider
         return f"langchain:{where}" if self.langchain else where
 
-    def address(self) -> str | None:
+    def address(self, environment: Mapping[str, str] = os.environ) -> str | None:
         """The server that the recipe or, for OpenAI's protocol, the environment names."""
-        if self.base_url is None and self.provider == "openai":
-            return os.environ.get("OPENAI_BASE_URL", "").rstrip("/") or None
-        return self.base_url
+        named = environment.get("OPENAI_BASE_URL")
+        if self.base_url is not None or self.provider != "openai" or not named:
+            return self.base_url
+        try:
+            return _base_url(named)
+        except ValueError as error:
+            raise UsageError(f"OPENAI_BASE_URL: {error}") from None
 
     def sampling(self, max_tokens: int) -> dict[str, Any]:
         """What is sent beside the messages; `max_tokens`: what the agent needs."""
@@ -151,7 +174,7 @@ def find_key(settings: ModelSettings, environment: Mapping[str, str] = os.enviro
     for name in names:
         if environment.get(name):
             return environment[name]
-    if settings.address() and not settings.api_key_env:
+    if settings.address(environment) and not settings.api_key_env:
         return "none"  # a server of one's own seldom asks for one
     raise UsageError(
         f"{settings.shown} needs a key: set {' or '.join(names)} in the environment or in a .env "

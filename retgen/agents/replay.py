@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from retgen.agents.chat import ChatModel, Reply
+from retgen.agents.chat import ChatModel, Reply, count
 from retgen.agents.ledger import Kept, Ledger
 from retgen.agents.request import Request
 from retgen.errors import UsageError
@@ -104,8 +104,13 @@ def _kept(line: dict[str, Any]) -> Kept:
     if hashlib.sha256(body).hexdigest() != line["key"]:
         raise ValueError("its request was changed")
     answer = line.get("answer")
-    raw = base64.b64decode(line["answer_base64"]) if answer is None else str(answer).encode()
+    if not isinstance(answer, str | None):
+        raise ValueError("its answer is no text")
+    raw = base64.b64decode(line["answer_base64"]) if answer is None else answer.encode()
+    tokens = [count(line[name]) for name in ("tokens_in", "tokens_out")]
+    if any(number is None or number >= 2**63 for number in tokens):
+        raise ValueError("its tokens are no numbers")
     return Kept(
         line["key"], str(line["agent"]), str(line["model"]), body, raw,
-        int(line["tokens_in"]), int(line["tokens_out"]),
+        tokens[0] or 0, tokens[1] or 0,
     )  # fmt: skip

@@ -58,7 +58,8 @@ class Bound:
         stated = asdict(self)
         if self.sign_rank is None:
             del stated["sign_rank"]
-        return {**stated, **stated.pop("details")}
+        details = stated.pop("details")
+        return {**stated, **details}
 
 
 @dataclass(frozen=True)

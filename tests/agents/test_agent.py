@@ -179,8 +179,8 @@ def test_words_and_fences_around_an_answer(
         ),
         (
             '{"a": 1, "b": 2, "c": 3}',
-            "colour: Field required; share: Field required; a: Extra inputs are not permitted, "
-            "and 2 faults more",
+            "colour: Field required; share: Field required; a: Extra inputs are not permitted; "
+            "and 2 more",
         ),
         ('{"colour": "blue", "share": 3}', "'blue' is known"),
     ],
@@ -297,3 +297,18 @@ def test_braces_and_json_of_a_user_survive(agent: Agent[Thing, Painted], tmp_pat
     assert found.colour == '{"not": "{{thing}}"} ```json\n{}\n```'
     (sent,) = server.requests
     assert sent["messages"][1]["content"] == f"What colour has {thing}? Not:\n- {{{{thing}}}}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<think>Maybe {x}, or {"colour": 5}?</think>{"colour": "red", "share": 5}',
+        '{"colour": "red", "share": 5} (I left out {blue}.)',
+        '```json\n{"type": "object"}\n```\n```json\n{"colour": "red", "share": 5}\n```',
+    ],
+)
+def test_words_around_an_answer(text: str) -> None:
+    from retgen.agents.agent import _parsed
+
+    found = _parsed(Painted, text)
+    assert (found.colour, found.share) == ("red", 5)

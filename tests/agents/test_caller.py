@@ -279,3 +279,28 @@ def test_what_the_ledger_holds_does_not_wait_for_that(server: Server, ledger: Le
     assert again[:30] == first
     assert kinds(again) == {bytes: 31}
     assert len(server.requests) == 31
+
+
+def test_cancelled_at_any_moment_the_writer_goes_on(server: Server, ledger: Ledger) -> None:
+    async def main() -> bytes:
+        writer, stop, flight = Writer(ledger), Stop(), Flight()
+        settings = ModelSettings(provider="openai", name="ok", base_url=server.url)
+        chat = OpenAIChat(base_url=server.url, api_key="sk-x")
+        caller = Caller(ledger, writer, chat, settings, run="a", stop=stop, flight=flight)
+        tasks = [asyncio.create_task(caller.ask(request(i), "write")) for i in range(200)]
+        await asyncio.sleep(0.15)
+        for task in tasks:
+            task.cancel()
+        _, pending = await asyncio.wait(tasks, timeout=30)
+        assert not pending
+        try:
+            return await asyncio.wait_for(caller.ask(request(1000), "write"), 30)
+        finally:
+            await caller.close()
+            await asyncio.to_thread(writer.close)
+
+    assert b"hello" in asyncio.run(main())
+    # whatever reached the server was written down before, and what was not sent was given back
+    (part,) = ledger.parts()
+    assert part.calls - part.failed >= len(server.requests)
+    assert part.open < 64

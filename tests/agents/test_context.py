@@ -355,3 +355,32 @@ def test_progress(tmp_path: Path) -> None:
     assert shown[0] == (0, 2, "0 in flight, 0 rejected, RATES, $0.0000 of $2")
     assert (0, 2, "2 in flight, 0 rejected, RATES, $0.0000 of $2") in shown
     assert shown[-1] == (2, 2, "0 in flight, 1 rejected, RATES, $0.0090 of $2")
+
+
+def test_a_cancelled_round_ends_at_once(tmp_path: Path) -> None:
+    """The second Ctrl-C: nothing is waited for."""
+
+    async def main() -> list[str]:
+        context = Context(tmp_path, {})
+        ended: list[str] = []
+
+        async def slow(number: int) -> None:
+            try:
+                await asyncio.sleep(60)
+            finally:
+                ended.append(f"{number}")
+
+        async def candidates() -> None:
+            stage = context.stage("some", 3)
+            async for _ in context.accepted(stage, range(3), slow, str):
+                raise AssertionError
+
+        for work in (context.together(context.stage("all", 3), map(slow, range(3))), candidates()):
+            task = asyncio.ensure_future(work)
+            await asyncio.sleep(0.05)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asyncio.wait_for(task, 20)
+        return ended
+
+    assert sorted(asyncio.run(main())) == ["0", "0", "1", "1", "2", "2"]

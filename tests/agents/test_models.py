@@ -176,7 +176,15 @@ def test_the_environment_names_a_server_of_openais_protocol(
     assert settings(via="langchain").endpoint() == "langchain:http://other:1/v1"
     assert settings(base_url=SERVER).endpoint() == SERVER
     assert settings("google_genai").endpoint() == "google_genai"
-    assert find_key(settings(), {}) == "none"
+    there = {"OPENAI_BASE_URL": "http://other:1/v1/"}
+    assert find_key(settings(), there) == "none"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://me:secret@other:1/v1")
+    with pytest.raises(UsageError) as error:
+        settings().endpoint()
+    assert str(error.value) == (
+        "OPENAI_BASE_URL: an address is kept with the data set, so it holds no key: put that into "
+        "the environment, and name the variable as api_key_env"
+    )
 
 
 KEYS = {

@@ -120,7 +120,7 @@ def changed(line: dict[str, Any], **more: Any) -> str:
         (lambda line: json.dumps({k: v for k, v in line.items() if k != "answer"}),
          "'answer_base64'"),
         (lambda line: changed(line, tokens_in="many"),
-         "invalid literal for int() with base 10: 'many'"),
+         "its tokens are no numbers"),
         (lambda line: "[]", "list indices must be integers or slices, not str"),
     ],
 )  # fmt: skip
