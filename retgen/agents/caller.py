@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_exponential_jitter
@@ -21,30 +21,16 @@ from retgen.agents.chat import ChatModel, Refused, Reply, Unanswered
 from retgen.agents.flow import Flight, Gate, Rate, Stop
 from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Send, Writer
 from retgen.agents.models import ModelSettings
+from retgen.agents.prices import Price
 from retgen.agents.request import Request
 from retgen.errors import BudgetReached, EndpointFailed, RetgenError
 
-__all__ = ["Caller", "Price", "Tally"]
+__all__ = ["Caller", "Tally"]
 
 T = TypeVar("T")
 
 _LEASE = 60.0  # seconds that a lease outlasts the time limit of a request
 _LOOK = 0.5  # seconds between two looks at a request that another process has out
-
-
-class Price(NamedTuple):
-    """Nano-dollars a token; zeros for a model that costs nothing."""
-
-    token_in: int = 0
-    token_out: int = 0
-
-    def of(self, tokens_in: int, tokens_out: int) -> int:
-        """What so many tokens cost."""
-        return self.token_in * tokens_in + self.token_out * tokens_out
-
-    def worst(self, request: Request) -> int:
-        """The most that a request can cost: no tokenizer makes more tokens than there are bytes."""
-        return self.of(len(request.body), int(request.sampling["max_tokens"]))
 
 
 @dataclass

@@ -13,16 +13,31 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from retgen.agents.caller import Price
 from retgen.agents.models import ModelSettings
+from retgen.agents.request import Request
 from retgen.errors import UsageError
 
-__all__ = ["Prices", "checked", "price_files"]
+__all__ = ["Price", "Prices", "checked", "price_files"]
 
 _BUNDLED = Path(__file__).parent / "prices.yaml"
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
+
+
+class Price(NamedTuple):
+    """Nano-dollars a token; zeros for a model that costs nothing."""
+
+    token_in: int = 0
+    token_out: int = 0
+
+    def of(self, tokens_in: int, tokens_out: int) -> int:
+        """What so many tokens cost."""
+        return self.token_in * tokens_in + self.token_out * tokens_out
+
+    def worst(self, request: Request) -> int:
+        """The most that a request can cost: no tokenizer makes more tokens than there are bytes."""
+        return self.of(len(request.body), int(request.sampling["max_tokens"]))
 
 
 class Prices:

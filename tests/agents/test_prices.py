@@ -10,9 +10,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from retgen.agents import prices as module
-from retgen.agents.caller import Price
 from retgen.agents.models import ModelSettings
-from retgen.agents.prices import Prices, checked, price_files
+from retgen.agents.prices import Price, Prices, checked, price_files
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
 from retgen.errors import UsageError
