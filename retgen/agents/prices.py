@@ -62,6 +62,12 @@ class Prices:
                     return table[name]
         return None
 
+    def models(self) -> list[str]:
+        """All models that a table has, as recipes name them."""
+        found = (f"{provider}:{name}" for path in self._files
+                 for provider, table in _read(path).items() for name in table)  # fmt: skip
+        return sorted(set(found))
+
 
 def price_files() -> list[Path]:
     """The tables that are there, the first to look into first."""

@@ -90,6 +90,12 @@ def complete_model(incomplete: str) -> list[str]:
     return [name for name in NAMES if name.startswith(incomplete)]
 
 
+def _complete_chat_model(incomplete: str) -> list[str]:
+    from retgen.agents.prices import Prices
+
+    return [name for name in ("offline", *Prices().models()) if name.startswith(incomplete)]
+
+
 def complete_protocol(incomplete: str) -> list[str]:
     return [name for name in ("paper", "best") if name.startswith(incomplete)]
 
@@ -116,7 +122,9 @@ Workers = Annotated[
 ModelOption = Annotated[
     str | None,
     typer.Option(
-        metavar="MODEL", help="Who does the agents' work, e.g. openai:gpt-5-mini or offline."
+        metavar="MODEL",
+        autocompletion=_complete_chat_model,
+        help="Who does the agents' work, e.g. openai:gpt-5-mini or offline.",
     ),
 ]
 PriceOption = Annotated[
