@@ -1,16 +1,15 @@
 """What a call to a chat model costs us ourselves, against the bare `openai` client.
 
-Ours is the whole path, put together by `retgen/ask.py`: records side by side, the agent's prompt,
-the ledger on disk (every call durable before it is sent and before it is read), the answer parsed
-by pydantic and checked. The client is used as it comes, and what it returns is not parsed. A server
-in a process of its own answers at once, so that nothing else is measured. Each case is a process of
-its own too, and its CPU time, that of all its threads, is counted after a warm-up. The reservation
-gate, which begins at 8 in flight and grows by one a round, is opened to the number stated before.
-Cases are taken in turn, and the best round of each is printed.
+Ours is the whole path as `retgen/ask.py` puts it together: records side by side, the agent's
+prompt, the ledger on disk (durable before a call is sent and before its answer is read), the answer
+parsed by pydantic and checked. The client is used as it comes, and what it returns is not parsed. A
+server in a process of its own answers at once. Each case is a process of its own too; the CPU time
+of all its threads is counted, after a warm-up. Our gate, which begins at 8 in flight, is opened to
+the number stated when that is over. Cases are taken in turn, and the best of all rounds is printed.
 
     .venv/bin/python benchmarks/agents.py [--calls 6000] [--rounds 3] [--long]
 
-`--long` does 100,000 calls of ours at 64 in flight instead and prints the memory they take.
+`--long`: 100,000 calls of ours at 64 in flight instead, and the memory that they take.
 """
 
 from __future__ import annotations
@@ -200,9 +199,7 @@ def ours(url: str, flight: int, calls: int, *, marks: bool = False) -> None:
         await all_of("counted", WARM_UP, calls)
         window.say()
 
-    settings = ModelSettings(
-        provider="openai", name="fixed", base_url=url, concurrency=flight
-    )  # fmt: skip
+    settings = ModelSettings(provider="openai", name="fixed", base_url=url, concurrency=flight)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         asking = Asking(ledger=folder / "ledger.sqlite")
@@ -303,9 +300,10 @@ def serve() -> None:
         loop = asyncio.get_running_loop()
         server = await loop.create_server(Fixed, "127.0.0.1", 0, backlog=1024)
         print(server.sockets[0].getsockname()[1], flush=True)
+        began = time.process_time()
         await asyncio.to_thread(sys.stdin.read)
         did = {"answered": Fixed.answered, "connections": Fixed.connections}
-        print(json.dumps({**did, "cpu": time.process_time()}), flush=True)
+        print(json.dumps({**did, "cpu": time.process_time() - began}), flush=True)
 
     uvloop.run(run())
 

@@ -116,6 +116,7 @@ class Plan:
     asks: dict[str, Asks] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     calls: dict[str, int] = field(default_factory=dict)
+    models: dict[str, str] = field(default_factory=dict)
     tokens: dict[str, int] = field(default_factory=dict)
     usd: tuple[float, float] | None = (0.0, 0.0)
     seconds: tuple[float, float] = (0.0, 0.0)
@@ -128,6 +129,7 @@ class Plan:
             "queries": self.queries,
             "qrels": self.qrels,
             "calls": self.calls,
+            "models": self.models,
             "tokens": self.tokens,
             "usd": {"low": low, "high": high},
             "seconds": {"low": self.seconds[0], "high": self.seconds[1]},

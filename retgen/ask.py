@@ -26,15 +26,15 @@ from retgen.agents.chat import ChatModel
 from retgen.agents.context import Context, Stage
 from retgen.agents.flow import Flight, Stop, Stopped
 from retgen.agents.ledger import Kept, Ledger, Spent, Writer
-from retgen.agents.models import FLOW, ModelSettings, find_key, open_chat
+from retgen.agents.models import FLOW, ModelSettings, check_provider, find_key, open_chat
 from retgen.agents.prices import Prices
 from retgen.agents.replay import Replayed, read_replay
-from retgen.errors import BudgetReached, EndpointFailed, UsageError
+from retgen.errors import BudgetReached, ChecksFailed, EndpointFailed, UsageError
 from retgen.progress import Progress, silent
 from retgen.recipe import Recipe
 from retgen.write import make_folder
 
-__all__ = ["Asked", "Asking", "ask", "ledger_of", "run_name"]
+__all__ = ["Asked", "Asking", "ask", "check_models", "ledger_of", "run_name"]
 
 _REPLAY = ".replay.sqlite"
 
@@ -62,6 +62,7 @@ class Asked:
     stages: list[Stage] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
     spent: Spent | None = None  # None: no model was asked
+    unanswered: int = 0  # calls that stay charged at their most
     priced: bool = True  # whether the prices of all models are known
     models: dict[str, Any] = field(default_factory=dict)
     prompts: dict[str, str] = field(default_factory=dict)
@@ -70,13 +71,31 @@ class Asked:
 def ledger_of(folder: Path, asking: Asking) -> Path:
     """The ledger of a run directory."""
     named = asking.ledger or os.environ.get("RETGEN_LEDGER")
-    return Path(named) if named else folder.absolute().parent / "ledger.sqlite"
+    return Path(named) if named else folder.resolve().parent / "ledger.sqlite"
+
+
+def check_models(recipe: Recipe, asking: Asking) -> None:
+    """Raises `UsageError` for a key, a provider or a price that is missing."""
+    uses = recipe.the_family().uses(recipe.job())
+    prices = Prices(asking.prices)
+    if asking.replay is not None:
+        return
+    for agent, one in recipe.settings().items():
+        if agent not in uses:
+            continue
+        find_key(one)
+        check_provider(one)
+        if asking.max_usd is not None and prices.of(one) is None:
+            raise UsageError(
+                f"the price of {one.shown} is not known, so --max-usd cannot be kept: add "
+                f"--price {one.shown}=IN,OUT, the dollars per million tokens"
+            )
 
 
 def run_name(folder: Path, ledger: Path) -> str:
     """What a ledger calls a run: its path from the ledger's folder, or the whole path."""
-    name = os.path.relpath(folder.absolute(), ledger.absolute().parent)
-    return str(folder.absolute()) if name.startswith("..") else Path(name).as_posix()
+    name = os.path.relpath(folder.resolve(), ledger.resolve().parent)
+    return str(folder.resolve()) if name.startswith("..") else Path(name).as_posix()
 
 
 def ask(
@@ -118,6 +137,10 @@ def ask(
             _ask_models(work, sources, folder, settings, asking, asked, pilot, progress)
     except (BudgetReached, EndpointFailed) as error:
         raise type(error)(f"{error}\n{_remaining(asked)}") from error
+    except ChecksFailed as error:
+        if not settings:
+            raise
+        raise ChecksFailed(f"{error}\n{_remaining(asked)}") from error
     finally:
         if pilot is not None:
             shutil.rmtree(sources, ignore_errors=True)
@@ -134,24 +157,24 @@ def _ask_models(
     pilot: int | None,
     progress: Progress,
 ) -> None:
-    cap = None if asking.max_usd is None else math.floor(asking.max_usd * 1e9)
+    # beyond a billion dollars there is no cap to speak of
+    cap = None if asking.max_usd is None else math.floor(min(asking.max_usd, 1e9) * 1e9)
     prices = Prices(asking.prices)
     apart = {_whom(one): one for one in settings.values()}  # agents of one model share its limits
-    priced = {}
-    for which, one in apart.items():
-        priced[which] = prices.of(one)
-        if priced[which] is None and cap is not None and not asking.replay:
-            raise UsageError(
-                f"the price of {one.shown} is not known, so --max-usd cannot be kept: add "
-                f"--price {one.shown}=IN,OUT, the dollars per million tokens"
-            )
+    priced = {which: prices.of(one) for which, one in apart.items()}
     asked.priced = all(price is not None for price in priced.values())
     path = folder / _REPLAY if asking.replay else ledger_of(folder, asking)
     name = run_name(folder, path)
     endpoints: set[str] = set()
     with _ledger(path, asking.replay, name, endpoints) as ledger:
         ledger.abandon(name)  # whoever runs this holds the run directory, so its sender is dead
-        # before the first thread starts, so that a missing key is a plain error
+        if cap is not None and any(not p.priced for p in ledger.parts() if p.run == name):
+            raise UsageError(
+                "--max-usd: this run has asked a model whose price was not known then, so nobody "
+                "knows what it has cost. Go on without a cap, or choose another --out: answers are "
+                "taken from the ledger there too"
+            )
+        asked.tally.nano_usd = ledger.spent(name).nano_usd
         keys = {which: "none" if asking.replay else find_key(m) for which, m in apart.items()}
 
         async def everything(stop: Stop) -> None:
@@ -189,6 +212,7 @@ def _ask_models(
         finally:
             if not asking.replay:
                 asked.spent = ledger.spent(name)
+                asked.unanswered = sum(p.open for p in ledger.parts() if p.run == name)
 
 
 @contextlib.contextmanager
@@ -214,7 +238,8 @@ def _ledger(path: Path, replay: Path | None, run: str, endpoints: set[str]) -> I
 
 def _noted(answers: Iterator[Kept], endpoints: set[str]) -> Iterator[Kept]:
     for kept in answers:
-        endpoints.add(str(orjson.loads(kept.request)["endpoint"]))
+        request = orjson.loads(kept.request)
+        endpoints.add(str(request.get("endpoint") if isinstance(request, dict) else None))
         yield kept
 
 

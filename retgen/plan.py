@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import orjson
+
 from retgen.agents.models import ModelSettings
 from retgen.generators.family import Asks, Plan
 from retgen.recipe import Recipe, load_recipe
@@ -63,9 +65,17 @@ def plan_from(recipe: Recipe, asked: Asked, asking: Asking) -> Plan:
             f"pilot, {stage.name}: {stage.done:,} of {tried:,} accepted "
             f"({stage.done / max(1, tried):.0%}; 95% interval {low:.0%} to {high:.0%})"
         )
+        for made in stage.examples:
+            shown = made._asdict() if hasattr(made, "_asdict") else made
+            notes.append(f"for example: {orjson.dumps(shown, default=str).decode()}")
         for agent in stage.agents:
             if agent in found.asks and tried:
                 ranges[agent] = _seen(asked, agent, stage.total, tried, low, high)
+    if asked.tally.silent:
+        notes.append(
+            "answers do not say how many tokens they took, so calls are charged at their most, "
+            f"${asked.tally.nano_usd / 1e9:.4f} so far, and the tokens below are too few"
+        )
     return _priced(replace(found, notes=tuple(notes)), recipe.settings(), ranges, asking.prices)
 
 
@@ -115,9 +125,10 @@ def _priced(
     table, notes = Prices(prices), list(found.notes)
     dollars: list[float] | None = [0.0, 0.0]
     seconds = [0.0, 0.0]
-    calls, tokens = {}, {"in": 0, "out": 0}
+    calls, models, tokens = {}, {}, {"in": 0, "out": 0}
     for agent, both in ranges.items():
         model = settings[agent]
+        models[agent] = model.shown
         price = table.of(model)
         calls[agent] = round((both.low[0] + both.high[0]) / 2)
         tokens["in"] += round((both.low[1] + both.high[1]) / 2)
@@ -144,6 +155,7 @@ def _priced(
         found,
         notes=tuple(notes),
         calls=calls,
+        models=models,
         tokens=tokens,
         usd=None if dollars is None else (round(dollars[0], 6), round(dollars[1], 6)),
         seconds=(round(seconds[0], 1), round(seconds[1], 1)),

@@ -42,6 +42,7 @@ FORMAT_VERSION = 1
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
 _OWN = ("manifest.json", "dataset", "training", "exports", "eval", "capacity", "rejected.jsonl",
         "report.html", "report.json", "run.log", TABLES, "inputs", "sources",
+        ".pilot", ".replay.sqlite", ".replay.sqlite-wal", ".replay.sqlite-shm",
         "recipe.yaml")  # fmt: skip
 _LOCK = ".lock"
 _NO_TOKENS = {"in": 0, "out": 0}
@@ -76,6 +77,7 @@ def run(
     """
     recipe, folder = prepared(source, out, overrides, limit)
     expected = plan(recipe)
+    _check_models(recipe, asking)
     with _locked(folder):
         if fresh:
             _clear(folder)
@@ -104,6 +106,8 @@ def pilot(
     from retgen.ask import Asked, Asking, ask
 
     recipe, folder = prepared(source, out, overrides, None)
+    plan(recipe)  # what is impossible is said before anything is asked
+    _check_models(recipe, asking)
     if not recipe.the_family().uses(recipe.job()) & set(recipe.settings()):
         raise UsageError("--pilot: this recipe asks no model, so there is nothing to try out")
     with _locked(folder):
@@ -116,6 +120,19 @@ def pilot(
             write_rejected(folder, asked.rejected)
             raise
     return plan_from(recipe, asked, asking or Asking())
+
+
+def _check_models(recipe: Recipe, asking: Asking | None) -> None:
+    """Keys, providers and prices that are missing, before anything is written."""
+    if recipe.the_family().uses(recipe.job()) & set(recipe.settings()):
+        from retgen.ask import Asking, check_models
+
+        check_models(recipe, asking or Asking())
+    elif asking is not None and asking.replay is not None:
+        raise UsageError(
+            "--replay: this recipe asks no model; name the one that the answers came from with "
+            "--model"
+        )
 
 
 def prepared(
@@ -201,7 +218,8 @@ def _of_models(asked: Asked) -> dict[str, Any]:
         "models": asked.models,
         "prompts": asked.prompts,
         "calls": spent.calls if spent else 0,
-        "cache_hits": spent.cache_hits if spent else 0,
+        "cache_hits": sum(asked.tally.cached.values()),
+        "unanswered": asked.unanswered,
         "tokens": {"in": spent.tokens_in, "out": spent.tokens_out} if spent else _NO_TOKENS,
         "usd": (round(spent.nano_usd / 1e9, 9) if asked.priced else None) if spent else 0.0,
     }

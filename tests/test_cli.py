@@ -102,7 +102,7 @@ def test_plan(gen: Gen, small: Path, tmp_path: Path) -> None:
     found = json.loads(gen("plan", small, "--json").stdout)
     size = found.pop("bytes")
     assert found == {
-        "documents": 400, "queries": 100, "qrels": 200, "calls": {}, "tokens": {},
+        "documents": 400, "queries": 100, "qrels": 200, "calls": {}, "models": {}, "tokens": {},
         "usd": {"low": 0.0, "high": 0.0}, "seconds": {"low": 0.0, "high": 0.0}, "notes": [],
     }  # fmt: skip
     assert 100_000 < size < 300_000

@@ -7,6 +7,7 @@ Descriptions in place of names are ours.
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import cache
 from pathlib import Path
 from typing import Annotated
@@ -115,7 +116,9 @@ def _akin(word: str, attribute: str) -> bool:
 
 def _described(question: Describe, answer: Description) -> str | None:
     text = answer.description
-    if "\n" in text or re.search(r'[{}"]', text) or text != text.strip() or text.endswith("."):
+    if any(unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") for c in text):
+        return "it holds a control character, or one that cannot be seen"
+    if re.search(r'[{}"]', text) or text != text.strip() or text.endswith("."):
         return "it is one line without quotation marks, braces, and a full stop at the end"
     if not 4 <= len(text.split()) <= 20:
         return f"it has {len(text.split())} words, not 4 to 20"

@@ -19,6 +19,7 @@ from retgen.agents.agent import GivenUp
 from retgen.generators.family import Asks, Job
 from retgen.generators.limit.agents import (
     IDENTIFY,
+    NONE,
     PARAPHRASE,
     PROPOSE,
     REMOVE,
@@ -132,9 +133,8 @@ async def ask_attributes(job: Job[LimitParams], context: Context) -> None:
         raise context.too_few(stage, wanted)
     if context.pilot is not None:
         wanted = len(found)
-    for attribute in list(found.kept)[wanted:]:
-        reason = f"the list has its {wanted:,} attributes"
-        context.reject(stage, GivenUp("attributes/surplus", reason, ()), attribute)
+    if spare := list(found.kept)[wanted:]:  # as good as the others, and not needed
+        write_file(context.folder / "attributes_spare.txt", "\n".join([*spare, ""]))
     lines = []
     for category in categories:
         members = [a for a, c in list(found.kept.items())[:wanted] if c == category]
@@ -245,7 +245,13 @@ class _Growing:
     def add(self, text: str, category: str) -> str | None:
         """Take an attribute, or say why not."""
         stems = content_stems(text)
-        if not stems or len(text) > 60 or any(not (c.isalnum() or c in " '’-") for c in text):
+        plain = text[:1].isalnum() and len(text.split()) <= 4 and text.casefold() != NONE
+        if (
+            not stems
+            or not plain
+            or len(text) > 60
+            or any(not (c.isalnum() or c in " '’-") for c in text)
+        ):
             return "it is no name of one to four plain words"
         if " and " in f" {text.casefold()} ":
             return "it holds 'and', which separates attributes in a document"
@@ -281,7 +287,7 @@ def _categories(job: Job[LimitParams]) -> list[str]:
     """What to propose things of, in an order of the seed's."""
     params = job.params.catalogue
     names = params.categories or bundled_categories()
-    names = tuple(name for name in names if name not in params.without)
+    names = tuple(dict.fromkeys(name for name in names if name not in params.without))
     order = Stream(job.seed, "limit/categories").permutation(len(names))
     return [names[i] for i in order.tolist()]
 

@@ -13,15 +13,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from retgen.errors import RecipeError
 from retgen.generators.family import InputFile, Job, Params
 from retgen.validators.words import STOPWORDS
 
 __all__ = ["Attribute", "CatalogueParams", "bundled_files", "load_attributes", "stem_words"]
+
+
+def _category(value: str) -> str:
+    if not value.strip() or not value.isprintable() or set("[]") & set(value):
+        raise ValueError("a category is one line of text, without brackets")
+    return value.strip()
+
+
+Category = Annotated[str, AfterValidator(_category)]
 
 
 class CatalogueParams(Params):
@@ -33,7 +42,9 @@ class CatalogueParams(Params):
         "paired with any training set",
     )
     file: InputFile | None = Field(None, description="your own list, instead of the bundled one")
-    categories: tuple[str, ...] | None = Field(None, description="only these categories")
+    categories: tuple[Category, ...] | None = Field(
+        None, min_length=1, description="only these categories"
+    )
     without: tuple[str, ...] = Field((), description="all but these categories")
     size: int | None = Field(
         None, ge=2, description="attributes that a model proposes; default: what the recipe needs"

@@ -166,6 +166,9 @@ def _said(schema: dict[str, Any]) -> str:
     )
 
 
+_STARTS = 50  # places in a text where an answer may begin
+
+
 def _parsed(shape: type[A], text: str) -> A:
     """The answer in a text; models without a JSON mode put words, thoughts or fences around it."""
     try:
@@ -173,10 +176,12 @@ def _parsed(shape: type[A], text: str) -> A:
     except ValidationError as error:
         first = error
     decoder, at = json.JSONDecoder(), text.find("{")
-    while at >= 0:
+    for _ in range(_STARTS):
+        if at < 0:
+            break
         try:
             found, end = decoder.raw_decode(text, at)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # no JSON, too long a number, too deep
             end = at + 1
         else:
             try:

@@ -44,6 +44,7 @@ class Tally:
     tokens_out: Counter[str] = field(default_factory=Counter)
     milliseconds: Counter[str] = field(default_factory=Counter)  # that calls took, summed
     tokens: int = 0  # in and out, of calls
+    silent: int = 0  # calls whose answers did not say what they took
     nano_usd: int = 0
 
     def answered(self, agent: str, answer: Answer) -> bytes:
@@ -74,7 +75,7 @@ class Caller:
         first_delay: float = 0.5,
     ) -> None:
         self._ledger, self._writer, self._chat, self._run = ledger, writer, chat, run
-        self._price, self._cap = price or Price(), cap
+        self._price, self._priced, self._cap = price or Price(), price is not None, cap
         self._stop, self._flight = stop, flight
         self.tally = tally or Tally()
         self._gate = Gate(settings.concurrency)
@@ -112,9 +113,10 @@ class Caller:
                     return await self._once(request, agent)
         except (Refused, Unanswered) as error:
             often = f" ({self._attempts} tries)" if _retried(error) else ""
+            again = "run the command again to go on" if often else "correct this, and run again"
             raise EndpointFailed(
                 f"{request.model} at {request.endpoint}: {error or 'no answer'}{often}. What was "
-                "answered is kept; run the command again to go on."
+                f"answered is kept; {again}."
             ) from error
         raise AssertionError("tenacity returns or raises")
 
@@ -156,8 +158,9 @@ class Caller:
 
         def reserve() -> Answer | Send | Busy | OverCap:
             return self._ledger.reserve(
-                request, run=self._run, agent=agent, worst=worst, lease=self._lease, cap=self._cap
-            )
+                request, run=self._run, agent=agent, worst=worst, lease=self._lease,
+                cap=self._cap, priced=self._priced,
+            )  # fmt: skip
 
         found = await self._left(reserve)
         if not isinstance(found, OverCap):
@@ -211,9 +214,17 @@ class Caller:
         cost = self._price.of(tokens_in, tokens_out)
         if reply.tokens_in is None or reply.tokens_out is None:
             cost = send.worst  # it does not say
+            self.tally.silent += 1
         raw = await self._do(
             lambda: self._ledger.answered(send, reply.raw, tokens_in, tokens_out, cost)
         )
+        if self._cap is not None and cost > send.worst:
+            raise EndpointFailed(
+                f"an answer states {tokens_in:,} and {tokens_out:,} tokens, more than its request "
+                f"had room for, so a cap cannot be kept: ${cost / 1e9:.4f} were charged where at "
+                f"most ${send.worst / 1e9:.4f} were reserved. It is kept; run again without "
+                "--max-usd to go on."
+            )
         self.tally.calls[agent] += 1
         self.tally.tokens_in[agent] += tokens_in
         self.tally.tokens_out[agent] += tokens_out

@@ -54,8 +54,8 @@ class Unusable(Exception):
 
 
 def count(value: object) -> int | None:
-    """A number of tokens as an answer states it; None where it states none."""
-    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    """A number of tokens as an answer states it; None where it states none that can be true."""
+    whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**40
     return int(value) if whole else None  # type: ignore[call-overload]
 
 

@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _HOPELESS = 50  # rejected for two that are accepted: to go on would only cost
+_EXAMPLES = 3  # of what was accepted, for a pilot to show
 _TICK = 0.25  # seconds between two reports of progress
 
 
@@ -40,6 +41,7 @@ class Stage:
     agents: tuple[str, ...] = ()
     done: int = 0
     rejected: int = 0
+    examples: list[Any] = field(default_factory=list, compare=False)
 
 
 class Context:
@@ -69,6 +71,7 @@ class Context:
         self._models, self._stop, self._flight = models, stop, flight
         self._progress, self._cap, self._priced = progress, cap, priced
         self._began, self._told = time.monotonic(), 0.0
+        self._under_way: list[asyncio.Future[Any]] = []  # of the stage that is shown
         most = max((settings.concurrency for settings, _ in models.values()), default=1)
         self._ahead = 4 * most
 
@@ -111,7 +114,9 @@ class Context:
         passed = time.monotonic()
         if now or passed - self._told >= _TICK:
             self._told = passed
-            self._progress(stage.name, stage.done, stage.total, self._note(stage))
+            wanted = self.few(stage.total)
+            done = stage.done + sum(task.done() for task in self._under_way)
+            self._progress(stage.name, min(done, wanted), wanted, self._note(stage))
 
     async def accepted(
         self,
@@ -140,6 +145,7 @@ class Context:
                     under_way.append((candidate, task))
                 if not under_way:
                     break
+                self._under_way = [task for _, task in under_way]
                 candidate, task = under_way.popleft()
                 try:
                     made = await task
@@ -151,6 +157,8 @@ class Context:
                         raise self.too_few(stage, wanted) from error
                     continue
                 stage.done += 1
+                if len(stage.examples) < _EXAMPLES:
+                    stage.examples.append(made)
                 yield made
         except asyncio.CancelledError:
             for _, left in under_way:
@@ -159,6 +167,7 @@ class Context:
         finally:
             watch.cancel()
             await self._ended([task for _, task in under_way])
+            self._under_way = []
             self.show(stage, now=True)
         if stage.done < wanted and self.pilot is None:
             raise self.too_few(stage, wanted)
@@ -202,21 +211,18 @@ class Context:
             self.show(stage)
 
     def _note(self, stage: Stage) -> str:
-        """In flight, rejected, a second, and the price so far."""
-        tally, passed = self.tally, max(1e-9, time.monotonic() - self._began)
+        """The price so far, in flight, rejected, and how fast."""
         if not self._models:
             return ""
-        calls = sum(tally.calls.values())
-        parts = [
-            f"{self._flight.count if self._flight else 0} in flight",
-            f"{stage.rejected} rejected",
-            f"{calls / passed:.1f} requests/s",
-            f"{tally.tokens / passed:.0f} tokens/s",
-        ]
-        if not self._priced:
-            return ", ".join([*parts, "price not known"])
-        spent = tally.nano_usd / 1e9
-        parts.append(f"${spent:.4f}" + (f" of ${self._cap / 1e9:g}" if self._cap else ""))
+        tally, passed = self.tally, max(1e-9, time.monotonic() - self._began)
+        price = f"${tally.nano_usd / 1e9:.4f}" if self._priced else "price not known"
+        parts = [price + (f" of ${self._cap / 1e9:g}" if self._cap else "")]
+        if self._flight is not None:
+            held = ", held back by the cap" if self._flight.turn.locked() else ""
+            parts.append(f"{self._flight.count} in flight{held}")
+        parts.append(f"{stage.rejected} rejected")
+        parts.append(f"{sum(tally.calls.values()) / passed:.1f} requests/s")
+        parts.append(f"{tally.tokens / passed:.0f} tokens/s")
         return ", ".join(parts)
 
 

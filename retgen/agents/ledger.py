@@ -51,6 +51,7 @@ _sends = sa.Table(
     sa.Column("sent_at", sa.Float, nullable=False),
     sa.Column("lease_until", sa.Float, nullable=False),
     sa.Column("nano_usd", sa.BigInteger, nullable=False),
+    sa.Column("priced", sa.Boolean, nullable=False),  # whether the model's price was known
     sa.Column("tokens_in", sa.Integer, nullable=False, default=0),
     sa.Column("tokens_out", sa.Integer, nullable=False, default=0),
     sa.Column("answer", sa.LargeBinary),
@@ -135,6 +136,7 @@ class Part(NamedTuple):
     tokens_in: int
     tokens_out: int
     nano_usd: int
+    priced: bool
 
 
 # built once: putting a statement together costs more than running it
@@ -185,7 +187,8 @@ class Ledger:
         make_folder(path.parent)
         self.path = path
         self._clock = clock
-        self._engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 60})
+        where = sa.URL.create("sqlite", database=str(path.absolute()))
+        self._engine = sa.create_engine(where, connect_args={"timeout": 60})
         sa.event.listen(self._engine, "connect", _on_connect)
         sa.event.listen(self._engine, "begin", _on_begin)
         self._open = threading.local()  # of this thread's transaction: .db, .charged by run
@@ -205,11 +208,13 @@ class Ledger:
         worst: int,
         lease: float,
         cap: int | None = None,
+        priced: bool = True,
     ) -> Answer | Send | Busy | OverCap:
         """The answer if it is there, else leave to send the request.
 
         `worst`: the most that it can cost, charged to the run from now on; `lease`: seconds after
-        which others may send it too; `cap`: of the run, in nano-dollars.
+        which others may send it too; `cap`: of the run, in nano-dollars; `priced`: whether anybody
+        knows what the model costs.
         """
         key, now = request.key, self._clock()
         with self.together() as db:
@@ -229,7 +234,8 @@ class Ledger:
                 {
                     "key": key, "run": run, "agent": agent, "model": request.model,
                     "request": request.body, "state": "sent", "sent_at": now,
-                    "lease_until": now + lease, "nano_usd": worst, "tokens_in": 0, "tokens_out": 0,
+                    "lease_until": now + lease, "nano_usd": worst, "priced": priced,
+                    "tokens_in": 0, "tokens_out": 0,
                 },
             )  # fmt: skip
             return Send(int(made.lastrowid), run, worst)
@@ -320,11 +326,11 @@ class Ledger:
             sa.select(
                 *by, sa.func.count(), how_many("failed"), how_many("sent"),
                 sa.func.sum(columns.tokens_in), sa.func.sum(columns.tokens_out),
-                sa.func.sum(columns.nano_usd),
+                sa.func.sum(columns.nano_usd), sa.func.min(columns.priced),
             ).group_by(*by).order_by(*by)
         )  # fmt: skip
         with self.together() as db:
-            return [Part(*row) for row in db.execute(query)]
+            return [Part(*row)._replace(priced=bool(row[-1])) for row in db.execute(query)]
 
     def answers(self, run: str | None = None) -> Iterator[Kept]:
         """All answered requests, or those that a run needed, by key."""
@@ -353,8 +359,9 @@ class Ledger:
                     {
                         "key": kept.key, "run": run, "agent": kept.agent, "model": kept.model,
                         "request": kept.request, "state": "answered", "sent_at": 0.0,
-                        "lease_until": 0.0, "nano_usd": 0, "tokens_in": kept.tokens_in,
-                        "tokens_out": kept.tokens_out, "answer": kept.answer,
+                        "lease_until": 0.0, "nano_usd": 0, "priced": True,
+                        "tokens_in": kept.tokens_in, "tokens_out": kept.tokens_out,
+                        "answer": kept.answer,
                     },
                 )  # fmt: skip
 
@@ -454,7 +461,7 @@ class Writer:
                     for call, future in calls:
                         try:
                             results.append((future, call(), None))
-                        except ValueError as error:  # raised before it has changed anything
+                        except (ValueError, OverflowError) as error:  # before it changed anything
                             results.append((future, None, error))
             except BaseException as error:
                 results = [(future, None, error) for _, future in calls]

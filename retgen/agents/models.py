@@ -18,8 +18,18 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
 
 from retgen.agents.chat import ChatModel
 from retgen.errors import UsageError
+from retgen.messages import did_you_mean
 
-__all__ = ["FLOW", "OFFLINE", "Model", "ModelSettings", "find_key", "open_chat", "settings_of"]
+__all__ = [
+    "FLOW",
+    "OFFLINE",
+    "Model",
+    "ModelSettings",
+    "check_provider",
+    "find_key",
+    "open_chat",
+    "settings_of",
+]
 
 OFFLINE = "offline"
 
@@ -56,13 +66,23 @@ def _base_url(value: str) -> str:
 def _extra(value: dict[str, Any]) -> dict[str, Any]:
     if ours := sorted(_OURS & {*value}):
         raise ValueError(f"{', '.join(ours)} cannot stand here: retgen sets it")
-    if secret := [name for name in value if "key" in name.lower() or "auth" in name.lower()]:
+    if secret := sorted(name for name in _names(value) if _SECRET.search(name)):
         raise ValueError(f"{', '.join(secret)}: a key does not belong in a recipe")
     try:
         orjson.dumps(value)
     except TypeError as error:
         raise ValueError(f"it cannot be sent as JSON: {error}") from error
     return value
+
+
+_SECRET = re.compile(r"(?i)key|auth|secret|password|credential|^token$|[_-]token$")
+
+
+def _names(value: Any) -> set[str]:
+    """All keys in a tree."""
+    if isinstance(value, dict):
+        return {str(name) for name in value}.union(*map(_names, value.values()))
+    return set().union(*map(_names, value)) if isinstance(value, list) else set()
 
 
 def _variable(value: str) -> str:
@@ -91,6 +111,7 @@ class ModelSettings(BaseModel):
     max_tokens: int | None = Field(
         None,
         ge=1,
+        le=10_000_000,
         description="room for an answer, doubled where one is cut off; default: what "
         "each agent needs",
     )
@@ -173,13 +194,30 @@ def find_key(settings: ModelSettings, environment: Mapping[str, str] = os.enviro
         names = _KEYS[settings.provider]
     for name in names:
         if environment.get(name):
-            return environment[name]
+            key = environment[name].strip()
+            if not key.isascii() or not key.isprintable():
+                raise UsageError(f"{name} holds no key: a key is one line of plain letters")
+            return key
     if settings.address(environment) and not settings.api_key_env:
         return "none"  # a server of one's own seldom asks for one
     raise UsageError(
         f"{settings.shown} needs a key: set {' or '.join(names)} in the environment or in a .env "
         "file in this folder"
     )
+
+
+def check_provider(settings: ModelSettings) -> None:
+    """Raises `UsageError` for a provider that nobody knows."""
+    if settings.provider in _KEYS:
+        return
+    from retgen.agents.langchain_chat import providers
+
+    known = sorted({*_KEYS, *providers()})
+    if settings.provider not in known:
+        hint = did_you_mean(settings.provider, known)
+        raise UsageError(
+            f"there is no provider {settings.provider!r}{hint or '.'} Known: {', '.join(known)}"
+        )
 
 
 def open_chat(settings: ModelSettings, key: str | None) -> ChatModel:

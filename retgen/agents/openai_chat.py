@@ -7,6 +7,7 @@ retry, and the number of connections is that of requests in flight.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import orjson
@@ -19,7 +20,10 @@ __all__ = ["OpenAIChat"]
 # how servers of this protocol say that a request does not fit their model's context
 _TOO_LONG = ("maximum context length", "context length", "context window", "context size")
 # said by status code: not now, perhaps later
-_LATER = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_LATER = frozenset({409, 425, 429, 500, 502, 503, 529})
+# somebody between gave up waiting: nobody knows what the model did
+_PATIENCE = 600.0  # seconds that a server may have us wait
+_UNKNOWN = frozenset({408, 504, 524})
 
 
 class OpenAIChat:
@@ -42,7 +46,8 @@ class OpenAIChat:
             base_url=base_url,
             timeout=timeout,
             max_retries=0,
-            http_client=DefaultAioHttpClient(limits=limits),
+            # a redirect would carry the key elsewhere
+            http_client=DefaultAioHttpClient(limits=limits, follow_redirects=False),
         )
         self._response = httpx2.Response
         self._official = base_url is None
@@ -50,6 +55,7 @@ class OpenAIChat:
 
     async def send(self, request: Request) -> Reply:
         """See `ChatModel`."""
+        import aiohttp
         import openai
 
         try:
@@ -60,9 +66,12 @@ class OpenAIChat:
             )
         except openai.APIStatusError as error:
             code = error.status_code
-            why = _reason(error.response.content) or f"status {code}"
-            if code == 400 and _about_the_request(error.response.content) is not None:
-                return Reply(error.response.content, 0, 0)
+            raw = self._kept(error.response.content)
+            why = _reason(raw) or f"status {code}"
+            if code == 400 and _about_the_request(raw) is not None:
+                return Reply(raw, 0, 0)
+            if code in _UNKNOWN:
+                raise Unanswered(self._hidden(f"{code}: {why}")) from None
             raise Refused(
                 self._hidden(f"{code}: {why}"),
                 retry=code in _LATER,
@@ -74,9 +83,13 @@ class OpenAIChat:
                     f"no connection to {self._client.base_url.host}", retry=True
                 ) from None
             raise Unanswered(self._hidden(_silence(error))) from None
+        except (aiohttp.ClientError, OSError) as error:  # what the SDK does not know
+            raise Unanswered(self._hidden(f"{type(error).__name__}: {error}"[:300])) from None
         usage = _part(_parsed(found.content), "usage")
         return Reply(
-            found.content, count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+            self._kept(found.content),
+            count(usage.get("prompt_tokens")),
+            count(usage.get("completion_tokens")),
         )
 
     def text(self, raw: bytes) -> str:
@@ -100,6 +113,10 @@ class OpenAIChat:
     async def close(self) -> None:
         """See `ChatModel`."""
         await self._client.close()
+
+    def _kept(self, raw: bytes) -> bytes:
+        """An answer as it came, but for our key, should it repeat that."""
+        return raw.replace(self._key.encode(), b"[key]") if len(self._key) >= 8 else raw
 
     def _hidden(self, text: str) -> str:
         return text.replace(self._key, "[key]") if self._key else text
@@ -187,6 +204,7 @@ def _part(tree: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _seconds(header: str | None) -> float | None:
     try:
-        return max(0.0, float(header)) if header else None
+        seconds = float(header) if header else 0.0
     except ValueError:  # a date; our own delay will do
         return None
+    return min(seconds, _PATIENCE) if seconds > 0 and math.isfinite(seconds) else None

@@ -117,7 +117,7 @@ def _read(path: Path) -> Mapping[str, Mapping[str, Price]]:
             for provider, table in tree["prices"].items()
         }
     except (OSError, UnicodeDecodeError, YAMLError, KeyError, TypeError, ValueError,
-            AttributeError) as error:  # fmt: skip
+            AttributeError, RecursionError) as error:  # fmt: skip
         raise UsageError(
             f"{path}: is no price table. It says, in dollars per million tokens: "
             "prices: {openai: {gpt-5-mini: {in: 0.25, out: 2.00}}}"

@@ -17,7 +17,7 @@ from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 import typer
 from typer.core import TyperGroup
 
-from retgen.errors import RetgenError
+from retgen.errors import RetgenError, UsageError
 from retgen.progress import Progress, silent
 from retgen.version import __version__
 
@@ -227,11 +227,16 @@ def shown_progress(quiet: bool) -> Iterator[Progress]:
         tasks: dict[str, Any] = {}
 
         def show(stage: str, done: int, total: int, note: str = "", /) -> None:
+            if console.width < _WIDE:  # what matters stands first
+                note = ", ".join(note.split(", ")[:2])
             if stage not in tasks:
                 tasks[stage] = bars.add_task(stage, total=total, note=note)
             bars.update(tasks[stage], completed=done, total=total, note=note)
 
         yield show
+
+
+_WIDE = 130  # columns that a bar needs with all that is to be said beside it
 
 
 class _Lines:
@@ -241,7 +246,7 @@ class _Lines:
 
     def __init__(self) -> None:
         self._began: dict[str, float] = {}
-        self._told = 0.0
+        self._told = time.monotonic()
 
     def __call__(self, stage: str, done: int, total: int, note: str = "", /) -> None:
         now = time.monotonic()
@@ -272,7 +277,10 @@ def asking_of(
     if Path(".env").is_file():  # keys, for whoever looks for them in the environment
         from dotenv import load_dotenv
 
-        load_dotenv(Path(".env"), override=False)
+        try:
+            load_dotenv(Path(".env"), override=False)
+        except (ValueError, OSError) as error:
+            raise UsageError(".env: is not a text file of NAME=value lines") from error
     if max_usd is None and not prices and replay is None and ledger is None:
         return None
     from retgen.ask import Asking

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from retgen.cli.base import Json, LedgerOption, Verbose, app, expected, print_json
+from retgen.errors import UsageError
 
 if TYPE_CHECKING:
     from retgen.agents.ledger import Ledger
@@ -43,36 +44,42 @@ def ledger_command(
         return
     found, name = _open(ledger, run)
     spent = [one for one in found.runs() if name in (None, one.run)]
+    if name is not None and not spent:
+        raise _unknown(found, name)
     parts = [one for one in found.parts() if name in (None, one.run)]
     found.close()
+    unpriced = {part.run for part in parts if not part.priced}
     if json:
         print_json(
             {
                 "ledger": str(found.path),
-                "runs": [_dollars(one._asdict()) for one in spent],
-                "parts": [_dollars(one._asdict()) for one in parts],
+                "runs": [_dollars(one._asdict(), one.run not in unpriced) for one in spent],
+                "parts": [_dollars(one._asdict(), one.priced) for one in parts],
             }
         )
         return
     head = ("run", "agent", "model", "calls", "cached", "failed", "open", "tokens in",
             "tokens out", "usd")  # fmt: skip
-    rows = [head]
+    rows: list[tuple[str, ...]] = [head]
     for one in spent:
+        price = _usd(one.nano_usd, one.run not in unpriced)
         rows.append(
             (one.run, "", "", f"{one.calls:,}", f"{one.cache_hits:,}", "", "",
-             f"{one.tokens_in:,}", f"{one.tokens_out:,}", _usd(one.nano_usd))
+             f"{one.tokens_in:,}", f"{one.tokens_out:,}", price)
         )  # fmt: skip
-        rows += [
-            ("", part.agent, part.model, f"{part.calls:,}", "", f"{part.failed:,}",
-             f"{part.open:,}", f"{part.tokens_in:,}", f"{part.tokens_out:,}", _usd(part.nano_usd))
-            for part in parts
-            if part.run == one.run
-        ]  # fmt: skip
+        for part in parts:
+            if part.run == one.run:
+                numbers = part.calls, None, part.failed, part.open, part.tokens_in, part.tokens_out
+                shown = ("" if number is None else f"{number:,}" for number in numbers)
+                price = _usd(part.nano_usd, part.priced)
+                rows.append(("", part.agent, part.model, *shown, price))
     widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
     for row in rows:
         cells = [cell.ljust(w) if i < 3 else cell.rjust(w)
                  for i, (cell, w) in enumerate(zip(row, widths, strict=True))]  # fmt: skip
         print("  ".join(cells).rstrip())
+    if not spent:
+        print("nothing has been asked yet")
 
 
 @commands.command(
@@ -87,12 +94,10 @@ def export_command(
 ) -> None:
     """Write the answers to a file for gen run --replay, which needs neither key nor network."""
     from retgen.agents.replay import export_replay
-    from retgen.errors import UsageError
 
     found, name = _open(ledger, run)
-    known = [one.run for one in found.runs()]
-    if name is not None and name not in known:
-        raise UsageError(f"{found.path} has no run {name!r}. It has: {', '.join(known) or 'none'}")
+    if name is not None and name not in [one.run for one in found.runs()]:
+        raise _unknown(found, name)
     count = export_replay(found, file, name)
     found.close()
     print(f"wrote {count:,} answers to {file}")
@@ -102,7 +107,6 @@ def _open(ledger: Path | None, run: str | None) -> tuple[Ledger, str | None]:
     """The ledger that is meant, and the run's name in it."""
     from retgen.agents.ledger import Ledger
     from retgen.ask import Asking, ledger_of, run_name
-    from retgen.errors import UsageError
 
     folder = Path(run) if run is not None and Path(run).is_dir() else None
     path = ledger_of(folder or Path("outputs") / "any", Asking(ledger=ledger))
@@ -114,10 +118,16 @@ def _open(ledger: Path | None, run: str | None) -> tuple[Ledger, str | None]:
     return Ledger(path), run if folder is None else run_name(folder, path)
 
 
-def _dollars(row: dict[str, Any]) -> dict[str, Any]:
+def _unknown(ledger: Ledger, name: str) -> UsageError:
+    known = ", ".join(one.run for one in ledger.runs()) or "none"
+    return UsageError(f"{ledger.path} has no run {name!r}. It has: {known}")
+
+
+def _dollars(row: dict[str, Any], priced: bool) -> dict[str, Any]:
+    """Dollars in place of nano-dollars; null where a price was not known."""
     nano = row.pop("nano_usd")
-    return {**row, "usd": nano / 1e9}
+    return {**row, "usd": nano / 1e9 if priced else None}
 
 
-def _usd(nano: int) -> str:
-    return f"${nano / 1e9:.4f}"
+def _usd(nano: int, priced: bool) -> str:
+    return f"${nano / 1e9:.4f}" if priced else "not known"

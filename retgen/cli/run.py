@@ -204,11 +204,16 @@ def _print_plan(found: Any, json: bool) -> None:
         (f"{sum(found.calls.values()):,}", "model calls"),
     ]
     if found.calls:
-        rows += [(f"{number:,}", f"  {agent}") for agent, number in found.calls.items()]
+        rows += [
+            (f"{number:,}", f"  {agent}, {found.models[agent]}")
+            for agent, number in found.calls.items()
+        ]
         rows.append((f"{found.tokens['in']:,}", "tokens in, about"))
         rows.append((f"{found.tokens['out']:,}", "tokens out, about"))
-        low, high = found.usd or (None, None)
-        rows.append(("?" if low is None else f"${low:.2f} to ${high:.2f}", "at these prices"))
+        usd = found.usd
+        rows.append(
+            ("?" if usd is None else f"{_usd(usd[0])} to {_usd(usd[1])}", "at these prices")
+        )
         rows.append((f"{_time(found.seconds[0])} to {_time(found.seconds[1])}", "for the calls"))
     else:
         rows.append(("$0.00", "since nobody is asked"))
@@ -218,6 +223,10 @@ def _print_plan(found: Any, json: bool) -> None:
         print(f"{number:>{width}}  {what}")
     for note in found.notes:
         print(f"note: {note}")
+
+
+def _usd(dollars: float) -> str:
+    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
 
 
 def _time(seconds: float) -> str:

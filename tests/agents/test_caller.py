@@ -118,8 +118,8 @@ def test_what_does_not_pass_ends_as_documented(server: Server, ledger: Ledger) -
     assert isinstance(error, EndpointFailed)
     assert (error.exit_code, len(server.requests)) == (4, 1)
     assert str(error) == (
-        "status-401 at loopback: 401: not with [key]. What was answered is kept; run the command "
-        "again to go on."
+        "status-401 at loopback: 401: not with [key]. What was answered is kept; correct this, "
+        "and run again."
     )
     (error,) = ask(server, ledger, request(model="status-500"), attempts=3)
     assert str(error) == (

@@ -139,10 +139,10 @@ def test_what_was_spent_by_run_and_by_agent(ledger: Ledger) -> None:
     send(ledger, 5, run="b")
     reserve(ledger, 0, run="b")
     assert ledger.parts() == [
-        Part("a", "judge", "small", 1, 0, 0, 1, 1, 2),
+        Part("a", "judge", "small", 1, 0, 0, 1, 1, 2, True),
         Part("a", "write", "small", calls=5, failed=1, open=2, tokens_in=12, tokens_out=5,
-             nano_usd=270),
-        Part("b", "write", "small", 1, 0, 1, 0, 0, 100),
+             nano_usd=270, priced=True),
+        Part("b", "write", "small", 1, 0, 1, 0, 0, 100, True),
     ]  # fmt: skip
     assert ledger.spent("a") == Spent("a", 6, 0, 13, 6, 272)
     assert ledger.spent("b") == Spent("b", 1, 1, 0, 0, 100)

@@ -98,7 +98,7 @@ NO_VARIABLE = "Value error, is the name of an environment variable, in capital l
         ),
         (
             {"extra": {"api_key": "sk-1", "Authorization": "sk-1"}},
-            "Value error, api_key, Authorization: a key does not belong in a recipe",
+            "Value error, Authorization, api_key: a key does not belong in a recipe",
         ),
         ({"api_key_env": "sk-1"}, NO_VARIABLE),
         ({"api_key_env": "1_KEY"}, NO_VARIABLE),

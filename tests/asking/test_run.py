@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -336,3 +337,86 @@ def test_ctrl_c(asked: Path, times: int) -> None:
         assert subprocess.run(
             [*command, "-q"], env=environment(server), cwd=asked.parent, check=False
         ).returncode == 0  # fmt: skip
+
+
+def nasty(body: dict[str, Any]) -> str:
+    """What a model may say that no one expects."""
+    title = body["response_format"]["json_schema"]["name"]
+    said = mind(body)
+    if title == "Description" and len(body["messages"]) == 2:
+        kind = len(body["messages"][1]["content"]) % 4
+        return [
+            '{"description": "odd objects\u2028that come from somewhere else"}',
+            '{"description": ' + "1" * 5000 + "}",
+            '{"description": "odd objects \\u202e that come from somewhere"}',
+            '{"a":' * 3000,
+        ][kind]
+    return said
+
+
+def test_strange_answers_are_repaired(asked: Path) -> None:
+    with serving(nasty) as server:
+        command = [sys.executable, "-m", "retgen.cli", "run", str(asked), "--out", "runs/a"]
+        done = subprocess.run(
+            command, env=environment(server), cwd=asked.parent, capture_output=True, text=True,
+            timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    texts = {row["text"] for row in read_jsonl(asked.parent / "runs/a/dataset/queries.jsonl")}
+    assert len(texts) == 60
+    assert all(text.isprintable() for text in texts)
+
+
+def test_counts_that_cannot_be_true(asked: Path) -> None:
+    with serving(mind) as server:
+        server.usage = 2**63, 2
+        command = [sys.executable, "-m", "retgen.cli", "run", str(asked), "--out", "runs/a"]
+        env = environment(server)
+        done = subprocess.run(command, env=env, cwd=asked.parent, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        server.usage = 10**6, 10**6  # more than any of the requests had room for
+        done = subprocess.run(
+            [*command[:-1], "other/a", "--max-usd", "50"], env=env, cwd=asked.parent,
+            capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 4
+        assert (
+            "gen: an answer states 1,000,000 and 1,000,000 tokens, more than its request had"
+            in (done.stderr)
+        )
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("--replay", "none.jsonl"), "gen: none.jsonl: cannot be read: No such file or directory"),
+        (
+            ("--max-usd", "1", "--price", "1"),
+            "gen: --price 1: write the dollars per million tokens",
+        ),
+        (("--model", "opanai:gpt-5"), "gen: there is no provider 'opanai'; did you mean openai?"),
+        (("--ledger", "."), "the ledger cannot be used"),
+        (
+            ("--set", "params.catalogue.categories=['a]']"),
+            "a category is one line of text, without",
+        ),
+        (("--model", "offline", "--replay", "x"), "gen: --replay: this recipe asks no model; name"),
+    ],
+)
+def test_bad_input(ask: Gen, asked: Path, server: Server, args: tuple[str, ...], told: str) -> None:
+    if "offline" in args:
+        args = (*args, "--set", "params.docs=9000", "--set", "params.catalogue.size=null")
+    done = ask("run", asked, "--out", "runs/a", *args)
+    assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+    assert "Traceback" not in done.stderr
+    assert server.requests == []
+
+
+def test_a_run_is_one_by_whatever_name(ask: Gen, asked: Path, server: Server) -> None:
+    assert ask("run", asked, "--out", "runs/a", "--pilot", "5").returncode == 0
+    assert ask("run", asked, "--out", "runs/../runs/a", "--pilot", "5").returncode == 0
+    ledger = json.loads(ask("ledger", "--ledger", "runs/ledger.sqlite", "--json").stdout)
+    assert [run["run"] for run in ledger["runs"]] == ["a"]
+    assert ask("ledger", "--run", "runs/b", "--ledger", "runs/ledger.sqlite").stderr == (
+        f"gen: {Path('runs/ledger.sqlite')} has no run 'runs/b'. It has: a\n"
+    )

@@ -78,7 +78,7 @@ def read_attributes(files: Sequence[Path]) -> list[tuple[str, str]]:
 
 def read_descriptions(path: Path) -> dict[str, str]:
     """Description -> attribute, as a run was told by its agents."""
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    rows = [json.loads(line) for line in path.read_bytes().splitlines()]
     return {row["description"]: row["attribute"] for row in rows}
 
 
