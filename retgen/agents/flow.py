@@ -79,7 +79,9 @@ class Gate:
         """
         self.inside -= 1
         if well:
-            self.limit = min(float(self.most), self.limit + 1 / self.limit)
+            # until the first failure twice as many a round, then one more a round
+            more = 1.0 if self._slowed < 0 else 1 / self.limit
+            self.limit = min(float(self.most), self.limit + more)
         elif well is not None and entered > self._slowed:
             self.limit = max(1.0, self.limit / 2)
             self._slowed = time.monotonic()

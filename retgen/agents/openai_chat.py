@@ -1,12 +1,13 @@
 """Chat completions of OpenAI, and of every server that speaks its protocol.
 
-The SDK's own `post` over its aiohttp transport, with the body put together here: its typed methods
-transform every parameter again, which costs more than all the rest of a call. It is told not to
-retry, and the number of connections is that of requests in flight.
+The SDK says where requests go and with what headers. They are put together here and sent by its
+aiohttp client, since its methods, and even its `post`, cost more than all the rest of a call. The
+number of connections is that of requests in flight.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -41,56 +42,49 @@ class OpenAIChat:
         from openai import AsyncOpenAI, DefaultAioHttpClient
 
         limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
-        self._client = AsyncOpenAI(
-            api_key=api_key,
-            base_url=base_url,
-            timeout=timeout,
-            max_retries=0,
-            # a redirect would carry the key elsewhere
-            http_client=DefaultAioHttpClient(limits=limits, follow_redirects=False),
+        # a redirect would carry the key elsewhere
+        self._http = DefaultAioHttpClient(limits=limits, follow_redirects=False)
+        client = AsyncOpenAI(api_key=api_key, base_url=base_url, http_client=self._http)
+        given = {**client.default_headers, **client.auth_headers}
+        self._request = functools.partial(
+            httpx2.Request,
+            "POST",
+            f"{str(client.base_url).rstrip('/')}/chat/completions",
+            headers=httpx2.Headers({k: one for k, one in given.items() if isinstance(one, str)}),
+            extensions={"timeout": httpx2.Timeout(timeout).as_dict()},
         )
-        self._response = httpx2.Response
+        self._host = client.base_url.host
         self._official = base_url is None
-        self._key = str(self._client.api_key or "")
+        self._key = str(client.api_key or "")
 
     async def send(self, request: Request) -> Reply:
         """See `ChatModel`."""
         import aiohttp
-        import openai
+        import httpx2
 
+        body = orjson.dumps(_body(request, official=self._official))
         try:
-            found = await self._client.post(
-                "/chat/completions",
-                cast_to=self._response,
-                body=_body(request, official=self._official),
-            )
-        except openai.APIStatusError as error:
-            code = error.status_code
-            raw = self._kept(error.response.content)
+            found = await self._http.send(self._request(content=body))
+        except httpx2.RequestError as error:
+            if _never_stood(error):
+                raise Refused(f"no connection to {self._host}", retry=True) from None
+            raise Unanswered(self._hidden(_silence(error))) from None
+        except (aiohttp.ClientError, OSError) as error:  # what the transport does not know
+            raise Unanswered(self._hidden(f"{type(error).__name__}: {error}"[:300])) from None
+        raw, code = self._kept(found.content), found.status_code
+        if not found.is_success:
             why = _reason(raw) or f"status {code}"
             if code == 400 and _about_the_request(raw) is not None:
                 return Reply(raw, 0, 0)
             if code in _UNKNOWN:
-                raise Unanswered(self._hidden(f"{code}: {why}")) from None
+                raise Unanswered(self._hidden(f"{code}: {why}"))
             raise Refused(
                 self._hidden(f"{code}: {why}"),
                 retry=code in _LATER,
-                wait=_seconds(error.response.headers.get("retry-after")),
-            ) from None
-        except openai.APIConnectionError as error:
-            if _never_stood(error):
-                raise Refused(
-                    f"no connection to {self._client.base_url.host}", retry=True
-                ) from None
-            raise Unanswered(self._hidden(_silence(error))) from None
-        except (aiohttp.ClientError, OSError) as error:  # what the SDK does not know
-            raise Unanswered(self._hidden(f"{type(error).__name__}: {error}"[:300])) from None
-        usage = _part(_parsed(found.content), "usage")
-        return Reply(
-            self._kept(found.content),
-            count(usage.get("prompt_tokens")),
-            count(usage.get("completion_tokens")),
-        )
+                wait=_seconds(found.headers.get("retry-after")),
+            )
+        usage = _part(_parsed(raw), "usage")
+        return Reply(raw, count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")))
 
     def text(self, raw: bytes) -> str:
         """See `ChatModel`."""
@@ -112,7 +106,7 @@ class OpenAIChat:
 
     async def close(self) -> None:
         """See `ChatModel`."""
-        await self._client.close()
+        await self._http.aclose()
 
     def _kept(self, raw: bytes) -> bytes:
         """An answer as it came, but for our key, should it repeat that."""
