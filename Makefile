@@ -18,8 +18,8 @@ test: .venv/dev  ## install everything and run all tests
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n auto
 
-proof: .venv/dev  ## the long proofs: 2,000 queries killed 20 times, 100,000 calls
-	RETGEN_LONG_PROOFS=1 $(BIN)/python -m pytest -s tests/asking/test_kill.py
+proof: .venv/dev  ## the long proof: 2,000 queries of two steps, killed 20 times
+	RETGEN_LONG_PROOFS=1 $(BIN)/python -m pytest -s tests/ask/test_kill.py
 
 check: .venv/dev  ## tests, linters, types, generated docs
 	$(BIN)/ruff check .

@@ -19,17 +19,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from retgen.agents.agent import Rejection
 from retgen.agents.caller import Caller, Tally
 from retgen.agents.chat import ChatModel
 from retgen.agents.context import Context, Stage
 from retgen.agents.flow import Flight, Stop, Stopped
-from retgen.agents.ledger import Kept, Ledger, Spent, Writer
+from retgen.agents.ledger import Ledger, Spent, Writer
 from retgen.agents.models import FLOW, ModelSettings, check_provider, find_key, open_chat
 from retgen.agents.prices import Prices
 from retgen.agents.replay import Replayed, read_replay
+from retgen.agents.wire import NO_KEY
 from retgen.errors import BudgetReached, ChecksFailed, EndpointFailed, UsageError
 from retgen.progress import Progress, silent
 from retgen.recipe import Recipe
@@ -166,8 +165,7 @@ def _ask_models(
     asked.priced = all(price is not None for price in priced.values())
     path = folder / _REPLAY if asking.replay else ledger_of(folder, asking)
     name = run_name(folder, path)
-    endpoints: set[str] = set()
-    with _ledger(path, asking.replay, name, endpoints) as ledger:
+    with _ledger(path, asking.replay, name) as ledger:
         ledger.abandon(name)  # whoever runs this holds the run directory, so its sender is dead
         if cap is not None and any(not p.priced for p in ledger.parts() if p.run == name):
             raise UsageError(
@@ -176,7 +174,7 @@ def _ask_models(
                 "taken from the ledger there too"
             )
         asked.tally.nano_usd = ledger.spent(name).nano_usd
-        keys = {which: "none" if asking.replay else find_key(m) for which, m in apart.items()}
+        keys = {which: NO_KEY if asking.replay else find_key(m) for which, m in apart.items()}
 
         async def everything(stop: Stop) -> None:
             writer, flight = Writer(ledger), Flight()
@@ -186,7 +184,7 @@ def _ask_models(
                 for which, one in apart.items():
                     chat = open_chat(one, keys[which])
                     if asking.replay:
-                        chat = Replayed(chat, asking.replay, endpoints)
+                        chat = Replayed(chat, asking.replay, ledger)
                     chats.append(chat)
                     callers[which] = Caller(
                         ledger, writer, chat, one, run=name, stop=stop, flight=flight,
@@ -217,8 +215,8 @@ def _ask_models(
 
 
 @contextlib.contextmanager
-def _ledger(path: Path, replay: Path | None, run: str, endpoints: set[str]) -> Iterator[Ledger]:
-    """The ledger, or one made of a replay file, whose endpoints are noted."""
+def _ledger(path: Path, replay: Path | None, run: str) -> Iterator[Ledger]:
+    """The ledger, or one made of a replay file."""
 
     def remove() -> None:
         for end in ("", "-wal", "-shm"):
@@ -229,19 +227,12 @@ def _ledger(path: Path, replay: Path | None, run: str, endpoints: set[str]) -> I
     ledger = Ledger(path)
     try:
         if replay is not None:
-            ledger.put(run, _noted(read_replay(replay), endpoints))
+            ledger.put(run, read_replay(replay))
         yield ledger
     finally:
         ledger.close()
         if replay is not None:
             remove()
-
-
-def _noted(answers: Iterator[Kept], endpoints: set[str]) -> Iterator[Kept]:
-    for kept in answers:
-        request = orjson.loads(kept.request)
-        endpoints.add(str(request.get("endpoint") if isinstance(request, dict) else None))
-        yield kept
 
 
 def _whom(model: ModelSettings) -> tuple[Any, ...]:

@@ -73,8 +73,8 @@ def plan_from(recipe: Recipe, asked: Asked, asking: Asking) -> Plan:
                 ranges[agent] = _seen(asked, agent, stage.total, tried, low, high)
     if asked.tally.silent:
         notes.append(
-            "answers do not say how many tokens they took, so calls are charged at their most, "
-            f"${asked.tally.nano_usd / 1e9:.4f} so far, and the tokens below are too few"
+            f"{asked.tally.silent:,} answers did not say how many tokens they took; they count, "
+            "and are charged, as the most that there was room for"
         )
     return _priced(replace(found, notes=tuple(notes)), recipe.settings(), ranges, asking.prices)
 

@@ -75,7 +75,7 @@ def run(
     finished data does not pass its checks: no manifest is written then; `BudgetReached` and
     `EndpointFailed` where models stop the work, which a second call resumes.
     """
-    recipe, folder = prepared(source, out, overrides, limit)
+    recipe, folder = _prepared(source, out, overrides, limit)
     expected = plan(recipe)
     _check_models(recipe, asking)
     with _locked(folder):
@@ -105,7 +105,7 @@ def pilot(
     """
     from retgen.ask import Asked, Asking, ask
 
-    recipe, folder = prepared(source, out, overrides, None)
+    recipe, folder = _prepared(source, out, overrides, None)
     plan(recipe)  # what is impossible is said before anything is asked
     _check_models(recipe, asking)
     if not recipe.the_family().uses(recipe.job()) & set(recipe.settings()):
@@ -135,7 +135,7 @@ def _check_models(recipe: Recipe, asking: Asking | None) -> None:
         )
 
 
-def prepared(
+def _prepared(
     source: str | Path,
     out: str | Path | None,
     overrides: Mapping[str, Any] | None,

@@ -194,7 +194,7 @@ class Caller:
         tally, began = self.tally, time.monotonic()
         self._flight.begin()
         try:
-            raw = await self._keep(send, await self._chat.send(request), agent)
+            raw = await self._keep(request, send, await self._chat.send(request), agent)
         except Refused as error:
             reason = str(error)
             await self._do(lambda: self._ledger.failed(send, reason))
@@ -208,13 +208,12 @@ class Caller:
         tally.milliseconds[agent] += round(1e3 * (time.monotonic() - began))
         return raw
 
-    async def _keep(self, send: Send, reply: Reply, agent: str) -> bytes:
+    async def _keep(self, request: Request, send: Send, reply: Reply, agent: str) -> bytes:
         """Commit an answer, whatever it holds, before anybody reads it."""
         tokens_in, tokens_out = reply.tokens_in or 0, reply.tokens_out or 0
-        cost = self._price.of(tokens_in, tokens_out)
-        if reply.tokens_in is None or reply.tokens_out is None:
-            cost = send.worst  # it does not say
-            self.tally.silent += 1
+        cost_is_most = reply.tokens_in is None or reply.tokens_out is None  # it does not say
+        cost = send.worst if cost_is_most else self._price.of(tokens_in, tokens_out)
+        self.tally.silent += cost_is_most
         raw = await self._do(
             lambda: self._ledger.answered(send, reply.raw, tokens_in, tokens_out, cost)
         )
@@ -225,6 +224,8 @@ class Caller:
                 f"most ${send.worst / 1e9:.4f} were reserved. It is kept; run again without "
                 "--max-usd to go on."
             )
+        if cost_is_most:
+            tokens_in, tokens_out = len(request.body), int(request.sampling["max_tokens"])
         self.tally.calls[agent] += 1
         self.tally.tokens_in[agent] += tokens_in
         self.tally.tokens_out[agent] += tokens_out

@@ -8,6 +8,7 @@ yields enough: the same whatever finishes first.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -71,7 +72,8 @@ class Context:
         self._models, self._stop, self._flight = models, stop, flight
         self._progress, self._cap, self._priced = progress, cap, priced
         self._began, self._told = time.monotonic(), 0.0
-        self._under_way: list[asyncio.Future[Any]] = []  # of the stage that is shown
+        # of the stage that is shown
+        self._under_way: deque[tuple[Any, asyncio.Task[Any]]] = deque()
         most = max((settings.concurrency for settings, _ in models.values()), default=1)
         self._ahead = 4 * most
 
@@ -115,7 +117,7 @@ class Context:
         if now or passed - self._told >= _TICK:
             self._told = passed
             wanted = self.few(stage.total)
-            done = stage.done + sum(task.done() for task in self._under_way)
+            done = stage.done + sum(task.done() for _, task in self._under_way)
             self._progress(stage.name, min(done, wanted), wanted, self._note(stage))
 
     async def accepted(
@@ -136,16 +138,16 @@ class Context:
         wanted = self.few(stage.total)
         source = iter(candidates)
         under_way: deque[tuple[T, asyncio.Task[R]]] = deque()
+        self._under_way = under_way
         watch = asyncio.create_task(self._watch(stage))
         try:
             while True:
                 room = min(self._ahead, wanted - stage.done) - len(under_way)
-                for candidate in _first(source, room):
+                for candidate in itertools.islice(source, max(0, room)):
                     task = asyncio.ensure_future(work(candidate))
                     under_way.append((candidate, task))
                 if not under_way:
                     break
-                self._under_way = [task for _, task in under_way]
                 candidate, task = under_way.popleft()
                 try:
                     made = await task
@@ -167,7 +169,7 @@ class Context:
         finally:
             watch.cancel()
             await self._ended([task for _, task in under_way])
-            self._under_way = []
+            under_way.clear()
             self.show(stage, now=True)
         if stage.done < wanted and self.pilot is None:
             raise self.too_few(stage, wanted)
@@ -224,9 +226,3 @@ class Context:
         parts.append(f"{sum(tally.calls.values()) / passed:.1f} requests/s")
         parts.append(f"{tally.tokens / passed:.0f} tokens/s")
         return ", ".join(parts)
-
-
-def _first(source: Iterable[T], count: int) -> list[T]:
-    import itertools
-
-    return list(itertools.islice(source, max(0, count)))

@@ -1,7 +1,8 @@
 """How many requests are in flight, and how many a minute: what a model's owner can bear.
 
-`Gate` bounds what is in flight by a number that adapts: one more for as many successes as there are
-in flight, half as many after a refusal or a silence (additive increase, multiplicative decrease).
+`Gate` bounds what is in flight by a number that adapts: twice as many a round until the first
+refusal or silence, which halves it, and one more a round from then on (slow start, then additive
+increase and multiplicative decrease).
 `Rate` spaces what a user has limited by the minute. `Flight` counts what is out, `Stop` ends all.
 """
 

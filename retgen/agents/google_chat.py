@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-import orjson
-
 from retgen.agents.chat import Refused, Reply, Unanswered, Unusable, count
 from retgen.agents.request import Request
+from retgen.agents.wire import Secrets, failure, parsed, part, seconds
 
 if TYPE_CHECKING:
     import aiohttp
@@ -28,8 +27,6 @@ _NAMES = {"top_p": "topP", "max_tokens": "maxOutputTokens"}  # others are called
 _ROLES = {"user": "user", "assistant": "model"}
 # how it says that a request does not fit the model's context
 _TOO_LONG = ("exceeds the maximum number of tokens", "input token count")
-# said by status code: not now, perhaps later
-_LATER = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _FILTERED = frozenset({"SAFETY", "RECITATION", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII"})
 # CONTINUATION: at the model's own limit for one answer, with an offer to go on
 _CUT_OFF = frozenset({"MAX_TOKENS", "CONTINUATION"})
@@ -64,7 +61,7 @@ class GoogleChat:
         )
         self._client = genai.Client(vertexai=False, api_key=api_key, http_options=options)
         self._api = self._client._api_client
-        self._key = str(self._api.api_key or "")
+        self._secrets = Secrets([self._api.api_key])
 
     async def send(self, request: Request) -> Reply:
         """See `ChatModel`."""
@@ -79,30 +76,33 @@ class GoogleChat:
         name = request.model if "/" in request.model else f"models/{request.model}"
         try:
             found = await self._api.async_request("post", f"{name}:generateContent", _body(request))
-            raw = (found.body or "").encode()
+            raw = self._secrets.raw((found.body or "").encode())
         except UnicodeDecodeError as error:  # not UTF-8, but paid for
-            raw = error.object
+            raw = self._secrets.raw(error.object)
         except _NotOK as error:
-            if error.code == 400 and _is_too_long(_parsed(error.raw)):
-                return Reply(error.raw, 0, 0)
-            raise self._refused(error) from None
+            if error.code == 400 and _is_too_long(parsed(error.raw)):
+                return Reply(self._secrets.raw(error.raw), 0, 0)
+            raise self._failure(error) from None
         except aiohttp.ClientConnectorError:
             raise Refused(f"no connection to {urlsplit(self._url).hostname}", retry=True) from None
         except TimeoutError:
             raise Unanswered(f"no answer within {self._timeout:g} seconds") from None
         except aiohttp.ClientError as error:
-            raise Unanswered(self._hidden(str(error))) from None
-        usage = _part(_parsed(raw), "usageMetadata")
+            raise Unanswered(self._secrets.text(str(error))) from None
+        tree = parsed(raw)
+        usage = part(tree, "usageMetadata")
         spent = [count(usage.get(f"{kind}TokenCount")) for kind in ("candidates", "thoughts")]
         out = [tokens for tokens in spent if tokens is not None]
+        if part(tree, "promptFeedback").get("blockReason"):
+            out.append(0)  # nothing was written, so nothing is counted
         return Reply(raw, count(usage.get("promptTokenCount")), sum(out) if out else None)
 
     def text(self, raw: bytes) -> str:
         """See `ChatModel`."""
-        tree = _parsed(raw)
+        tree = parsed(raw)
         if _is_too_long(tree):
             raise Unusable("the request is too long for the model", "too_long")
-        if _part(tree, "promptFeedback").get("blockReason"):
+        if part(tree, "promptFeedback").get("blockReason"):
             raise Unusable("the request was filtered", "filtered")
         candidates = _parts(tree, "candidates")
         if not candidates:
@@ -112,7 +112,7 @@ class GoogleChat:
             raise Unusable("the answer was cut off at max_tokens", "cut_off")
         if ended in _FILTERED:
             raise Unusable("the answer was filtered", "filtered")
-        parts = _parts(_part(candidates[0], "content"), "parts")
+        parts = _parts(part(candidates[0], "content"), "parts")
         text = "".join(str(one.get("text") or "") for one in parts if not one.get("thought"))
         if not text:
             raise Unusable("the answer holds no text", "no_text")
@@ -126,15 +126,12 @@ class GoogleChat:
         await self._client.aio.aclose()
         self._client.close()
 
-    def _refused(self, answer: _NotOK) -> Refused:
-        error = _part(_parsed(answer.raw), "error")
-        why = self._hidden(str(error.get("message") or answer.raw.decode(errors="replace")))
+    def _failure(self, answer: _NotOK) -> Refused | Unanswered:
+        raw = self._secrets.raw(answer.raw)
+        error = part(parsed(raw), "error")
+        why = str(error.get("message") or raw.decode(errors="replace"))
         delays = [one["retryDelay"] for one in _parts(error, "details") if "retryDelay" in one]
-        wait = _seconds(answer.after or next(iter(delays), None))
-        return Refused(f"{answer.code}: {why[:500]}", retry=answer.code in _LATER, wait=wait)
-
-    def _hidden(self, text: str) -> str:
-        return text.replace(self._key, "[key]") if self._key else text
+        return failure(answer.code, why, seconds(answer.after or next(iter(delays), None)))
 
 
 class _NotOK(Exception):
@@ -152,7 +149,7 @@ async def _check(response: aiohttp.ClientResponse) -> None:
 
 
 def _is_too_long(tree: dict[str, Any]) -> bool:
-    message = str(_part(tree, "error").get("message")).casefold()
+    message = str(part(tree, "error").get("message")).casefold()
     return any(words in message for words in _TOO_LONG)
 
 
@@ -171,27 +168,6 @@ def _body(request: Request) -> dict[str, Any]:
     return {**body, "systemInstruction": {"parts": system}} if system else body
 
 
-def _parsed(raw: bytes) -> dict[str, Any]:
-    try:
-        found = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _part(tree: dict[str, Any], name: str) -> dict[str, Any]:
-    found = tree.get(name)
-    return found if isinstance(found, dict) else {}
-
-
 def _parts(tree: dict[str, Any], name: str) -> list[dict[str, Any]]:
     found = tree.get(name)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-
-
-def _seconds(stated: object) -> float | None:
-    """Of a Retry-After header, or of a duration as Gemini writes it: 3s."""
-    try:
-        return max(0.0, float(str(stated).removesuffix("s")))
-    except ValueError:  # a date, or nothing; our own delay will do
-        return None

@@ -17,8 +17,8 @@ import orjson
 from pydantic import SecretStr, ValidationError
 
 from retgen.agents.chat import Refused, Reply, Unanswered, Unusable, count
-from retgen.agents.openai_chat import _LATER, _parsed, _part, _seconds
 from retgen.agents.request import Request
+from retgen.agents.wire import Secrets, failure, parsed, part, seconds
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -80,7 +80,7 @@ class LangChainChat:
         access = {"base_url": base_url, "api_key": api_key}
         self._access: dict[str, Any] = {name: value for name, value in access.items() if value}
         self._provider, self._timeout, self._connections = provider, timeout, connections
-        self._secrets = {api_key or ""}
+        self._secrets = Secrets([api_key])
         self._kind: type[BaseChatModel] | None = None
         self._models: dict[bytes, BaseChatModel] = {}
         self._http: Any = None
@@ -91,7 +91,7 @@ class LangChainChat:
             model = self._model(request.model, dict(request.sampling))
             asked = model if request.schema is None else _with_schema(model, request.schema)
         except Exception as error:  # nothing is sent yet, so any failure is final
-            raise Refused(self._hidden(_told(error)), retry=False) from None
+            raise Refused(self._secrets.text(_told(error)), retry=False) from None
         from langsmith import tracing_context
 
         try:
@@ -104,11 +104,11 @@ class LangChainChat:
             return self._failed(error)
         usage: Mapping[str, Any] = message.usage_metadata or {}
         tokens = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
-        return Reply(_kept(message), *tokens)
+        return Reply(self._secrets.raw(_kept(message)), *tokens)
 
     def text(self, raw: bytes) -> str:
         """See `ChatModel`."""
-        tree = _parsed(raw)
+        tree = parsed(raw)
         content, call, ended = tree.get("content"), tree.get("call"), str(tree.get("ended"))
         if wrong := tree.get("wrong"):
             raise Unusable(_WRONG[wrong], wrong)
@@ -164,7 +164,7 @@ class LangChainChat:
             options["http_async_client"] = self._pool()
         model: BaseChatModel = init_chat_model(name, model_provider=self._provider, **options)
         values = (getattr(model, field, None) for field in fields)
-        self._secrets |= {one.get_secret_value() for one in values if isinstance(one, SecretStr)}
+        self._secrets.add(one.get_secret_value() for one in values if isinstance(one, SecretStr))
         return model
 
     def _pool(self) -> Any:
@@ -179,18 +179,17 @@ class LangChainChat:
 
     def _failed(self, error: Exception) -> Reply:
         """The reply that an exception holds. Raises what it stands for where it holds none."""
-        told, links = self._hidden(_told(error)), list(_links(error))
+        told, links = self._secrets.text(_told(error)), list(_links(error))
         status, headers, body = _answered(links)
         if status is not None and status < 300:  # an answer that the package could not read
-            return _as_it_came(body)
+            return _as_it_came(self._secrets.raw(body))
         said = " ".join(f"{type(link).__mro__} {link}" for link in links).casefold()
         for why, words in (("too_long", _TOO_LONG), ("filtered", _NOT_ALLOWED)):
             if status == 400 and any(one in said for one in words):
                 return Reply(_dumped({"wrong": why, "message": told}), 0, 0)
         if status is not None:
             told = told.removeprefix(f"Error code: {status} - ")
-            wait = _seconds(headers.get("retry-after"))
-            raise Refused(f"{status}: {told}", retry=status in _LATER, wait=wait) from None
+            raise failure(status, told, seconds(headers.get("retry-after"))) from None
         if any(_named(kind) in _NO_CONNECTION for link in links for kind in type(link).__mro__):
             where = self._access.get("base_url", self._provider)
             raise Refused(f"no connection to {where}", retry=True) from None
@@ -198,12 +197,6 @@ class LangChainChat:
             # a parameter that the package's functions do not take, or no key at all
             raise Refused(told, retry=False) from None
         raise Unanswered(told) from None
-
-    def _hidden(self, text: str) -> str:
-        for secret in self._secrets:
-            if len(secret) > 7:  # shorter are stand-ins for servers that ask for none
-                text = text.replace(secret, "[key]")
-        return text
 
 
 def providers() -> tuple[str, ...]:
@@ -244,8 +237,8 @@ def _with_schema(
 def _kept(message: AIMessage) -> bytes:
     said, extra = message.response_metadata, message.additional_kwargs
     # of OpenAI's Responses, and of a prompt that Google blocks
-    other = _part(said, "incomplete_details").get("reason")
-    blocked = _part(said, "prompt_feedback").get("block_reason") and "safety"
+    other = part(said, "incomplete_details").get("reason")
+    blocked = part(said, "prompt_feedback").get("block_reason") and "safety"
     calls = [*message.tool_calls, *message.invalid_tool_calls]
     return _dumped(
         {
@@ -260,8 +253,8 @@ def _kept(message: AIMessage) -> bytes:
 
 def _as_it_came(body: bytes) -> Reply:
     """An answer that a package could not read: of OpenAI's form where it is of any known one."""
-    tree = _parsed(body)
-    usage, choices = _part(tree, "usage"), tree.get("choices")
+    tree = parsed(body)
+    usage, choices = part(tree, "usage"), tree.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     ended = first.get("finish_reason") if isinstance(first, dict) else None
     tokens = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))

@@ -17,6 +17,7 @@ import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from retgen.agents.chat import ChatModel
+from retgen.agents.wire import NO_KEY
 from retgen.errors import UsageError
 from retgen.messages import did_you_mean
 
@@ -199,7 +200,7 @@ def find_key(settings: ModelSettings, environment: Mapping[str, str] = os.enviro
                 raise UsageError(f"{name} holds no key: a key is one line of plain letters")
             return key
     if settings.address(environment) and not settings.api_key_env:
-        return "none"  # a server of one's own seldom asks for one
+        return NO_KEY  # a server of one's own seldom asks for one
     raise UsageError(
         f"{settings.shown} needs a key: set {' or '.join(names)} in the environment or in a .env "
         "file in this folder"

@@ -8,23 +8,18 @@ number of connections is that of requests in flight.
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 import orjson
 
 from retgen.agents.chat import Refused, Reply, Unanswered, Unusable, count
 from retgen.agents.request import Request
+from retgen.agents.wire import Secrets, failure, parsed, part, seconds
 
 __all__ = ["OpenAIChat"]
 
 # how servers of this protocol say that a request does not fit their model's context
 _TOO_LONG = ("maximum context length", "context length", "context window", "context size")
-# said by status code: not now, perhaps later
-_LATER = frozenset({409, 425, 429, 500, 502, 503, 529})
-# somebody between gave up waiting: nobody knows what the model did
-_PATIENCE = 600.0  # seconds that a server may have us wait
-_UNKNOWN = frozenset({408, 504, 524})
 
 
 class OpenAIChat:
@@ -55,7 +50,7 @@ class OpenAIChat:
         )
         self._host = client.base_url.host
         self._official = base_url is None
-        self._key = str(client.api_key or "")
+        self._secrets = Secrets([client.api_key])
 
     async def send(self, request: Request) -> Reply:
         """See `ChatModel`."""
@@ -68,22 +63,16 @@ class OpenAIChat:
         except httpx2.RequestError as error:
             if _never_stood(error):
                 raise Refused(f"no connection to {self._host}", retry=True) from None
-            raise Unanswered(self._hidden(_silence(error))) from None
+            raise Unanswered(_silence(error)) from None
         except (aiohttp.ClientError, OSError) as error:  # what the transport does not know
-            raise Unanswered(self._hidden(f"{type(error).__name__}: {error}"[:300])) from None
-        raw, code = self._kept(found.content), found.status_code
+            raise Unanswered(self._secrets.text(f"{type(error).__name__}: {error}")) from None
+        raw = self._secrets.raw(found.content)
         if not found.is_success:
-            why = _reason(raw) or f"status {code}"
-            if code == 400 and _about_the_request(raw) is not None:
+            if found.status_code == 400 and _about_the_request(raw) is not None:
                 return Reply(raw, 0, 0)
-            if code in _UNKNOWN:
-                raise Unanswered(self._hidden(f"{code}: {why}"))
-            raise Refused(
-                self._hidden(f"{code}: {why}"),
-                retry=code in _LATER,
-                wait=_seconds(found.headers.get("retry-after")),
-            )
-        usage = _part(_parsed(raw), "usage")
+            wait = seconds(found.headers.get("retry-after"))
+            raise failure(found.status_code, _reason(raw), wait)
+        usage = part(parsed(raw), "usage")
         return Reply(raw, count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")))
 
     def text(self, raw: bytes) -> str:
@@ -91,10 +80,10 @@ class OpenAIChat:
         turned_down = _about_the_request(raw)
         if turned_down is not None:
             raise turned_down
-        choices = _parsed(raw).get("choices")
+        choices = parsed(raw).get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
             raise Unusable("the answer is no chat completion", "no_text")
-        message, ended = _part(choices[0], "message"), choices[0].get("finish_reason")
+        message, ended = part(choices[0], "message"), choices[0].get("finish_reason")
         content = message.get("content")
         if ended == "length":
             raise Unusable("the answer was cut off at max_tokens", "cut_off")
@@ -108,17 +97,10 @@ class OpenAIChat:
         """See `ChatModel`."""
         await self._http.aclose()
 
-    def _kept(self, raw: bytes) -> bytes:
-        """An answer as it came, but for our key, should it repeat that."""
-        return raw.replace(self._key.encode(), b"[key]") if len(self._key) >= 8 else raw
-
-    def _hidden(self, text: str) -> str:
-        return text.replace(self._key, "[key]") if self._key else text
-
 
 def _about_the_request(raw: bytes) -> Unusable | None:
     """What an error's body says of the request itself; None where it speaks of something else."""
-    error = _part(_parsed(raw), "error")
+    error = part(parsed(raw), "error")
     code, message = str(error.get("code")), str(error.get("message")).casefold()
     if code == "context_length_exceeded" or any(words in message for words in _TOO_LONG):
         return Unusable("the request is too long for the model", "too_long")
@@ -129,12 +111,11 @@ def _about_the_request(raw: bytes) -> Unusable | None:
 
 def _reason(body: bytes) -> str:
     """What the body of an error says, in any of the forms that servers have for it."""
-    tree = _parsed(body)
+    tree = parsed(body)
     error = tree.get("error")
     said = error.get("message") if isinstance(error, dict) else error
     said = said or tree.get("message") or tree.get("detail")
-    text = said if isinstance(said, str) else body.decode("utf-8", "replace")
-    return " ".join(text.split())[:300]
+    return said if isinstance(said, str) else body.decode("utf-8", "replace")
 
 
 def _below(error: BaseException) -> BaseException | None:
@@ -181,24 +162,3 @@ def _body(request: Request, *, official: bool) -> dict[str, Any]:
             },
         }
     return body
-
-
-def _parsed(raw: bytes) -> dict[str, Any]:
-    try:
-        found = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _part(tree: dict[str, Any], name: str) -> dict[str, Any]:
-    found = tree.get(name)
-    return found if isinstance(found, dict) else {}
-
-
-def _seconds(header: str | None) -> float | None:
-    try:
-        seconds = float(header) if header else 0.0
-    except ValueError:  # a date; our own delay will do
-        return None
-    return min(seconds, _PATIENCE) if seconds > 0 and math.isfinite(seconds) else None

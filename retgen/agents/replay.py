@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import orjson
 from retgen.agents.chat import ChatModel, Reply, count
 from retgen.agents.ledger import Kept, Ledger
 from retgen.agents.request import Request
+from retgen.agents.wire import parsed
 from retgen.errors import UsageError
 from retgen.write import AtomicFile
 
@@ -24,18 +25,16 @@ __all__ = ["Replayed", "export_replay", "read_replay"]
 
 
 class Replayed:
-    """A chat model that sends nothing; `chat` reads the answers that the ledger holds.
+    """A chat model that sends nothing; `chat` reads the answers of `file`, which `ledger` holds."""
 
-    `endpoints`: whom the answers of the file came from.
-    """
-
-    def __init__(self, chat: ChatModel, file: Path, endpoints: Collection[str]) -> None:
-        self._chat, self._file, self._endpoints = chat, file, endpoints
+    def __init__(self, chat: ChatModel, file: Path, ledger: Ledger) -> None:
+        self._chat, self._file, self._ledger = chat, file, ledger
 
     async def send(self, request: Request) -> Reply:
         """Refuse: what is not in the ledger is not in the file either."""
-        if request.endpoint not in self._endpoints:
-            there = ", ".join(sorted(self._endpoints)) or "nowhere"
+        came_from = {str(parsed(kept.request).get("endpoint")) for kept in self._ledger.answers()}
+        if request.endpoint not in came_from:
+            there = ", ".join(sorted(came_from)) or "nowhere"
             why = (
                 f"its answers came from {there}, and this recipe asks {request.endpoint}: give it "
                 "that base_url (or OPENAI_BASE_URL)"

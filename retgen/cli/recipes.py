@@ -1,4 +1,4 @@
-"""`gen recipes`, `gen schema`, `gen new` and `gen doctor`."""
+"""`gen recipes`, `gen schema` and `gen new`."""
 
 from __future__ import annotations
 
@@ -68,20 +68,3 @@ def new_command(
 
     path = new_recipe(family, out)
     print(f"wrote {path}; look at it, then: gen plan {path}")
-
-
-@app.command("doctor", epilog="Example:  gen doctor")
-@expected
-def doctor_command(json: Json = False) -> None:
-    """Say what is installed, what is missing, and how to get it. Exit 1 if something is missing."""
-    from retgen.doctor import doctor
-
-    checks = doctor()
-    if json:
-        print_json([check._asdict() for check in checks])
-    else:
-        width = max(len(check.what) for check in checks)
-        for check in checks:
-            print(f"{check.state:8}{check.what:{width}}  {check.note}")
-    if any(check.state == "missing" for check in checks):
-        raise typer.Exit(1)

@@ -8,12 +8,13 @@ with a body that is no JSON), `hang`, `drop`, `broken`, `cut`, `filtered`, `bloc
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.agents.loopback import running
 
 
 class Server(ThreadingHTTPServer):
@@ -35,15 +36,8 @@ class Server(ThreadingHTTPServer):
 
 @contextmanager
 def serving(say: Callable[[dict[str, Any]], str] | None = None) -> Iterator[Server]:
-    server = Server(say)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with running(Server(say)) as found:
+        yield found
 
 
 class _Handler(BaseHTTPRequestHandler):

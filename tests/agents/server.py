@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.agents.loopback import running
 
 
 class Server(ThreadingHTTPServer):
@@ -36,15 +37,8 @@ class Server(ThreadingHTTPServer):
 def serving(
     say: Callable[[dict[str, Any]], str] = lambda body: "hello", delay: float = 0.0
 ) -> Iterator[Server]:
-    server = Server(say, delay)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with running(Server(say, delay)) as found:
+        yield found
 
 
 class _Handler(BaseHTTPRequestHandler):

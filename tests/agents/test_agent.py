@@ -86,7 +86,7 @@ def converse(
 
     async def run() -> Painted:
         ledger = Ledger(folder / "ledger.sqlite")
-        writer, chat = Writer(ledger), open_chat(model, "sk-x")
+        writer, chat = Writer(ledger), open_chat(model, "sk-planted")
         caller = Caller(ledger, writer, chat, model, run="a", stop=Stop(), flight=Flight())
         try:
             return await agent.converse(question, model, caller)

@@ -51,7 +51,10 @@ async def calling(
     server: Server, ledger: Ledger, limits: dict[str, Any] | None = None, **options: Any
 ) -> AsyncIterator[Caller]:
     settings = ModelSettings(provider="openai", name="any", **(limits or {}))
-    writer, chat = Writer(ledger), OpenAIChat(base_url=server.url, api_key="sk-x", timeout=5.0)
+    writer, chat = (
+        Writer(ledger),
+        OpenAIChat(base_url=server.url, api_key="sk-planted", timeout=5.0),
+    )
     defaults = {"run": "a", "price": PRICE, "stop": Stop(), "flight": Flight(), "first_delay": 0.01}
     caller = Caller(ledger, writer, chat, settings, **{**defaults, **options})
     try:
@@ -286,7 +289,7 @@ def test_cancelled_at_any_moment_the_writer_goes_on(server: Server, ledger: Ledg
     async def main() -> bytes:
         writer, stop, flight = Writer(ledger), Stop(), Flight()
         settings = ModelSettings(provider="openai", name="ok", base_url=server.url)
-        chat = OpenAIChat(base_url=server.url, api_key="sk-x")
+        chat = OpenAIChat(base_url=server.url, api_key="sk-planted")
         caller = Caller(ledger, writer, chat, settings, run="a", stop=stop, flight=flight)
         tasks = [asyncio.create_task(caller.ask(request(i), "write")) for i in range(200)]
         await asyncio.sleep(0.15)

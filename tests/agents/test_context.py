@@ -71,7 +71,7 @@ async def asking(
     ledger, stop, flight, tally = Ledger(folder / "ledger.sqlite"), Stop(), Flight(), Tally()
     writer = Writer(ledger)
     caller = Caller(
-        ledger, writer, open_chat(model, "sk-x"), model, run="a", stop=stop, flight=flight,
+        ledger, writer, open_chat(model, "sk-planted"), model, run="a", stop=stop, flight=flight,
         price=Price(200_000, 1_000_000), tally=tally,
     )  # fmt: skip
     shared = {"stop": stop, "flight": flight, "tally": tally, **options}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import traceback
 from collections.abc import Iterator
 
@@ -13,6 +12,7 @@ from retgen.agents.google_chat import GoogleChat
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
 from tests.agents.google_server import Server, serving
+from tests.agents.loopback import send_all
 
 KEY = "AIza-planted-0123456789"
 SCHEMA = {"title": "Things", "type": "object", "properties": {"a": {"type": "string"}}}
@@ -30,14 +30,10 @@ def request(model: str) -> Request:
 
 
 def ask(url: str, *requests: Request, timeout: float = 5.0, connections: int = 64) -> list[Reply]:
-    async def all_of_them() -> list[Reply]:
-        chat = GoogleChat(base_url=url, api_key=KEY, timeout=timeout, connections=connections)
-        try:
-            return await asyncio.gather(*(chat.send(one) for one in requests))
-        finally:
-            await chat.close()
-
-    return asyncio.run(all_of_them())
+    return send_all(
+        lambda: GoogleChat(base_url=url, api_key=KEY, timeout=timeout, connections=connections),
+        requests,
+    )
 
 
 def text(raw: bytes) -> str:
@@ -150,7 +146,7 @@ def test_nobody_there() -> None:
         ("silent", (5, 32), "the answer holds no text", "no_text"),
         ("cut", (5, 32), "the answer was cut off at max_tokens", "cut_off"),
         ("filtered", (5, 32), "the answer was filtered", "filtered"),
-        ("blocked", (5, None), "the request was filtered", "filtered"),
+        ("blocked", (5, 0), "the request was filtered", "filtered"),
         ("too-long", (0, 0), "the request is too long for the model", "too_long"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import subprocess
@@ -18,6 +17,7 @@ from retgen.agents.chat import Refused, Reply, Unanswered, Unusable
 from retgen.agents.langchain_chat import LangChainChat, providers
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
+from tests.agents.loopback import send_all
 from tests.agents.server import Server, serving
 
 KEY = "sk-planted-0123456789"
@@ -54,14 +54,10 @@ def ask(
     key: str = KEY,
     timeout: float = 5.0,
 ) -> list[Reply]:
-    async def all_of_them() -> list[Reply]:
-        chat = LangChainChat(provider=provider, base_url=url, api_key=key, timeout=timeout)
-        try:
-            return await asyncio.gather(*(chat.send(one) for one in requests))
-        finally:
-            await chat.close()
-
-    return asyncio.run(all_of_them())
+    return send_all(
+        lambda: LangChainChat(provider=provider, base_url=url, api_key=key, timeout=timeout),
+        requests,
+    )
 
 
 def text(raw: bytes) -> str:

@@ -242,7 +242,7 @@ def test_a_key_that_is_not_there(model: ModelSettings, message: str) -> None:
 )
 def test_backends(model: ModelSettings, backend: type) -> None:
     async def run() -> None:
-        chat = open_chat(model, "sk-x")
+        chat = open_chat(model, "sk-planted")
         assert type(chat) is backend
         await chat.close()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import traceback
 from collections.abc import Iterator
 
@@ -12,6 +11,7 @@ from retgen.agents.chat import Refused, Reply, Unanswered, Unusable
 from retgen.agents.openai_chat import OpenAIChat
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
+from tests.agents.loopback import send_all
 from tests.agents.server import Server, serving
 
 KEY = "sk-planted-0123456789"
@@ -30,14 +30,10 @@ def request(model: str, schema: dict[str, object] | None = None) -> Request:
 
 
 def ask(url: str, *requests: Request, timeout: float = 5.0) -> list[Reply]:
-    async def all_of_them() -> list[Reply]:
-        chat = OpenAIChat(base_url=url, api_key=KEY, timeout=timeout)
-        try:
-            return await asyncio.gather(*(chat.send(one) for one in requests))
-        finally:
-            await chat.close()
-
-    return asyncio.run(all_of_them())
+    return send_all(
+        lambda: OpenAIChat(base_url=url, api_key=KEY, timeout=timeout),
+        requests,
+    )
 
 
 def text(raw: bytes) -> str:

@@ -14,7 +14,7 @@ import pytest
 from retgen.agents.caller import Caller
 from retgen.agents.chat import Unusable
 from retgen.agents.flow import Flight, Stop
-from retgen.agents.ledger import Ledger, Send, Writer
+from retgen.agents.ledger import Kept, Ledger, Send, Writer
 from retgen.agents.models import ModelSettings
 from retgen.agents.openai_chat import OpenAIChat
 from retgen.agents.prompt import Message
@@ -160,7 +160,7 @@ def test_a_model_that_only_knows_the_file(tmp_path: Path, file: Path) -> None:
         backend = OpenAIChat(base_url="http://127.0.0.1:9/v1", api_key="none")
         writer, model = Writer(replayed), ModelSettings(provider="openai", name="small")
         caller = Caller(
-            replayed, writer, Replayed(backend, file, {"loopback"}), model,
+            replayed, writer, Replayed(backend, file, replayed), model,
             run="a", stop=Stop(), flight=Flight(),
         )  # fmt: skip
         answers = [await caller.ask(request(i), "write") for i in range(5)]
@@ -193,10 +193,14 @@ def test_a_model_that_only_knows_the_file(tmp_path: Path, file: Path) -> None:
         ),
     ],
 )
-def test_why_a_file_has_no_answer(endpoints: set[str], why: str) -> None:
+def test_why_a_file_has_no_answer(tmp_path: Path, endpoints: set[str], why: str) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    there = [Request(one, "small", (Message("user", "x"),)) for one in endpoints]
+    ledger.put("a", (Kept(one.key, "write", "small", one.body, b"x", 1, 1) for one in there))
+
     async def run() -> None:
         backend = OpenAIChat(base_url="http://127.0.0.1:9/v1", api_key="none")
-        chat = Replayed(backend, Path("replay.jsonl"), endpoints)
+        chat = Replayed(backend, Path("replay.jsonl"), ledger)
         with pytest.raises(UsageError) as error:
             await chat.send(request(7))
         assert str(error.value) == (
@@ -206,3 +210,4 @@ def test_why_a_file_has_no_answer(endpoints: set[str], why: str) -> None:
         await chat.close()
 
     asyncio.run(run())
+    ledger.close()

@@ -14,7 +14,7 @@ import pytest
 
 from tests.agents.minds import description, mind
 from tests.agents.server import Server, serving
-from tests.asking.conftest import KEY, Gen, contents, environment, recipe_of
+from tests.ask.conftest import KEY, Gen, contents, environment, recipe_of
 from tests.conftest import read_jsonl
 
 

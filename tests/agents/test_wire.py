@@ -1,0 +1,94 @@
+"""What every backend does alike: statuses, waits, and keys that must not be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from retgen.agents.chat import ChatModel, Refused, Unanswered
+from retgen.agents.google_chat import GoogleChat
+from retgen.agents.langchain_chat import LangChainChat
+from retgen.agents.openai_chat import OpenAIChat
+from retgen.agents.prompt import Message
+from retgen.agents.request import Request
+from retgen.agents.wire import NO_KEY, Secrets, failure, parsed, part, seconds
+from tests.agents import google_server, server
+from tests.agents.loopback import send_all
+
+KEY = "sk-planted-0123456789"
+
+
+@pytest.mark.parametrize(
+    ("stated", "wait"),
+    [("3", 3.0), ("3s", 3.0), ("0", 0.0), ("1e308", 600.0), ("inf", None), ("nan", None),
+     ("-1", None), ("Sat, 21 Nov 2026 19:00:00 GMT", None), (None, None)],
+)  # fmt: skip
+def test_how_long_to_wait(stated: str | None, wait: float | None) -> None:
+    assert seconds(stated) == wait
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "retry"),
+    [(429, Refused, True), (503, Refused, True), (401, Refused, False), (307, Refused, False),
+     (408, Unanswered, None), (504, Unanswered, None), (524, Unanswered, None)],
+)  # fmt: skip
+def test_what_a_status_stands_for(status: int, kind: type[Exception], retry: bool | None) -> None:
+    found = failure(status, "a reason\n in two lines", 2.0)
+    assert type(found) is kind
+    assert str(found) == f"{status}: a reason in two lines"
+    assert getattr(found, "retry", None) is retry
+    assert str(failure(500, "x" * 1000, None)) == "500: " + "x" * 300
+    assert str(failure(500, "", None)) == "500: no reason given"
+
+
+def test_json_that_is_none() -> None:
+    assert parsed(b'{"a": {"b": 1}}') == {"a": {"b": 1}}
+    assert [parsed(raw) for raw in (b"", b"[1]", b'{"a', b"\xff")] == [{}] * 4
+    assert part({"a": {"b": 1}, "c": 2}, "a") == {"b": 1}
+    assert part({"c": 2}, "c") == {}
+
+
+def test_keys_are_taken_out_and_stand_ins_are_not() -> None:
+    hidden = Secrets([KEY, None, "", NO_KEY, "EMPTY"])
+    assert hidden.text(f"with {KEY}, none is EMPTY") == "with [key], none is EMPTY"
+    assert hidden.raw(b"\xff" + KEY.encode()) == b"\xff[key]"
+
+
+@pytest.fixture
+def urls() -> Iterator[dict[str, str]]:
+    """Servers whose model repeats the key in its answer."""
+
+    def echo(body: dict[str, Any]) -> str:
+        return f"your key is {KEY}"
+
+    with ExitStack() as stack:
+        openai = stack.enter_context(server.serving(echo))
+        google = stack.enter_context(google_server.serving(echo))
+        yield {"openai": openai.url, "langchain": openai.url, "google": google.url}
+
+
+MAKE: dict[str, Callable[[str], ChatModel]] = {
+    "openai": lambda url: OpenAIChat(base_url=url, api_key=KEY),
+    "google": lambda url: GoogleChat(base_url=url, api_key=KEY),
+    "langchain": lambda url: LangChainChat(provider="openai", base_url=url, api_key=KEY),
+}
+
+
+@pytest.mark.parametrize("backend", list(MAKE))
+def test_an_answer_that_repeats_the_key(urls: dict[str, str], backend: str) -> None:
+    schema = {"title": "Said", "type": "object", "properties": {}} if backend == "google" else None
+    asked = Request("x", "ok", (Message("user", "What is it?"),), {"max_tokens": 9}, schema)
+    (reply,) = send_all(lambda: MAKE[backend](urls[backend]), [asked])
+    assert KEY.encode() not in reply.raw
+    assert MAKE[backend](urls[backend]).text(reply.raw) == "your key is [key]"
+
+
+@pytest.mark.parametrize("backend", list(MAKE))
+def test_a_time_limit_between_may_have_been_paid(urls: dict[str, str], backend: str) -> None:
+    asked = Request("x", "status-504", (Message("user", "What is it?"),), {"max_tokens": 9})
+    with pytest.raises(Unanswered) as error:
+        send_all(lambda: MAKE[backend](urls[backend]), [asked])
+    assert str(error.value) == "504: not with [key]"

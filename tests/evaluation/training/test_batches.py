@@ -1,0 +1,63 @@
+"""Batches, what is held out, and negatives."""
+
+from __future__ import annotations
+
+import pytest
+
+from retgen.errors import UsageError
+from retgen.evaluation.training import (
+    Pairs,
+    TrainConfig,
+    make_config,
+)
+from retgen.evaluation.training.batches import prepare, schedule
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+
+def test_an_epoch_is_every_pair_once_and_no_text_twice_in_a_batch(pairs: Pairs) -> None:
+    config = make_config("limit")
+    examples = prepare(pairs, config)
+    batches, ends = schedule(examples.train, config)
+    assert len(ends) == 5
+    assert ends[-1] == len(batches)
+    begin = 0
+    for end in ends:
+        assert sorted(i for batch in batches[begin:end] for i in batch) == list(range(120))
+        begin = end
+    for batch in batches:
+        texts = [pairs.anchors[i] for i in batch] + [pairs.positives[i] for i in batch]
+        assert len(set(texts)) == len(texts)
+    assert max(map(len, batches)) <= 12  # as many as there are documents
+    assert batches[: ends[0]] != batches[ends[0] : ends[1]]
+    listwise = config.model_copy(update={"loss": "listwise"})
+    assert [len(batch) for batch in schedule(examples.train, listwise)[0]] == [120] * 5
+    steps = schedule(examples.train, config.model_copy(update={"max_steps": ends[1] + 1}))
+    assert steps == (batches[: ends[1] + 1], [ends[0], ends[1], ends[1] + 1])
+
+
+def test_held_out_queries_are_whole(pairs: Pairs) -> None:
+    examples = prepare(pairs, TrainConfig(hold_out=0.25))
+    assert examples.held_out is not None
+    assert (examples.pairs, examples.held_out_pairs) == (90, 30)
+    assert not {*examples.train["anchor"]} & {*examples.held_out["anchor"]}
+    assert len({*examples.held_out["anchor"]}) == 15
+    with pytest.raises(UsageError) as caught:
+        prepare(pairs, TrainConfig(hold_out=0.999))
+    assert str(caught.value) == (
+        "hold_out 0.999 of 60 queries leaves none to train on. Lower it, or give more pairs."
+    )
+
+
+def test_negatives_are_repeated_or_refused(pairs: Pairs) -> None:
+    with pytest.raises(UsageError) as caught:
+        prepare(pairs, TrainConfig(hard_negatives=1))
+    assert str(caught.value) == (
+        "hard_negatives is 1, but 120 of the 120 pairs have no negative. Set hard_negatives to 0, "
+        "or leave those pairs out."
+    )
+    two = Pairs(["a", "b"], ["a+", "b+"], [["a-"], ["b-", "b--"]], ["a", "b"], "a test")
+    row = {"anchor": "a", "positive": "a+", "negative_1": "a-", "negative_2": "a-"}
+    assert prepare(two, TrainConfig(hard_negatives=2)).train[0] == row
+    triplets = prepare(two, TrainConfig(loss="triplet", hard_negatives=2)).train
+    assert triplets["negative_1"][:] == ["a-", "b-", "b--"]

@@ -1,0 +1,69 @@
+"""Configurations of a training, and what is wrong with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from retgen.errors import UsageError
+from retgen.evaluation.training import (
+    TrainConfig,
+    make_config,
+    without_hard_negatives,
+)
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+
+def test_the_preset_is_the_papers() -> None:
+    config = make_config("limit", {"dimension": 32})
+    assert (config.loss, config.batch_size, config.no_duplicates) == ("mnrl", "full", True)
+    assert (config.learning_rate, config.epochs, config.dimension) == (5e-5, 5, 32)
+
+
+@pytest.mark.parametrize(
+    ("changes", "lines"),
+    [
+        (
+            {"loss": "mnlr", "batch_size": "half", "epochs": 0, "dimensions": 3, "seed": "x"},
+            [
+                "loss: must be 'mnrl', 'cached-mnrl', 'triplet', 'margin' or 'listwise', not 'mnlr'; did you mean mnrl?",
+                "batch_size: must be a whole number of at least 1, or 'full', not 'half'",
+                "epochs: must be at least 1, not 0",
+                "seed: must be a whole number, not 'x'",
+                "dimensions: unknown key; did you mean dimension? Allowed: loss, temperature, margin, batch_size, mini_batch_size, no_duplicates, learning_rate, epochs, max_steps, warmup_ratio, max_length, dimension, matryoshka, dtype, seed, hold_out, early_stop, eval_every, hard_negatives",
+            ],
+        ),
+        ({"temperature": 0}, ["temperature: must be above 0.0, not 0"]),
+        ({"matryoshka": [8, 0]}, ["matryoshka.1: must be at least 1, not 0"]),
+        (
+            {"loss": "triplet", "early_stop": 2, "matryoshka": [64], "dimension": 32},
+            [
+                "together: loss triplet needs hard_negatives of at least 1; early_stop needs hold_out above 0: it watches the held-out loss; matryoshka 64 is above dimension 32"
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_every_problem_of_a_configuration_is_named(
+    changes: dict[str, Any], lines: list[str]
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        make_config(None, changes)
+    assert str(caught.value) == "\n  ".join(["the training configuration is wrong", *lines])
+
+
+def test_unknown_preset() -> None:
+    with pytest.raises(UsageError) as caught:
+        make_config("limits")
+    assert str(caught.value) == (
+        "there is no training preset 'limits'; did you mean limit? Possible: limit"
+    )
+
+
+def test_without_hard_negatives_keeps_the_budget() -> None:
+    config = TrainConfig(hard_negatives=2, batch_size=8)
+    assert without_hard_negatives(config) == TrainConfig(batch_size=8)
+    assert without_hard_negatives(config, 30) == TrainConfig(batch_size=8, max_steps=30)
+    with pytest.raises(UsageError, match=r"^loss triplet has no in-batch negatives"):
+        without_hard_negatives(TrainConfig(loss="triplet", hard_negatives=1))
