@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -309,23 +310,39 @@ def test_what_passes_is_retried_without_a_trace(ask: Gen, asked: Path, server: S
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c(asked: Path, times: int) -> None:
-    with serving(mind, delay=0.3) as server:
+    free, full, released = 8, threading.Event(), threading.Event()
+
+    def held(body: dict[str, Any]) -> str:
+        """Answers the first eight, then none before it is told to."""
+        if len(server.requests) > free:
+            full.set()
+            released.wait(60)
+        return mind(body)
+
+    with serving(held, delay=0.05) as server:
         command = [sys.executable, "-m", "retgen.cli", "run", str(asked), "--out", "runs/a"]
         process = subprocess.Popen(
             command, env=environment(server), cwd=asked.parent, stderr=subprocess.PIPE, text=True
         )
-        while len(server.requests) < 8:
-            time.sleep(0.01)
-        sent = len(server.requests)
+        assert process.stderr is not None
+        assert full.wait(60)
         process.send_signal(signal.SIGINT)
-        if times == 2:
-            time.sleep(0.05)
-            process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
-        assert process.returncode == 130
+        told = ""
+        while "waiting for what is in flight" not in told:
+            line = process.stderr.readline()
+            assert line, told
+            told += line
         assert "stopping: nothing more is sent; waiting for what is in flight" in told
+        if times == 2:
+            process.send_signal(signal.SIGINT)
+            process.wait(60)
+        time.sleep(0.5)  # what was on its way when it stopped has come
+        sent = len(server.requests)
+        released.set()
+        told += process.communicate(timeout=60)[1]
+        assert process.returncode == 130
         assert told.endswith(f"Resume with:\n  gen run {asked} --out runs/a\n")
-        assert len(server.requests) <= sent + 1
+        assert len(server.requests) == sent
         ledger = json.loads(
             subprocess.run(
                 [sys.executable, "-m", "retgen.cli", "ledger", "--ledger", "runs/ledger.sqlite",
