@@ -174,7 +174,9 @@ class Records:
     the notation of `datasets` ({"corpus": {"attributes": ["int32"], "column": "int32"}}).
     `complete`: a pair without a qrel is known to be not relevant. `word_lists`: name -> SHA-256 of
     every list of words used. `card`: paragraphs for the data set card. `training`: rows of
-    texts (anchor, positive, negative_1, ..., query-id) by the name of their file in training/.
+    texts (anchor, positive, negative_1, ..., query-id) by the name of their file in training/, of
+    which `features` names the columns that are no text under "training/NAME". `tables`: views in
+    a layout of the family's own, by the name of their file in tables/.
     """
 
     corpus: Rows
@@ -187,6 +189,7 @@ class Records:
     card: Sequence[str] = ()
     licences: Mapping[str, str] = field(default_factory=dict)
     training: Mapping[str, Rows] = field(default_factory=dict)
+    tables: Mapping[str, Rows] = field(default_factory=dict)
 
 
 class Family(ABC, Generic[P]):
@@ -195,7 +198,10 @@ class Family(ABC, Generic[P]):
     `params` is a type that pydantic can validate (a `Params` model, or a union of them with a
     discriminator). `covers` names generic rules that the family's own proof makes superfluous.
     `fixed_records`: the number of records follows from the parameters, so `--limit` is refused.
-    `agents`: the typed tasks that a recipe's models do for it.
+    `agents`: the typed tasks that a recipe's models do for it. `judged`: of judged labels, what
+    they rest on; `structure`: what is proven all the same. Both end a sentence.
+    `independent_judge`: the judge is by default of another model family than the writer, where
+    there are keys of two.
     """
 
     name: ClassVar[str]
@@ -205,6 +211,9 @@ class Family(ABC, Generic[P]):
     covers: ClassVar[frozenset[str]] = frozenset()
     fixed_records: ClassVar[bool] = True
     agents: ClassVar[tuple[Agent[Any, Any], ...]] = ()
+    independent_judge: ClassVar[bool] = False
+    judged: ClassVar[str] = "the word of a judge"
+    structure: ClassVar[str] = ""
 
     @abstractmethod
     def plan(self, job: Job[P]) -> Plan:
@@ -225,7 +234,10 @@ class Family(ABC, Generic[P]):
         return "structural"
 
     def judges(self, job: Job[P]) -> Mapping[str, Mapping[str, Any]]:
-        """How good the judges were found to be, by agent, where labels are judged."""
+        """How good the judges were found to be, by agent, where labels are judged.
+
+        "measured" says it in words; any other key is a number for scripts.
+        """
         return {}
 
     @abstractmethod

@@ -17,6 +17,8 @@ from retgen.write import FileInfo
 
 __all__ = ["content_id", "dataset_card"]
 
+_FREE = ("Apache-2.0", "MIT", "CC0-1.0")  # parts under these can go out under Apache-2.0 together
+
 
 def dataset_card(
     recipe: Recipe,
@@ -40,7 +42,7 @@ def dataset_card(
         *(line for paragraph in records.card for line in (paragraph, "")),
         "## Labels",
         "",
-        *_labels(found, counts["qrels"]),
+        *_labels(found, family, counts["qrels"]),
         "",
         *_agents(recipe, family),
         "## Floors",
@@ -60,7 +62,7 @@ def dataset_card(
     return head + "\n".join(lines)
 
 
-def _labels(found: Validation, qrels: int) -> list[str]:
+def _labels(found: Validation, family: Family[Any], qrels: int) -> list[str]:
     """What the labels rest on."""
     if not found.judged:
         return [
@@ -69,16 +71,11 @@ def _labels(found: Validation, qrels: int) -> list[str]:
             "words."
         ]
     lines = [
-        f"{found.judged:,} of {qrels:,} qrels are judged: which documents hold what a query asks "
-        "for was rebuilt from their words, but that the words of the query mean it rests on a "
-        "judge, who recognised it among similar things."
+        f"{found.judged:,} of {qrels:,} qrels are judged: {family.judged}."
+        + (f" Proven without a model: {family.structure}." if family.structure else "")
     ]
     for agent, one in found.judges.items():
-        lines += [
-            "",
-            f"- {agent}: in {one['named_another']} of {one['controls']} controls, where the right "
-            "answer was left out, it named another one",
-        ]
+        lines += ["", f"- {agent}: {one['measured']}"]
     return lines
 
 
@@ -118,10 +115,11 @@ def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
         }
         for split in records.qrels
     ]  # fmt: skip
+    free = all(text.startswith(_FREE) for text in records.licences.values())
     tree = {
         "pretty_name": recipe.name,
         "language": ["en"],
-        "license": "apache-2.0",
+        "license": "apache-2.0" if free else "other",
         "task_categories": ["text-retrieval"],
         "tags": ["synthetic", "retgen", recipe.family],
         "configs": [

@@ -1,4 +1,4 @@
-"""From records to the tables: dataset/ in JSON Lines or Parquet, sharded when large, training/.
+"""From records to files: dataset/ in JSON Lines or Parquet, sharded when large; training/, tables/.
 
 A table file appears under its name only when it is complete, so a rerun skips what is there. Shards
 are made by several processes, each from the recipe alone; which process makes which changes
@@ -107,7 +107,14 @@ def write_dataset(
     if records.training:
         make_folder(run / "training")
         remove_partial(run / "training")
-    small += [(f"training/{name}.parquet", rows, {}) for name, rows in records.training.items()]
+    for name, rows in records.training.items():
+        small.append(
+            (f"training/{name}.parquet", rows, records.features.get(f"training/{name}", {}))
+        )
+    if records.tables:
+        make_folder(run / "tables")
+        remove_partial(run / "tables")
+    small += [(f"tables/{name}.jsonl", rows, {}) for name, rows in records.tables.items()]
     for name, rows, features in small:
         if name not in files:
             files[name] = _write_table(run / name, rows, 0, rows.count, features)
@@ -249,6 +256,8 @@ def _schema(row: Mapping[str, Any], features: Mapping[str, Any]) -> Any:
     for key in row:
         if key == "metadata":
             fields.append((key, pa.struct([(name, kind(t)) for name, t in features.items()])))
+        elif key in features:
+            fields.append((key, kind(features[key])))
         else:
             fields.append((key, pa.int32() if key == "score" else pa.string()))
     return pa.schema(fields)

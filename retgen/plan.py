@@ -16,7 +16,7 @@ import orjson
 
 from retgen.agents.models import ModelSettings
 from retgen.generators.family import Asks, Plan
-from retgen.recipe import Recipe, load_recipe
+from retgen.recipe import Recipe, load_recipe, with_judge
 
 if TYPE_CHECKING:  # most plans ask no model
     from retgen.ask import Asked, Asking
@@ -46,7 +46,7 @@ def plan(
     `prices`: as `--price` has them. Raises `RecipeError` where the recipe asks for something
     impossible.
     """
-    recipe = source if isinstance(source, Recipe) else load_recipe(source, overrides)
+    recipe = source if isinstance(source, Recipe) else with_judge(load_recipe(source, overrides))
     found = recipe.the_family().plan(recipe.job())
     if not found.asks:
         return found

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from retgen.agents.models import FLOW, Model, ModelSettings, settings_of
+from retgen.agents.models import FLOW, Model, ModelSettings, another_family, settings_of
 from retgen.errors import RecipeError
 from retgen.generators import Family, families, family
 from retgen.generators.family import Job
@@ -32,6 +32,7 @@ __all__ = [
     "read_yaml",
     "resolved",
     "to_yaml",
+    "with_judge",
 ]
 
 SOURCES = "sources"  # in a run directory: what agents have said
@@ -100,6 +101,19 @@ class Recipe(_Strict):
             if (settings := settings_of(named)) is not None:
                 found[agent.name] = settings
         return found
+
+
+def with_judge(recipe: Recipe) -> Recipe:
+    """The recipe with its judge written out, where the family wants one that is independent.
+
+    That is a model of another provider if a key of one is there, else the writer's.
+    """
+    named, writer = recipe.models, settings_of(recipe.models.get("write", recipe.model))
+    judges = {agent.name for agent in recipe.the_family().agents if agent.role == "judge"}
+    if writer is None or not recipe.the_family().independent_judge or {"judge", *judges} & {*named}:
+        return recipe
+    judge: Any = another_family(writer) or named.get("write", recipe.model)
+    return recipe.model_copy(update={"models": {**named, "judge": judge}})
 
 
 def bundled() -> dict[str, Path]:

@@ -85,8 +85,7 @@ def _agents(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     for agent, one in (manifest.get("models") or {}).items():
         who = "rules and word lists" if one["model"] == "offline" else one["model"]
         if found := judges.get(agent):
-            wrong, tried = found["named_another"], found["controls"]
-            who += f"; in {wrong} of {tried} controls it named a wrong answer"
+            who += f"; {found['measured']}"
         rows.append((agent, who))
     if manifest.get("calls") or manifest.get("cache_hits"):
         tokens, usd = manifest["tokens"], manifest["usd"]

@@ -26,7 +26,7 @@ from retgen.errors import ChecksFailed, OutputError, RunDirectoryError, UsageErr
 from retgen.generate import TABLES, write_dataset, write_rejected
 from retgen.plan import Plan, plan, plan_from
 from retgen.progress import Progress, silent, usable_cores
-from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml
+from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml, with_judge
 from retgen.report import collect_report, write_report
 from retgen.scan import check_rule_names
 from retgen.validate import SCRATCH, Validation, validate
@@ -40,8 +40,8 @@ __all__ = ["RunResult", "pilot", "run"]
 
 FORMAT_VERSION = 1
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
-_OWN = ("manifest.json", "dataset", "training", "exports", "eval", "capacity", "rejected.jsonl",
-        "report.html", "report.json", "run.log", TABLES, "inputs", "sources",
+_OWN = ("manifest.json", "dataset", "training", "tables", "exports", "eval", "capacity",
+        "rejected.jsonl", "report.html", "report.json", "run.log", TABLES, "inputs", "sources",
         ".pilot", ".replay.sqlite", ".replay.sqlite-wal", ".replay.sqlite-shm",
         "recipe.yaml")  # fmt: skip
 _LOCK = ".lock"
@@ -143,7 +143,7 @@ def _prepared(
 ) -> tuple[Recipe, Path]:
     """The recipe of a run, checked as far as it can be without making anything; its directory."""
     changes = dict(overrides or {}) | ({} if limit is None else {"limit": limit})
-    recipe = load_recipe(source, changes)
+    recipe = with_judge(load_recipe(source, changes))
     if recipe.limit is not None and recipe.the_family().fixed_records:
         raise UsageError(
             f"--limit: the latent matrix of a {recipe.family} recipe fixes its records; "
@@ -257,6 +257,7 @@ def _manifest(
             "human": 0,
         },
         "judges": found.judges,
+        "structure": recipe.the_family().structure,
         "models": {},
         "prompts": {},
         "word_lists": dict(records.word_lists),

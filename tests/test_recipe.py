@@ -61,7 +61,7 @@ HEAD = "name: x\nfamily: limit\n"
         (
             "name: x\nfamily: limits\nparams: {}\n",
             "{path}, line 2, family: there is no family 'limits'; did you mean limit? "
-            "Families: limit",
+            "Families: limit, multiconir",
         ),
         (
             HEAD + "model: gpt-5-mini\nmodels: {wirte: openai:x}\nparams: {pattern: dense}\n",
@@ -176,6 +176,10 @@ PLANNED = {
     "limit_semantic": (10_000, 400, 800),
     "limit_small": (46, 1000, 2000),
     "limit_train": (50_000, 1000, 2000),
+    **{
+        f"multiconir_{domain}": (264, 480, 5280)
+        for domain in ("books", "legal", "medical", "movies", "people")
+    },
 }
 
 

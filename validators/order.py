@@ -9,13 +9,14 @@ order of their documents (Spearman).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.data import Query
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, Severity, State
 
 __all__ = ["OrderLeak"]
@@ -32,14 +33,26 @@ class _Positions(State):
             self.positions.setdefault(doc_id, offset + position)
 
 
+def _itself(query: Query) -> str:
+    return query.query_id
+
+
 class OrderLeak(CorpusRule):
-    """Relevant documents stand where chance would put them. `p`: the level of both tests."""
+    """Relevant documents stand where chance would put them. `p`: the level of both tests.
+
+    `unit`: queries of one unit stand for one observation, since they share their documents.
+    """
 
     name = "order-leak"
 
     def __init__(
-        self, judgements: Judgements, severity: Severity = "warning", p: float = 1e-6
+        self,
+        judgements: Judgements,
+        severity: Severity = "warning",
+        p: float = 1e-6,
+        unit: Callable[[Query], str] = _itself,
     ) -> None:
+        self.unit = unit
         self.judgements = judgements
         self.severity = severity
         self.p = p
@@ -72,28 +85,26 @@ class OrderLeak(CorpusRule):
                 f"{self.state.count} (median at {np.median(places):.1%}, p = {p:.1g}): "
                 "a ranking by position finds them; shuffle the corpus",
             )
-        middles = [
-            (float(np.mean(known)), query_id)
-            for query_id, docs in self.judgements.positives.items()
-            if (known := [positions[d] for d in docs if d in positions])
-        ]
-        order = {query.query_id: i for i, query in enumerate(self.judgements.queries)}
-        middles = [item for item in middles if item[1] in order]
-        if len(middles) < 3:
+        units: dict[str, list[tuple[float, float, str]]] = {}
+        for place, query in enumerate(self.judgements.queries):
+            documents = self.judgements.positives.get(query.query_id, ())
+            if known := [positions[d] for d in documents if d in positions]:
+                seen = (float(place), float(np.mean(known)), query.query_id)
+                units.setdefault(self.unit(query), []).append(seen)
+        if len(units) < 3:
             return
-        rho = spearman(
-            np.array([order[query_id] for _, query_id in middles], float),
-            np.array([middle for middle, _ in middles]),
-        )
-        z = abs(rho) * math.sqrt(len(middles) - 1)
+        means = np.array([np.mean([one[:2] for one in seen], 0) for seen in units.values()])
+        rho = spearman(means[:, 0], means[:, 1])
+        z = abs(rho) * math.sqrt(len(units) - 1)
         p = math.erfc(z / math.sqrt(2))
         if p < self.p:
+            told = "queries" if self.unit is _itself else "groups of queries"
             yield Finding(
                 self.name,
                 self.severity,
-                [query_id for _, query_id in middles],
+                [query_id for seen in units.values() for *_, query_id in seen],
                 f"queries and their relevant documents stand in the same order (Spearman {rho:.2f} "
-                f"over {len(middles)} queries, p = {p:.1g}): shuffle the queries or the corpus",
+                f"over {len(units)} {told}, p = {p:.1g}): shuffle the queries or the corpus",
             )
 
 

@@ -53,7 +53,7 @@ def read_pairs(path: Path | str, split: str | None = None, limit: int | None = N
         raise UsageError(f"the number of pairs must be at least 1, not {limit}")
     dataset = open_dataset(path)
     name = path.resolve().name
-    files = sorted((dataset.run or dataset.root).glob("training/*.parquet"))
+    files = _with_pairs(sorted((dataset.run or dataset.root).glob("training/*.parquet")))
     if files and split is None:
         rows = _from_tables(files, path)
         origin = f"the training pairs of {name} ({', '.join(file.name for file in files)})"
@@ -73,6 +73,20 @@ def read_pairs(path: Path | str, split: str | None = None, limit: int | None = N
 
 
 _Row = tuple[str, str, list[str], str]
+
+
+def _with_pairs(files: list[Path]) -> list[Path]:
+    """The files that hold pairs; of several, some may be for rankers, with graded lists."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def holds(file: Path) -> bool:
+        try:
+            return {"anchor", "positive"} <= set(pq.read_schema(file).names)
+        except (OSError, pa.ArrowException):
+            return True  # which is told when it is read
+
+    return [file for file in files if holds(file)] or files
 
 
 def _from_tables(files: list[Path], path: Path) -> list[_Row]:

@@ -94,6 +94,10 @@ class Limit(Family[LimitParams]):
     params = LimitParams
     covers = proof.COVERS
     agents = AGENTS
+    judged = (
+        "which documents hold what a query asks for was rebuilt from their words, but that the "
+        "words of the query mean it rests on a judge, who recognised it among similar things"
+    )
 
     def plan(self, job: Job[LimitParams]) -> Plan:
         params = job.params
@@ -147,7 +151,11 @@ class Limit(Family[LimitParams]):
             return {}
         tried = [one.control for one in _descriptions(job) if one.control is not None]
         named = sum(choice != NONE for choice in tried)
-        return {IDENTIFY.name: {"controls": len(tried), "named_another": named}}
+        told = (
+            f"wrong in {named} of {len(tried)} controls, from which the right answer was left out"
+        )
+        found = {"controls": len(tried), "named_another": named, "measured": told}
+        return {IDENTIFY.name: found}
 
     def generate(self, job: Job[LimitParams]) -> Records:
         params, seed = job.params, job.seed

@@ -127,13 +127,15 @@ class Context:
         work: Callable[[T], Awaitable[R]],
         record: Callable[[T], Any],
         admit: Callable[[R], str | None] = lambda made: None,
+        *,
+        exact: bool = True,
     ) -> AsyncIterator[R]:
         """What `work` makes of the first candidates that pass, in their order.
 
         As many as the stage says, or as a pilot needs. A candidate whose work raises `GivenUp` is
         rejected, as `record` tells it, and so is one for which `admit`, which sees what was made in
-        its order, has a reason. Raises `ChecksFailed` where the candidates do not suffice, or
-        hardly any passes.
+        its order, has a reason. Raises `ChecksFailed` where the candidates do not suffice (where
+        `exact` is off: where none passes), or hardly any passes.
         """
         wanted = self.few(stage.total)
         source = iter(candidates)
@@ -171,7 +173,7 @@ class Context:
             await self._ended([task for _, task in under_way])
             under_way.clear()
             self.show(stage, now=True)
-        if stage.done < wanted and self.pilot is None:
+        if stage.done < (wanted if exact else 1) and self.pilot is None:
             raise self.too_few(stage, wanted)
 
     async def together(self, stage: Stage, work: Iterable[Awaitable[R]]) -> list[R]:

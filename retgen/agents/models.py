@@ -26,6 +26,7 @@ __all__ = [
     "OFFLINE",
     "Model",
     "ModelSettings",
+    "another_family",
     "check_provider",
     "find_key",
     "open_chat",
@@ -40,6 +41,9 @@ FLOW = frozenset({"requests_per_minute", "tokens_per_minute", "concurrency", "ti
 # LangChain's names of providers that have a backend of their own, and where their keys are
 _KEYS = {"openai": ("OPENAI_API_KEY",), "google_genai": ("GOOGLE_API_KEY", "GEMINI_API_KEY")}
 
+
+# of a judge that is to be of another family than the writer
+_OTHERS = {"openai": "google_genai:gemini-2.5-flash", "google_genai": "openai:gpt-5-mini"}
 
 # what decides the price, the form of an answer, or what is asked
 _OURS = frozenset(
@@ -205,6 +209,21 @@ def find_key(settings: ModelSettings, environment: Mapping[str, str] = os.enviro
         f"{settings.shown} needs a key: set {' or '.join(names)} in the environment or in a .env "
         "file in this folder"
     )
+
+
+def another_family(
+    settings: ModelSettings, environment: Mapping[str, str] = os.environ
+) -> str | None:
+    """A model of another provider whose key is there; None where there is none.
+
+    Where the writer is a server of one's own, nothing is sent elsewhere unasked.
+    """
+    other = _OTHERS.get(settings.provider, _OTHERS["google_genai"])
+    judge = settings_of(other)
+    if judge is None or settings.address(environment) or judge.address(environment):
+        return None
+    there = any(environment.get(name) for name in _KEYS[judge.provider])
+    return other if there else None
 
 
 def check_provider(settings: ModelSettings) -> None:

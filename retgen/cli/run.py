@@ -123,6 +123,8 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
             "the words of the documents"
         )
     if evidence["judged"]:
+        if structure := manifest.get("structure"):
+            lines.append(f"  proven      in all {counts['documents']:,} documents: {structure}")
         lines.append(
             f"  judged      {evidence['judged']:,} of {counts['qrels']:,} qrels: "
             + _judges(manifest)
@@ -165,8 +167,7 @@ def _judges(manifest: dict[str, Any]) -> str:
     for agent, found in manifest["judges"].items():
         who = manifest["models"][agent]["model"]
         who = "rules and bundled lists" if who == "offline" else who
-        wrong, tried = found["named_another"], found["controls"]
-        told.append(f"{agent} by {who}, wrong in {wrong} of {tried} controls")
+        told.append(f"{agent} by {who}, {found['measured']}")
     return "; ".join(told)
 
 

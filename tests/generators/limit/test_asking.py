@@ -130,7 +130,10 @@ def test_offline_descriptions(semantic: Path) -> None:
     assert [row["control"] for row in told if row["control"]] == ["none of these"] * 6
     manifest = json.loads((semantic / "manifest.json").read_text())
     assert manifest["evidence"] == {"structural": 0, "judged": 120, "human": 0}
-    assert manifest["judges"] == {"identify_attribute": {"controls": 6, "named_another": 0}}
+    told = "wrong in 0 of 6 controls, from which the right answer was left out"
+    assert manifest["judges"] == {
+        "identify_attribute": {"controls": 6, "named_another": 0, "measured": told}
+    }
     assert manifest["models"]["paraphrase_query"] == {"model": "offline"}
     assert (manifest["usd"], manifest["tokens"]) == (0.0, {"in": 0, "out": 0})
     card = (semantic / "dataset" / "README.md").read_text()

@@ -1,0 +1,178 @@
+"""The MultiConIR family: ladders of hard negatives, each rung violating one condition more.
+
+    query 2   "Find a person who meets the following conditions:
+               1. Born on the island of Saaremaa as the son of a lighthouse keeper
+               2. Awarded third prize for a cantata for male choir"
+    positive  "... His graduation piece, a cantata for male choir, was awarded third prize. ..."
+    HN1       breaks condition 1, HN2 conditions 1 and 2, ..., HN10 all ten
+
+Paper: MultiConIR, §3 and Appendices A-E. Where we deviate: the judge sees sentences, not whole
+documents, since rungs are made of whole sentences; the order of the sentences in the document is
+drawn apart from the order of the conditions; sentences of the source that state none of the ten
+conditions are left out, as in the paper's examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from retgen.generators.family import Evidence, Family, Job, Plan, Records
+from retgen.generators.multiconir.agents import AGENTS
+from retgen.generators.multiconir.asking import ask_ladders, asks, source_of
+from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladders, breaking_orders, rungs
+from retgen.generators.multiconir.params import MultiConIRParams
+from retgen.generators.multiconir.planted import PLANTED, told
+from retgen.generators.multiconir.sentences import CONDITIONS, word_count
+from retgen.generators.multiconir.views import STYLES, Views
+from retgen.sources import HUB, Refused, read_sources
+from retgen.validators import multiconir as proof
+from retgen.validators.rule import CorpusRule, Judgements
+
+if TYPE_CHECKING:
+    from retgen.agents.context import Context
+
+__all__ = ["MultiConIR"]
+
+# bytes, for plans
+_DOCUMENT, _QUERY, _QREL = 1100, 520, 58
+
+
+class MultiConIR(Family[MultiConIRParams]):
+    name = "multiconir"
+    summary = "ladders of hard negatives that violate one condition after another"
+    paper = "MultiConIR: Towards Multi-Condition Information Retrieval (arXiv 2503.08046)"
+    params = MultiConIRParams
+    covers = proof.COVERS
+    fixed_records = False
+    agents = AGENTS
+    independent_judge = True
+    judged = (
+        "that a sentence meets its condition, and that its rewrite does not, rests on a judge who "
+        "saw one text and one condition at a time"
+    )
+    structure = (
+        "which sentences of a document are replaced, that all others are the same byte for byte, "
+        "and that each rung breaks one condition more"
+    )
+
+    def plan(self, job: Job[MultiConIRParams]) -> Plan:
+        params = job.params
+        available = _available(params)
+        wanted = params.ladders if params.ladders is not None else available
+        wanted = min(wanted, job.limit or wanted)
+        documents = wanted * len(rungs(breaking_orders(params.orders)))
+        queries = wanted * 2 * CONDITIONS
+        qrels = queries * (documents // max(1, wanted))
+        notes = []
+        if params.ladders is None:
+            notes.append("documents that give no ladder are rejected, so there may be fewer")
+        return Plan(
+            documents=documents,
+            queries=queries,
+            qrels=qrels,
+            bytes=documents * _DOCUMENT + queries * _QUERY + qrels * _QREL,
+            asks=asks(job, wanted),
+            notes=tuple(notes),
+        )
+
+    def uses(self, job: Job[MultiConIRParams]) -> frozenset[str]:
+        return frozenset(agent.name for agent in AGENTS)
+
+    async def ask(self, job: Job[MultiConIRParams], context: Context) -> None:
+        await ask_ladders(job, context)
+
+    def evidence(self, job: Job[MultiConIRParams]) -> Evidence:
+        return "judged"
+
+    def judges(self, job: Job[MultiConIRParams]) -> Mapping[str, Mapping[str, Any]]:
+        found = orjson.loads((_sources(job) / PLANTED).read_bytes())
+        return {"verify_condition": {**found, "measured": told(found)}}
+
+    def generate(self, job: Job[MultiConIRParams]) -> Records:
+        params, domain = job.params, job.params.the_domain()
+        ladders = Ladders(_sources(job) / LADDERS)
+        views = Views(ladders, job.seed, params.orders, domain.instruction, domain.name)
+        return Records(
+            corpus=views.corpus(),
+            queries=views.queries(),
+            qrels={"test": views.qrels()},
+            features={
+                "corpus": {"ladder": "string", "broken": ["int32"], "orders": ["int32"]},
+                "queries": {
+                    "ladder": "string", "domain": "string", "style": "string",
+                    "conditions": "int32",
+                },
+                "training/ladders": {"docs": ["string"], "labels": ["int32"]},
+            },
+            card=_card(job, views),
+            tables=views.tables(),
+            training=views.training(),
+            licences=_licences(job),
+        )  # fmt: skip
+
+    def checks(self, job: Job[MultiConIRParams], judgements: Judgements) -> Sequence[CorpusRule]:
+        sources = _sources(job)
+        return proof.proof_rules(
+            sources / DOCUMENTS, sources / LADDERS, job.params.the_domain().instruction,
+            job.params.orders, judgements,
+        )  # fmt: skip
+
+    def scaffold(self) -> str:
+        return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
+
+
+def _sources(job: Job[MultiConIRParams]) -> Path:
+    if job.sources is None:
+        raise ValueError("the agents of this job have not been asked")
+    return job.sources
+
+
+def _available(params: MultiConIRParams) -> int:
+    """Documents of the source; what a data set of the Hub holds is not looked up for a plan."""
+    source = source_of(params)
+    if isinstance(source.path, str) and source.path.startswith(HUB):
+        return params.ladders or source.limit or 1000
+    found = read_sources(source.path, source.columns, split=source.split, limit=source.limit)
+    return sum(not isinstance(one, Refused) for one in found)
+
+
+def _licences(job: Job[MultiConIRParams]) -> dict[str, str]:
+    writers = {"extract_conditions", "write_query", "write_hard_negative"}
+    written = "as the terms of the model that wrote them say"
+    return {
+        "documents": source_of(job.params).licence,
+        "queries and rewrites": written if writers & job.live else "Apache-2.0 (retgen)",
+    }
+
+
+def _card(job: Job[MultiConIRParams], views: Views) -> list[str]:
+    """What the set is, and the columns of the paper's Table 1."""
+    count, of_queries, of_documents, example = len(views.ladders), 0, 0, ""
+    for ladder in views.ladders:
+        example = example or ladder.title or ladder.id
+        of_queries += sum(word_count(text) for one in STYLES for text in views.texts(ladder, one))
+        of_documents += sum(map(word_count, ladder.sentences))
+    rows = {
+        "Domain": views.domain,
+        "Number": f"{count:,}",
+        "Queries of a style": f"{count * CONDITIONS:,}",
+        "Hard negatives": f"{count * (len(views.rungs) - 1):,}",
+        "Words a query": f"{of_queries / max(1, count * views.asked):.1f}",
+        "Words a document": f"{of_documents / max(1, count):.1f}",
+        "Source": "bundled" if job.params.source is None else "the recipe's",
+        "Licence": source_of(job.params).licence,
+        "Example": example,
+    }
+    table = [" | ".join(rows), "|".join(["---"] * len(rows)), " | ".join(rows.values())]
+    return [
+        "Every record is a ladder: a document that meets ten conditions, and hard negatives of "
+        "which each violates one condition more than the one before (MultiConIR). Queries ask for "
+        "the first one to ten conditions, as a numbered list and as prose. The relevance of a "
+        "document is the number of the query's conditions that it meets; documents of other "
+        "ladders are not judged.",
+        "\n".join(f"| {line} |" for line in table),
+    ]

@@ -1,0 +1,61 @@
+"""Domains: what a ladder's texts are about, as data (paper, §3.1, Appendix B).
+
+The five of the paper are in domains.yaml; a recipe may hold a block of the same keys.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from retgen.generators.family import Params
+
+__all__ = ["Domain", "Examples", "Rewrite", "Strategy", "bundled_domains"]
+
+Strategy = Literal["modify", "reassign"]
+
+Line = Annotated[str, Field(min_length=1, max_length=2000, pattern=r"^[^\x00-\x09\x0b-\x1f]*$")]
+
+
+class Examples(Params):
+    """Two or more example queries of each style, for a model to follow."""
+
+    instruction: tuple[Line, ...] = Field(min_length=1)
+    descriptive: tuple[Line, ...] = Field(min_length=1)
+
+
+class Rewrite(Params):
+    """An example of a sentence that was rewritten so that it no longer meets a condition."""
+
+    condition: Line
+    sentence: Line
+    rewrite: Line
+
+
+class Domain(Params):
+    """A domain. `who`, `where`: what a relative clause about its documents begins with."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
+    noun: Line = Field(description="one document's subject, for example: movie")
+    features: tuple[Line, ...] = Field(min_length=1, description="what conditions are about")
+    instruction: Line = Field(description="the opening of an instruction-style query")
+    descriptive: Line = Field(description="the opening of a descriptive-style query")
+    who: Line = Field("that", description="before a condition without a subject: who, that")
+    where: Line = Field("where", description="before a condition with a subject of its own")
+    strategy: Strategy = Field("modify", description="how a sentence is rewritten")
+    examples: Examples
+    rewrites: tuple[Rewrite, ...] = Field(min_length=1)
+
+
+@cache
+def bundled_domains() -> dict[str, Domain]:
+    """The domains of the paper, by name."""
+    from ruamel.yaml import YAML
+
+    path = Path(__file__).parent / "domains.yaml"
+    tree = YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
+    found = [Domain.model_validate(one) for one in tree]
+    return {one.name: one for one in found}

@@ -1,0 +1,142 @@
+"""Ladders as agents leave them, a line each in `sources/ladders.jsonl`, and their documents.
+
+    {"id": "people-03", "title": "...", "sentences": [ten], "conditions": [ten], "queries": [ten],
+     "rewrites": [ten]}
+
+Everything is in the order of the conditions. HNi of breaking order o replaces the sentences of the
+first i conditions of o by their rewrites (paper, §3.2, step 4); in which order the sentences stand
+in the document is drawn apart, so that rung and position are not confounded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from retgen.generators.multiconir.sentences import CONDITIONS
+from retgen.streams import Stream
+
+__all__ = [
+    "DOCUMENTS", "LADDERS", "Ladder", "Ladders", "Rung", "breaking_orders", "condition_order",
+    "places", "rungs",
+]  # fmt: skip
+
+DOCUMENTS, LADDERS = "documents.jsonl", "ladders.jsonl"
+
+
+class Ladder(NamedTuple):
+    """Ten conditions of one document. Every list has ten entries, in the conditions' order.
+
+    `queries`: descriptive, the first for condition 1, the last for all.
+    """
+
+    id: str
+    title: str
+    sentences: Sequence[str]
+    conditions: Sequence[str]
+    queries: Sequence[str]
+    rewrites: Sequence[str]
+
+    def line(self) -> bytes:
+        """One line of the file."""
+        return orjson.dumps(self._asdict(), option=orjson.OPT_APPEND_NEWLINE)
+
+    def text(self, order: Sequence[int], broken: frozenset[int] = frozenset()) -> str:
+        """The document whose sentences stand in `order`, with the rewrites of `broken` conditions.
+
+        Conditions count from 0.
+        """
+        return " ".join(self.rewrites[c] if c in broken else self.sentences[c] for c in order)
+
+
+class Rung(NamedTuple):
+    """A document of every ladder. `broken`: conditions it violates; `orders`: both from 0."""
+
+    broken: frozenset[int]
+    orders: tuple[int, ...]
+
+
+class Ladders:
+    """The ladders of a file, read one at a time: what is kept is where each line begins."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._last: tuple[int, Ladder] | None = None
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        lengths = [0]
+        with open(self._path, "rb") as file:
+            lengths += map(len, file)
+        return np.cumsum(np.array(lengths, np.int64))
+
+    @cached_property
+    def _file(self) -> int:
+        return os.open(self._path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __getitem__(self, index: int) -> Ladder:
+        if self._last is None or self._last[0] != index:
+            start, stop = self._starts[index : index + 2].tolist()
+            os.lseek(self._file, start, os.SEEK_SET)
+            self._last = index, Ladder(**orjson.loads(os.read(self._file, stop - start)))
+        return self._last[1]
+
+    def __iter__(self) -> Iterator[Ladder]:
+        return (self[i] for i in range(len(self)))
+
+    def __del__(self) -> None:
+        if "_file" in self.__dict__:
+            os.close(self._file)
+
+
+# --- orders -------------------------------------------------------------------------------------
+
+
+def condition_order(seed: int, ladder: str) -> list[int]:
+    """Which of the ten sentences (in the document's order) becomes condition 0, 1, ..., 9."""
+    return _drawn(seed, f"multiconir/conditions/{ladder}")
+
+
+def places(seed: int, ladder: str) -> list[int]:
+    """The condition of the sentence at place 0, 1, ..., 9 of the ladder's documents."""
+    return _drawn(seed, f"multiconir/places/{ladder}")
+
+
+def _drawn(seed: int, purpose: str) -> list[int]:
+    order: list[int] = Stream(seed, purpose).permutation(CONDITIONS).tolist()
+    return order
+
+
+def breaking_orders(count: int) -> list[list[int]]:
+    """`count` of 10 orders in which conditions break; the first is 0, 1, ..., 9, the paper's.
+
+    Rows of a Williams design: in all ten, every condition breaks once at every rung, and follows
+    every other condition once.
+
+    Reference: Williams, "Experimental designs balanced for the estimation of residual effects of
+    treatments", Australian Journal of Scientific Research 2(2), 1949.
+    """
+    n = CONDITIONS
+    zigzag = [(j // 2 + 1 if j % 2 else n - j // 2) % n for j in range(n)]
+    label = {value: place for place, value in enumerate(zigzag)}
+    rows = [[label[(value + shift) % n] for value in zigzag] for shift in range(n)]
+    return [rows[i * n // count] for i in range(count)]
+
+
+def rungs(orders: Sequence[Sequence[int]]) -> list[Rung]:
+    """The distinct documents of a ladder: the positive, then rung by rung of every order."""
+    found: dict[frozenset[int], list[int]] = {}
+    for steps in range(CONDITIONS + 1):
+        for number, order in enumerate(orders):
+            found.setdefault(frozenset(order[:steps]), []).append(number)
+    return [Rung(broken, tuple(numbers)) for broken, numbers in found.items()]

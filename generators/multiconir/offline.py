@@ -1,0 +1,122 @@
+"""What stands in for a writing model: sentences chosen, shortened and joined by rules.
+
+The rules for falsifying a sentence are in `alter`. The judge's are in `judge` and share nothing
+with these.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from retgen.agents.agent import GivenUp
+from retgen.generators.multiconir.alter import alterations
+from retgen.generators.multiconir.domains import Strategy
+from retgen.generators.multiconir.sentences import split, usable, word_count
+
+__all__ = ["condition", "descriptive", "extract", "nothing_left", "rewrites"]
+
+_WANTED = 10  # words of a condition (paper, Appendix B)
+_LEAST = 6  # words that a shortened condition keeps
+_ENOUGH = 14  # words up to which nothing is cut
+
+# where a sentence can end earlier and stay true: before a clause that is added to it
+_CLAUSE = re.compile(
+    r", (?:which|who|whose|where|while|although|though|because|after which|so that|but|and (?:she"
+    r"|he|it|they|the|his|her|its|their|a|an)\b|when|before|after|since|as|until|with|leaving"
+    r"|making)\b|,? (?:although|because|in order to|so that|even though)\b"
+    r"| (?:before|after|when|while|until|although) (?:she|he|it|they|the|his|her|its|their|a|an)\b"
+)
+# where these stand, what is cut off may be what makes the sentence true
+_SCOPE = re.compile(
+    r"\b(?:not|never|no|nor|neither|without|only|except|unless|hardly|rarely|none|nobody|nothing|if"
+    r"|both|between|either|more|less|fewer|than|too|as)\b|n't\b",
+    re.IGNORECASE,
+)
+_PRONOUN = re.compile(r"(?:She|He|They|It) (?=[a-z])")
+# first words that lose their capital inside a sentence; any other may be a name
+_LOWER = frozenset(
+    """the a an in on at after before during her his its their she he they it when while from for
+    with by under every each both only one two three four five six seven eight nine ten some many
+    most several over about nearly until since as no another throughout between among against along
+    near although because to of today early late half all""".split()
+)
+# what a condition begins with whose subject, a pronoun, was left out; and any word in -ed
+_VERBS = frozenset(
+    """was is were are had has have did does could can would will may might must became began bore
+    bought brought built came caught chose drew drove fell felt flew fought found gave got grew held
+    kept knew lay led left lent lost made met paid put ran read rose said sang sat saw sent set shot
+    showed slept sold spent spoke spread stood stole swam taught told took tore went withdrew woke
+    won wore wrote also first later never often once soon still then twice""".split()
+)
+
+
+def extract(document: str, count: int, without: Sequence[str]) -> list[str]:
+    """The sentences to build on, in the document's order: those with the firmest facts.
+
+    Raises `GivenUp` where fewer are usable and not among `without`.
+    """
+    ranked = []
+    for place, sentence in enumerate(split(document)):
+        if usable(sentence) and sentence not in without:
+            found = alterations(sentence, condition(sentence), "modify")
+            firm = any(one.kind != "negation" for one in found)
+            ranked.append((not firm, -len({one.kind for one in found}), place, sentence))
+    if len(ranked) < count:
+        reason = f"it has {len(ranked)} usable sentences; {count} are needed"
+        raise GivenUp("extract_conditions/sentences", reason, ())
+    return [sentence for *_, sentence in sorted(sorted(ranked)[:count], key=lambda one: one[2])]
+
+
+def condition(sentence: str) -> str:
+    """A sentence as a search condition: shortened where it stays true, without its full stop."""
+    text = sentence.rstrip(".!?")
+    if word_count(text) > _ENOUGH:
+        text = _shortened(text)
+    text = _PRONOUN.sub("", text, count=1) if _PRONOUN.match(text) else text
+    return text[:1].upper() + text[1:]
+
+
+def _shortened(text: str) -> str:
+    """Without its last clause, where there is one to leave out; as near to ten words as can be."""
+    scoped = _SCOPE.search(text)
+    ends = [
+        found.start()
+        for found in _CLAUSE.finditer(text)
+        if word_count(text[: found.start()]) >= _LEAST
+        and (scoped is None or found.start() <= scoped.start())
+    ]
+    if not ends:
+        return text
+    return text[: min(ends, key=lambda end: abs(word_count(text[:end]) - _WANTED))]
+
+
+def descriptive(conditions: Sequence[str], opening: str, who: str, where: str) -> list[str]:
+    """Queries in prose: the first for condition 1, the last for all of them."""
+    clauses = []
+    for text in conditions:
+        first = text.split(" ", 1)[0].casefold()
+        lower = text[:1].lower() + text[1:]
+        if first in _VERBS or first.endswith("ed"):
+            clauses.append(f"{who} {lower}")
+        else:
+            clauses.append(f"{where} {lower if first in _LOWER else text}")
+    return [f"{opening} {_joined(clauses[:count])}." for count in range(1, len(clauses) + 1)]
+
+
+def _joined(clauses: Sequence[str]) -> str:
+    if len(clauses) < 3:
+        return " and ".join(clauses)
+    return ", ".join(clauses[:-1]) + ", and " + clauses[-1]
+
+
+def rewrites(sentence: str, wanted: str, strategy: Strategy) -> Iterator[str]:
+    """Sentences that no longer meet the condition, the best first."""
+    for one in alterations(sentence, wanted, strategy):
+        yield one.text
+
+
+def nothing_left(sentence: str, tried: int) -> GivenUp:
+    """No rule falsifies the sentence, or none that has not been tried."""
+    told = f"no rule finds another fact to change in {sentence[:100]!r}"
+    return GivenUp("write_hard_negative/rules", told + (f", after {tried}" if tried else ""), ())

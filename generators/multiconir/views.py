@@ -1,0 +1,272 @@
+"""What a ladder becomes: documents, queries and qrels, the paper's flat tables, training data.
+
+A row of each depends on its ladder alone, so tables of any length are made ladder by ladder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+
+from retgen.generators.family import Rows
+from retgen.generators.multiconir.ladders import (
+    Ladder,
+    Ladders,
+    Rung,
+    breaking_orders,
+    places,
+    rungs,
+)
+from retgen.generators.multiconir.padding import padded
+from retgen.generators.multiconir.sentences import CONDITIONS
+from retgen.streams import Permutation, Stream
+
+__all__ = ["STYLES", "PerLadder", "Views", "instruction"]
+
+STYLES = ("instruction", "descriptive")
+PADDED = (512, 1024)  # words (paper, Appendix F.2)
+
+_DIGITS = 7  # of an id
+
+
+class PerLadder(NamedTuple):
+    """A table with as many rows for every ladder (see `Rows`)."""
+
+    ladders: int
+    each: int
+    make: Callable[[int], Sequence[Mapping[str, Any]]]
+
+    @property
+    def count(self) -> int:  # type: ignore[override]
+        """How many rows there are."""
+        return self.ladders * self.each
+
+    def jsonl(self, start: int, stop: int) -> bytes:
+        """Rows start..stop-1 as JSON Lines."""
+        found: list[Mapping[str, Any]] = []
+        for ladder in range(start // self.each, -(-stop // self.each)):
+            before = ladder * self.each
+            found += self.make(ladder)[max(0, start - before) : stop - before]
+        return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in found)
+
+
+def instruction(opening: str, conditions: Sequence[str]) -> str:
+    """An instruction-style query: exactly the conditions, numbered."""
+    listed = [f"{number}. {text}" for number, text in enumerate(conditions, 1)]
+    return "\n".join([opening, *listed])
+
+
+class _Ids:
+    """Ids that reveal nothing: a letter and the digits of a keyed bijection of the index."""
+
+    def __init__(self, seed: int, letter: str, count: int) -> None:
+        self._letter, self._digits = letter, max(_DIGITS, len(str(count - 1)))
+        self._order = Permutation(seed, f"multiconir/ids/{letter}", 10**self._digits)
+
+    def __call__(self, start: int, count: int) -> list[str]:
+        numbers = self._order(np.arange(start, start + count))
+        return [f"{self._letter}{number:0{self._digits}}" for number in numbers.tolist()]
+
+
+class Views:
+    """All tables of a set of ladders.
+
+    `opening`: of instruction-style queries. Documents of a ladder stand together in the corpus, in
+    an order of their own, so that neither place nor id tells a rung.
+    """
+
+    def __init__(self, ladders: Ladders, seed: int, orders: int, opening: str, domain: str) -> None:
+        self.ladders, self.seed, self.opening, self.domain = ladders, seed, opening, domain
+        self.rungs: list[Rung] = rungs(breaking_orders(orders))
+        self.chain = self.rungs if orders == 1 else rungs(breaking_orders(1))
+        self._doc_ids = _Ids(seed, "d", len(ladders) * len(self.rungs))
+        self._query_ids = _Ids(seed, "q", len(ladders) * self.asked)
+        self._known: tuple[int, Any] = -1, None
+        # queries in another order than documents: a place in one tells nothing of the other
+        self._order = Permutation(seed, "multiconir/queries", max(1, len(ladders)))
+
+    @property
+    def asked(self) -> int:
+        """Queries of a ladder."""
+        return len(STYLES) * CONDITIONS
+
+    # --- the benchmark ----------------------------------------------------------------------
+
+    def corpus(self) -> Rows:
+        """Every document of every ladder."""
+        return PerLadder(len(self.ladders), len(self.rungs), self._documents)
+
+    def queries(self) -> Rows:
+        """Both styles of every number of conditions."""
+        return PerLadder(len(self.ladders), self.asked, lambda i: self._queries(self._turn(i)))
+
+    def qrels(self) -> Rows:
+        """Every query with every document of its ladder: how many of its conditions are met."""
+        each = self.asked * len(self.rungs)
+        return PerLadder(len(self.ladders), each, lambda i: self._qrels(self._turn(i)))
+
+    def _turn(self, place: int) -> int:
+        return int(self._order(np.array([place], np.int64))[0])
+
+    def _shuffled(self, index: int) -> list[tuple[str, Rung]]:
+        """(id, rung) of a ladder's documents as they stand in the corpus."""
+        if self._known[0] != index:
+            stream = Stream(self.seed, f"multiconir/corpus/{self.ladders[index].id}")
+            order = stream.permutation(len(self.rungs)).tolist()
+            ids = self._doc_ids(index * len(order), len(order))
+            found = [(name, self.rungs[i]) for name, i in zip(ids, order, strict=True)]
+            self._known = index, found
+        listed: list[tuple[str, Rung]] = self._known[1]
+        return listed
+
+    def _documents(self, index: int) -> list[dict[str, Any]]:
+        ladder = self.ladders[index]
+        order = places(self.seed, ladder.id)
+        return [
+            {
+                "_id": name,
+                "title": "",
+                "text": ladder.text(order, rung.broken),
+                "metadata": {
+                    "ladder": ladder.id,
+                    "broken": sorted(c + 1 for c in rung.broken),
+                    "orders": [number + 1 for number in rung.orders],
+                },
+            }
+            for name, rung in self._shuffled(index)
+        ]
+
+    def texts(self, ladder: Ladder, style: str) -> list[str]:
+        """The queries of a style, the first for one condition, the last for ten."""
+        if style == "descriptive":
+            return list(ladder.queries)
+        return [instruction(self.opening, ladder.conditions[:n]) for n in range(1, CONDITIONS + 1)]
+
+    def _queries(self, index: int) -> list[dict[str, Any]]:
+        ladder = self.ladders[index]
+        ids = iter(self._query_ids(index * self.asked, self.asked))
+        return [
+            {
+                "_id": next(ids),
+                "text": text,
+                "metadata": {
+                    "ladder": ladder.id, "domain": self.domain, "style": style, "conditions": n,
+                },
+            }
+            for style in STYLES
+            for n, text in enumerate(self.texts(ladder, style), 1)
+        ]  # fmt: skip
+
+    def _qrels(self, index: int) -> list[dict[str, Any]]:
+        ids = self._query_ids(index * self.asked, self.asked)
+        documents = self._shuffled(index)
+        return [
+            {
+                "query-id": query,
+                "corpus-id": name,
+                "score": n - sum(c < n for c in rung.broken),
+            }
+            for query, n in zip(ids, [*range(1, CONDITIONS + 1)] * len(STYLES), strict=True)
+            for name, rung in documents
+        ]
+
+    # --- the paper's flat tables ------------------------------------------------------------
+
+    def tables(self) -> dict[str, Rows]:
+        """Task 1, tasks 2 and 3, task 4 at two lengths, and the position study of §5.2."""
+        made = {
+            "task1": (len(STYLES), self._task1),
+            "task2_3": (len(STYLES), self._task2_3),
+            **{f"task4_{words}": (len(STYLES), self._task4(words)) for words in PADDED},
+            "position": (1, self._position),
+        }
+        return {
+            name: PerLadder(len(self.ladders), each, make) for name, (each, make) in made.items()
+        }
+
+    def _flat(self, ladder: Ladder, style: str, documents: Sequence[str]) -> dict[str, Any]:
+        row: dict[str, Any] = {"id": ladder.id, "style": style}
+        row |= {f"Query{n}": text for n, text in enumerate(self.texts(ladder, style), 1)}
+        return row | {f"HN{i}" if i else "Positive": text for i, text in enumerate(documents)}
+
+    def _plain(self, ladder: Ladder) -> list[str]:
+        order = places(self.seed, ladder.id)
+        return [ladder.text(order, rung.broken) for rung in self.chain]
+
+    def _task1(self, index: int) -> list[dict[str, Any]]:
+        ladder = self.ladders[index]
+        documents = self._plain(ladder)[:2]
+        return [self._flat(ladder, style, documents) for style in STYLES]
+
+    def _task2_3(self, index: int) -> list[dict[str, Any]]:
+        ladder = self.ladders[index]
+        documents = self._plain(ladder)
+        return [self._flat(ladder, style, documents) for style in STYLES]
+
+    def _task4(self, words: int) -> Callable[[int], list[dict[str, Any]]]:
+        def make(index: int) -> list[dict[str, Any]]:
+            ladder = self.ladders[index]
+            order = places(self.seed, ladder.id)
+            documents = [
+                padded(
+                    [(ladder.rewrites if c in rung.broken else ladder.sentences)[c] for c in order],
+                    words,
+                )
+                for rung in self.chain
+            ]
+            return [self._flat(ladder, style, documents) for style in STYLES]
+
+        return make
+
+    def _position(self, index: int) -> list[dict[str, Any]]:
+        """The first condition, which HN1 violates, at each of the query's ten places."""
+        ladder = self.ladders[index]
+        moved, *others = ladder.conditions
+        row: dict[str, Any] = {"id": ladder.id, "condition": 1}
+        for place in range(CONDITIONS):
+            listed = [*others[:place], moved, *others[place:]]
+            row[f"Query{place + 1}"] = instruction(self.opening, listed)
+        positive, broken = self._plain(ladder)[:2]
+        return [row | {"Positive": positive, "HN1": broken}]
+
+    # --- training ---------------------------------------------------------------------------
+
+    def training(self) -> dict[str, Rows]:
+        """Triplets for embedders, listwise ladders and pairs for rankers."""
+        made = {
+            "triplets": (self.asked, self._triplets),
+            "ladders": (len(STYLES), self._listwise),
+            "pairs": (len(STYLES) * CONDITIONS, self._pairs),
+        }
+        return {
+            name: PerLadder(len(self.ladders), each, make) for name, (each, make) in made.items()
+        }
+
+    def _triplets(self, index: int) -> list[dict[str, Any]]:
+        ladder = self.ladders[index]
+        positive, negative = self._plain(ladder)[:2]
+        return [
+            {"anchor": row["text"], "positive": positive, "negative": negative,
+             "query-id": row["_id"]}
+            for row in self._queries(index)
+        ]  # fmt: skip
+
+    def _listwise(self, index: int) -> list[dict[str, Any]]:
+        documents = self._plain(self.ladders[index])
+        labels = list(range(CONDITIONS, -1, -1))
+        return [
+            {"query": row["text"], "docs": documents, "labels": labels, "query-id": row["_id"]}
+            for row in self._queries(index)
+            if row["metadata"]["conditions"] == CONDITIONS
+        ]
+
+    def _pairs(self, index: int) -> list[dict[str, Any]]:
+        return [
+            {"query": row["query"], "better": row["docs"][i], "worse": row["docs"][i + 1],
+             "query-id": row["query-id"]}
+            for row in self._listwise(index)
+            for i in range(CONDITIONS)
+        ]  # fmt: skip

@@ -1,0 +1,79 @@
+"""Orders and documents of ladders."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from retgen.generators.multiconir.ladders import (
+    Ladder,
+    Ladders,
+    breaking_orders,
+    condition_order,
+    places,
+    rungs,
+)
+
+TEN = list(range(10))
+LADDER = Ladder(
+    "a", "Title", [f"S{i}." for i in TEN], [f"c{i}" for i in TEN], [f"q{i}" for i in TEN],
+    [f"R{i}." for i in TEN],
+)  # fmt: skip
+
+
+def test_all_ten_breaking_orders_are_balanced() -> None:
+    orders = breaking_orders(10)
+    assert orders[0] == TEN
+    for rung in range(10):
+        assert sorted(order[rung] for order in orders) == TEN
+    following = Counter(pair for order in orders for pair in pairwise(order))
+    assert set(following.values()) == {1}  # each condition follows each other one once
+    assert len(following) == 90
+
+
+@pytest.mark.parametrize("count", range(1, 11))
+def test_fewer_breaking_orders(count: int) -> None:
+    orders = breaking_orders(count)
+    assert len(orders) == count
+    assert orders[0] == TEN
+    for rung in range(10):
+        assert len({order[rung] for order in orders}) == count
+
+
+def test_one_order_has_eleven_documents() -> None:
+    assert [sorted(rung.broken) for rung in rungs(breaking_orders(1))] == [
+        TEN[:i] for i in range(11)
+    ]
+
+
+def test_several_orders_share_the_positive_and_the_last_rung() -> None:
+    found = rungs(breaking_orders(4))
+    assert found[0] == (frozenset(), (0, 1, 2, 3))
+    assert found[-1] == (frozenset(TEN), (0, 1, 2, 3))
+    assert len({rung.broken for rung in found}) == len(found) <= 2 + 4 * 9
+
+
+def test_a_document() -> None:
+    order = [3, 0, 1, 2, 4, 5, 6, 7, 9, 8]
+    assert LADDER.text(order) == "S3. S0. S1. S2. S4. S5. S6. S7. S9. S8."
+    assert LADDER.text(order, frozenset({0, 8})) == "S3. R0. S1. S2. S4. S5. S6. S7. S9. R8."
+
+
+def test_orders_depend_on_the_seed_and_the_ladder_alone() -> None:
+    assert sorted(places(1, "a")) == sorted(condition_order(1, "a")) == TEN
+    assert places(1, "a") == places(1, "a")
+    drawn = {tuple(one) for s in (1, 2) for l in "ab" for one in (places(s, l), condition_order(s, l))}  # noqa: E741
+    assert len(drawn) == 8
+
+
+def test_ladders_are_read_one_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "ladders.jsonl"
+    path.write_bytes(b"".join(LADDER._replace(id=f"l{i}").line() for i in range(5)))
+    found = Ladders(path)
+    assert len(found) == 5
+    assert [found[i].id for i in (3, 0, 4)] == ["l3", "l0", "l4"]
+    assert [one.id for one in found] == ["l0", "l1", "l2", "l3", "l4"]
+    assert found[2] == LADDER._replace(id="l2")

@@ -1,0 +1,141 @@
+"""Source documents: every format, every row that is none, every source that is none."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from retgen.errors import DatasetError
+from retgen.sources import Columns, Refused, SourceDocument, read_sources
+
+ROWS = [
+    {"key": "a", "name": "First", "body": "One  text.\nTwo lines."},
+    {"key": "b", "name": "", "body": "Another text, with a comma."},
+]
+MAPPED = Columns(text="body", id="key", title="name")
+EXPECTED = [
+    SourceDocument("a", "First", "One text. Two lines."),
+    SourceDocument("b", "", "Another text, with a comma."),
+]
+
+
+def write(path: Path) -> Path:
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    elif path.suffix == ".parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.Table.from_pylist(ROWS), path)
+    else:
+        with open(path, "w", newline="") as file:
+            writer = csv.DictWriter(file, ROWS[0], delimiter="\t" if path.suffix == ".tsv" else ",")
+            writer.writeheader()
+            writer.writerows(ROWS)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.tsv", "a.parquet"])
+def test_a_table_with_mapped_columns(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name)
+    assert list(read_sources(path, MAPPED)) == EXPECTED
+    assert list(read_sources(path, MAPPED, limit=1)) == EXPECTED[:1]
+    unnamed = list(read_sources(path, Columns(text="body")))
+    assert [one.id for one in unnamed] == ["row-1", "row-2"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.tsv", "a.parquet"])
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        (Columns(text="bodi"), "has no column 'bodi' (source.columns.text); did you mean body?"),
+        (Columns(text="body", id="nr"), "has no column 'nr' (source.columns.id)."),
+        (Columns(), "has no column 'text' (source.columns.text)"),
+    ],
+)
+def test_a_column_that_is_not_there(tmp_path: Path, name: str, columns: Columns, told: str) -> None:
+    with pytest.raises(DatasetError) as error:
+        list(read_sources(write(tmp_path / name), columns))
+    assert told in str(error.value)
+    assert "Its columns: body, key, name" in str(error.value)
+
+
+def test_a_folder_of_texts(tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_text("Second text.")
+    (tmp_path / "a.txt").write_bytes("\ufeffFirst text.".encode())
+    (tmp_path / "c.txt").write_bytes(b"caf\xe9")
+    (tmp_path / "d.txt").write_text("  \n")
+    (tmp_path / "e.md").write_text("No text.")
+    assert list(read_sources(tmp_path, Columns())) == [
+        SourceDocument("a", "", "First text."),
+        SourceDocument("b", "", "Second text."),
+        Refused("c.txt", "source/encoding", "the file is not UTF-8", "c"),
+        Refused("d.txt", "source/empty", "the column 'text' is empty", "d"),
+    ]
+
+
+def test_rows_that_are_no_documents_are_refused_and_reading_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    lines = [
+        b'{"_id": "a", "text": "Good."}', b'{"_id": "a", "text": "Twice."}', b'{"_id": 7}', b"[1]",
+        b'{"_id": "b", "text": 5}', b'{"_id": "c", "text": "caf\xe9"}', b"{", b"",
+        b'{"_id": "d", "text": "\\ud800"}', b'{"_id": 8, "title": "T", "text": "Last."}',
+    ]  # fmt: skip
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    assert list(read_sources(path, Columns())) == [
+        SourceDocument("a", "", "Good."),
+        Refused("a.jsonl:2", "source/duplicate-id", "the id 'a' stands there twice", "a"),
+        Refused("a.jsonl:3", "source/empty", "the column 'text' is empty", "7"),
+        Refused("a.jsonl:4", "source/json", "the line is no JSON object"),
+        Refused("a.jsonl:5", "source/text", "the column 'text' holds no text but int", "b"),
+        Refused("a.jsonl:6", "source/encoding", "the line is not UTF-8"),
+        Refused("a.jsonl:7", "source/json", "the line is not JSON"),
+        Refused("a.jsonl:9", "source/json", "the line is not JSON"),
+        SourceDocument("8", "T", "Last."),
+    ]
+
+
+def test_csv_rows_that_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'\xef\xbb\xbfid,text\n1,"two\nlines"\n2\n3,caf\xe9\n,x\n')
+    assert list(read_sources(path, Columns(id="id"))) == [
+        SourceDocument("1", "", "two lines"),
+        Refused("a.csv:4", "source/cells", "the row has not the 2 cells of the header"),
+        Refused("a.csv:5", "source/encoding", "the text is not UTF-8"),
+        Refused("a.csv:6", "source/id", "the column 'id' is empty"),
+    ]
+
+
+def test_a_data_set_of_the_datasets_library(tmp_path: Path) -> None:
+    write(tmp_path / "train.jsonl")
+    assert list(read_sources(f"hf:{tmp_path}", MAPPED)) == EXPECTED
+    with pytest.raises(DatasetError, match="has no column 'text'"):
+        list(read_sources(f"hf:{tmp_path}", Columns()))
+    with pytest.raises(DatasetError, match=r"source hf:.*, split test: cannot be loaded: "):
+        list(read_sources(f"hf:{tmp_path}", MAPPED, split="test"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("missing.jsonl", None, "there is no source"),
+        ("a.docx", b"x", "a source is .jsonl, .csv, .tsv, .parquet, a folder of .txt files"),
+        ("a.parquet", b"no", "is not a Parquet file of texts"),
+        ("a.csv", b'text\n"open', "is not CSV"),
+    ],
+)
+def test_sources_that_are_none(
+    tmp_path: Path, name: str, content: bytes | None, told: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DatasetError, match=told):
+        list(read_sources(tmp_path / name, Columns()))
+
+
+def test_a_folder_without_texts(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="holds no .txt file"):
+        list(read_sources(tmp_path, Columns()))
