@@ -27,11 +27,14 @@ OPENS_A_SENTENCE = frozenset(
     "in on at after before during by when although for from since between over under of with as "
     "because until within off despite through near".split()
 )
+SUBJECTS = frozenset("he she it one".split())
+FOLLOWS_AN_S = DETERMINERS | frozenset(NUMBERS) | frozenset("that how to him her them away".split())
 FOLLOWS_A_VERB = (
     DETERMINERS
     | PREPOSITIONS
     | frozenset(
-        "place part up out down away back that it them him her how what why together again still . ,".split()
+        "place part up out down away back that it them him her how what why together again still "
+        ". ,".split()
     )
 )
 
@@ -79,9 +82,11 @@ def _clause_between(words: Words, start: int, stop: int) -> bool:
 def _finite(words: Words, i: int) -> bool:
     """Whether word i can be a finite verb where it stands."""
     word, before, after = words.lower[i], words.before(i), words.after(i)
+    if i == 0 or words.capital(i):
+        return False
     if word in HELPERS:
         return True
-    if i == 0 or words.capital(i) or before in NO_VERB_AFTER or before in NUMBERS:
+    if before in NO_VERB_AFTER or before in NUMBERS:
         return False
     entry = verbs().forms.get(word)
     if entry is None:
@@ -95,8 +100,11 @@ def _finite(words: Words, i: int) -> bool:
         return False
     if tag == "base":
         return before in ("they", "we", "i", "you") or _after_a_plural(words, i, after)
-    if tag == "s" and after in HELPERS:
+    if (tag == "s" and after in HELPERS) or (tag in ("ed", "past") and before in PREPOSITIONS):
         return False
+    unsure = tag == "s" and i == 1 and before not in SUBJECTS and after not in FOLLOWS_AN_S
+    if unsure and any(_finite(words, j) for j in range(2, len(words))):
+        return False  # Mercury levels downstream proved ...
     if tag == "s":
         noun = any(s.form == "plural" for s in swaps().get(word, ()))
         return not (noun and after in ("of", "and", ",", ".", "in", "from", "for", "at", "with"))

@@ -5,311 +5,133 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from retgen.generators.multiconir.alter.lexicon import Kind, swaps
-from retgen.generators.multiconir.alter.words import (
-    DETERMINERS,
-    NUMBERS,
-    ORDINAL_VALUES,
-    ORDINALS,
-    Fact,
-    Words,
-    number_value,
+from retgen.generators.multiconir.alter.dates import (
+    MONTHS,
+    MONTHS_LOWER,
+    WEEKDAYS,
+    calendar_facts,
+    decade_facts,
+    is_year,
+    ordinal_facts,
+    year_fact,
 )
+from retgen.generators.multiconir.alter.lexicon import Kind, plural
+from retgen.generators.multiconir.alter.numerals import (
+    IN_WORDS,
+    SCALES,
+    TIME,
+    kind_of,
+    moved,
+    singular,
+    written,
+)
+from retgen.generators.multiconir.alter.words import ORDINAL_VALUES, Fact, Words, number_value
 
 __all__ = ["figure_facts"]
 
-MONTHS = (
-    "January February March April May June July August September October November December".split()
+PARTS = frozenset(
+    "half halves third thirds quarter quarters fifth fifths sixths tenth tenths".split()
 )
-WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-TIME = frozenset(
-    "second minute hour day night week weekend fortnight month year decade century season "
-    "summer winter evening morning term".split()
-)
-MEASURES = frozenset(
-    "percent per-cent milligram microgram gram kilogram kilo tonne ton litre liter millilitre "
-    "milliliter metre meter centimetre centimeter millimetre kilometre kilometer mile foot feet inch "
-    "acre hectare degree dollar euro pound franc peso rupee yen yuan rand naira lira real crown krona "
-    "dinar shilling mg ml kg km g cm mm mcg unit gallon barrel bushel volt watt mmhg % knot".split()
-)
-SCALES = ("dozen", "hundred", "thousand", "million", "billion")
-YEAR_BEFORE = frozenset(
-    "in of since by until till from to and between after before during early late around about "
-    "spring summer autumn fall winter year mid than through , ( circa".split()
-) | {month.lower() for month in MONTHS}  # fmt: skip
 NOT_ONE = frozenset(
     "no every any some another this that each the which at day evening morning night afternoon of "
     "foggy rainy stormy cold by".split()
 )
-LOWER_BOUNDS = frozenset("over exceeding beyond above".split())
-AGE_CHILD, AGE_TOP, THIS_YEAR = 18, 94, 2026
+PARTS_OF_A_DAY = frozenset("second day night summer winter evening morning term season".split())
+ADULT, OLDEST = 18, 94  # years of age
+MORE = ("more", "longer", "older", "greater", "higher", "deeper", "larger")
+FEWER = ("fewer", "less", "younger", "shorter", "lower", "smaller")
+
+
+DECADE = re.compile(r"1\d\d0s|20[0-2]0s|(twen|thir|for|fif|six|seven|eigh|nine)ties")
+COMPOUND = re.compile(
+    r"([\w.,-]+?)(-(year|month|week|day|hour|minute|page|part|room|storey|seat)(?:-old|-long)?)"
+)
 
 
 def figure_facts(words: Words) -> Iterator[Fact]:
     """All facts of a sentence that are figures."""
-    years = [i for i in range(len(words)) if _is_year(words, i)]
+    years = [i for i in range(len(words)) if is_year(words, i)]
     for i, word in enumerate(words.lower):
         if i in years:
-            yield _year(words, i, years)
-        elif re.fullmatch(r"1\d\d0s|20[0-2]0s|(twen|thir|for|fif|six|seven|eigh|nine)ties", word):
-            yield from _decade(words, i)
+            yield year_fact(words, i, years)
+        elif DECADE.fullmatch(word):
+            yield from decade_facts(words, i)
         elif words.words[i] in MONTHS or words.words[i] in WEEKDAYS:
-            yield from _calendar(words, i)
+            yield from calendar_facts(words, i)
         elif word in ORDINAL_VALUES or re.fullmatch(r"\d+(st|nd|rd|th)", word):
-            yield from _ordinal(words, i)
-        elif re.fullmatch(r"[\w.,]+-(year|month|week|day|hour|minute|page|part|room|storey|seat)"
-                          r"(-old|-long)?", word):  # fmt: skip
+            yield from ordinal_facts(words, i)
+        elif "-" in word and COMPOUND.fullmatch(word):
             yield from _compound(words, i)
         elif number_value(word) is not None or re.fullmatch(r"\d+(,\d{3})*\.\d+", word):
             yield from _number(words, i)
+        elif re.fullmatch(r"\d+/\d+", word):
+            yield _pressure(words, i)
         elif word in ("a", "an"):
             yield from _a_unit(words, i)
         elif word in ("half", "twice", "once", "tens"):
             yield from _multiple(words, i)
 
 
-def _is_year(words: Words, i: int) -> bool:
-    word = words.words[i]
-    if not (len(word) == 4 and word.isdecimal() and "1000" <= word < "2100"):
-        return False
-    following = words.after(i)
-    noun = _singular(following)
-    if (
-        noun in MEASURES
-        or noun in TIME
-        or any(s.form == "plural" for s in swaps().get(following, ()))
-    ):
-        return False
-    return words.before(i) in YEAR_BEFORE or not following.isalpha()
-
-
-def _year(words: Words, i: int, years: list[int]) -> Fact:
-    value, values = int(words.words[i]), [int(words.words[j]) for j in years]
-    steps = [4, 7, 11, 6, 9, 5, 13, -4, -7, -11, -6, -9, -5, -13]
-    if len(values) > 1:  # the order of events stays
-        steps = [s for s in steps if (s < 0) == (value == min(values))]
-    top = THIS_YEAR if value <= THIS_YEAR else 2100
-    options = tuple(str(value + s) for s in steps if value + s <= top - (value <= 2018) * 3)
-    options = options or (str(value - 6),)
-    weight = 97 if len(values) == 1 or value in (min(values), max(values)) else 40
-    return Fact(words.starts[i], words.ends[i], "year", options, weight)
-
-
-def _decade(words: Words, i: int) -> Iterator[Fact]:
-    word = words.words[i]
-    if word[0].isdecimal():
-        options = tuple(f"{int(word[:4]) + s}s" for s in (-20, 20, -10, 10, 30, -30))
-        options = tuple(o for o in options if o <= "2020s")
-    else:
-        tens = "twenties thirties forties fifties sixties seventies eighties nineties".split()
-        at = tens.index(word.lower())
-        options = tuple(tens[j] for j in range(len(tens)) if 2 <= abs(j - at) <= 3)
-        if words.words[i][0].isupper():
-            options = tuple(o.capitalize() for o in options)
-    yield Fact(words.starts[i], words.ends[i], "year", options, 94)
-
-
-def _calendar(words: Words, i: int) -> Iterator[Fact]:
-    word = words.words[i]
-    names = MONTHS if word in MONTHS else WEEKDAYS
-    if word in ("May", "March", "August") and not (
-        words.before(i)
-        in (
-            "in",
-            "of",
-            "on",
-            "late",
-            "early",
-            "since",
-            "until",
-            "by",
-            "from",
-            "to",
-            "last",
-            "mid",
-            "and",
-            "every",
-            "each",
-            "during",
-            "between",
-        )
-        or words.before(i)[:1].isdecimal()
-        or words.before(i) in ORDINAL_VALUES
-        or words.after(i)[:1].isdecimal()
-    ):
-        return
-    if words.capital(i + 1) and words.words[i + 1] not in MONTHS + WEEKDAYS:
-        return
-    at, far = names.index(word), 2
-    options = tuple(
-        n for j, n in enumerate(names) if min(abs(j - at), len(names) - abs(j - at)) >= far
-    )
-    if any(w.isdecimal() and int(w) > 28 for w in words.words[max(i - 1, 0) : i + 2] if len(w) < 3):
-        options = tuple(o for o in options if o != "February")
-    yield Fact(words.starts[i], words.ends[i], "date", options, 92)
-
-
-def _ordinal(words: Words, i: int) -> Iterator[Fact]:
-    word, before, following = words.lower[i], words.before(i), words.after(i)
-    if words.capital(i) and i > 0 or words.capital(i + 1) and following not in ("of",):
-        return
-    value = ORDINAL_VALUES.get(word) or int(word[:-2])
-    if following == "time" and before == "the":
-        options: tuple[int, ...] = tuple(v for v in (2, 3, 4, 1) if v != value)
-    elif following in ("century", "centuries", "-century"):
-        options = tuple(value + s for s in (-2, -1, 1, 2) if 10 < value + s <= min(21, value + 2))
-    elif before == "a" and following == "of":
-        options = tuple(v for v in (5, 3, 8) if v != value)
-    elif before not in DETERMINERS and not words.after(i) == "place":
-        return
-    elif value == 2 and following in ("later", "long"):
-        return
-    elif value <= 6:
-        options = tuple(v for v in (2, 3, 5, 4, 6) if abs(v - value) >= (1 if value < 3 else 2))
-    else:
-        options = _moved(value, low=2)
-    as_word = word in ORDINAL_VALUES
-    texts = tuple(
-        ORDINALS[v - 1] if as_word and v <= len(ORDINALS) else _nth(v)
-        for v in options
-        if v > 0 and (v <= len(ORDINALS) or not as_word)
-    )
-    if words.words[i][0].isupper():
-        texts = tuple(t.capitalize() for t in texts)
-    if texts:
-        yield Fact(words.starts[i], words.ends[i], "ordinal", texts, 88)
-
-
-def _nth(value: int) -> str:
-    ending = "th" if value // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")
-    return f"{value}{ending}"
-
-
-def _moved(
-    value: int, low: int = 0, high: int | None = None, direction: int = 0
-) -> tuple[int, ...]:
-    """Clearly different numbers of about the size and the roundness of `value`."""
-    if value < 13:
-        steps: tuple[int, ...] = (2, 3, -2, 4, -3, 5) if value > 3 else (2, 3, 4, 1, -1)
-        found = [value + s for s in steps]
-    else:
-        unit = 10 ** max(len(str(value)) - len(str(value).rstrip("0")), len(str(value)) - 3, 0)
-        step = 5 if unit == 1 and value % 5 == 0 else 1
-        found = []
-        for factor in (1.3, 0.7, 1.45, 0.6, 1.6, 0.5, 1.8):
-            new = round(value * factor / unit / step) * unit * step
-            if abs(new - value) * 5 >= value:
-                found.append(new)
-    found = [
-        n for n in found if n >= max(low, 1 if value == 2 else 2) and (high is None or n <= high)
-    ]
-    return tuple(n for n in found if direction == 0 or (n - value) * direction > 0)
-
-
-def _written(value: int, like: str) -> str:
-    """The number written as `like` is: in words, with separators, or plainly."""
-    if not like[0].isdecimal():
-        text = next((word for word, n in NUMBERS.items() if n == value), None) or f"{value:,}"
-        return text.capitalize() if like[0].isupper() else text
-    return f"{value:,}" if "," in like or value >= 10_000 else str(value)
-
-
-def _singular(word: str) -> str:
-    return word[:-1] if word.endswith("s") and len(word) > 3 else word
-
-
-def _kind(noun: str) -> Kind:
-    if noun in TIME:
-        return "duration"
-    return "quantity" if noun in MEASURES else "number"
-
-
 def _number(words: Words, i: int) -> Iterator[Fact]:
-    word, lower = words.words[i], words.lower
-    before, following = words.before(i), words.after(i)
-    if (words.capital(i) and i > 0) or (i == 0 and words.capital(1)):
+    word, before, following = words.words[i], words.before(i), words.after(i)
+    named = words.capital(i) if i > 0 else words.capital(1)
+    fraction = before in ("/", "-", "–") and words.before(i - 1)[:1].isdecimal()
+    value = number_value(words.lower[i])
+    if named or fraction or following in PARTS or following == "/":
         return
-    if (before in ("/", "-", "–") and words.before(i - 1)[:1].isdecimal()) or following == "/":
-        return
-    if "." in word:
+    if value is None:
         yield from _decimal(words, i)
-        return
-    value = number_value(lower[i])
-    assert value is not None
-    noun = _singular(following)
-    if following in MONTHS_LOWER or before in MONTHS_LOWER:
+    elif following in MONTHS_LOWER or before in MONTHS_LOWER:
+        days = tuple(str(d) for d in (_day(value + s) for s in (9, 13, 5)) if abs(d - value) > 3)
         if value <= 31:
-            days = tuple(
-                str(d) for d in (_wrap(value + s) for s in (9, 13, 5, 17)) if abs(d - value) > 3
-            )
             yield Fact(words.starts[i], words.ends[i], "date", days, 86)
-        return
-    if value == 1:
-        if before in NOT_ONE or (
-            noun not in TIME and following not in ("child", "son", "daughter")
-        ):
-            return
-        if noun in ("day", "evening", "morning", "night", "afternoon", "summer", "winter"):
-            return
-        nouns = "children" if following == "child" else following + "s"
-        options = tuple(f"{_written(n, word)} {nouns}" for n in (3, 4, 5))
-        yield Fact(words.starts[i], words.ends[i + 1], _kind(noun), options, 85)
-        return
-    if value == 0:
-        return
-    direction, high, low = 0, None, 2
-    if value < 1000 and noun in SCALES:
-        noun, high = _singular(_at(lower, i + 2)), 999
-    if before == "at" and (following in ("in", "o'clock", ".", ",", "and") or noun == ""):
-        high = 12 if value <= 12 else 23  # an hour of the day
-    if (
-        before in ("aged", "age", "turned")
-        or words.before(i - 1) + before == "ageof"
-        or noun == "year"
-        and _at(lower, i + 2) == "old"
-    ):
-        low, high = (4, 17) if value < AGE_CHILD else (19, AGE_TOP)
-    if noun in ("percent", "per-cent", "%") or following == "per":
+    elif value == 1:
+        yield from _one(words, i)
+    elif value > 1:
+        noun = singular(following)
+        if noun in SCALES:
+            noun = singular(_at(words.lower, i + 2))
+        low, high, direction, weight = _bounds(words, i, value, noun)
+        changed = moved(value, low, high, direction)
+        if noun == "degree" and 34 < value < 43:  # of a fever
+            changed = tuple(n for n in (36, 38, 40, 41, 35) if abs(n - value) > 1)
+        texts = tuple(written(n, word) for n in changed if word[0].isdecimal() or n in IN_WORDS)
+        if texts:
+            yield Fact(words.starts[i], words.ends[i], kind_of(noun), texts, weight)
+
+
+def _one(words: Words, i: int) -> Iterator[Fact]:
+    """One year -> three years: only before what can be counted and is not an indefinite time."""
+    following, before = words.after(i), words.before(i)
+    counted = following in TIME - PARTS_OF_A_DAY or following in ("child", "son", "daughter")
+    if counted and before not in NOT_ONE:
+        nouns = plural(following)
+        options = tuple(f"{written(n, words.words[i])} {nouns}" for n in (3, 4, 5))
+        yield Fact(words.starts[i], words.ends[i + 1], kind_of(following), options, 85)
+
+
+def _bounds(words: Words, i: int, value: int, noun: str) -> tuple[int, int | None, int, int]:
+    """(least, greatest, direction or 0, weight) of the numbers that may stand for word i."""
+    before, second, following = words.before(i), words.before(i - 1), words.after(i)
+    low, high, direction, weight = 2, None, 0, 95
+    hour = before == "at" and following in ("in", "o'clock", ".", ",", "and")
+    age = before in ("aged", "age", "turned") or (second, before) == ("age", "of")
+    age = age or (before == following == "," and value < 100)  # Perla Zumarra, 66, runs ...
+    if following in SCALES:
+        high = 999
+    elif hour:
+        high = 12 if value <= 12 else 80  # or an age
+    elif age or (noun == "year" and _at(words.lower, i + 2) == "old"):
+        low, high = (4, 17) if value < ADULT else (19, OLDEST)
+    elif noun in ("percent", "%") or following == "per":
         high = 98
-    if following in ("degree", "degrees") and 34 < value < 43:
-        low, high = 35, 42
-    bound = (
-        before in LOWER_BOUNDS
-        or (
-            before == "than"
-            and words.before(i - 1) in ("more", "longer", "older", "greater", "higher")
-        )
-        or (before == "least")
-    )
-    if bound:
-        direction = -1
-    if (
-        before == "than"
-        and words.before(i - 1) in ("fewer", "less", "under", "younger")
-        or before in ("under", "below")
-        or before == "most"
-        and words.before(i - 1) == "at"
-    ):
-        direction = 1
-    direction = _away(words, i, float(value)) or direction
-    if high is not None and low != 2 and value >= 35 and value < 43 and noun == "degree":
-        options: tuple[int, ...] = tuple(n for n in (36, 38, 40, 41, 35) if abs(n - value) > 1)
-    else:
-        options = _moved(value, low, high, direction)
-    if word[0].isalpha():
-        options = tuple(n for n in options if n in NUMBERS.values())
-    if before in ("the", "these", "those", "other", "all") and value < 4:
+    if before in ("over", "exceeding", "above", "least") or (before == "than" and second in MORE):
+        direction, weight = -1, 70  # 600 is more than 400, too
+    elif before in ("under", "below", "most") or (before == "than" and second in FEWER):
+        direction, weight = 1, 70
+    elif before in ("the", "these", "those", "other", "all") and value < 4:
         weight = 60
-    else:
-        weight = 95
-    if bound:
-        weight = 70
-    texts = tuple(_written(n, word) for n in options)
-    if texts:
-        yield Fact(words.starts[i], words.ends[i], _kind(noun), texts, weight)
-
-
-MONTHS_LOWER = frozenset(month.lower() for month in MONTHS)
+    return low, high, _away(words, i, value) or direction, weight
 
 
 def _away(words: Words, i: int, value: float) -> int:
@@ -323,7 +145,15 @@ def _away(words: Words, i: int, value: float) -> int:
     return 0
 
 
-def _wrap(day: int) -> int:
+def _pressure(words: Words, i: int) -> Fact:
+    """150/95, as blood pressure is written."""
+    high, low = (int(part) for part in words.words[i].split("/"))
+    options = (f"{high + 35}/{low + 20}", f"{max(high - 35, 2)}/{max(low - 20, 1)}")
+    return Fact(words.starts[i], words.ends[i], "quantity", options, 90)
+
+
+def _day(day: int) -> int:
+    """A day of any month."""
     return day if day <= 28 else day - 27
 
 
@@ -332,30 +162,26 @@ def _at(items: list[str], i: int) -> str:
 
 
 def _decimal(words: Words, i: int) -> Iterator[Fact]:
+    """3.8, with as many places; the temperature of a patient stays one."""
     word = words.words[i]
-    if not re.fullmatch(r"\d+\.\d+", word):
-        return
     value, places = float(word), len(word.partition(".")[2])
-    noun = _singular(words.after(i))
+    noun = singular(words.after(i))
     factors: tuple[float, ...] = (1.4, 0.6, 1.7, 0.5)
     if noun == "degree" and 34 < value < 43:
-        moved = [v for v in (value + 1.8, value - 1.7, value + 1.2) if 35 <= v <= 41.5]
+        changed = [v for v in (value + 1.8, value - 1.7, value + 1.2) if 35 <= v <= 41.5]
     else:
         away = _away(words, i, value)
-        moved = [value * f for f in factors if away == 0 or (f > 1) == (away > 0)]
-    options = tuple(f"{v:.{places}f}" for v in moved)
+        changed = [value * f for f in factors if away == 0 or (f > 1) == (away > 0)]
+    options = tuple(f"{v:.{places}f}" for v in changed)
     yield Fact(
-        words.starts[i], words.ends[i], _kind(noun), tuple(o for o in options if o != word), 94
+        words.starts[i], words.ends[i], kind_of(noun), tuple(o for o in options if o != word), 94
     )
 
 
 def _compound(words: Words, i: int) -> Iterator[Fact]:
     """58-year-old, nine-month, three-part, twenty-three-year-old."""
     word = words.words[i]
-    match = re.fullmatch(
-        r"(.+?)(-(?:year|month|week|day|hour|minute|page|part|room|storey|seat)(?:-old|-long)?)",
-        word,
-    )
+    match = COMPOUND.fullmatch(word)
     assert match
     head, tail = match[1], match[2]
     value = number_value(head.lower())
@@ -363,12 +189,10 @@ def _compound(words: Words, i: int) -> Iterator[Fact]:
         return
     low, high = 2, None
     if tail == "-year-old":
-        low, high = (4, 17) if value < AGE_CHILD else (19, AGE_TOP)
-    options = tuple(f"{_written(n, head)}{tail}" for n in _moved(value, low, high))
+        low, high = (4, 17) if value < ADULT else (19, OLDEST)
+    options = tuple(f"{written(n, head)}{tail}" for n in moved(value, low, high))
     options = tuple(o for o in options if head[0].isdecimal() or not o[0].isdecimal())
-    kind: Kind = (
-        "number" if tail.split("-")[1] in ("page", "part", "room", "storey", "seat") else "duration"
-    )
+    kind: Kind = "number" if match[3] in ("page", "part", "room", "storey", "seat") else "duration"
     if options:
         yield Fact(words.starts[i], words.ends[i], kind, options, 95)
 

@@ -16,15 +16,17 @@ NOT_BEFORE_A_NOUN = frozenset(
 OF_THE_LIVING = frozenset("young younger youngest".split())
 OF_THINGS = frozenset("new newer newest".split())
 PEOPLE = frozenset(
-    "man woman men women people person couple member members of than half-brother half-sister twin "
-    "colleague colleagues heir victim victims participant resident residents voter voters dog horse "
-    "generation who lady gentleman players audience hermit".split()
+    "man woman men women people person couple member members of than half-brother half-sister "
+    "twin colleague colleagues heir victim victims participant resident residents voter voters dog "
+    "horse generation who lady gentleman players audience hermit".split()
 )
 HAVE = frozenset("has have had having".split())
 BE = frozenset("was were is are be been being am got".split())
+JOINS = frozenset(("and", "or"))
 LATE = frozenset("not never also later soon just only already finally then first ever".split())
 PREPOSITIONS = frozenset(
-    "of in on at by for from to with into as and or than without under over about after before".split()
+    "of in on at by for from to with into as and or than without under over about after "
+    "before".split()
 )
 
 
@@ -109,7 +111,7 @@ def _at(words: Words, i: int) -> str:
 def _after_article(words: Words, i: int, form: str) -> bool:
     """Whether a word that may be a verb is a noun here."""
     before = words.before(i)
-    if before in DETERMINERS or before in PREPOSITIONS - {"to", "and", "or"}:
+    if before in DETERMINERS or before in PREPOSITIONS - JOINS - {"to"}:
         return True
     if before in NUMBERS or before.isdecimal():
         return True
@@ -125,11 +127,9 @@ def _verb_stands(words: Words, i: int, tag: str) -> bool:
     if tag == "participle":
         return helper in HAVE or helper in BE or (i == 0 and words.words[0][0].isupper())
     if tag == "past":
-        return helper not in HAVE and helper not in BE and helper not in DETERMINERS | PREPOSITIONS - {
-            "and", "or",
-        }  # fmt: skip
+        return helper not in HAVE | BE and helper not in DETERMINERS | PREPOSITIONS - JOINS
     if tag == "base":
         return helper in NOT_BEFORE_A_NOUN - {"he", "she", "it"}
     if tag == "s":
-        return bool(helper) and helper not in DETERMINERS | PREPOSITIONS - {"and", "or"} | BE
+        return bool(helper) and helper not in DETERMINERS | PREPOSITIONS - JOINS | BE
     return helper in BE or helper in PREPOSITIONS  # ing

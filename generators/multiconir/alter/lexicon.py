@@ -30,7 +30,8 @@ IRREGULAR_PLURALS = {
     "brother-in-law": "brothers-in-law", "stepchild": "stepchildren", "swiss": "swiss",
     "civil servant": "civil servants", "potato": "potatoes", "tomato": "tomatoes",
     "hero": "heroes", "breach of contract": "breaches of contract", "piano": "pianos",
-    "photo": "photos", "appendix": "appendices", "cello": "cellos", "volcano": "volcanoes", "femur": "femurs",
+    "photo": "photos", "appendix": "appendices",
+    "cello": "cellos", "volcano": "volcanoes", "femur": "femurs",
 }  # fmt: skip
 
 
@@ -123,7 +124,7 @@ def verbs() -> Verbs:
     for section, line in _sections("verbs.txt"):
         if section == "irregular":
             base, past, participle = (word.replace("_", " ") for word in line.split()[-3:])
-            _add(found, base, _regular(base, base[-1:] + base[-2:-1] in IRREGULAR_DOUBLES)
+            _add(found, base, _regular(base, False)
                  | {"past": past, "participle": participle})  # fmt: skip
         else:
             for base in line.split():
@@ -136,7 +137,6 @@ def verbs() -> Verbs:
     return found
 
 
-IRREGULAR_DOUBLES: frozenset[str] = frozenset()
 IRREGULAR_ING = {
     "begin": "beginning", "cut": "cutting", "dig": "digging", "forbid": "forbidding",
     "forget": "forgetting", "get": "getting", "hit": "hitting", "let": "letting", "put": "putting",
@@ -158,7 +158,7 @@ def _add(found: Verbs, base: str, forms: dict[str, str]) -> None:
 
 
 def plural(noun: str) -> str:
-    """The plural of a noun or of the last word of a noun phrase ("bus driver", "court of appeal")."""
+    """The plural of a noun, or of a phrase of nouns ("bus driver", "court of appeal")."""
     head, of, rest = noun.partition(" of ")
     if of:
         return plural(head) + of + rest
@@ -192,14 +192,14 @@ def _comparison(adjective: str, ending: str) -> str:
         ]
     if adjective in ("far", "little"):
         return {"farer": "farther", "farest": "farthest"}.get(adjective + ending, "small" + ending)
+    if adjective in LONG_ADJECTIVES:
+        return ("more " if ending == "er" else "most ") + adjective
     if adjective.endswith("y"):
         return adjective[:-1] + "i" + ending
     if adjective.endswith("e"):
         return adjective + ending[1:]
     if re.fullmatch(r"[^aeiou]*[aeiou][bdgnmt]", adjective):
         return adjective + adjective[-1] + ending
-    if len(re.findall("[aeiou]+", adjective)) > 2 or adjective in LONG_ADJECTIVES:
-        return ("more " if ending == "er" else "most ") + adjective
     return adjective + ending
 
 
@@ -238,10 +238,9 @@ def swaps() -> dict[str, list[Swap]]:
                 sort = "singular" if form == "noun" else form
                 swap = Swap(kind, int(weight), sort, bare, checked, wanted, never)  # type: ignore[arg-type]
                 add(word.lower(), swap)
-                if form == "noun" and plural(word) != word:
-                    add(plural(word).lower(), swap._replace(
-                        form="plural", options=tuple(plural(o) for o in bare if o[:2] != "a ")
-                    ))  # fmt: skip
+                many = tuple(plural(o) for o in bare if not o.startswith(("a ", "an ", "the ")))
+                if form == "noun" and plural(word) != word and many:
+                    add(plural(word).lower(), swap._replace(form="plural", options=many))
     for section, line in _sections("antonyms.txt"):
         rule, _, context = line.partition(" / ")
         wanted, never = _context(context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from retgen.generators.multiconir.alter.lexicon import (
@@ -20,12 +21,13 @@ LANGUAGE_CONTEXT = frozenset(
     "translated translation learned learnt taught between".split()
 )
 ORGANISATIONS = frozenset(
-    "University Institute Hospital Museum Court Festival Library Bank Academy College School Society "
-    "Ministry Press Orchestra Opera Theatre Conservatory Observatory Gallery Council Company Club "
-    "Association Foundation Polytechnic Laboratory Archive Archives Philharmonic Symphony Railway "
-    "Railways Airlines Airport Port Prison Zoo Chamber Tribunal Clinic Prize Award Medal Radio "
-    "Exhibition Biennale Conference Congress Times Daily Herald Post Gazette Hall House Church "
-    "Cathedral Monastery Seminary Station Brewery Shipyard Cooperative Union Federation".split()
+    "University Institute Hospital Museum Court Festival Library Bank Academy College School "
+    "Society Ministry Press Orchestra Opera Theatre Conservatory Observatory Gallery Council "
+    "Company Club Association Foundation Polytechnic Laboratory Archive Archives Philharmonic "
+    "Symphony Railway Railways Airlines Airport Port Prison Zoo Chamber Tribunal Clinic Prize "
+    "Award Medal Radio Exhibition Biennale Conference Congress Times Daily Herald Post Gazette "
+    "Hall House Church Cathedral Monastery Seminary Station Brewery Shipyard Cooperative Union "
+    "Federation".split()
 )
 CONNECTORS = frozenset("of the in for on over to at under with without del de la da di und".split())
 TITLES = frozenset(
@@ -46,6 +48,13 @@ FUNCTION_WORDS = frozenset(
     "since during for from by with under over as although though because if once only until to "
     "this that these those and but or another each every neither either".split()
 )
+ACRONYM = re.compile(r"[A-Z]{3,5}")
+ACRONYMS = ("ACCA", "NIDA", "RCTS", "UCAD", "IPSA", "SOMA", "CITM", "NUAS")  # schools, institutes
+NO_SCHOOLS = frozenset("USA DNA HIV AIDS BBC NATO VHS DVD MRI ECG EEG HTML USSR GDR".split())
+NO_NOUN = CONNECTORS | frozenset(
+    "and or as by from before after during until since was is were had has but when where who "
+    "which until while because".split()
+)
 TOO_CLOSE = {"Dutch": "Flemish", "Flemish": "Dutch", "Serbian": "Croatian", "Hindi": "Urdu"}
 
 
@@ -61,6 +70,13 @@ def naming_facts(words: Words) -> Iterator[Fact]:
             end += 1
         yield from _run(words, i, end, mentioned)
         i = end
+    for i, word in enumerate(words.words):
+        if (
+            ACRONYM.fullmatch(word)
+            and word not in NO_SCHOOLS
+            and words.before(i) in ("to", "at", "from")
+        ):
+            yield Fact(words.starts[i], words.ends[i], "organisation", ACRONYMS, 70, "name")
 
 
 def _mentioned(words: Words) -> tuple[set[str], set[str]]:
@@ -90,10 +106,10 @@ def _run(
             if name in table and words.text[words.starts[i] : words.ends[i + n - 1]] == name:
                 alone = (i, i + n) == (start, max(end, i + n))
                 organised = any(w in ORGANISATIONS for w in words.words[max(i - 3, 0) : end + 1])
-                if alone and not titled or organised or (i == start and _is(name, "demonym")):
+                if (alone and not titled) or organised or (i == start and _is(name, "demonym")):
                     kind = (
                         "organisation"
-                        if organised and not alone or (organised and words.before(i) == "of")
+                        if (organised and not alone) or (organised and words.before(i) == "of")
                         else "place"
                     )
                     yield from _place(words, i, n, kind, mentioned[0])
@@ -137,6 +153,9 @@ def _place(words: Words, i: int, n: int, kind: str, countries: set[str]) -> Iter
     sort, home, continent = next((e for e in entries if (e[0] == "language") == spoken), entries[0])
     if sort == "language" and not spoken and any(e[0] == "demonym" for e in entries):
         sort, home, continent = next(e for e in entries if e[0] == "demonym")
+    before_a_noun = words.after(i + n - 1).islower() and words.after(i + n - 1) not in NO_NOUN
+    if sort == "country" and before_a_noun and any(e[0] == "demonym" for e in entries):
+        sort = "demonym"  # a New Zealand mountaineer
     if sort == "city" and home in countries:
         options = lists["city", home]
     elif sort == "region" and home in countries:
@@ -181,9 +200,9 @@ def _place(words: Words, i: int, n: int, kind: str, countries: set[str]) -> Iter
 
 def _person(words: Words, start: int, end: int, demonyms: set[str]) -> Iterator[Fact]:
     """A person's name: "Helena Quintaval", "Doctor Quintaval", "Helena"."""
-    if words.words[start] in TITLES and end > start + 1:
-        start += 1
-    elif words.lower[start] in swaps() and start == 0:
+    if (words.words[start] in TITLES and end > start + 1) or (
+        words.lower[start] in swaps() and start == 0
+    ):
         start += 1
     if start == end or end - start > 3:
         return

@@ -6,9 +6,12 @@ from typing import NamedTuple
 
 from retgen.generators.multiconir.alter.clauses import HELPERS
 from retgen.generators.multiconir.alter.lexicon import verbs
-from retgen.generators.multiconir.alter.words import DETERMINERS, NUMBERS, Words
+from retgen.generators.multiconir.alter.words import DENIALS, DETERMINERS, NUMBERS, Words
 
 __all__ = ["Negation", "negations"]
+
+
+UNDONE = {"no": "one", "none": "some", "nobody": "somebody", "nothing": "something"}
 
 
 class Negation(NamedTuple):
@@ -22,6 +25,13 @@ class Negation(NamedTuple):
 def negations(words: Words, at: int | None) -> list[Negation]:
     """The ways to negate the main clause, whose verb is word `at`, or to undo a negation."""
     if at is None:
+        return []
+    for i in range(at - 1):
+        if words.lower[i] in UNDONE:
+            some = UNDONE[words.lower[i]] if words.after(i)[-1:] != "s" else "several"
+            some = some.capitalize() if words.capital(i) else some
+            return [Negation(words.starts[i], words.ends[i], some)]
+    if DENIALS & set(words.lower[: at - 1]):
         return []
     verb, after = words.lower[at], words.after(at)
     start, end = words.starts[at], words.ends[at]
@@ -56,7 +66,7 @@ def _base(past: str) -> str:
 def _helps(words: Words, at: int) -> bool:
     """Whether the have or do at `at` helps another verb."""
     for word in words.lower[at + 1 : at + 4]:
-        if word in DETERMINERS or word in NUMBERS:
+        if word in DETERMINERS or word in NUMBERS or word == "to":
             return False
         entry = verbs().forms.get(word)
         if word == "been" or (entry and entry[1] in ("participle", "ed", "base")):

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from retgen.generators.multiconir.alter.clauses import finite_verb
+from retgen.generators.multiconir.alter.clauses import HELPERS, finite_verb
 from retgen.generators.multiconir.alter.figures import figure_facts
 from retgen.generators.multiconir.alter.lexical import lexical_facts
 from retgen.generators.multiconir.alter.lexicon import Kind
 from retgen.generators.multiconir.alter.naming import naming_facts
 from retgen.generators.multiconir.alter.negation import negations
 from retgen.generators.multiconir.alter.reassign import reassigned
-from retgen.generators.multiconir.alter.words import ARTICLES, Fact, Words, key, pick
+from retgen.generators.multiconir.alter.words import ARTICLES, DENIALS, Fact, Words, key, pick
 
 __all__ = ["Alteration", "alterations"]
 
 CHOICES = 3  # replacements tried a fact
+THINGS = ("class", "profession", "person", "antonym")  # no baker and no tailor may both be true
+ENDS_A_DENIAL = frozenset(", . and but because so while when until before after".split())
 VOWELS = "aeiou"
 LIKE_YOU = ("uni", "use", "usu", "eu", "one", "once", "ur", "ute")
 SILENT_H = ("hour", "honest", "heir", "honou")
@@ -41,11 +43,18 @@ def alterations(
     """All alterations of `sentence` that falsify `condition`, best first, each text once.
 
     "modify" changes one fact that the condition states, and no other byte. "reassign" lets every
-    word of the condition stand, but says the fact of something else (MultiConIR, appendix B, People).
-    Choices among replacements follow a hash of the sentence. Empty if nothing was found.
+    word of the condition stand, but says the fact of something else (MultiConIR, appendix B,
+    People). A sentence without a full stop is never reassigned. Choices among replacements follow
+    a hash of the sentence. Empty if nothing was found.
     """
     words, stated = Words(sentence), Words(condition)
-    facts = [fact for fact in _facts(words) if _states(stated, words, fact)]
+    denied = _denied(words)
+    facts = [
+        fact
+        for fact in _facts(words)
+        if _states(stated, words, fact)
+        and not (fact.kind in THINGS and any(a < fact.start < b for a, b in denied))
+    ]
     facts.sort(key=lambda fact: (-fact.weight, fact.start))
     taken = set(words.lower) | set(stated.lower)
     verb = finite_verb(words)
@@ -63,12 +72,24 @@ def alterations(
         for rank, option in zip(ranks, options, strict=False):
             rank.append(_made(words, fact, option, tail))
     found = [made for rank in ranks for made in rank]
-    for negation in negations(words, verb):
+    for negation in negations(words, verb) if _says(stated, words, verb) else ():
         fact = Fact(negation.start, negation.end, "negation", (), 0, "verb")
         tail = _tail(words, fact, verb, strategy)
         if tail is not None:
             found.append(_made(words, fact, negation.new, tail))
-    return list({made.text: made for made in found if made.text != sentence}.values())
+    first: dict[str, Alteration] = {}
+    for made in found:
+        if made.text != sentence:
+            first.setdefault(made.text, made)
+    return list(first.values())
+
+
+def _says(stated: Words, words: Words, verb: int | None) -> bool:
+    """Whether what is said with this verb is what the condition states, as far as can be told."""
+    if verb is None:
+        return False
+    more = any(low in ENDS_A_DENIAL - {"."} or low == "and" for low in words.lower[verb:])
+    return not more or words.lower[verb] in HELPERS or key(words.lower[verb]) in stated.keys
 
 
 def _tail(
@@ -82,6 +103,16 @@ def _facts(words: Words) -> Iterator[Fact]:
     yield from figure_facts(words)
     yield from naming_facts(words)
     yield from lexical_facts(words)
+
+
+def _denied(words: Words) -> list[tuple[int, int]]:
+    """The spans that a "no" or "not" reaches: to the end of its clause, in characters."""
+    found = []
+    for i, low in enumerate(words.lower):
+        if low in DENIALS:
+            ends = (j for j in range(i, len(words)) if words.lower[j] in ENDS_A_DENIAL)
+            found.append((words.starts[i], words.starts[next(ends, len(words) - 1)]))
+    return found
 
 
 def _states(stated: Words, words: Words, fact: Fact) -> bool:

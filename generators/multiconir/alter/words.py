@@ -13,13 +13,14 @@ from retgen.generators.multiconir.alter.lexicon import Kind, verbs
 __all__ = ["DETERMINERS", "Fact", "Words", "key", "number_value", "pick"]
 
 TOKEN = re.compile(
-    r"\d+(?:[.,]\d+)*(?:-[^\W\d_]+)+|\d+(?:[.,]\d+)*(?:st|nd|rd|th|s)?(?![^\W\d_])|\d+(?:[.,]\d+)*"
+    r"\d+/\d+|\d+(?:[.,]\d+)*(?:-[^\W\d_]+)+|\d+(?:[.,]\d+)*(?:st|nd|rd|th|s)?(?![^\W\d_])|\d+(?:[.,]\d+)*"
     r"|[^\W\d_]+(?:-[^\W\d_]+)*|['’]s\b|\S"
 )
 DETERMINERS = frozenset(
     "the a an his her its their my our your this that these those each every any some no another "
     "'s ’s".split()
 )
+DENIALS = frozenset("no not never neither nor none nobody nothing without".split())
 ARTICLES = frozenset(("a", "an", "the"))
 UNITS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
@@ -39,8 +40,8 @@ ORDINAL_VALUES = {word: i + 1 for i, word in enumerate(ORDINALS)}
 class Fact(NamedTuple):
     """A span of a sentence that can be replaced.
 
-    `start`, `end`: characters. `options`: what may stand there, best first. `weight`: how surely the
-    replacement reads well and is false, 0 to 100. `form` as in `lexicon.Swap`.
+    `start`, `end`: characters. `options`: what may stand there, best first. `weight`: how surely
+    the replacement reads well and is false, 0 to 100. `form` as in `lexicon.Swap`.
     """
 
     start: int

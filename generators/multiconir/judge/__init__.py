@@ -6,13 +6,17 @@
 
 Rules and word lists only, no model, and nothing shared with what writes or alters documents:
 
-    lists, stems   what words mean: synonyms, opposites, kinds, places
-    values         numbers, dates, ages, durations, money as intervals
-    tokens         a sentence as concepts with their place in the text
-    clauses        one clause a verb, with its subject, negation and the role of each concept
-    relate         how two concepts stand to each other: implied, excluded, unrelated
-    align          a condition laid against a sentence, clause by clause
-    verdict        `judge` and `survey`
+    lists, stems    what words mean: synonyms, opposites, kinds, places
+    values          numbers, dates, ages, durations, money as intervals
+    tokens          a sentence as concepts with their place in the text
+    grammar         closed classes of words; how a verb is told
+    reader          a row of words cut into clauses, one a verb
+    clauses         a text as sentences of clauses, and whom each clause is about
+    relate          how two concepts stand to each other: implied, excluded, unrelated
+    slots           what stands in a clause where the condition has something else
+    align           a clause of a condition laid against a clause of a sentence
+    alignment       what comes of it: satisfied, violated, neither
+    verdict         `judge` and `survey`
 
 It is wrong at times, by design: how often is measured on planted cases.
 """

@@ -9,10 +9,12 @@ before the same noun, another object of the same verb.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from itertools import pairwise
 
-from retgen.generators.multiconir.judge.clauses import Clause, Sentence
+from retgen.generators.multiconir.judge.alignment import Alignment, weight
+from retgen.generators.multiconir.judge.clauses import Sentence
 from retgen.generators.multiconir.judge.lists import words
+from retgen.generators.multiconir.judge.reader import Clause
 from retgen.generators.multiconir.judge.relate import (
     apart,
     excludes,
@@ -20,64 +22,14 @@ from retgen.generators.multiconir.judge.relate import (
     opposes,
     same_slot,
 )
+from retgen.generators.multiconir.judge.slots import contradicted
 from retgen.generators.multiconir.judge.tokens import Concept
 
-__all__ = ["Alignment", "align"]
+__all__ = ["align"]
 
 
-@dataclass(slots=True)
-class Alignment:
-    """One clause of a condition against one clause of a text. Weights are sums over concepts."""
-
-    clause: Clause
-    met: float = 0.0
-    contradicted: float = 0.0
-    open: float = 0.0  # neither
-    denied: bool = False  # met, but for a "not" in one of the two
-    denied_all: bool = False  # and the clause denies more than the condition says
-    swapped: bool = False  # met, but subject and object have changed places
-    anchored: bool = False  # a word that says what the fact is about is met
-    verb_differs: bool = False
-    near: bool = False  # what contradicts stands beside what is met
-    loose: bool = False  # no verb ties the condition to the clause
-    in_place: bool = True  # all that is met is met in the same role
-    stranger: bool = False  # the clause is about somebody else
-    merely: bool = False
-    pairs: dict[int, Concept] = field(default_factory=dict)
-
-    @property
-    def total(self) -> float:
-        return self.met + self.contradicted + self.open
-
-    @property
-    def satisfied(self) -> bool:
-        clean = not (self.denied or self.swapped or self.stranger or self.merely)
-        return clean and self.met > 0 and self.contradicted == self.open == 0
-
-    @property
-    def violated(self) -> bool:
-        if self.merely or not self.total:
-            return False
-        share = self.met / self.total
-        if self.denied and self.verb_differs:
-            return False
-        if self.denied or self.swapped:
-            return (share >= 0.6 or self.denied_all) and self.anchored
-        if self.stranger:
-            return share >= 0.75 and self.anchored
-        if not self.contradicted or not self.anchored:
-            return False
-        if self.verb_differs:
-            return share >= 0.6 and self.open == 0 and self.contradicted == 1 and self.in_place
-        least = 0.5 if self.loose and not self.near else 0.33 if self.near else 0.4
-        return share >= least and self.open <= 0.34 * self.total
-
-
-def weight(concept: Concept) -> float:
-    """How much of the fact a concept is."""
-    if concept.weak:
-        return 0.0
-    return 1.0
+# "served as mayor" is "was mayor"
+_SERVE = frozenset(["serv", "act", "work"])
 
 
 def align(sentence: Sentence, condition: Clause) -> list[Alignment]:
@@ -87,22 +39,48 @@ def align(sentence: Sentence, condition: Clause) -> list[Alignment]:
 
 def _align(sentence: Sentence, clause: Clause, condition: Clause) -> Alignment:
     found = Alignment(clause)
-    inherited = [c for c in clause.subject if c not in clause.concepts]
-    pool = clause.concepts + inherited
+    pool = clause.concepts + [c for c in clause.subject if c not in clause.concepts]
     if condition.verb is None:  # no verb ties its concepts together: all that is of one owner
         for other in sentence.clauses:
             if other is not clause and other.owner == clause.owner and not other.merely:
                 pool = pool + [c for c in other.concepts if c not in pool]
-    asked = condition.concepts
     shared = [c for c in clause.context if c not in pool]
+    missing = _meet(found, sentence, condition, pool, shared)
+    used = {id(c) for c in found.pairs.values()}
+    free = [c for c in (*pool, *shared) if id(c) not in used and not c.weak]
+    _subject(found, condition, pool)
+    for concept in missing:
+        _miss(found, concept, condition, pool, free)
+    if found.denied and clause.verb is not None and clause.verb.negated:
+        found.denied_all = id(clause.verb) in used and not [c for c in free if c.role != "s"]
+    if condition.link and apart(found.clause.link, condition.link):
+        _opposed(found)
+    _bind(found, condition, sentence)
+    _owner(found, condition)
+    _swap(found, condition)
+    found.merely = clause.merely and not condition.merely
+    return found
+
+
+def _meet(
+    found: Alignment,
+    sentence: Sentence,
+    condition: Clause,
+    pool: Sequence[Concept],
+    shared: Sequence[Concept],
+) -> list[Concept]:
+    """Pairs what the condition asks for with what meets it; returns what nothing meets."""
+    clause = found.clause
     used: set[int] = set()
     missing: list[Concept] = []
-    for concept in asked:
-        best = _match(concept, pool, used, condition, found)
-        if best is None and not any(excludes(c, concept) for c in clause.concepts):
-            best = _match(concept, shared, used, condition, found)
+    telling = both_deny = False
+    for concept in condition.concepts:
+        best = _match(concept, pool, used)
+        rivals = (excludes(c, concept) and c.role == concept.role for c in clause.concepts)
+        if best is None and shared and not any(rivals):
+            best = _match(concept, shared, used)
         if best is None and clause.object_pronoun and concept.role == "o" and not concept.verb:
-            best = _match(concept, sentence.concepts, used, condition, found)
+            best = _match(concept, sentence.concepts, used)
         if best is None:
             missing.append(concept)
             continue
@@ -111,73 +89,102 @@ def _align(sentence: Sentence, clause: Clause, condition: Clause) -> Alignment:
         found.met += weight(concept)
         if concept.weak:
             continue
-        if not same_slot(best.role, concept.role):
+        role = best.role
+        if best in clause.subject and best not in clause.concepts:  # of the verb it is said of
+            role = "o" if clause.passive else "s"
+        if not same_slot(role, concept.role):
             found.in_place = False
         if best.negated != concept.negated:
             found.denied = True
-    words_met = [c for c in asked if id(c) in found.pairs and c.kind == "word" and not c.weak]
-    names_met = [c for c in asked if id(c) in found.pairs and c.kind == "name"]
-    found.anchored = bool(words_met) or len(names_met) > 1
-    if len(found.pairs) == 1 and words_met and words_met[0].verb:
-        found.anchored = found.pairs[id(words_met[0])].key == words_met[0].key
-    found.loose = condition.verb is None and clause.verb is not None
-    free = [c for c in (*pool, *shared) if id(c) not in used and not c.weak]
-    _subject(found, clause, condition, pool)
-    for concept in missing:
-        if concept.weak or _assumed(concept, condition, clause, found):
-            continue
-        if concept.verb and condition.verb is concept:
-            other = clause.verb
-            if other is not None and not other.weak and id(other) not in used:
-                if opposes(other, concept) and other.negated == concept.negated:
-                    found.contradicted += 1
-                    found.near = True
-                    found.anchored = found.anchored or len(found.pairs) > 0
-                    continue
-                if other.key not in words("vague"):
-                    found.verb_differs = True
-                    found.contradicted += 1
-                    continue
-            found.open += 1
-        elif any(implies(c, concept) and apart(c.role, concept.role) for c in free):
-            found.contradicted += weight(concept)
-        elif _contradicted(concept, condition, clause, free, found):
-            found.contradicted += weight(concept)
-        else:
-            found.open += weight(concept)
-    if found.denied and clause.verb is not None and clause.verb.negated:
-        found.denied_all = id(clause.verb) in used and not [c for c in free if c.role != "s"]
-    _owner(found, clause, condition)
-    _swap(found, clause, condition)
-    found.merely = clause.merely and not condition.merely
-    return found
+            telling |= concept.role in ("s", "o") and concept.key not in words("vague")
+        elif best.negated:
+            both_deny = True
+    if both_deny and not telling:  # "no stones were seen", "showed no stones"
+        found.denied = False
+    met = [c for c in condition.concepts if id(c) in found.pairs and not c.weak]
+    plain = [c for c in met if c.kind == "word"]
+    found.anchored = bool(plain) or sum(c.kind == "name" for c in met) > 1
+    if len(found.pairs) == 1 and plain and plain[0].verb:
+        found.anchored = found.pairs[id(plain[0])].key == plain[0].key
+    verb = found.pairs.get(id(condition.verb))
+    found.loose = clause.verb is not None and (verb is None or not verb.verb)
+    return missing
 
 
-def _subject(
-    found: Alignment, clause: Clause, condition: Clause, pool: Sequence[Concept]
+def _miss(
+    found: Alignment,
+    concept: Concept,
+    condition: Clause,
+    pool: Sequence[Concept],
+    free: Sequence[Concept],
 ) -> None:
+    """Enters a concept that nothing meets: contradicted, left open, or not needed."""
+    clause = found.clause
+    if concept.weak:
+        if any(opposes(c, concept) and c.role in ("s", "o") for c in pool):
+            _opposed(found)  # a man, not a woman
+        return
+    if _assumed(concept, condition, pool, found):
+        return
+    if concept is condition.verb:
+        _miss_verb(found, concept, free)
+    elif any(implies(c, concept) and apart(c.role, concept.role) for c in free):
+        found.contradicted += weight(concept)
+    elif any(opposes(c, concept) and c.role == concept.role for c in free):
+        _opposed(found)
+    elif contradicted(concept, condition, clause, free, found):
+        found.contradicted += weight(concept)
+    else:
+        found.open += weight(concept)
+
+
+def _miss_verb(found: Alignment, verb: Concept, free: Sequence[Concept]) -> None:
+    other = found.clause.verb
+    if other is None and found.clause.finite and verb.key in _SERVE:
+        return
+    found.verb_missing = other is None
+    if other is None or other.weak or other not in free:
+        found.open += 1
+    elif opposes(other, verb) and other.negated == verb.negated:
+        _opposed(found)
+    elif other.key in words("vague"):
+        found.open += 1
+    else:
+        found.verb_differs = True
+        found.contradicted += 1
+
+
+def _opposed(found: Alignment) -> None:
+    """Counts an antonym; beside any word in common it is enough."""
+    found.contradicted += 1
+    if found.pairs:
+        found.near = found.anchored = True
+        found.met = max(found.met, 0.5)
+
+
+def _subject(found: Alignment, condition: Clause, pool: Sequence[Concept]) -> None:
     """A subject the condition has named before must be this clause's too, where that has one."""
     asked = [c for c in condition.subject if c not in condition.concepts and not c.weak]
+    clause = found.clause
     told = [c for c in clause.subject if not c.weak]
     if asked and told:
         if any(implies(c, a) for c in (*pool, *clause.context) for a in asked):
             found.anchored = True
+            found.met += 1
+        elif any(excludes(c, a) or c.kind == a.kind == "word" for c in told for a in asked):
+            found.contradicted += 1
         else:
             found.open += 1
 
 
-def _match(
-    concept: Concept,
-    pool: Sequence[Concept],
-    used: set[int],
-    condition: Clause,
-    found: Alignment,
-) -> Concept | None:
+def _match(concept: Concept, pool: Sequence[Concept], used: set[int]) -> Concept | None:
     """The concept of the pool that meets one asked for; the negation may differ, the role not."""
     best, best_score = None, 0.0
     for other in pool:
         if id(other) in used or not implies(other, concept):
             continue
+        if other.verb and not concept.verb and other.key != concept.key:
+            continue  # an author is not what is authored
         if apart(other.role, concept.role):
             continue
         score = 4.0 + (other.negated == concept.negated) * 2 + (other.role == concept.role)
@@ -187,10 +194,13 @@ def _match(
     return best
 
 
-def _assumed(concept: Concept, condition: Clause, clause: Clause, found: Alignment) -> bool:
+def _assumed(
+    concept: Concept, condition: Clause, pool: Sequence[Concept], found: Alignment
+) -> bool:
     """Whether the text may leave a concept out: a subject that is a pronoun, a first name."""
-    if concept in condition.subject and concept.value is None and not condition.verb is concept:
-        if concept.key in words("relations") or condition.passive and not clause.passive:
+    clause = found.clause
+    if concept in condition.subject and concept.value is None and condition.verb is not concept:
+        if concept.key in words("relations") or (condition.passive != clause.passive):
             return False
         if all(c.weak for c in clause.subject) and not clause.owner:
             return True
@@ -199,96 +209,61 @@ def _assumed(concept: Concept, condition: Clause, clause: Clause, found: Alignme
         last = names[-1]
         met = found.pairs.get(id(last))
         if last is not concept and met is not None:
-            before = [c for c in clause.concepts if c.position == met.position - 1]
+            before = [c for c in pool if c.position == met.position - 1]
             return not (before and before[0].kind == "name" and before[0].phrase == met.phrase)
     return False
 
 
-def _contradicted(
-    concept: Concept, condition: Clause, clause: Clause, free: Sequence[Concept], found: Alignment
-) -> bool:
-    rival = _replaced(concept, condition, clause, free, found)
-    for other in free:
-        if other.verb or other.negated != concept.negated:
+def _bind(found: Alignment, condition: Clause, sentence: Sentence) -> None:
+    """Takes back what is met far from its word: "a Portuguese poet, married to a painter"."""
+    for one, two in pairwise(condition.concepts):
+        if one.phrase != two.phrase or one.verb or two.verb or one.weak or two.weak:
             continue
-        if excludes(other, concept) and _comparable(other, concept, condition, found):
-            rival = other
-            break
-    if rival is None:
-        return False
-    beside = (abs(c.position - rival.position) for c in found.pairs.values() if not c.weak)
-    found.near = found.near or min(beside, default=9) <= 2
-    return True
-
-
-def _comparable(other: Concept, concept: Concept, condition: Clause, found: Alignment) -> bool:
-    """Whether two concepts that exclude one another fill the same slot."""
-    if concept.value is not None and concept.value.unit in ("count", "ordinal"):
-        return _beside(other, concept, condition, found)
-    if same_slot(other.role, concept.role):
-        return True
-    if concept.value is not None and not apart(other.role, concept.role):
-        return True
-    return _beside(other, concept, condition, found)
-
-
-def _beside(other: Concept, concept: Concept, condition: Clause, found: Alignment) -> bool:
-    """Whether the two stand beside words that match."""
-    for step in (1, -1, 2, -2):
-        for neighbour in condition.concepts:
-            if neighbour.position == concept.position + step:
-                met = found.pairs.get(id(neighbour))
-                if met is not None and 0 < (met.position - other.position) * step <= 3:
-                    return True
-    return False
-
-
-def _replaced(concept: Concept, condition: Clause, clause: Clause, free: Sequence[Concept], found: Alignment) -> Concept | None:
-    """Whether another word stands where the condition has this one."""
-    if concept.value is not None:
-        return None
-    neutral = words("neutral")
-    rivals = [
-        c for c in free
-        if c.value is None and not c.verb and c.key not in neutral and c.negated == concept.negated
-        and (c.kind == concept.kind) and not implies(concept, c)
-    ]  # fmt: skip
-    if not rivals:
-        return None
-    mine = [c for c in condition.concepts if c.phrase == concept.phrase and not c.verb]
-    for neighbour in mine:  # beside the same word
-        step = neighbour.position - concept.position
-        met = found.pairs.get(id(neighbour))
-        if abs(step) == 1 and met is not None and not met.verb:
-            for rival in rivals:
-                if rival.position == met.position - step and rival.phrase == met.phrase:
-                    return rival
-    if any(id(c) in found.pairs for c in mine if c is not concept):
-        return None
-    verb_met = condition.verb is not None and id(condition.verb) in found.pairs
-    for rival in rivals:  # the whole phrase is another, in the same role
-        whole = [c for c in clause.concepts if c.phrase == rival.phrase and not c.verb]
-        if any(c not in free for c in whole if not c.weak):
+        first, second = found.pairs.get(id(one)), found.pairs.get(id(two))
+        if first is None or second is None or first.phrase == second.phrase:
             continue
-        if rival.role == concept.role and (verb_met or concept.role not in ("s", "o")):
-            return rival
-        if rival.role == concept.role == "o" and condition.verb is None and clause.verb is None:
-            return rival
-        if rival.role == concept.role == "s" and found.met >= 1:
-            return rival
-    return None
+        left, right = sorted((first.position, second.position))
+        between = sentence.concepts[left + 1 : right]
+        before = sentence.concepts[max(second.position - 1, 0)]
+        if before is not first and one.place and before.place and excludes(before, one):
+            found.met -= weight(one)
+            found.contradicted += weight(one)
+            found.near = True
+        elif len(between) > 3 or any(c.verb for c in between):
+            found.met -= weight(one)
+            found.open += weight(one)
 
 
-def _owner(found: Alignment, clause: Clause, condition: Clause) -> None:
+def _owner(found: Alignment, condition: Clause) -> None:
     """Marks a clause that is about somebody the condition does not name."""
+    clause = found.clause
+    named = {key for concept in condition.concepts for key in concept.ids}
+    head = [c for c in clause.subject if c.role in ("s", "o") and not c.weak]
+    if (
+        clause.opposed
+        and clause.own_subject
+        and not condition.subject
+        and head
+        and not clause.owner
+    ):
+        # "..., but the editor won it": the condition has no subject, and means another
+        found.stranger = (
+            condition.verb is not None
+            and all(c.ids.isdisjoint(named) for c in head)
+            and not clause.passive
+        )
+        return
     if not clause.owner:
         return
-    named = {key for concept in condition.concepts for key in concept.ids}
-    if condition.owner != clause.owner and named.isdisjoint(clause.owner.split()):
+    if not condition.owner and named.isdisjoint(clause.owner.split()):
         found.stranger = True
 
 
-def _swap(found: Alignment, clause: Clause, condition: Clause) -> None:
+def _swap(found: Alignment, condition: Clause) -> None:
     """Marks a subject that has become an object, and the object the subject."""
-    roles = [(concept.role, found.pairs[id(concept)].role) for concept in condition.concepts if id(concept) in found.pairs and not concept.verb]
+    roles = [
+        (concept.role, found.pairs[id(concept)].role)
+        for concept in condition.concepts
+        if id(concept) in found.pairs and not concept.verb
+    ]
     found.swapped = ("s", "o") in roles and ("o", "s") in roles

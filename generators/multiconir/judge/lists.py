@@ -74,7 +74,7 @@ def numbers() -> dict[str, float]:
 @cache
 def units() -> dict[str, tuple[str, float]]:
     """Name of a unit -> its dimension and factor."""
-    found = {}
+    found: dict[str, tuple[str, float]] = {}
     for line in _lines("units.txt"):
         measure, names = line.split(": ")
         dimension, factor = measure.rsplit(" ", 1)

@@ -48,7 +48,10 @@ def _open(value: Value) -> int:
 
 def opposes(text: Concept, condition: Concept) -> bool:
     """Whether the two are antonyms."""
-    return not (text.opposite.isdisjoint(condition.ids) and condition.opposite.isdisjoint(text.ids))
+    if text.opposite.isdisjoint(condition.ids) and condition.opposite.isdisjoint(text.ids):
+        short, long = sorted((text.key, condition.key), key=len)
+        return len(short) > 4 and long == "un" + short
+    return True
 
 
 def excludes(text: Concept, condition: Concept) -> bool:
@@ -63,7 +66,7 @@ def excludes(text: Concept, condition: Concept) -> bool:
         return True
     if text.place and condition.place:
         return True
-    return text.kind == condition.kind == "name" and not text.place and not condition.place
+    return text.kind == condition.kind == "name"
 
 
 def _apart(text: Value, condition: Value) -> bool:

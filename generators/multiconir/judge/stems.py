@@ -11,6 +11,7 @@ from pathlib import Path
 
 __all__ = ["is_irregular", "stem"]
 
+_PREFIXES = ("re", "over", "under", "out", "mis", "un", "fore")
 _VOWELS = frozenset("aeiouy")
 
 
@@ -30,10 +31,20 @@ def _irregular() -> tuple[dict[str, str], frozenset[str]]:
     return found, verbs
 
 
+def _base(word: str) -> str:
+    forms, verbs = _irregular()
+    if word in forms:
+        return forms[word]
+    for prefix in _PREFIXES:  # "rebuilt"
+        if word.startswith(prefix) and word[len(prefix) :] in verbs:
+            return prefix + forms[word[len(prefix) :]]
+    return word
+
+
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
     """The stem of a case-folded word."""
-    word = _irregular()[0].get(word, word)
+    word = _base(word)
     if len(word) > 3 and word[-1] == "s" and word[-2] not in "sui":
         if word.endswith("ies") and len(word) > 4:
             word = word[:-3] + "y"
@@ -61,4 +72,8 @@ def stem(word: str) -> str:
 
 def is_irregular(word: str) -> bool:
     """Whether a case-folded word is an irregular past form: "wrote"."""
-    return word in _irregular()[1] and not word.endswith(("s", "ing"))
+    return (
+        _base(word) != word
+        and not word.endswith(("s", "ing"))
+        and (word in _irregular()[1] or word not in _irregular()[0])
+    )

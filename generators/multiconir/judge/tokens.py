@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
 from retgen.generators.multiconir.judge.lists import forms, lexicon, words
@@ -17,7 +18,7 @@ from retgen.generators.multiconir.judge.values import Token, Value, read_value
 __all__ = ["Concept", "Unit", "sentences", "units_of"]
 
 _TOKEN = re.compile(
-    r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:['’]?s\b|st\b|nd\b|rd\b|th\b)?"
+    r"\d{2,3}/\d{2,3}\b|\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:['’]?s\b|st\b|nd\b|rd\b|th\b)?"
     r"|(?:[A-Z]\.){2,}|[^\W\d_]+n['’]t\b|[^\W\d_]+(?:['’](?!s\b|\W|$)[^\W\d_]+)?|['’]s\b"
     r"|[$€£¥%]|--|\S"
 )
@@ -39,11 +40,13 @@ class Concept:
     sets: frozenset[str] = frozenset()
     value: Value | None = None
     place: bool = False
+    share: float = 1.0  # of a name of three words each is a third
     weak: bool = False  # a condition holds without it
     role: str = "o"  # "s" subject (and agent), "o" object or complement, else the preposition
     phrase: int = 0  # number of its phrase in the sentence
     position: int = 0  # index among the concepts of the sentence
     negated: bool = False
+    possessed: bool = False  # "her brother"
     verb: bool = False  # it is the verb of its clause
 
 
@@ -56,6 +59,7 @@ class Unit:
     end: int
     concept: Concept | None = None
     text: str = field(default="", repr=False)
+    hyphen: bool = False  # the second part of "half-built"
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -73,7 +77,10 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
 
 def units_of(text: str, start: int, end: int) -> list[Unit]:
     """The words and marks of `text[start:end]`."""
-    tokens = [Token(found[0], found[0].casefold().replace("’", "'"), found.start(), found.end()) for found in _TOKEN.finditer(text, start, end)]
+    tokens = [
+        Token(found[0], found[0].casefold().replace("’", "'"), found.start(), found.end())
+        for found in _TOKEN.finditer(text, start, end)
+    ]
     stems = [stem(token.low) for token in tokens]
     function = forms("function")
     units: list[Unit] = []
@@ -101,6 +108,8 @@ def units_of(text: str, start: int, end: int) -> list[Unit]:
         low = token.low if len(row) == 1 else low
         units.append(Unit(low, *span, concept_, token.text))
         i = after
+    for one, two in pairwise(units):
+        two.hyphen = one.low == "-"
     return [unit for unit in units if unit.low not in ("-", '"', "“", "”", "'", "’", "‘", ".")]
 
 
@@ -110,7 +119,7 @@ def _row(stems: Sequence[str], i: int) -> tuple[str, ...]:
         if tuple(stems[i : i + len(row)]) == row:
             return row
         if "-" in stems[i : i + 2 * len(row) - 1]:
-            bare = [s for s in stems[i : i + 2 * len(row) - 1]]
+            bare = list(stems[i : i + 2 * len(row) - 1])
             if tuple(s for s in bare if s != "-") == row and bare[-1] != "-":
                 return tuple(bare)
     return (stems[i],)

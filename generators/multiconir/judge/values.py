@@ -22,6 +22,7 @@ from retgen.generators.multiconir.judge.lists import numbers, units
 __all__ = ["Token", "Value", "read_value"]
 
 _NUMBER = re.compile(r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
+_RATIO = re.compile(r"(\d{2,3})/(\d{2,3})")  # a blood pressure
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _DECADE = re.compile(r"(\d{3}0|\d0)['’]?s")
 _ROMAN = {
@@ -89,6 +90,10 @@ def read_value(tokens: Sequence[Token], i: int) -> tuple[Value, int, int] | None
     if ordinal:
         return ordinal[0], i, ordinal[1]
     low = tokens[i].low
+    ratio = _RATIO.fullmatch(low)
+    if ratio:
+        both = int(ratio[1]) * 1000.0 + int(ratio[2])
+        return Value("ratio", both, both), i, i + 1
     currency = _MONEY.get(low, "")
     number = _number(tokens, i + 1 if currency else i)
     if number is None:
@@ -170,7 +175,7 @@ def _number(tokens: Sequence[Token], i: int) -> tuple[float, int] | None:
                 part += amount
             seen = True
         elif not (
-            (low in ("-", "and") and seen or low == "a" and not seen)
+            ((low in ("-", "and") and seen) or (low == "a" and not seen))
             and j + 1 < len(tokens)
             and tokens[j + 1].low in words
             and (low != "and" or total or part >= 100)
@@ -233,7 +238,7 @@ def _date(tokens: Sequence[Token], i: int) -> tuple[Value, int] | None:
         return None
     at = at + 1 if day else 1
     at += texts[at] == "." and texts[at + 1].isdigit()
-    if not day and _day(texts[at]) and not (len(texts[at]) == 4):
+    if not day and _day(texts[at]) and len(texts[at]) != 4:
         day, at = _day(texts[at]), at + 1
     skip = at + (texts[at] == ",") + (texts[at] == "of")
     year = int(texts[skip]) if texts[skip].isdigit() and len(texts[skip]) == 4 else 0

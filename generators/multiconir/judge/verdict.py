@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from retgen.generators.multiconir.judge.align import Alignment, align
+from retgen.generators.multiconir.judge.align import align
+from retgen.generators.multiconir.judge.alignment import Alignment
 from retgen.generators.multiconir.judge.clauses import Sentence, read
 
 __all__ = ["Judged", "Noticed", "Verdict", "judge", "survey"]
 
 Verdict = Literal["satisfied", "violated", "cannot_tell"]
-_OPEN = "cannot_tell"
+_OPEN: Verdict = "cannot_tell"
 
 
 class Judged(NamedTuple):

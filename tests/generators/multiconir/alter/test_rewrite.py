@@ -1,0 +1,312 @@
+"""Rewrites of single sentences, and what must hold of the rewrites of any sentence."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from retgen.generators.multiconir.alter import Alteration, alterations
+from retgen.generators.multiconir.alter.__main__ import marked, sentences
+
+STRATEGIES = ("modify", "reassign")
+
+MODIFIED = [
+    (
+        "She was born in Lisbon in 1987.",
+        "Born in Lisbon in 1987",
+        "year",
+        "She was born in Lisbon in 1998.",
+    ),
+    (
+        "She was born in Lisbon in 1987.",
+        "Born in Lisbon",
+        "place",
+        "She was born in Grenoble in 1987.",
+    ),
+    (
+        "He has two brothers and three sisters.",
+        "Has three sisters",
+        "number",
+        "He has two brothers and four sisters.",
+    ),
+    (
+        "The crew needed 650,000 dollars.",
+        "Crew needed 650,000 dollars",
+        "quantity",
+        "The crew needed 940,000 dollars.",
+    ),
+    (
+        "The film runs for 128 minutes.",
+        "128 minutes long",
+        "duration",
+        "The film runs for 166 minutes.",
+    ),
+    (
+        "A nine-year-old girl finds a key.",
+        "A 9-year-old girl finds a key",
+        "duration",
+        "A twelve-year-old girl finds a key.",
+    ),
+    (
+        "The fever rose to 39.4 degrees.",
+        "Fever rose to 39.4 degrees",
+        "quantity",
+        "The fever rose to 40.6 degrees.",
+    ),
+    (
+        "Blood pressure was 150/95 on arrival.",
+        "Blood pressure was 150/95",
+        "quantity",
+        "Blood pressure was 185/115 on arrival.",
+    ),
+    (
+        "The novel won the second prize.",
+        "Won second prize",
+        "ordinal",
+        "The novel won the fourth prize.",
+    ),
+    (
+        "The trial began on 9 October.",
+        "Trial began on 9 October",
+        "date",
+        "The trial began on 9 July.",
+    ),
+    ("It was shot in the 1920s.", "Shot in the 1920s", "year", "It was shot in the 1890s."),
+    (
+        "A surgeon closed the wound.",
+        "A surgeon closed the wound",
+        "profession",
+        "A cardiologist closed the wound.",
+    ),
+    ("He is an architect by trade.", "An architect", "profession", "He is a chemist by trade."),
+    (
+        "The eldest daughter inherited the mill.",
+        "Eldest daughter inherited",
+        "profession",
+        "The eldest goddaughter inherited the mill.",
+    ),
+    (
+        "The court upheld the verdict.",
+        "Court upheld the verdict",
+        "antonym",
+        "The court overturned the verdict.",
+    ),
+    (
+        "Sales rose sharply after the war.",
+        "Sales rose sharply",
+        "antonym",
+        "Sales fell sharply after the war.",
+    ),
+    ("His left hand was broken.", "His left hand was broken", "class", "His left foot was broken."),
+    ("She left the city.", "She left the city", "antonym", "She returned to the city."),
+    (
+        "He studied at the University of Vienna.",
+        "Studied at the University of Vienna",
+        "organisation",
+        "He studied at the University of Paris.",
+    ),
+    (
+        "He went to RISD for graduate school.",
+        "Went to RISD",
+        "organisation",
+        "He went to NUAS for graduate school.",
+    ),
+    (
+        "The score was written by Helena Quintaval.",
+        "Score written by Helena Quintaval",
+        "person",
+        "The score was written by Luisa Arrieta.",
+    ),
+    ("She learned to dive.", "Learned to dive", "negation", "She did not learn to dive."),
+    (
+        "He did not publish the letters.",
+        "Did not publish the letters",
+        "negation",
+        "He published the letters.",
+    ),
+    (
+        "More than 400 people came.",
+        "More than 400 people came",
+        "antonym",
+        "Fewer than 400 people came.",
+    ),
+    (
+        "The lecture was given in French.",
+        "Lecture given in French",
+        "class",
+        "The lecture was given in Norwegian.",
+    ),
+    ("A French critic praised it.", "French critic", "place", "A Swedish critic praised it."),
+    ("Seven boats sank.", "Seven boats sank", "number", "Five boats sank."),
+    (
+        "The Salt Clerk of Aveiro is a drama.",
+        "The Salt Clerk of Aveiro is a drama",
+        "class",
+        "The Salt Clerk of Aveiro is a comedy.",
+    ),
+    ("He was elected in May.", "Elected in May", "date", "He was elected in July."),
+    ("He may return.", "May return", "negation", "He may not return."),
+    ("No doctor was called.", "No doctor was called", "negation", "One doctor was called."),
+]
+
+REASSIGNED = [
+    (
+        "He went to RISD for graduate school.",
+        "He went to NUAS for graduate school, but a colleague of his went to RISD for graduate school.",
+    ),
+    (
+        "She was born in Lisbon in 1987.",
+        "She was born in Lisbon in 1998, but her sister was born in Lisbon in 1987.",
+    ),
+    (
+        "Helena Quintaval, a former nurse, opened a clinic in Porto.",
+        "Helena Quintaval, a former nurse, opened a clinic in Bruges, whereas her closest friend opened a clinic in Porto.",
+    ),
+    (
+        "The film was shot in nineteen days.",
+        "The film was shot in eleven days, but an earlier film by the same director was shot in nineteen days.",
+    ),
+    (
+        "A midwife tested the patient's blood.",
+        "A physiotherapist tested the patient's blood, while in another patient's case a midwife tested the patient's blood.",
+    ),
+    (
+        "The court upheld the verdict.",
+        "The court overturned the verdict, whereas another court upheld the verdict.",
+    ),
+    (
+        "Three brothers took over the silver mine.",
+        "Five brothers took over the silver mine, while in another case three brothers took over the silver mine.",
+    ),
+    (
+        "In 1968 she led a party to the summit.",
+        "In 1975 she led a party to the summit, but a colleague of hers led a party to the summit in 1968.",
+    ),
+    (
+        "Her husband worked as a carpenter.",
+        "Her husband worked as a postman, but a neighbour's husband worked as a carpenter.",
+    ),
+    (
+        "Attendance fell after the second week.",
+        "Attendance fell after the fourth week, whereas in another case attendance fell after the second week.",
+    ),
+    (
+        "Surgeon Fergus Dalgleish removed the gland through four openings.",
+        "Surgeon Fergus Dalgleish removed the gland through eight openings, but another surgeon removed the gland through four openings.",
+    ),
+    (
+        "The novel follows a deaf clockmaker.",
+        "The memoir follows a deaf clockmaker, whereas in another book the novel follows a deaf clockmaker.",
+    ),
+    ("They moved to Ghent.", "They moved to Lille, whereas some of their friends moved to Ghent."),
+    ("It won three awards.", "It won six awards, whereas an earlier one won three awards."),
+]
+
+
+@pytest.mark.parametrize(("sentence", "condition", "kind", "text"), MODIFIED)
+def test_the_first_modification(sentence: str, condition: str, kind: str, text: str) -> None:
+    first = alterations(sentence, condition, "modify")[0]
+    assert (first.kind, first.text) == (kind, text)
+
+
+@pytest.mark.parametrize(("sentence", "text"), REASSIGNED)
+def test_the_first_reassignment(sentence: str, text: str) -> None:
+    assert alterations(sentence, sentence, "reassign")[0].text == text
+
+
+def test_only_facts_that_the_condition_states_are_changed() -> None:
+    sentence = "She moved from Lisbon to Ghent in 1987 with two sons."
+    assert {one.old for one in alterations(sentence, "Moved to Ghent", "modify")} == {
+        "Ghent",
+        "moved",
+    }
+    assert alterations(sentence, "Likes chess", "modify")[0].kind == "negation"
+
+
+def test_an_article_follows_its_noun() -> None:
+    found = alterations("He is an architect by trade.", "An architect", "modify")
+    assert found[0] == Alteration(
+        "He is a chemist by trade.", "profession", "an architect", "a chemist"
+    )
+
+
+def test_of_two_equal_facts_one_change_proves_nothing() -> None:
+    sentence = "He bought two horses and sold two mules."
+    olds = {one.old for one in alterations(sentence, "Sold two mules", "modify")}
+    assert olds == {"mules"}
+
+
+def test_a_sentence_without_a_full_stop_is_not_reassigned() -> None:
+    assert alterations("She was born in 1987", "Born in 1987", "reassign") == []
+
+
+def test_titles_and_names_are_left_whole() -> None:
+    sentence = "The Salt Clerk of Aveiro was shot in 1971."
+    for one in alterations(sentence, sentence, "modify"):
+        assert one.text.startswith("The Salt Clerk of Aveiro "), one
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_holds_of_all_bundled_sentences(strategy: str) -> None:
+    """Nine in ten have a rewrite that is no negation; a change is one span; no key word is lost."""
+    total = firm = 0
+    for sentence in sentences("*"):
+        found = alterations(sentence, sentence, strategy)  # type: ignore[arg-type]
+        total += 1
+        firm += bool(found) and found[0].kind != "negation"
+        kinds = [one.kind == "negation" for one in found]
+        assert kinds == sorted(kinds), sentence
+        assert len({one.text for one in found}) == len(found), sentence
+        for one in found:
+            assert one.text != sentence
+            if strategy == "modify":
+                assert one.text in _replaced(sentence, one.old, one.new)
+            else:
+                assert _words(sentence) <= _words(one.text) | {"a", "an"}, one
+    assert total > 1000
+    assert firm / total > 0.95
+
+
+def _replaced(sentence: str, old: str, new: str) -> set[str]:
+    return {
+        sentence[: m.start()] + new + sentence[m.end() :]
+        for m in re.finditer(re.escape(old), sentence)
+    }
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[\w'-]+", text.casefold()))
+
+
+def test_choices_do_not_depend_on_the_process() -> None:
+    sentence = "A surgeon from Lisbon sold 400 sacks of salt to two brothers in May 1987."
+    code = (
+        "from retgen.generators.multiconir.alter import alterations\n"
+        f"print([one.text for one in alterations({sentence!r}, {sentence!r}, 'reassign')])"
+    )
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", code.replace("{sentence!r}", repr(sentence))],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert outputs[0] == outputs[1] != "[]\n"
+
+
+def test_marked_shows_the_change() -> None:
+    sentence = "He was born in Lisbon in 1987."
+    made = Alteration(
+        "He was born in Ghent in 1987, but his cousin was born in Lisbon in 1987.",
+        "place", "Lisbon", "Ghent",
+    )  # fmt: skip
+    assert marked(sentence, made) == (
+        "He was born in [Lisbon -> Ghent] in 1987 [, but his cousin was born in Lisbon in 1987.]"
+    )
