@@ -24,7 +24,8 @@ _NEAR = 50  # points of the screen
 class Line(NamedTuple):
     """A curve: x, y, and 95% intervals of y where there are some.
 
-    `star`: marked with stars. `hollow`: indices of points that are lower bounds only.
+    `star`: marked with stars. `hollow`: indices of points that are lower bounds only. `like`: the
+    name of the curve whose colour and marker it takes.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Line(NamedTuple):
     star: bool = False
     dashed: bool = False
     hollow: Sequence[int] = ()
+    like: str = ""
 
 
 class Level(NamedTuple):
@@ -63,7 +65,9 @@ def lines(
     `small`: points are too many to be marked.
     """
     with _figure(path) as (axes, svg):
-        for i, line in enumerate(curves):
+        names = [line.name for line in curves]
+        for at, line in enumerate(curves):
+            i = names.index(line.like) if line.like else at
             colour = _COLOURS[i % len(_COLOURS)]
             marker = "" if small else "*" if line.star else _MARKERS[i % len(_MARKERS)]
             axes.plot(

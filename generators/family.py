@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # it brings the ledger's library, which most runs do not need
 __all__ = [
     "Asks",
     "Evidence",
+    "Example",
     "Family",
     "InputFile",
     "Job",
@@ -166,6 +167,13 @@ def rows_of(make: Callable[[int], Mapping[str, Any]], count: int) -> Rows:
     return _Rows(count, make)
 
 
+class Example(NamedTuple):
+    """A record laid out for a reader. Each row: what it is about, a text, and the text changed."""
+
+    title: str
+    rows: Sequence[tuple[str, str, str]]
+
+
 @dataclass(frozen=True)
 class Records:
     """What a job makes.
@@ -176,7 +184,8 @@ class Records:
     every list of words used. `card`: paragraphs for the data set card. `training`: rows of
     texts (anchor, positive, negative_1, ..., query-id) by the name of their file in training/, of
     which `features` names the columns that are no text under "training/NAME". `tables`: views in
-    a layout of the family's own, by the name of their file in tables/.
+    a layout of the family's own, by the name of their file in tables/. `facts`: a row of figures
+    for the card, by their headings. `example`: a record laid out for a reader.
     """
 
     corpus: Rows
@@ -190,6 +199,8 @@ class Records:
     licences: Mapping[str, str] = field(default_factory=dict)
     training: Mapping[str, Rows] = field(default_factory=dict)
     tables: Mapping[str, Rows] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    example: Example | None = None
 
 
 class Family(ABC, Generic[P]):
@@ -200,6 +211,8 @@ class Family(ABC, Generic[P]):
     `fixed_records`: the number of records follows from the parameters, so `--limit` is refused.
     `agents`: the typed tasks that a recipe's models do for it. `judged`: of judged labels, what
     they rest on; `structure`: what is proven all the same. Both end a sentence.
+    `tests`: what a score tests, a sentence, where a query has a candidate set of its own and
+    rankings of the whole corpus say nothing; the floors are then those of a rule of its proof.
     `independent_judge`: the judge is by default of another model family than the writer, where
     there are keys of two.
     """
@@ -214,6 +227,7 @@ class Family(ABC, Generic[P]):
     independent_judge: ClassVar[bool] = False
     judged: ClassVar[str] = "the word of a judge"
     structure: ClassVar[str] = ""
+    tests: ClassVar[str] = ""
 
     @abstractmethod
     def plan(self, job: Job[P]) -> Plan:

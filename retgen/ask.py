@@ -34,7 +34,10 @@ from retgen.progress import Progress, silent
 from retgen.recipe import Recipe
 from retgen.write import make_folder
 
-__all__ = ["Asked", "Asking", "ask", "check_models", "ledger_of", "run_name"]
+__all__ = [
+    "Asked", "Asking", "ask", "ask_models", "check_model", "check_models", "described", "ledger_of",
+    "run_name", "telling_how_far",
+]  # fmt: skip
 
 _REPLAY = ".replay.sqlite"
 
@@ -77,19 +80,23 @@ def ledger_of(folder: Path, asking: Asking) -> Path:
 def check_models(recipe: Recipe, asking: Asking) -> None:
     """Raises `UsageError` for a key, a provider or a price that is missing."""
     uses = recipe.the_family().uses(recipe.job())
-    prices = Prices(asking.prices)
+    Prices(asking.prices)
     if asking.replay is not None:
         return
     for agent, one in recipe.settings().items():
-        if agent not in uses:
-            continue
-        find_key(one)
-        check_provider(one)
-        if asking.max_usd is not None and prices.of(one) is None:
-            raise UsageError(
-                f"the price of {one.shown} is not known, so --max-usd cannot be kept: add "
-                f"--price {one.shown}=IN,OUT, the dollars per million tokens"
-            )
+        if agent in uses:
+            check_model(one, asking)
+
+
+def check_model(one: ModelSettings, asking: Asking) -> None:
+    """The same of one model."""
+    find_key(one)
+    check_provider(one)
+    if asking.max_usd is not None and Prices(asking.prices).of(one) is None:
+        raise UsageError(
+            f"the price of {one.shown} is not known, so --max-usd cannot be kept: add "
+            f"--price {one.shown}=IN,OUT, the dollars per million tokens"
+        )
 
 
 def run_name(folder: Path, ledger: Path) -> str:
@@ -123,7 +130,7 @@ def ask(
     job = job._replace(sources=sources)
     agents = [agent for agent in family.agents if agent.name in uses]
     settings = {name: one for name, one in recipe.settings().items() if name in uses}
-    asked.models = {agent.name: _described(settings.get(agent.name)) for agent in agents}
+    asked.models = {agent.name: described(settings.get(agent.name)) for agent in agents}
     asked.prompts = {a.prompt.name: a.prompt.sha256 for a in agents if a.name in settings}
 
     async def work(context: Context) -> None:
@@ -134,20 +141,24 @@ def ask(
         if not settings:
             _in_thread(lambda stop: work(Context(sources, {}, pilot=pilot, progress=progress)))
         else:
-            _ask_models(work, sources, folder, settings, asking, asked, pilot, progress)
-    except (BudgetReached, EndpointFailed) as error:
-        raise type(error)(f"{error}\n{_remaining(asked)}") from error
-    except ChecksFailed as error:
-        if not settings:
-            raise
-        raise ChecksFailed(f"{error}\n{_remaining(asked)}") from error
+            with telling_how_far(asked):
+                ask_models(work, sources, folder, settings, asking, asked, pilot, progress)
     finally:
         if pilot is not None:
             shutil.rmtree(sources, ignore_errors=True)
     return asked
 
 
-def _ask_models(
+@contextlib.contextmanager
+def telling_how_far(asked: Asked) -> Iterator[None]:
+    """Where asking ends early, the error says how far it came."""
+    try:
+        yield
+    except (BudgetReached, EndpointFailed, ChecksFailed) as error:
+        raise type(error)(f"{error}\n{_remaining(asked)}") from error
+
+
+def ask_models(
     work: Callable[[Context], Coroutine[Any, Any, None]],
     sources: Path,
     folder: Path,
@@ -157,6 +168,10 @@ def _ask_models(
     pilot: int | None,
     progress: Progress,
 ) -> None:
+    """Have `work` ask the models of `settings`, by agent; `asked` is filled.
+
+    `folder` names the run in the ledger, `sources` is the context's folder.
+    """
     # beyond a billion dollars there is no cap to speak of
     cap = None if asking.max_usd is None else math.floor(min(asking.max_usd, 1e9) * 1e9)
     prices = Prices(asking.prices)
@@ -296,7 +311,7 @@ def _interrupt(control: Mapping[str, Any], presses: int) -> None:
         control["loop"].call_soon_threadsafe(control["task"].cancel)
 
 
-def _described(settings: ModelSettings | None) -> dict[str, Any]:
+def described(settings: ModelSettings | None) -> dict[str, Any]:
     """A model as the manifest names it."""
     if settings is None:
         return {"model": "offline"}

@@ -15,7 +15,7 @@ from retgen.recipe import Recipe
 from retgen.validate import Validation
 from retgen.write import FileInfo
 
-__all__ = ["content_id", "dataset_card"]
+__all__ = ["content_id", "dataset_card", "solved_blindly", "solves"]
 
 _FREE = ("Apache-2.0", "MIT", "CC0-1.0")  # parts under these can go out under Apache-2.0 together
 
@@ -40,6 +40,7 @@ def dataset_card(
         + (" (every other pair is known to be not relevant)." if records.complete else "."),
         "",
         *(line for paragraph in records.card for line in (paragraph, "")),
+        *_facts(records.facts),
         "## Labels",
         "",
         *_labels(found, family, counts["qrels"]),
@@ -47,7 +48,8 @@ def dataset_card(
         *_agents(recipe, family),
         "## Floors",
         "",
-        "Recall of rankings that never read the query. A set that these solve tests nothing.",
+        f"{'Scores' if family.tests else 'Recall'} of rankings that never read the query. A set "
+        "that these solve tests nothing.",
         "",
         *_floor_table(found.floors),
         "",
@@ -60,6 +62,11 @@ def dataset_card(
         "",
     ]
     return head + "\n".join(lines)
+
+
+def _facts(facts: Mapping[str, str]) -> list[str]:
+    lines = [" | ".join(facts), "|".join(["---"] * len(facts)), " | ".join(facts.values())]
+    return [*(f"| {line} |" for line in lines), ""] if facts else []
 
 
 def _labels(found: Validation, family: Family[Any], qrels: int) -> list[str]:
@@ -181,10 +188,20 @@ def _floor_table(floors: Mapping[str, Any]) -> list[str]:
 def solved_blindly(floors: Mapping[str, Any]) -> str | None:
     """The measure that some query-blind ranking solves far above chance, None where none does."""
     for name, scores in floors["rankings"].items():
-        for cutoff, recall in scores.items():
-            if recall >= 0.5 and recall >= 2 * floors["random"][cutoff]:
-                return f"{name} reaches {cutoff} = {recall:.3f}"
+        for measure, score in scores.items():
+            if solves(measure, score, floors):
+                return f"{name} reaches {measure} = {score:.3f}"
     return None
+
+
+def solves(measure: str, score: float | None, floors: Mapping[str, Any]) -> bool:
+    """Whether a query-blind ranking is far above chance by a measure.
+
+    Of recall twice chance, and a half at least; of a win rate, whose chance is a half, three
+    quarters.
+    """
+    chance = (floors.get("random") or {}).get(measure, 0.0)
+    return score is not None and score >= max(0.5, min(2 * chance, (1 + chance) / 2))
 
 
 def _shortcut(floors: Mapping[str, Any]) -> list[str]:
@@ -192,8 +209,9 @@ def _shortcut(floors: Mapping[str, Any]) -> list[str]:
     if shortcut is None:
         return []
     return [
-        f"**This set can be solved without reading the query**: {shortcut}. Report recall at small "
-        "cutoffs, and print this floor beside every score.",
+        f"**This set can be solved without reading the query**: {shortcut}. "
+        + ("Report recall at small cutoffs, and print" if "recall" in shortcut else "Print")
+        + " this floor beside every score.",
         "",
     ]
 

@@ -177,13 +177,13 @@ class Dataset:
                         "lists all such rows"
                     )
 
-    def read_queries(self) -> tuple[list[Query], list[Problem]]:
-        """All queries in order, and the rows that are none."""
-        return _read(self.queries, query_of)
+    def read_queries(self, first: int | None = None) -> tuple[list[Query], list[Problem]]:
+        """All queries in order, or the first so many, and the rows that are none."""
+        return _read(self.queries, query_of, first)
 
-    def read_qrels(self, split: str) -> tuple[list[Qrel], list[Problem]]:
-        """All qrels of a split in order, and the rows that are none."""
-        return _read(self.qrels[split], qrel_of)
+    def read_qrels(self, split: str, first: int | None = None) -> tuple[list[Qrel], list[Problem]]:
+        """All qrels of a split in order, or the first so many, and the rows that are none."""
+        return _read(self.qrels[split], qrel_of, first)
 
     def judged(self, path: Path, split: str) -> tuple[list[Query], list[Qrel]]:
         """Queries and qrels of a split.
@@ -361,7 +361,8 @@ def _text_chunks(path: Path, size: int) -> Iterator[Chunk]:
             start = stop
 
 
-def _read(table: Table, parse: Any) -> tuple[list[Any], list[Problem]]:
+def _read(table: Table, parse: Any, first: int | None = None) -> tuple[list[Any], list[Problem]]:
+    """Records and problems; of the records only the `first`, of the problems all."""
     records: list[Any] = []
     problems: list[Problem] = []
     line = 0
@@ -371,7 +372,7 @@ def _read(table: Table, parse: Any) -> tuple[list[Any], list[Problem]]:
             parsed = parse(row)
             if isinstance(parsed, str):
                 problems.append(Problem(line, parsed))
-            else:
+            elif first is None or len(records) < first:
                 records.append(parsed)
     return records, problems
 

@@ -18,8 +18,11 @@ __all__ = ["preview"]
 
 def preview(
     source: str | Path, n: int = 3, overrides: Mapping[str, Any] | None = None
-) -> dict[str, list[dict[str, Any]]]:
-    """The first `n` queries, their qrels, the documents these name, and the first `n` documents."""
+) -> dict[str, Any]:
+    """The first `n` queries, their qrels, the documents these name, and the first `n` documents.
+
+    "example": a record as the family lays it out, None where it does not.
+    """
     recipe = load_recipe(source, overrides)
     family = recipe.the_family()
     uses = family.uses(recipe.job())
@@ -36,7 +39,7 @@ def preview(
         return _records(family.generate(recipe.job(Path(folder))), n)
 
 
-def _records(records: Records, n: int) -> dict[str, list[dict[str, Any]]]:
+def _records(records: Records, n: int) -> dict[str, Any]:
     def rows(table: Any, stop: int) -> list[dict[str, Any]]:
         lines = table.jsonl(0, min(stop, table.count)).splitlines()
         return [orjson.loads(line) for line in lines]
@@ -59,6 +62,7 @@ def _records(records: Records, n: int) -> dict[str, list[dict[str, Any]]]:
             if line[8 : line.index(b'"', 8)].decode() in relevant:
                 found.append(orjson.loads(line))
     return {
+        "example": records.example._asdict() if records.example else None,
         "queries": queries,
         "qrels": qrels,
         "relevant": found,

@@ -53,7 +53,19 @@ def collect_report(
     }  # fmt: skip
 
 
-_OF_MODELS = ("models", "judges", "calls", "cache_hits", "tokens", "usd")
+_OF_MODELS = (
+    "tests",
+    "facts",
+    "example",
+    "judged",
+    "structure",
+    "models",
+    "judges",
+    "calls",
+    "cache_hits",
+    "tokens",
+    "usd",
+)
 
 
 def write_report(folder: Path, content: Mapping[str, Any]) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
 from html import escape
 from typing import Any, NamedTuple
 
 from retgen import plots
+from retgen.card import solves
 from retgen.recipe import to_yaml
 from retgen.validators.words import STOPWORDS
 
@@ -58,6 +60,9 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "not_tests": _not_tests(content, head_start, certificate, examples, manifest) if ok else [],
         "failed": [g for g in groups if g["severity"] == "error"],
         "examples": examples,
+        "candidates": bool(manifest.get("tests")),
+        "facts": manifest.get("facts") or {},
+        "example": _example(manifest.get("example")),
         "certificate": _certificate(certificate),
         "floors": _floors(floors),
         "figures": _figures(statistics, content.get("samples") or {}, content.get("picture")),
@@ -100,6 +105,9 @@ def _agents(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
+_Pieces = list[tuple[str, bool]]  # a text cut up: (piece, whether it is highlighted)
+
+
 class _Verdict(NamedTuple):
     kind: str  # "good", "fair" or "bad", the colour
     word: str
@@ -123,11 +131,11 @@ def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verd
             f"{count} rebuilt from the words, independently of the generator",
         )
     if judged := content.get("judged_qrels", 0):
+        judges = (content.get("manifest") or {}).get("judged") or "they rest on a judge"
         return _Verdict(
             "fair",
             "JUDGED",
-            f"{plots.number(judged)} of {plots.number(qrels)} qrels rest on a judge who says what "
-            "a query means; all else was rebuilt from the words",
+            f"{plots.number(judged)} of {plots.number(qrels)} qrels: {judges}",
         )
     if proven:
         return _Verdict("fair", "PARTLY PROVEN", f"{count} rebuilt from the words; no errors")
@@ -170,6 +178,8 @@ def _tests(
     statistics: Mapping[str, Any], floors: Mapping[str, Any], manifest: Mapping[str, Any]
 ) -> list[tuple[str, str]]:
     """(bold, plain) statements of what a score on this set means."""
+    if manifest.get("tests"):
+        return [("Order.", manifest["tests"])]
     said = []
     relevant, columns = (
         statistics.get(key) or {} for key in ("relevant_per_query", "queries_per_relevant_document")
@@ -238,8 +248,9 @@ def _not_tests(
     if shortcut:
         said.append((
             "Reading the query.",
-            f"This set can be solved without it: {shortcut}. Report small cutoffs, and print the "
-            "floors beside every score.",
+            f"This set can be solved without it: {shortcut}. "
+            + ("Report small cutoffs, and print" if "recall" in shortcut else "Print")
+            + " the floors beside every score.",
         ))  # fmt: skip
     elif head_start:
         said.append(("Reading the query, in part.", head_start))
@@ -264,9 +275,32 @@ def _not_tests(
     return said
 
 
+def _example(example: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A record laid out, with what differs between both texts of a row marked."""
+    if not example:
+        return None
+    rows = [(what, *_differences(a, b)) for what, a, b in example["rows"]]
+    return {"title": example["title"], "rows": rows}
+
+
+def _differences(a: str, b: str) -> tuple[_Pieces, _Pieces]:
+    """Both texts cut up by words, special where the other has something else."""
+    before, after = re.findall(r"\s*\S+", a), re.findall(r"\s*\S+", b)
+    pieces: tuple[_Pieces, _Pieces] = ([], [])
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    for kind, i, j, k, m in matcher.get_opcodes():
+        for side, words in zip(pieces, (before[i:j], after[k:m]), strict=True):
+            text = "".join(words)
+            space = len(text) - len(text.lstrip())
+            if kind == "equal" or not text:
+                side.append((text, False))
+            else:
+                side.extend([(text[:space], False), (text[space:], True)])
+    return pieces
+
+
 # --- examples -----------------------------------------------------------------------------------
 
-_Pieces = list[tuple[str, bool]]  # a text cut up: (piece, whether it is highlighted)
 _WORD = re.compile(r"\w+")
 
 
@@ -408,26 +442,26 @@ def _floors(floors: Mapping[str, Any]) -> dict[str, Any] | None:
         {
             "name": name,
             "best": name == best,
-            "scores": [(scores.get(c), _solved(scores.get(c), floors, c)) for c in random],
+            "scores": [(scores.get(c), solves(c, scores.get(c), floors)) for c in random],
         }
         for name, scores in rankings.items()
     ]
+    at_cutoffs = all("@" in c for c in random)
     series = [
         plots.Series(name, [(int(c.rpartition("@")[2]), scores[c]) for c in random if c in scores])
         for name, scores in rankings.items()
-        if not scores.keys().isdisjoint(random)
+        if at_cutoffs and not scores.keys().isdisjoint(random)
     ]
     return {
+        "of": (
+            "recall@k of the corpus in one fixed order, the same for all queries."
+            if at_cutoffs
+            else "How often the better of two documents comes first, whatever the query."
+        ),
         "cutoffs": list(random),
         "rows": rows,
-        "plot": plots.line_plot(series, "cutoff k", "recall@k"),
+        "plot": plots.line_plot(series, "cutoff k", "recall@k") if series else "",
     }
-
-
-def _solved(recall: float | None, floors: Mapping[str, Any], cutoff: str) -> bool:
-    """Whether a ranking is far above chance at a cutoff; the measure of `solved_blindly`."""
-    chance = (floors.get("random") or {}).get(cutoff, 0.0)
-    return recall is not None and recall >= 0.5 and recall >= 2 * chance
 
 
 def _figures(

@@ -22,15 +22,16 @@ from retgen.validators.order import OrderLeak
 from retgen.validators.rule import Batch, CorpusRule, Judgements, Severity
 from retgen.validators.samples import Samples
 
-__all__ = ["build_rules", "check_rule_names", "load_judgements", "scan"]
+__all__ = ["build_rules", "check_rule_names", "load_judgements", "scan", "which_split"]
 
 _BATCH = 4096  # documents
+_FEW, _EACH = 2000, 100  # queries that rules see where one reads all itself; qrels of each, at most
 _PARALLEL_FROM = 100 << 20  # bytes of corpus; below, a second process costs more than it saves
 _PART = 64 << 20  # bytes of corpus that a process scans at a time
 
 
-def load_judgements(dataset: Dataset, split: str | None) -> Judgements:
-    queries, query_problems = dataset.read_queries()
+def which_split(dataset: Dataset, split: str | None) -> str:
+    """The split whose qrels are checked: test, else the first. Raises `DatasetError`."""
     if not dataset.qrels:
         raise DatasetError(
             f"{dataset.root} holds no qrels. Looked for qrels.jsonl, qrels.tsv, qrels/*.tsv, "
@@ -42,7 +43,20 @@ def load_judgements(dataset: Dataset, split: str | None) -> Judgements:
         raise DatasetError(
             f"{dataset.root} has no split {split!r}; it has {', '.join(dataset.qrels)}"
         )
-    qrels, qrel_problems = dataset.read_qrels(split)
+    return split
+
+
+def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) -> Judgements:
+    """Queries and qrels; where the family's proof reads them itself, the first queries only."""
+    split = which_split(dataset, split)
+    few = _FEW if recipe is not None and recipe.the_family().tests else None
+    queries, query_problems = dataset.read_queries(few)
+    if few is None:
+        qrels, qrel_problems = dataset.read_qrels(split)
+    else:
+        asked = {query.query_id for query in queries}
+        some, qrel_problems = dataset.read_qrels(split, few * _EACH)
+        qrels = [qrel for qrel in some if qrel.query_id in asked]
     return Judgements(queries, qrels, query_problems, qrel_problems)
 
 
@@ -244,10 +258,9 @@ def _start_worker(path: Path, split: str | None, scratch: str, proof: bool) -> N
     recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
     settings = recipe.rules if recipe else RuleSettings()
     _worker["dataset"] = dataset
-    judgements = load_judgements(dataset, split)
-    _worker["rules"] = build_rules(
-        recipe if proof else None, judgements, settings, scratch, dataset.run
-    )
+    recipe = recipe if proof else None
+    judgements = load_judgements(dataset, split, recipe)
+    _worker["rules"] = build_rules(recipe, judgements, settings, scratch, dataset.run)
 
 
 def _scan_part(chunks: Sequence[Chunk]) -> Any:

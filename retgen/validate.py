@@ -22,7 +22,7 @@ from retgen.errors import RetgenError
 from retgen.progress import Progress, silent, usable_cores
 from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import Recipe, RuleSettings, load_recipe
-from retgen.scan import build_rules, load_judgements, scan
+from retgen.scan import build_rules, load_judgements, scan, which_split
 from retgen.validators.floors import Terms, query_blind_floors
 from retgen.validators.judgements import check_judgements
 from retgen.validators.rule import Finding, Judgements
@@ -112,7 +112,7 @@ def _validate(
     findings = list(_manifest(dataset.run, recipe)) if dataset.run and recipe else []
     if any(finding.rule == "word-lists" for finding in findings):
         recipe = None  # the proof would compare with other words than the data set was made of
-    judgements = load_judgements(dataset, split)
+    judgements = load_judgements(dataset, split, recipe)
     findings += _problems("queries", judgements.query_problems)
     findings += _problems("qrels", judgements.qrel_problems)
     try:
@@ -120,10 +120,13 @@ def _validate(
     except OSError as error:  # what agents have said, which only a proof reads
         findings.append(Finding("sources", "error", [str(error.filename)], _lost(error)))
         recipe = None
+        judgements = load_judgements(dataset, split, None)
         rules = build_rules(None, judgements, settings, scratch)
     proof = recipe is not None
     documents, problems = scan(dataset, rules, workers, split, progress, scratch, proof)
     findings += _problems("corpus", problems)
+    for rule in rules:
+        rule.judge(dataset, which_split(dataset, split))
     findings += check_judgements(judgements)
     for rule in rules:
         findings += rule.findings()
@@ -131,23 +134,29 @@ def _validate(
     terms = next(rule for rule in rules if isinstance(rule, Terms))
     matrix, play = _matrix(judgements, documents)
     cutoffs = (play,) if play <= 2000 else ()
-    floors = query_blind_floors(terms.state, terms.query_terms(), judgements, cutoffs)
+    own = next((found for rule in rules if (found := rule.floors()) is not None), None)
+    floors = own or query_blind_floors(terms.state, terms.query_terms(), judgements, cutoffs)
     floored = time.perf_counter()
     # a rule names the documents that the corpus lacks; the qrels ask for them all the same
     total = max(documents, len(np.unique(matrix.indices)))
-    stated = certificate(matrix, documents_total=total).to_json() if matrix.nnz else {}
+    # of candidate sets the rest of the corpus is not judged, so no query asks for a set of it
+    asked = bool(matrix.nnz) and own is None
+    stated = certificate(matrix, documents_total=total).to_json() if asked else {}
     ended = time.perf_counter()
     off = settings.off
     kept = [finding for finding in findings if finding.rule.partition("/")[0] not in off]
     order = {"error": 0, "warning": 1, "info": 2}
     kept.sort(key=lambda finding: order[finding.severity])
     ok = not any(finding.severity == "error" for finding in findings)
-    labels = len(judgements.qrels) if recipe and ok else 0
+    statistics = _statistics(judgements, documents, terms, matrix)
+    for rule in rules:
+        statistics |= rule.statistics()
+    labels = statistics["qrels"] if recipe and ok else 0
     family, job = (recipe.the_family(), recipe.job(dataset.run)) if recipe else (None, None)
     evidence = family.evidence(job) if family and job else "structural"
     return Validation(
         kept,
-        _statistics(judgements, documents, terms, matrix),
+        statistics,
         floors,
         stated,
         samples=next(rule for rule in rules if isinstance(rule, Samples)).shown(),

@@ -127,9 +127,7 @@ def test_a_data_set_of_the_datasets_library(tmp_path: Path) -> None:
         ("a.csv", b'text\n"open', "is not CSV"),
     ],
 )
-def test_sources_that_are_none(
-    tmp_path: Path, name: str, content: bytes | None, told: str
-) -> None:
+def test_sources_that_are_none(tmp_path: Path, name: str, content: bytes | None, told: str) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(DatasetError, match=told):
@@ -137,5 +135,5 @@ def test_sources_that_are_none(
 
 
 def test_a_folder_without_texts(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="holds no .txt file"):
+    with pytest.raises(DatasetError, match=r"holds no \.txt file"):
         list(read_sources(tmp_path, Columns()))

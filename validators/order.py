@@ -74,7 +74,11 @@ class OrderLeak(CorpusRule):
         ids = sorted(positions, key=positions.__getitem__)
         if len(ids) < 2:
             return
-        places = (np.array([positions[i] for i in ids]) + 0.5) / self.state.count
+        units = self._units()
+        places = np.array([positions[i] for i in ids])
+        if self.unit is not _itself:  # its documents stand together, so they are one place
+            places = np.array([np.mean([one[1] for one in seen]) for seen in units.values()])
+        places = (places + 0.5) / self.state.count
         p = ks_p_value(places)
         if p < self.p:
             yield Finding(
@@ -85,12 +89,6 @@ class OrderLeak(CorpusRule):
                 f"{self.state.count} (median at {np.median(places):.1%}, p = {p:.1g}): "
                 "a ranking by position finds them; shuffle the corpus",
             )
-        units: dict[str, list[tuple[float, float, str]]] = {}
-        for place, query in enumerate(self.judgements.queries):
-            documents = self.judgements.positives.get(query.query_id, ())
-            if known := [positions[d] for d in documents if d in positions]:
-                seen = (float(place), float(np.mean(known)), query.query_id)
-                units.setdefault(self.unit(query), []).append(seen)
         if len(units) < 3:
             return
         means = np.array([np.mean([one[:2] for one in seen], 0) for seen in units.values()])
@@ -106,6 +104,17 @@ class OrderLeak(CorpusRule):
                 f"queries and their relevant documents stand in the same order (Spearman {rho:.2f} "
                 f"over {len(units)} {told}, p = {p:.1g}): shuffle the queries or the corpus",
             )
+
+    def _units(self) -> dict[str, list[tuple[float, float, str]]]:
+        """Of each unit's queries: (place, mean place of the relevant documents, id)."""
+        positions = self.state.positions
+        units: dict[str, list[tuple[float, float, str]]] = {}
+        for place, query in enumerate(self.judgements.queries):
+            documents = self.judgements.positives.get(query.query_id, ())
+            if known := [positions[d] for d in documents if d in positions]:
+                seen = (float(place), float(np.mean(known)), query.query_id)
+                units.setdefault(self.unit(query), []).append(seen)
+        return units
 
 
 def ks_p_value(places: NDArray[np.float64]) -> float:

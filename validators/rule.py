@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from retgen.data import Document, Problem, Qrel, Query
+from retgen.data import Dataset, Document, Problem, Qrel, Query
 
 __all__ = ["Batch", "CorpusRule", "Finding", "Judgements", "Named", "Severity", "State"]
 
@@ -119,3 +119,21 @@ class CorpusRule(ABC):
     @abstractmethod
     def findings(self) -> Iterable[Finding]:
         """What was found, in the order of the records."""
+
+    def judge(self, dataset: Dataset, split: str) -> None:  # noqa: B027 - most rules need no more
+        """After the documents: read all queries and qrels, row by row.
+
+        For families whose queries have candidate sets of their own (`Family.tests`); of those the
+        other rules see the first queries only, so that memory does not grow with their number.
+        """
+
+    def statistics(self) -> dict[str, Any]:
+        """What `judge` counted, in the keys of `gen validate`."""
+        return {}
+
+    def floors(self) -> dict[str, Any] | None:
+        """What rankings that never read a query reach, in measures of the family's own.
+
+        {"random": {measure: x}, "rankings": {name: {measure: x}}, "best": {"ranking": name, ...}}
+        """
+        return None

@@ -22,7 +22,7 @@ from retgen.evaluation.retrievers.base import Options, Ranked
 from retgen.evaluation.retrievers.topk import TopK
 from retgen.progress import Progress
 
-__all__ = ["Dense", "search"]
+__all__ = ["Dense", "first_coordinates", "search"]
 
 _BLOCK = 16_384  # documents compared at a time
 _ENCODE = {"cpu": 256}  # documents encoded between two reports of progress; else a block
@@ -30,12 +30,12 @@ _QUERIES = 2_048  # queries compared at a time: scores of a block take 128 MB
 
 
 class Dense:
-    """An embedder as a retriever."""
+    """An embedder as a retriever. `dims`: the dimensions that it is cut to."""
 
     def __init__(self, name: str, embedder: Embedder, options: Options) -> None:
         self._name = name
-        self._embedder = embedder
-        self._dims = _dimensions(name, embedder.dimension, options.dims)
+        self.embedder = embedder
+        self.dims = _dimensions(name, embedder.dimension, options.dims)
         beyond = [dim for dim in options.dims if dim > embedder.dimension]
         if beyond:
             embedder.details["notes"].append(
@@ -50,35 +50,35 @@ class Dense:
         texts = [query.text for query in collection.queries]
         queries = torch.cat(
             [
-                self._embed(texts[start : start + _QUERIES], "query", cut)
+                self.embed(texts[start : start + _QUERIES], "query", cut)
                 for start in range(0, len(texts), _QUERIES)
             ]
         )
         blocks = self._blocks(collection, cut, progress)
-        normalise = self._embedder.normalise
-        found = search(blocks, queries, self._dims, normalise, collection, depth)
-        for dim, top in zip(self._dims, found, strict=True):
-            details = dict(self._embedder.details)
-            if self._embedder.max_length is not None:
+        normalise = self.embedder.normalise
+        found = search(blocks, queries, self.dims, normalise, collection, depth)
+        for dim, top in zip(self.dims, found, strict=True):
+            details = dict(self.embedder.details)
+            if self.embedder.max_length is not None:
                 details["truncated"] = dict(cut)
-            full = dim == self._embedder.dimension
+            full = dim == self.embedder.dimension
             yield Ranked(self._name, dim, top, details | {"full_dimension": full})
 
     def _blocks(
         self, collection: Collection, cut: dict[str, int], progress: Progress
     ) -> Iterator[tuple[int, Tensor]]:
-        step = _ENCODE.get(self._embedder.device, _BLOCK)
+        step = _ENCODE.get(self.embedder.device, _BLOCK)
         for first, texts in collection.blocks(_BLOCK):
             parts = []
             for start in range(0, len(texts), step):
                 part = texts[start : start + step]
-                parts.append(self._embed(part, "document", cut))
+                parts.append(self.embed(part, "document", cut))
                 progress(self._name, first + start + len(part), collection.documents)
             yield first, torch.cat(parts)
 
-    def _embed(self, texts: Sequence[str], kind: Kind, cut: dict[str, int]) -> Tensor:
+    def embed(self, texts: Sequence[str], kind: Kind, cut: dict[str, int]) -> Tensor:
         """Vectors (texts, dimension) on the device; counts what is longer than the model reads."""
-        embedder, cache = self._embedder, self._cache
+        embedder, cache = self.embedder, self._cache
         known = cache.get(kind, texts) if cache else {}
         missing = [i for i in range(len(texts)) if i not in known]
         lengths = [tokens for _, tokens in known.values()]
@@ -113,20 +113,21 @@ def search(
     One `Rankings` for each of `dims`; vectors are cut to it and, with `normalise`, scaled to 1.
     """
     parts = queries.split(_QUERIES)
-    asked = {dim: [_cut(part, dim, normalise) for part in parts] for dim in dims}
+    asked = {dim: [first_coordinates(part, dim, normalise) for part in parts] for dim in dims}
     device = str(queries.device)
     tops = {dim: [TopK(collection, len(part), depth, device) for part in parts] for dim in dims}
     for first, vectors in blocks:
         for dim in dims:
-            documents = _cut(vectors, dim, normalise)
+            documents = first_coordinates(vectors, dim, normalise)
             for part, top in zip(asked[dim], tops[dim], strict=True):
                 top.add(first, part @ documents.T)
     return [TopK.joined(tops[dim]) for dim in dims]
 
 
-def _cut(vectors: Tensor, dim: int, normalise: bool) -> Tensor:
-    cut = vectors[:, :dim]
-    return torch.nn.functional.normalize(cut, dim=1) if normalise else cut
+def first_coordinates(vectors: Tensor, dim: int, normalise: bool) -> Tensor:
+    """The first `dim` coordinates of vectors (n, d); with `normalise` of length 1."""
+    kept = vectors[:, :dim]
+    return torch.nn.functional.normalize(kept, dim=1) if normalise else kept
 
 
 def _dimensions(name: str, full: int, wanted: tuple[int, ...]) -> list[int]:

@@ -54,20 +54,25 @@ class Late:
         self._notes: list[str] = []
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
-        queries = self._embed([query.text for query in collection.queries], "query")
+        queries = self.embed([query.text for query in collection.queries], "query")
         top = TopK(collection, len(queries), depth, self._device)
         for first, texts in collection.blocks(_BLOCK.get(self._device, _BLOCK_GPU)):
-            top.add(first, maxsim(queries, self._embed(texts, "document")))
+            top.add(first, maxsim(queries, self.embed(texts, "document")))
             progress(self._name, first + len(texts), collection.documents)
-        details = {
+        yield Ranked(self._name, None, TopK.joined([top]), self.details)
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """How it runs."""
+        return {
             "device": self._device,
             "max_length": self._model.max_seq_length,
             "trained_for_late_interaction": self._trained,
             "notes": self._notes,
         }
-        yield Ranked(self._name, None, TopK.joined([top]), details)
 
-    def _embed(self, texts: Sequence[str], kind: str) -> list[Tensor]:
+    def embed(self, texts: Sequence[str], kind: str) -> list[Tensor]:
+        """Vectors of each text's tokens, (tokens, d), of length 1. `kind`: query or document."""
         encode = self._model.encode_query if kind == "query" else self._model.encode_document
         for batch in spare_memory(self._batch, self._name, self._notes):
             with batch as size, torch.inference_mode():

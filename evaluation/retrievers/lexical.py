@@ -17,7 +17,7 @@ from retgen.evaluation.rankings import Rankings, best
 from retgen.evaluation.retrievers.base import Ranked, Retriever
 from retgen.progress import Progress
 
-__all__ = ["BM25", "LEXICAL", "TFIDF", "RankBM25"]
+__all__ = ["BM25", "LEXICAL", "TFIDF", "RankBM25", "okapi_terms", "stemmed", "words"]
 
 _BLOCK = 8192
 _QUERIES = 50  # between two reports of progress
@@ -28,31 +28,34 @@ class BM25:
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
         import bm25s
-        import Stemmer
-
-        stemmer = Stemmer.Stemmer("english")
-
-        def terms(texts: list[str]) -> list[list[str]]:
-            found: list[list[str]] = bm25s.tokenize(
-                texts, stopwords="en", stemmer=stemmer, return_ids=False, show_progress=False
-            )
-            return found
 
         vocabulary: dict[str, int] = {}
         documents: list[list[int]] = []
         for first, texts in collection.blocks(_BLOCK):
-            for words in terms(texts):
-                documents.append([vocabulary.setdefault(w, len(vocabulary)) for w in words])
+            for terms in stemmed(texts):
+                documents.append([vocabulary.setdefault(t, len(vocabulary)) for t in terms])
             progress("bm25: documents", first + len(texts), collection.documents)
         index = bm25s.BM25()
         index.index((documents, vocabulary or {"": 0}), show_progress=False)
         del documents
         queries = [
-            np.array([vocabulary[w] for w in words if w in vocabulary], np.int32)
-            for words in terms([query.text for query in collection.queries])
+            np.array([vocabulary[t] for t in terms if t in vocabulary], np.int32)
+            for terms in stemmed([query.text for query in collection.queries])
         ]
         score = _bm25s_scores(index)
         yield Ranked("bm25", None, _rank(collection, depth, queries, score, "bm25", progress))
+
+
+def stemmed(texts: list[str]) -> list[list[str]]:
+    """The terms of texts as `BM25` has them: stemmed, without stopwords."""
+    import bm25s
+    import Stemmer
+
+    found: list[list[str]] = bm25s.tokenize(
+        texts, stopwords="en", stemmer=Stemmer.Stemmer("english"), return_ids=False,
+        show_progress=False,
+    )  # fmt: skip
+    return found
 
 
 def _bm25s_scores(index: Any) -> Callable[[NDArray[np.int32]], NDArray[np.float32]]:
@@ -75,10 +78,10 @@ class RankBM25:
 
         documents: list[list[str]] = []
         for first, texts in collection.blocks(_BLOCK):
-            documents += [_okapi_terms(text, query=False) for text in texts]
+            documents += [okapi_terms(text, query=False) for text in texts]
             progress("rank-bm25: documents", first + len(texts), collection.documents)
         index = BM25Okapi(documents)
-        queries = [_okapi_terms(query.text, query=True) for query in collection.queries]
+        queries = [okapi_terms(query.text, query=True) for query in collection.queries]
 
         def score(query: list[str]) -> NDArray[np.float32]:
             found = index.get_scores(query)
@@ -91,7 +94,8 @@ class RankBM25:
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
 
-def _okapi_terms(text: str, *, query: bool) -> list[str]:
+def okapi_terms(text: str, *, query: bool) -> list[str]:
+    """The terms of a text as `RankBM25` has them."""
     if not _HAN.search(text):
         return text.lower().split()
     import jieba
@@ -122,7 +126,7 @@ class TFIDF:
         columns: list[int] = []
         for first, texts in collection.blocks(_BLOCK):
             for text in texts:
-                cut = _items(text, whole) if listed else _words(text)
+                cut = _items(text, whole) if listed else words(text)
                 terms = [vocabulary.setdefault(t, len(vocabulary)) for t in set(cut)]
                 rows.append(np.full(len(terms), len(rows)))
                 columns += terms
@@ -134,7 +138,7 @@ class TFIDF:
         idf = (1 + np.log(collection.documents / frequency)).astype(np.float32)
         queries = []
         for query in collection.queries:
-            cut = _asked(query.text, whole) if listed else _words(query.text)
+            cut = _asked(query.text, whole) if listed else words(query.text)
             terms = sorted({vocabulary[t] for t in cut if t in vocabulary})
             queries.append(np.array(terms, np.int64))
 
@@ -158,7 +162,8 @@ def _lists(collection: Collection) -> bool:
     return 2 * sum(", " in text and " and " in text for text in texts) > len(texts)
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
+    """Lower-cased words."""
     return re.findall(r"\w+", text.lower())
 
 

@@ -6,7 +6,7 @@ cached, so an interrupted run goes on where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -20,14 +20,14 @@ from retgen.evaluation.rankings import Rankings, best
 from retgen.evaluation.retrievers.base import Options, Ranked, Retriever
 from retgen.progress import Progress
 
-__all__ = ["Rerank"]
+__all__ = ["CrossScorer", "Rerank"]
 
 
-class Rerank:
-    """A first stage and a cross-encoder."""
+class CrossScorer:
+    """A cross-encoder: a query and a document in, a score out."""
 
-    def __init__(self, name: str, first: Retriever, model: str, options: Options) -> None:
-        self._name, self._first, self._depth = name, first, options.rerank
+    def __init__(self, name: str, model: str, options: Options) -> None:
+        self._name = name
         device = choose_device(options.device)
         with loading(model):
             from sentence_transformers import CrossEncoder
@@ -40,7 +40,36 @@ class Rerank:
         self._cache: Cache | None = None
         if options.cache is not None:
             self._cache = Cache(options.cache, fingerprint(self._model, options.max_length))
-        self._notes: list[str] = []
+        self.device = str(self._model.device)
+        self.notes: list[str] = []
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """The scores (pairs,) of pairs of a query and a document."""
+        keys = [f"{query}\0{text}" for query, text in pairs]
+        known = self._cache.get("pair", keys) if self._cache else {}
+        values = np.zeros(len(pairs), np.float32)
+        for i, (row, _) in known.items():
+            values[i] = row[0]
+        missing = [i for i in range(len(pairs)) if i not in known]
+        if missing:
+            fresh = [pairs[i] for i in missing]
+            for batch in spare_memory(self._batch, self._name, self.notes):
+                with batch as size, torch.inference_mode():
+                    found = self._model.predict(fresh, batch_size=size, show_progress_bar=False)
+                    self._batch = size
+            values[missing] = np.asarray(found, np.float32).reshape(len(missing), -1)[:, 0]
+            if self._cache:
+                rows = values[missing][:, None]
+                self._cache.put("pair", [keys[i] for i in missing], rows, [0] * len(missing))
+        return values
+
+
+class Rerank:
+    """A first stage and a cross-encoder."""
+
+    def __init__(self, name: str, first: Retriever, model: str, options: Options) -> None:
+        self._name, self._first, self._depth = name, first, options.rerank
+        self.scorer = CrossScorer(name, model, options)
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
         seen = min(self._depth, collection.documents)
@@ -53,7 +82,7 @@ class Rerank:
             ranked = first.rankings.documents[row]
             ranked = ranked[ranked >= 0]
             head, tail = ranked[:seen], ranked[seen:]
-            values = self._score(query.text, [texts[i] for i in head.tolist()])
+            values = self.scorer.score([(query.text, texts[i]) for i in head.tolist()])
             if len(tail):  # behind the worst that was scored, in their order
                 below = (values.min() if len(values) else 0) - 1 - np.arange(len(tail))
                 values = np.concatenate([values, below.astype(np.float32)])
@@ -62,26 +91,7 @@ class Rerank:
         details = {
             "first": {first.model: first.details},
             "reranked": seen,
-            "device": str(self._model.device),
-            "notes": self._notes,
+            "device": self.scorer.device,
+            "notes": self.scorer.notes,
         }
         yield Ranked(self._name, None, Rankings(documents, scores), details)
-
-    def _score(self, query: str, texts: list[str]) -> NDArray[np.float32]:
-        pairs = [f"{query}\0{text}" for text in texts]
-        known = self._cache.get("pair", pairs) if self._cache else {}
-        values = np.zeros(len(texts), np.float32)
-        for i, (row, _) in known.items():
-            values[i] = row[0]
-        missing = [i for i in range(len(texts)) if i not in known]
-        if missing:
-            fresh = [(query, texts[i]) for i in missing]
-            for batch in spare_memory(self._batch, self._name, self._notes):
-                with batch as size, torch.inference_mode():
-                    found = self._model.predict(fresh, batch_size=size, show_progress_bar=False)
-                    self._batch = size
-            values[missing] = np.asarray(found, np.float32).reshape(len(missing), -1)[:, 0]
-            if self._cache:
-                rows = values[missing][:, None]
-                self._cache.put("pair", [pairs[i] for i in missing], rows, [0] * len(missing))
-        return values

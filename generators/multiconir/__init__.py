@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from retgen.generators.family import Evidence, Family, Job, Plan, Records
+from retgen.generators.family import Evidence, Example, Family, Job, Plan, Records
 from retgen.generators.multiconir.agents import AGENTS
 from retgen.generators.multiconir.asking import ask_ladders, asks, source_of
 from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladders, breaking_orders, rungs
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.multiconir.planted import PLANTED, told
+from retgen.generators.multiconir.review import review_tables
 from retgen.generators.multiconir.sentences import CONDITIONS, word_count
 from retgen.generators.multiconir.views import STYLES, Views
 from retgen.sources import HUB, Refused, read_sources
@@ -53,6 +54,10 @@ class MultiConIR(Family[MultiConIRParams]):
     judged = (
         "that a sentence meets its condition, and that its rewrite does not, rests on a judge who "
         "saw one text and one condition at a time"
+    )
+    tests = (
+        "Whether a retriever orders the documents of a ladder by the number of the query's "
+        "conditions that they meet."
     )
     structure = (
         "which sentences of a document are replaced, that all others are the same byte for byte, "
@@ -108,18 +113,19 @@ class MultiConIR(Family[MultiConIRParams]):
                 },
                 "training/ladders": {"docs": ["string"], "labels": ["int32"]},
             },
-            card=_card(job, views),
-            tables=views.tables(),
+            card=[_CARD],
+            facts=_facts(job, views),
+            example=_example(ladders),
+            tables={**views.tables(), **review_tables(views)},
             training=views.training(),
             licences=_licences(job),
         )  # fmt: skip
 
     def checks(self, job: Job[MultiConIRParams], judgements: Judgements) -> Sequence[CorpusRule]:
         sources = _sources(job)
-        return proof.proof_rules(
-            sources / DOCUMENTS, sources / LADDERS, job.params.the_domain().instruction,
-            job.params.orders, judgements,
-        )  # fmt: skip
+        opening = job.params.the_domain().instruction
+        spec = proof.Spec(sources / DOCUMENTS, sources / LADDERS, opening, job.params.orders)
+        return proof.proof_rules(spec, judgements)
 
     def scaffold(self) -> str:
         return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
@@ -149,14 +155,22 @@ def _licences(job: Job[MultiConIRParams]) -> dict[str, str]:
     }
 
 
-def _card(job: Job[MultiConIRParams], views: Views) -> list[str]:
-    """What the set is, and the columns of the paper's Table 1."""
+_CARD = (
+    "Every record is a ladder: a document that meets ten conditions, and hard negatives of which "
+    "each violates one condition more than the one before (MultiConIR). Queries ask for the first "
+    "one to ten conditions, as a numbered list and as prose. The relevance of a document is the "
+    "number of the query's conditions that it meets; documents of other ladders are not judged."
+)
+
+
+def _facts(job: Job[MultiConIRParams], views: Views) -> dict[str, str]:
+    """The columns of the paper's Table 1."""
     count, of_queries, of_documents, example = len(views.ladders), 0, 0, ""
     for ladder in views.ladders:
         example = example or ladder.title or ladder.id
         of_queries += sum(word_count(text) for one in STYLES for text in views.texts(ladder, one))
         of_documents += sum(map(word_count, ladder.sentences))
-    rows = {
+    return {
         "Domain": views.domain,
         "Number": f"{count:,}",
         "Queries of a style": f"{count * CONDITIONS:,}",
@@ -167,12 +181,17 @@ def _card(job: Job[MultiConIRParams], views: Views) -> list[str]:
         "Licence": source_of(job.params).licence,
         "Example": example,
     }
-    table = [" | ".join(rows), "|".join(["---"] * len(rows)), " | ".join(rows.values())]
-    return [
-        "Every record is a ladder: a document that meets ten conditions, and hard negatives of "
-        "which each violates one condition more than the one before (MultiConIR). Queries ask for "
-        "the first one to ten conditions, as a numbered list and as prose. The relevance of a "
-        "document is the number of the query's conditions that it meets; documents of other "
-        "ladders are not judged.",
-        "\n".join(f"| {line} |" for line in table),
+
+
+def _example(ladders: Ladders) -> Example | None:
+    """The first ladder, rung by rung."""
+    if not len(ladders):
+        return None
+    one = ladders[0]
+    rows = [
+        (f"{number}. {condition}", sentence, rewrite)
+        for number, (condition, sentence, rewrite) in enumerate(
+            zip(one.conditions, one.sentences, one.rewrites, strict=True), 1
+        )
     ]
+    return Example(f"The ladder of {one.title or one.id}", rows)

@@ -33,6 +33,11 @@ _SCOPE = re.compile(
     r"|both|between|either|more|less|fewer|than|too|as)\b|n't\b",
     re.IGNORECASE,
 )
+# what a sentence cannot end with: "came out two years [before ...]"
+_DANGLING = re.compile(
+    r"\b(?:years?|months?|weeks?|days?|hours?|minutes?|decades?|time|moment|shortly|soon|long|just"
+    r"|abandoned|left|built|made|of|the|a|an|and|or)$"
+)
 _PRONOUN = re.compile(r"(?:She|He|They|It) (?=[a-z])")
 # first words that lose their capital inside a sentence; any other may be a name
 _LOWER = frozenset(
@@ -47,8 +52,9 @@ _VERBS = frozenset(
     bought brought built came caught chose drew drove fell felt flew fought found gave got grew held
     kept knew lay led left lent lost made met paid put ran read rose said sang sat saw sent set shot
     showed slept sold spent spoke spread stood stole swam taught told took tore went withdrew woke
-    won wore wrote also first later never often once soon still then twice""".split()
+    won wore wrote""".split()
 )
+_ADVERBS = frozenset("also first later never often once soon still then twice always".split())
 
 
 def extract(document: str, count: int, without: Sequence[str]) -> list[str]:
@@ -84,6 +90,7 @@ def _shortened(text: str) -> str:
         found.start()
         for found in _CLAUSE.finditer(text)
         if word_count(text[: found.start()]) >= _LEAST
+        and not _DANGLING.search(text[: found.start()])
         and (scoped is None or found.start() <= scoped.start())
     ]
     if not ends:
@@ -97,7 +104,9 @@ def descriptive(conditions: Sequence[str], opening: str, who: str, where: str) -
     for text in conditions:
         first = text.split(" ", 1)[0].casefold()
         lower = text[:1].lower() + text[1:]
-        if first in _VERBS or first.endswith("ed"):
+        # an adverb may stand before the verb
+        verb = next((w for w in lower.split() if not w.endswith("ly") and w not in _ADVERBS), "")
+        if verb in _VERBS or verb.endswith("ed"):
             clauses.append(f"{who} {lower}")
         else:
             clauses.append(f"{where} {lower if first in _LOWER else text}")

@@ -86,7 +86,7 @@ class MultiConIRParams(Params):
         None, ge=1, description="exactly so many; default: as many as the documents give"
     )
     replacements: int = Field(
-        3, ge=0, le=20, description="sentences of a document that may be replaced by others"
+        6, ge=0, le=20, description="sentences of a document that may be replaced by others"
     )
     orders: int = Field(1, ge=1, le=10, description="breaking orders of the same rewrites")
     negatives: Negatives = Negatives()

@@ -62,9 +62,10 @@ def instruction(opening: str, conditions: Sequence[str]) -> str:
 class _Ids:
     """Ids that reveal nothing: a letter and the digits of a keyed bijection of the index."""
 
-    def __init__(self, seed: int, letter: str, count: int) -> None:
+    def __init__(self, seed: int, domain: str, letter: str, count: int) -> None:
         self._letter, self._digits = letter, max(_DIGITS, len(str(count - 1)))
-        self._order = Permutation(seed, f"multiconir/ids/{letter}", 10**self._digits)
+        purpose = f"multiconir/ids/{domain}/{letter}"  # sets of several domains can be joined
+        self._order = Permutation(seed, purpose, 10**self._digits)
 
     def __call__(self, start: int, count: int) -> list[str]:
         numbers = self._order(np.arange(start, start + count))
@@ -82,11 +83,11 @@ class Views:
         self.ladders, self.seed, self.opening, self.domain = ladders, seed, opening, domain
         self.rungs: list[Rung] = rungs(breaking_orders(orders))
         self.chain = self.rungs if orders == 1 else rungs(breaking_orders(1))
-        self._doc_ids = _Ids(seed, "d", len(ladders) * len(self.rungs))
-        self._query_ids = _Ids(seed, "q", len(ladders) * self.asked)
+        self._doc_ids = _Ids(seed, domain, "d", len(ladders) * len(self.rungs))
+        self._query_ids = _Ids(seed, domain, "q", len(ladders) * self.asked)
         self._known: tuple[int, Any] = -1, None
         # queries in another order than documents: a place in one tells nothing of the other
-        self._order = Permutation(seed, "multiconir/queries", max(1, len(ladders)))
+        self._order = Permutation(seed, f"multiconir/queries/{domain}", max(1, len(ladders)))
 
     @property
     def asked(self) -> int:
@@ -97,11 +98,11 @@ class Views:
 
     def corpus(self) -> Rows:
         """Every document of every ladder."""
-        return PerLadder(len(self.ladders), len(self.rungs), self._documents)
+        return PerLadder(len(self.ladders), len(self.rungs), self.documents_of)
 
     def queries(self) -> Rows:
         """Both styles of every number of conditions."""
-        return PerLadder(len(self.ladders), self.asked, lambda i: self._queries(self._turn(i)))
+        return PerLadder(len(self.ladders), self.asked, lambda i: self.queries_of(self._turn(i)))
 
     def qrels(self) -> Rows:
         """Every query with every document of its ladder: how many of its conditions are met."""
@@ -122,7 +123,8 @@ class Views:
         listed: list[tuple[str, Rung]] = self._known[1]
         return listed
 
-    def _documents(self, index: int) -> list[dict[str, Any]]:
+    def documents_of(self, index: int) -> list[dict[str, Any]]:
+        """A ladder's documents as they stand in the corpus."""
         ladder = self.ladders[index]
         order = places(self.seed, ladder.id)
         return [
@@ -145,7 +147,8 @@ class Views:
             return list(ladder.queries)
         return [instruction(self.opening, ladder.conditions[:n]) for n in range(1, CONDITIONS + 1)]
 
-    def _queries(self, index: int) -> list[dict[str, Any]]:
+    def queries_of(self, index: int) -> list[dict[str, Any]]:
+        """A ladder's queries: ten in the first style, ten in the second."""
         ladder = self.ladders[index]
         ids = iter(self._query_ids(index * self.asked, self.asked))
         return [
@@ -251,7 +254,7 @@ class Views:
         return [
             {"anchor": row["text"], "positive": positive, "negative": negative,
              "query-id": row["_id"]}
-            for row in self._queries(index)
+            for row in self.queries_of(index)
         ]  # fmt: skip
 
     def _listwise(self, index: int) -> list[dict[str, Any]]:
@@ -259,7 +262,7 @@ class Views:
         labels = list(range(CONDITIONS, -1, -1))
         return [
             {"query": row["text"], "docs": documents, "labels": labels, "query-id": row["_id"]}
-            for row in self._queries(index)
+            for row in self.queries_of(index)
             if row["metadata"]["conditions"] == CONDITIONS
         ]
 

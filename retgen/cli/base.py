@@ -263,7 +263,7 @@ def overrides_of(settings: list[str] | None, model: str | None = None) -> dict[s
     from retgen.recipe import parse_override
 
     found = dict(parse_override(text) for text in settings or [])
-    return found if model is None else {**found, "model": model, "models": {}}
+    return found if model is None else {"model": model, "models": {}, **found}
 
 
 def asking_of(

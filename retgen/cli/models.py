@@ -11,9 +11,13 @@ import typer
 
 from retgen.cli.base import (
     Json,
+    LedgerOption,
+    PriceOption,
     Quiet,
     Verbose,
+    again,
     app,
+    asking_of,
     complete_model,
     complete_protocol,
     expected,
@@ -29,7 +33,8 @@ from retgen.cli.base import (
     "eval",
     epilog="Examples:  gen eval outputs/limit_small --model bm25 --model minilm --dims 32,64  |  "
     "gen eval ~/beir/scifact --model owner/name --metric nDCG@10  |  "
-    "gen eval outputs/limit_small --run mine.trec  |  gen eval limit_patterns",
+    "gen eval outputs/limit_small --run mine.trec  |  gen eval limit_patterns  |  "
+    "gen eval outputs/multiconir_people --model minilm --model llm:openai:gpt-5-mini --limit 20",
 )
 @expected
 def eval_command(
@@ -45,8 +50,8 @@ def eval_command(
         typer.Option(
             metavar="M", autocompletion=complete_model,
             help="bm25, rank-bm25, tfidf, minilm, static:minilm, a sentence-transformers folder or "
-            "id, mteb:NAME, late:M, hybrid:A+B, rerank:FIRST+CROSSENCODER. Default bm25. "
-            "Repeatable.",
+            "id, mteb:NAME, late:M, hybrid:A+B, rerank:FIRST+CROSSENCODER; on ladders also "
+            "bm25-paper, cross:CROSSENCODER, llm:PROVIDER:NAME. Default bm25. Repeatable.",
         ),
     ] = None,
     run: Annotated[
@@ -78,6 +83,20 @@ def eval_command(
     rerank_depth: Annotated[
         int, typer.Option(min=1, help="Documents a query that a re-ranker sees.")
     ] = 100,
+    paper_prompt: Annotated[
+        bool,
+        typer.Option("--paper-prompt", help="Put MultiConIR's instruction before every query."),
+    ] = False,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="Ladders of a domain that an llm: model orders; default all."),
+    ] = None,
+    max_usd: Annotated[
+        float | None,
+        typer.Option("--max-usd", min=0.0, help="Stop before llm: models cost more than that."),
+    ] = None,
+    price: PriceOption = None,
+    ledger: LedgerOption = None,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Keep no embeddings on disk.")
     ] = False,
@@ -87,13 +106,25 @@ def eval_command(
 ) -> None:  # fmt: skip
     """Score retrievers and TREC runs, with floors, intervals and pictures."""
     from retgen.errors import UsageError
+    from retgen.evaluation.ladders import INSTRUCTION
     from retgen.evaluation.retrievers import Options
     from retgen.experiments.evaluate import evaluate
     from retgen.experiments.study import find_study, run_study
 
+    if paper_prompt and query_prompt is not None:
+        raise UsageError("--paper-prompt and --query-prompt both say what stands before a query")
+    asking = None
+    if any(name.startswith("llm:") for name in model or ()):
+        interruptible()
+        asking = asking_of(str(paths[0]), max_usd, price, None, ledger)
+    else:
+        for option, given in (("--limit", limit), ("--max-usd", max_usd), ("--price", price)):
+            if given not in (None, []):
+                raise UsageError(f"{option} is about chat models: name one, as llm:PROVIDER:NAME")
     options = Options(
         device=device, dtype=dtype, batch_size=batch_size, max_length=max_length,
-        query_prompt=query_prompt, document_prompt=document_prompt, rerank=rerank_depth,
+        query_prompt=INSTRUCTION if paper_prompt else query_prompt,
+        document_prompt=document_prompt, rerank=rerank_depth,
     )  # fmt: skip
     command, numbers = shlex.join(["gen", *sys.argv[1:]]), _numbers("--dims", dims)
     study = find_study(paths[0]) if len(paths) == 1 and seeds is None else None
@@ -110,14 +141,16 @@ def eval_command(
             found = evaluate(
                 paths, models=model or (), runs=run or (), metrics=metric or (), dims=numbers,
                 split=split, out=out, seeds=seeds, options=options, cache=not no_cache,
-                command=command, progress=progress,
+                limit=limit, asking=asking, command=command, progress=progress,
             )  # fmt: skip
     if json:
         print_json(found.to_json())
     elif not quiet:
         print(found.to_text())
     if found.failures:
-        fail("\n".join(found.failures.values()), 2)
+        code = 2 if study is not None else found.exit_code
+        told = "\n".join(found.failures.values())
+        fail(told + (f"\nResume with:\n  {again()}" if code in (3, 4) else ""), code)
 
 
 @app.command(

@@ -145,7 +145,7 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
         )
     best = manifest["floors"]["best"]
     if best:
-        measure = [key for key in best if key.startswith("recall@")][-1]
+        measure = list(best)[-1]
         lines.append(
             f"  floor       {best['ranking']}, without reading the query: {measure} = "
             f"{best[measure]:.3f} (random {manifest['floors']['random'][measure]:.3f})"
@@ -278,6 +278,14 @@ def preview_command(
     found = preview(recipe, n, overrides_of(settings))
     if json:
         print_json(found)
+        return
+    if example := found["example"]:
+        print(example["title"])
+        for what, before, after in example["rows"]:
+            print(f"\n{what}\n  - {before}\n  + {after}")
+        print("\nIts set begins with the queries:")
+        for query in found["queries"]:
+            print(f"\n{query['_id']}  {query['text']}")
         return
     texts = {row["_id"]: row["text"] for row in found["relevant"]}
     for query in found["queries"]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from retgen.evaluation import plots as draw
 from retgen.evaluation.results import Score, markdown
+from retgen.experiments.ladders_page import ladder_markdown, ladder_sections
 from retgen.pages import Figure, Section, TableView, result_page
 from retgen.plots import score as shown
 from retgen.write import write_file
@@ -96,14 +97,20 @@ def over_seeds(datasets: Sequence[Scored]) -> TableView:
 def write_pages(result: Evaluation) -> None:
     """figures/, eval.md and eval.html."""
     parts = []
-    for scored in result.datasets:
+    for scored in result.datasets if any(d.scores for d in result.datasets) else ():
         view = table(scored)
         title = f"{scored.name} ({scored.collection.split})"
         spans = intervals_table(scored)
         parts.append(f"## {title}\n\n{markdown(view.head, view.rows)}")
         parts.append(f"95% intervals:\n\n{markdown(spans.head, spans.rows)}")
+    climbed = result.ladders
+    if climbed:
+        parts.append(f"## Ladders\n\n{ladder_markdown(climbed)}")
     write_file(result.folder / "eval.md", "\n".join(parts))
-    sections = [] if len(result.datasets) == 1 else [_overview(result)]
+    several = len(result.datasets) > 1 and any(d.scores for d in result.datasets)
+    # what a ladder set is for comes first
+    sections = list(ladder_sections(climbed, result.folder / "figures")) if climbed else []
+    sections += [_overview(result)] if several else []
     for scored in result.datasets:
         sections += _sections(result, scored)
     if result.failures:
@@ -125,12 +132,13 @@ def _sections(result: Evaluation, scored: Scored) -> Iterable[Section]:
     collection = scored.collection
     several = len(result.datasets) > 1
     title = f"{collection.name}: scores" if several else "Scores"
+    tables = [table(scored), intervals_table(scored)] if scored.scores else []
     yield Section(
         title,
         [_what_is_said(scored)],
-        [table(scored), intervals_table(scored)],
+        tables,
         _pictures(result, scored),
-        [*collection.notes, *scored.notes, *_remarks(scored.scores)],
+        [*scored.told, *_remarks(scored.scores)],
     )
     if scored.comparisons:
         name = primary(scored)

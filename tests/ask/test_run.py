@@ -322,8 +322,13 @@ def test_ctrl_c(asked: Path, times: int) -> None:
     with serving(held, delay=0.05) as server:
         command = [sys.executable, "-m", "retgen.cli", "run", str(asked), "--out", "runs/a"]
         process = subprocess.Popen(
-            command, env=environment(server), cwd=asked.parent, stderr=subprocess.PIPE, text=True
-        )
+            command, env=environment(server), cwd=asked.parent, stderr=subprocess.PIPE, text=True,
+            # where the tests run in the background, SIGINT may be ignored
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )  # fmt: skip
+        killer = threading.Timer(100, process.kill)  # rather than wait for a line for ever
+        killer.daemon = True
+        killer.start()
         assert process.stderr is not None
         assert full.wait(60)
         process.send_signal(signal.SIGINT)
@@ -340,6 +345,7 @@ def test_ctrl_c(asked: Path, times: int) -> None:
         sent = len(server.requests)
         released.set()
         told += process.communicate(timeout=60)[1]
+        killer.cancel()
         assert process.returncode == 130
         assert told.endswith(f"Resume with:\n  gen run {asked} --out runs/a\n")
         assert len(server.requests) == sent

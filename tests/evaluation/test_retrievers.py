@@ -288,7 +288,7 @@ def test_a_model_trained_for_truncation_is_known_by_its_card(tmp_path: Path) -> 
     load_model("static:minilm").save_pretrained(str(tmp_path / "m"))
     (tmp_path / "m" / "README.md").write_text("---\ntags:\n- loss:MatryoshkaLoss\n---\n# m\n")
     (one,) = [retriever(str(tmp_path / "m"), Options())]
-    assert one._embedder.details["trained_for_truncation"] is True  # type: ignore[attr-defined]
+    assert one.embedder.details["trained_for_truncation"] is True  # type: ignore[attr-defined]
 
 
 def test_the_cache_keeps_rows_by_kind_and_text(tmp_path: Path) -> None:

@@ -32,8 +32,9 @@ WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 MONTHS_LOWER = frozenset(month.lower() for month in MONTHS)
 YEAR_BEFORE = frozenset(
     "in of since by until till from to and between after before during early late around about "
-    "spring summer autumn fall winter year mid than through , ( circa".split()
+    "spring summer autumn fall winter year years mid than through , ( circa".split()
 ) | {month.lower() for month in MONTHS}  # fmt: skip
+OPEN = frozenset("before after by".split())  # what came after 1945 may have come after 1950
 THIS_YEAR = 2026
 
 
@@ -61,6 +62,8 @@ def year_fact(words: Words, i: int, years: list[int]) -> Fact:
     options = tuple(str(value + s) for s in steps if value + s <= top - (value <= 2018) * 3)
     options = options or (str(value - 6),)
     weight = 97 if len(values) == 1 or value in (min(values), max(values)) else 40
+    if words.before(i) in OPEN:
+        weight = min(weight, 58)
     return Fact(words.starts[i], words.ends[i], "year", options, weight)
 
 
@@ -115,7 +118,8 @@ def calendar_facts(words: Words, i: int) -> Iterator[Fact]:
     )
     if any(w.isdecimal() and int(w) > 28 for w in words.words[max(i - 1, 0) : i + 2] if len(w) < 3):
         options = tuple(o for o in options if o != "February")
-    yield Fact(words.starts[i], words.ends[i], "date", options, 92)
+    weight = 58 if words.before(i) in OPEN else 92
+    yield Fact(words.starts[i], words.ends[i], "date", options, weight)
 
 
 def ordinal_facts(words: Words, i: int) -> Iterator[Fact]:
@@ -123,8 +127,10 @@ def ordinal_facts(words: Words, i: int) -> Iterator[Fact]:
     if (words.capital(i) and i > 0) or words.capital(i + 1):
         return
     value = ORDINAL_VALUES.get(word) or int(word[:-2])
-    if following == "time" and before == "the":
-        options: tuple[int, ...] = tuple(v for v in (2, 3, 4, 1) if v != value)
+    if following == "half" and value <= 2:
+        options: tuple[int, ...] = (3 - value,)
+    elif following == "time" and before == "the":
+        options = tuple(v for v in (2, 3, 4, 1) if v != value)
     elif following in ("century", "centuries", "-century"):
         options = tuple(value + s for s in (-2, -1, 1, 2) if 10 < value + s <= min(21, value + 2))
     elif before == "a" and following == "of":

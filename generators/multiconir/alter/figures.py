@@ -37,6 +37,7 @@ NOT_ONE = frozenset(
     "foggy rainy stormy cold by".split()
 )
 PARTS_OF_A_DAY = frozenset("second day night summer winter evening morning term season".split())
+HOURS = {"morning": (4, 11), "afternoon": (2, 5), "evening": (6, 11)}
 ADULT, OLDEST = 18, 94  # years of age
 MORE = ("more", "longer", "older", "greater", "higher", "deeper", "larger")
 FEWER = ("fewer", "less", "younger", "shorter", "lower", "smaller")
@@ -115,12 +116,18 @@ def _bounds(words: Words, i: int, value: int, noun: str) -> tuple[int, int | Non
     before, second, following = words.before(i), words.before(i - 1), words.after(i)
     low, high, direction, weight = 2, None, 0, 95
     hour = before == "at" and following in ("in", "o'clock", ".", ",", "and")
+    part = next((w for w in words.lower[i + 1 : i + 5] if w in HOURS), "")
+    whole = _whole(words, i)
     age = before in ("aged", "age", "turned") or (second, before) == ("age", "of")
     age = age or (before == following == "," and value < 100)  # Perla Zumarra, 66, runs ...
     if following in SCALES:
         high = 999
+    elif hour and part and value <= 12:
+        low, high = HOURS[part]
     elif hour:
         high = 12 if value <= 12 else 80  # or an age
+    elif whole is not None and value <= whole:
+        high = whole - 1
     elif age or (noun == "year" and _at(words.lower, i + 2) == "old"):
         low, high = (4, 17) if value < ADULT else (19, OLDEST)
     elif noun in ("percent", "%") or following == "per":
@@ -129,15 +136,28 @@ def _bounds(words: Words, i: int, value: int, noun: str) -> tuple[int, int | Non
         direction, weight = -1, 70  # 600 is more than 400, too
     elif before in ("under", "below", "most") or (before == "than" and second in FEWER):
         direction, weight = 1, 70
-    elif before in ("the", "these", "those", "other", "all") and value < 4:
+    elif before in ("the", "these", "those", "other", "all") and (value < 4 or second == "of"):
         weight = 60
+    elder = {before, second} & {"of"} and any(w.endswith("er") for w in words.lower[i - 3 : i - 1])
+    if value == 2 and elder:
+        weight = 40  # the larger of his two quadrants
+    if before == "between" and following != "and":
+        weight = 40  # between two floors
     return low, high, _away(words, i, value) or direction, weight
+
+
+def _whole(words: Words, i: int) -> int | None:
+    """6 for "four of six antigens", 50 for "25 of her first 50 cases"."""
+    if words.after(i) != "of":
+        return None
+    found = (number_value(word) for word in words.lower[i + 2 : i + 5])
+    return next((value for value in found if value is not None), None)
 
 
 def _away(words: Words, i: int, value: float) -> int:
     """1 or -1 where another number stands beside ("from 3.8 to 1.3"): away from it; 0 elsewhere."""
     for joint, j in ((words.after(i), i + 2), (words.before(i), i - 2)):
-        if joint in ("to", "and", "or", "-", "–") and 0 <= j < len(words):
+        if joint in ("to", "and", "or", "over", "-", "–") and 0 <= j < len(words):
             text = words.lower[j].replace(",", "")
             beside = float(text) if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) else number_value(text)
             if beside is not None:
@@ -167,7 +187,9 @@ def _decimal(words: Words, i: int) -> Iterator[Fact]:
     value, places = float(word), len(word.partition(".")[2])
     noun = singular(words.after(i))
     factors: tuple[float, ...] = (1.4, 0.6, 1.7, 0.5)
-    if noun == "degree" and 34 < value < 43:
+    if "ph" in words.lower[max(i - 3, 0) : i]:
+        changed = [value + s for s in (0.16, -0.16)]
+    elif noun == "degree" and 34 < value < 43:
         changed = [v for v in (value + 1.8, value - 1.7, value + 1.2) if 35 <= v <= 41.5]
     else:
         away = _away(words, i, value)
@@ -224,7 +246,7 @@ def _a_unit(words: Words, i: int) -> Iterator[Fact]:
 
 def _multiple(words: Words, i: int) -> Iterator[Fact]:
     word, before, following = words.lower[i], words.before(i), words.after(i)
-    if word == "half" and following == "of":
+    if word == "half" and following == "of" and before not in ORDINAL_VALUES:
         yield Fact(words.starts[i], words.ends[i], "quantity", ("a quarter", "a third"), 84)
     elif word == "half" and following == "a" and _at(words.lower, i + 2) in SCALES:
         options = (

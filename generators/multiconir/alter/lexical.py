@@ -95,7 +95,12 @@ def _fact(words: Words, i: int, n: int, swap: Swap) -> Fact | None:
             o.removeprefix("the ").removeprefix("an ").removeprefix("a ") for o in options
         )
     weight = swap.weight - (15 if before in ("'s", "’s") else 0)
-    return Fact(words.starts[i], words.ends[end - 1], swap.kind, options, weight, swap.form)
+    stop = words.ends[end - 1]
+    if swap.form == "plural" and _at(words, end) in ("'s", "’s"):  # fishermen's -> cobblers'
+        own = words.words[end]
+        options = tuple(o + (own[0] if o.endswith("s") else own) for o in options)
+        stop = words.ends[end]
+    return Fact(words.starts[i], stop, swap.kind, options, weight, swap.form)
 
 
 def _living(words: Words, end: int) -> bool:

@@ -279,7 +279,7 @@ def _opposite(
             compared = _comparison(old, ending)
             if compared in known:
                 continue  # lower, older: [word] says more of them
-            add(compared, Swap("antonym", weight + 3, "word", (new_form,)))
+            add(compared, Swap("antonym", weight + 3, "word", (new_form,), never=never))
 
 
 @cache

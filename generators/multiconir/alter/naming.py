@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from retgen.generators.multiconir.alter.clauses import next_verb
 from retgen.generators.multiconir.alter.lexicon import (
     Name,
     names,
@@ -55,6 +56,8 @@ NO_NOUN = CONNECTORS | frozenset(
     "and or as by from before after during until since was is were had has but when where who "
     "which until while because".split()
 )
+ENOUGH = 3  # places of a country among which one is chosen for another
+NEAR = 4  # lines of places.txt between neighbours
 TOO_CLOSE = {"Dutch": "Flemish", "Flemish": "Dutch", "Serbian": "Croatian", "Hindi": "Urdu"}
 
 
@@ -149,23 +152,28 @@ def _place(words: Words, i: int, n: int, kind: str, countries: set[str]) -> Iter
     lists, name = places().lists, " ".join(words.words[i : i + n])
     entries = places().of[name]
     before = words.before(i)
-    spoken = before in LANGUAGE_CONTEXT or words.after(i) in ("language", "subtitles", "dialect")
+    ends = next_verb(words, i + n, i + n + 1) is not None  # "her French was fluent"
+    spoken = (
+        before in LANGUAGE_CONTEXT
+        or (before in ("her", "his", "their") and ends)
+        or words.after(i) in ("language", "subtitles", "dialect")
+    )
     sort, home, continent = next((e for e in entries if (e[0] == "language") == spoken), entries[0])
     if sort == "language" and not spoken and any(e[0] == "demonym" for e in entries):
         sort, home, continent = next(e for e in entries if e[0] == "demonym")
     before_a_noun = words.after(i + n - 1).islower() and words.after(i + n - 1) not in NO_NOUN
     if sort == "country" and before_a_noun and any(e[0] == "demonym" for e in entries):
         sort = "demonym"  # a New Zealand mountaineer
-    if sort == "city" and home in countries:
-        options = lists["city", home]
-    elif sort == "region" and home in countries:
-        options = lists["region", home]
+    if sort in ("city", "region"):
+        own = lists[sort, home]
+        near = len(own) > ENOUGH or home in countries
+        options = own if near else _around(sort, home, continent)
+        if sort == "city" and i == 0 and next_verb(words, i + n, i + n + 1) is not None:
+            options = _around("capital", home, continent)  # Moscow denied it
+    elif sort in ("country", "demonym"):
+        options = _around(sort, home, continent)
     else:
-        where = "world" if sort == "continent" else continent
-        options = lists[sort, where]
-        if sort in ("city", "region", "country", "demonym"):
-            own = lists[sort, home]
-            options = tuple(o for o in options if o not in own) or options
+        options = lists[sort, "world" if sort == "continent" else continent]
     same = {name, TOO_CLOSE.get(name, "")}
     start = words.starts[i]
     if sort == "country":
@@ -194,8 +202,20 @@ def _place(words: Words, i: int, n: int, kind: str, countries: set[str]) -> Iter
         "language": 88,
     }
     final = weight[sort] if kind == "place" else 72
+    final -= 40 * (before in ("dynasty", "century"))  # Song dynasty China
     label = "class" if sort == "language" else kind
     yield Fact(start, words.ends[i + n - 1], label, options, final, "place")  # type: ignore[arg-type]
+
+
+def _around(sort: str, home: str, continent: str) -> tuple[str, ...]:
+    """The places of this sort in the countries that stand next to `home` in places.txt."""
+    lists = places().lists
+    countries = lists["country", continent]
+    at = countries.index(home)
+    near = [c for c in countries[max(at - NEAR, 0) : at + NEAR + 1] if c != home]
+    if sort == "capital":
+        return tuple(lists["city", country][0] for country in near if lists["city", country])
+    return tuple(place for country in near for place in lists[sort, country])
 
 
 def _person(words: Words, start: int, end: int, demonyms: set[str]) -> Iterator[Fact]:

@@ -31,7 +31,7 @@ def negations(words: Words, at: int | None) -> list[Negation]:
             some = UNDONE[words.lower[i]] if words.after(i)[-1:] != "s" else "several"
             some = some.capitalize() if words.capital(i) else some
             return [Negation(words.starts[i], words.ends[i], some)]
-    if DENIALS & set(words.lower[: at - 1]):
+    if DENIALS & set(words.lower[: at - 1]) or "only" in words.lower[at + 1 : at + 5]:
         return []
     verb, after = words.lower[at], words.after(at)
     start, end = words.starts[at], words.ends[at]

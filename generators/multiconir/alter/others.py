@@ -7,18 +7,14 @@ from typing import NamedTuple
 from retgen.generators.multiconir.alter.clauses import PREPOSITIONS, next_verb
 from retgen.generators.multiconir.alter.lexicon import names, places, swaps, verbs
 from retgen.generators.multiconir.alter.naming import FUNCTION_WORDS, ORGANISATIONS, TITLES
+from retgen.generators.multiconir.alter.persons import PERSONS, PRONOUNS, is_kin
 from retgen.generators.multiconir.alter.spans import BREAKS, JOINS, between
 from retgen.generators.multiconir.alter.words import DETERMINERS, NUMBERS, Words, pick
 
-__all__ = ["PERSONS", "Subject", "is_name", "other_than", "scene_of", "subject_of"]
+__all__ = ["NO_SUBJECT", "Subject", "is_name", "other_than", "scene_of", "subject_of"]
 
-PERSONS = {
-    "she": ("her sister", "her cousin", "her closest friend", "a colleague of hers"),
-    "he": ("his brother", "his cousin", "his closest friend", "a colleague of his"),
-    "they": ("their neighbours", "their rivals", "some of their friends"),
-    "we": ("our neighbours",),
-}
 OWNERS = {"her": "her sister's", "his": "his brother's", "their": "their neighbours'"}
+PLURAL_ENDINGS = tuple("ers ors ants ists ions ments ings ies ees men ians eons".split())
 SOMEONE = ("a colleague", "a cousin", "a close friend")
 SUBJECTS = {  # the last noun of a subject -> others of its kind
     "film movie picture feature drama comedy thriller western documentary": (
@@ -90,10 +86,12 @@ class Subject(NamedTuple):
 def subject_of(words: Words, verb: int) -> Subject:
     """The subject of the verb, without adverbs before the verb."""
     start, low = 0, words.lower
+    if low[verb - 1] in PERSONS and low[verb - 2 : verb - 1] == [","]:
+        return Subject(verb - 1, verb, verb, True)  # the son of a miller, he was born ...
     opens = (
         low[0] in PREPOSITIONS
         or low[0] in ("thanks", "according")
-        or low[0].endswith("ly")
+        or (low[0].endswith("ly") and not is_name(words, 0))
         or low[0] in ("once", "twice", "today")
     )
     if opens:
@@ -124,9 +122,22 @@ def is_name(words: Words, i: int) -> bool:
     if words.capital(i) and words.capital(i + 1):
         role = any(swap.kind == "profession" for swap in swaps().get(low, ()))
         return not role and low not in FUNCTION_WORDS | PREPOSITIONS | NO_SUBJECT
-    if words.after(i).isalpha() and next_verb(words, i + 1, i + 2) is None:
+    if not word[0].isupper():
+        return False
+    if low.endswith(("ian", "ean", "ese")) and i == 0 and not common:
+        return True  # Venetian spies
+    then = i + 1
+    while then < len(words) and words.lower[then] in ADVERBS:
+        then += 1
+    if words.after(i).isalpha() and next_verb(words, then, then + 1) is None:
         return False  # "Blood lead amounted to ..."
-    return word[0].isupper() and not common and not low.endswith((*NOUN_ENDINGS, "s", "men"))
+    if low.endswith("s") and (low.endswith(PLURAL_ENDINGS) or _known(low[:-1])):
+        return False
+    return not common and not low.endswith((*NOUN_ENDINGS, "men"))
+
+
+def _known(low: str) -> bool:
+    return low in swaps() or low in verbs().forms
 
 
 def other_than(words: Words, subject: Subject, seed: str) -> str | None:
@@ -149,9 +160,10 @@ def other_than(words: Words, subject: Subject, seed: str) -> str | None:
     if any(word in JOINS for word in low[:head]):
         return "others" if verb not in ("was", "is", "has") and not verb.endswith("s") else None
     if low[0] in OWNERS and head > 1:
-        kin = any(s.kind == "profession" for s in swaps().get(noun, ()))
+        kin = any(is_kin(word) for word in low[:head])
         owner = pick(("a friend's", "a neighbour's"), seed)[0] if kin else OWNERS[low[0]]
-        return f"{owner} {between(words, start + 1, end if not stops else start + head)}"
+        stop = next((i for i in range(1, head) if kin and words.capital(start + i)), head)
+        return f"{owner} {between(words, start + 1, start + stop)}"
     if low[0] == "its" and head > 1:
         scene = scene_of(words, subject)
         owner = OWNER_OF.get(scene, "its rival's")
@@ -160,13 +172,13 @@ def other_than(words: Words, subject: Subject, seed: str) -> str | None:
         if head < 3 or words.capital(start + 2):
             return None
         return f"someone else's {between(words, start + 2, start + head)}"
-    capitals = [i for i in range(start + 1, end) if words.capital(i)]
+    capitals = [i for i in range(start + 1, start + head) if words.capital(i)]
     work = next((w for w in words.lower[subject.verb :] if w in WORKS), "")
     titled = words.after(subject.verb) in ("a", "an", "the") and verb in ("is", "was") and work
     if titled and capitals:
         return pick(OTHERS[work], seed)[0]
     last = words.words[start + head - 1]
-    if capitals and (last in ORGANISATIONS or _common(last)):
+    if capitals and last[0].isupper() and (last in ORGANISATIONS or _common(last)):
         plural = any(s.form == "plural" for s in swaps().get(last.lower(), ()))
         return "another company" if plural else f"another {last.lower()}"
     if capitals and (
@@ -186,8 +198,11 @@ def other_than(words: Words, subject: Subject, seed: str) -> str | None:
         if sex == "men" or rest & {"he", "his", "him"}:
             return pick(PERSONS["he"][:3], seed)[0]
         return pick(SOMEONE, seed)[0]
+    if capitals and low[0] in ("a", "an") and words.words[start + head - 1].islower():
+        return f"another {noun}"  # a Swiss foundation
     if capitals:
-        before = words.before(capitals[0])
+        first = max(i for i in capitals if i - 1 not in capitals)
+        before = words.before(first)
         if any(s.kind == "profession" for s in swaps().get(before, ())) and low[0] in ("the", "a"):
             return f"another {before}"
         title = low[0] == "the" and words.capital(start + 1) and verb in ("is", "was")
@@ -198,7 +213,7 @@ def other_than(words: Words, subject: Subject, seed: str) -> str | None:
         return pick(OTHERS[noun], seed)[0]
     human = noun in PEOPLE or any(s.kind == "profession" for s in swaps().get(noun, ()))
     phrase = between(words, start + (low[0] in DETERMINERS), start + head)
-    if any(w in UNIQUE or w.endswith("est") for w in low[:head]):
+    if any(w in UNIQUE or w.endswith("est") for w in low[: head - 1]):
         return None
     if low[0] in ("a", "an") or (low[0] == "the" and human and not many):
         return f"another {phrase}"
@@ -248,6 +263,8 @@ def scene_of(words: Words, subject: Subject) -> str:
     """Where something else happened."""
     found = [SCENE_OF[word] for word in words.lower if word in SCENE_OF]
     if found:
-        return min(found)[1]
+        told = {word: place for word, (_, place) in SCENE_OF.items() if word in PRONOUNS}
+        own = next((told[word] for word in words.lower if word in told), None)
+        return own or min(found)[1]
     present = words.lower[subject.verb]
     return "in another story" if present.endswith("s") and present != "was" else "in another case"

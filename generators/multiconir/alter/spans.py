@@ -6,7 +6,7 @@ from retgen.generators.multiconir.alter.clauses import HELPERS, PREPOSITIONS
 from retgen.generators.multiconir.alter.lexicon import verbs
 from retgen.generators.multiconir.alter.words import DETERMINERS, NUMBERS, ORDINAL_VALUES, Words
 
-__all__ = ["BREAKS", "JOINS", "between", "clause_end", "phrase_end"]
+__all__ = ["BREAKS", "JOINS", "between", "clause_end", "phrase_end", "retold"]
 
 BREAKS = frozenset(
     "who which whose whom where when while because although though but if unless whereas so".split()
@@ -19,6 +19,16 @@ AFTER_A_TIME = frozenset(
 
 def between(words: Words, start: int, end: int) -> str:
     return words.text[words.starts[start] : words.ends[end - 1]]
+
+
+def retold(words: Words, start: int, end: int, left_out: set[int], instead: dict[int, str]) -> str:
+    """Words start to end without some of them, and with others instead of some."""
+    text = ""
+    for i in range(start, end):
+        if i not in left_out:
+            gap = words.text[words.ends[i - 1] : words.starts[i]] if text else ""
+            text += gap + instead.get(i, words.words[i])
+    return text
 
 
 def clause_end(words: Words, start: int) -> int:
@@ -55,6 +65,9 @@ def phrase_end(words: Words, verb: int, end: int) -> int:
         base = verbs().forms.get(words.after(i), ("", ""))[1] == "base" or words.after(i) == "be"
         if low in ("of", "per") or (low == "to" and base):
             i += 2 + (low == "to" and words.after(i + 1) in DETERMINERS)
+            continue
+        if low == "to" and "from" in words.lower[verb:i] and words.after(i) in NUMBERS:
+            i += 2
             continue
         if low in PREPOSITIONS or low in BREAKS or low in (",", ".", "that") or low.endswith("ly"):
             break

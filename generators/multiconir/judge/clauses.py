@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from retgen.generators.multiconir.judge.clause import Clause
 from retgen.generators.multiconir.judge.lists import words
-from retgen.generators.multiconir.judge.reader import Clause, Reader
+from retgen.generators.multiconir.judge.owners import agent, stranger
+from retgen.generators.multiconir.judge.reader import Reader
 from retgen.generators.multiconir.judge.tokens import Concept, sentences, units_of
 
 __all__ = ["Clause", "Sentence", "read"]
@@ -25,6 +27,7 @@ class Sentence:
     end: int
     clauses: list[Clause]
     concepts: list[Concept]
+    said: frozenset[str]  # all that its words imply, and the units of its values
 
 
 @lru_cache(maxsize=4096)
@@ -45,7 +48,8 @@ def _sentence(text: str, start: int, end: int) -> Sentence:
         if concept.kind == "name":
             names = [c for c in concepts if c.kind == "name" and c.phrase == concept.phrase]
             concept.share = 1 / len(names)
-    return Sentence(text, start, end, clauses, concepts)
+    said = frozenset().union(*(c.implies or (c.key,) for c in concepts))
+    return Sentence(text, start, end, clauses, concepts, said)
 
 
 def _finished(reader: Reader) -> list[Clause]:
@@ -58,19 +62,19 @@ def _finished(reader: Reader) -> list[Clause]:
             for concept in clause.concepts:
                 if concept.role == "s":
                     concept.role = "o"
-            stranger = any(c.key in relations for c in clause.concepts[:2]) or clause.contrast
-            if clauses and not stranger:
+            other = any(c.key in relations for c in clause.concepts[:2]) or clause.contrast
+            if clauses and not other:
                 clauses[-1].concepts += clause.concepts
                 clauses[-1].end = max(clauses[-1].end, clause.end)
                 continue
-            if clauses and stranger:  # "..., her brother in Vienna": the verb is not said again
+            if clauses and other:  # "..., her brother in Vienna": the verb is not said again
                 clause.verb, clause.subject = clauses[-1].verb, clause.concepts[:1]
                 clause.own_subject = True
         if clause.concepts or clause.finite:
             clauses.append(clause)
     first = (c for c in clauses if not c.subordinate and (c.own_subject or c.by_pronoun))
     main = next(first, None)
-    if main is not None and (main.by_pronoun or _stranger(main, True)):
+    if main is not None and (main.by_pronoun or stranger(main, True)):
         main = None
     names = {c.key for c in main.subject if c.kind == "name"} if main else set()
     previous = ""
@@ -81,19 +85,12 @@ def _finished(reader: Reader) -> list[Clause]:
                     concept.role = "o"
         if clause.owner == "inherit":
             clause.owner = previous if clause.parent is None else clause.parent.owner
+        elif doer := agent(clause):
+            clause.owner = doer
         elif clause.own_subject:
-            clause.owner = _stranger(clause, clause is main)
+            clause.owner = stranger(clause, clause is main)
             own = {c.key for c in clause.subject if c.kind == "name"}
             if not clause.owner and own and names and not own & names and clause is not main:
                 clause.owner = " ".join(sorted(own))
         previous = clause.owner if clause.owner != "inherit" else ""
     return clauses
-
-
-def _stranger(clause: Clause, main: bool) -> str:
-    """Who else the subject of a clause is: a relative, a rival, another of the kind; "" if none."""
-    relations = words("relations")
-    for concept in clause.subject:
-        if concept.key in relations and (concept.possessed or not main):
-            return concept.key
-    return "another" if clause.contrast and clause.own_subject else ""

@@ -49,7 +49,10 @@ OBJECTS = frozenset(["him", "her", "it", "them"])
 FINITE = frozenset("is are was were had has will would could should".split())
 POSSESSIVE = frozenset("his her its their my our your whose".split())
 BE = frozenset("am is are was were be been being".split())
-ADVERBS = frozenset("also then later first still already soon once ever again often usually always sometimes".split())
+ADVERBS = frozenset(
+    """also then later first still already soon once ever again often usually always
+    sometimes""".split()
+)
 PAST_AS_BASE = frozenset(
     "set cut put hit let shut read misread left cost hurt cast spread quit".split()
 )
@@ -71,6 +74,11 @@ def is_verb(units: Sequence[Unit], i: int, group: bool) -> bool:
         return False
     stem_ = concept.key
     known = stem_ in lexicon().verbs
+    if " " in stem_ and not known:  # "lost her sight", but not "hearing loss"
+        noun = low.endswith("ing") or stem_ in lexicon().sets
+        known = not noun and stem_.split()[0] in lexicon().verbs
+        if not known:
+            return False
     ed = low.endswith("ed") and len(low) > 4
     past = ed or low in PAST_AS_BASE or (known and is_irregular(low))
     if not known and not past:
@@ -102,10 +110,12 @@ def is_verb(units: Sequence[Unit], i: int, group: bool) -> bool:
         return past and before.concept.value.unit == "date"
     if before.low == "that" and k > 0 and (past or low.endswith("s")):
         return known or past
-    if before.low in DETERMINERS:
-        return False
+    if before.low in DETERMINERS:  # "a neighbour of his worked"
+        return past and before.low == "his" and k > 0 and units[k - 1].low == "of"
     if before.low in SUBORDINATE and (past or low.endswith("ing")):
         return True
+    if before.low == "without" and (following is None or following.concept is None):
+        return known and following is not None and following.low in DETERMINERS | PRONOUNS
     if before.low in ROLES:
         return low.endswith("ing") and known
     if past:

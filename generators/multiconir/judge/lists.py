@@ -1,7 +1,8 @@
 """The word lists, read when first needed: what means the same, the opposite, a kind of it, a part.
 
 Words are kept as stems. A group of synonyms is an id ("=12"), so that a word of two meanings can
-belong to two groups; words of several parts ("motion picture") are found as rows of stems.
+belong to two groups; words of several parts ("motion picture") are found as rows of stems. The id
+of a group of verbs is "~7": a noun that looks like one of them is not meant by it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from pathlib import Path
 
 from retgen.generators.multiconir.judge.stems import stem
 
-__all__ = ["Lexicon", "forms", "lexicon", "numbers", "units", "words"]
+__all__ = ["GAPS", "Lexicon", "forms", "lexicon", "numbers", "units", "words"]
 
 _HERE = Path(__file__).parent
+# what may stand between the words of a row: "take her degree in", "let him go"
+GAPS = frozenset("- a an the his her its their him them it".split())
 _SMALL = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen
     fifteen sixteen seventeen eighteen nineteen""".split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
@@ -33,6 +36,7 @@ class Lexicon:
     sets: Mapping[str, frozenset[str]]  # sets whose members exclude one another
     places: frozenset[str]
     verbs: frozenset[str]
+    defined: Mapping[str, frozenset[str]]  # "appendectomy" -> "remove", "appendix"
     joined: Mapping[str, tuple[tuple[str, ...], ...]]  # first stem -> rows, the longest first
 
 
@@ -43,7 +47,8 @@ def _lines(name: str) -> Iterator[str]:
 
 
 def _key(words_: str) -> str:
-    return " ".join(stem(word) for word in words_.casefold().replace("-", " ").split())
+    first, *rest = words_.casefold().replace("-", " ").split()
+    return " ".join(stem(word) for word in (first, *(word for word in rest if word not in GAPS)))
 
 
 def _keys(row: str) -> list[str]:
@@ -91,12 +96,12 @@ def lexicon() -> Lexicon:
     up: dict[str, set[str]] = {}
     verbs = set(words("verbs"))
     groups = 0
-    for name in ("synonyms.txt", "synonym_verbs.txt"):
+    for name, mark in (("synonyms.txt", "="), ("synonym_verbs.txt", "~"), ("derived.txt", "=")):
         for line in _lines(name):
             groups += 1
-            for key in _keys(line):
-                same.setdefault(key, set()).add(f"={groups}")
-                if name == "synonym_verbs.txt":
+            for key in _keys(line.replace(":", ",")):
+                same.setdefault(key, set()).add(f"{mark}{groups}")
+                if mark == "~":
                     verbs.add(key)
     for number, line in enumerate(_lines("sets.txt")):
         for key in _keys(line.partition(":")[2]):
@@ -155,8 +160,13 @@ def lexicon() -> Lexicon:
                 if twin in opposite:
                     more = frozenset().union(*(ids(word) for word in opposite[twin]))
                     wide[key] = wide.get(key, frozenset()) | more
+    defined = {
+        _key(word): frozenset(_keys(parts))
+        for word, _, parts in (line.partition(":") for line in _lines("defined.txt"))
+    }
     joined: dict[str, list[tuple[str, ...]]] = {}
-    for key in {*same, *sets, *up, *opposite, *places}:
+    wholes = set().union(*up.values())
+    for key in {*same, *sets, *up, *wholes, *opposite, *places, *defined}:
         row = tuple(key.split())
         if len(row) > 1:
             joined.setdefault(row[0], []).append(row)
@@ -167,5 +177,6 @@ def lexicon() -> Lexicon:
         {key: frozenset(of) for key, of in sets.items()},
         frozenset(places),
         frozenset(verbs),
+        defined,
         {first: tuple(sorted(rows, key=len, reverse=True)) for first, rows in joined.items()},
     )

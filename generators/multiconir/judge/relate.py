@@ -94,4 +94,11 @@ def same_slot(text: str, condition: str) -> bool:
     """Whether concepts of these two roles answer the same question."""
     if text == condition:
         return True
-    return {text, condition} in ({"in", "of"}, {"o", "of"}, {"for", "o"}, {"o", "as"}, {"in", "o"})
+    return {text, condition} in (
+        {"in", "of"},
+        {"o", "of"},
+        {"for", "o"},
+        {"o", "as"},
+        {"in", "o"},
+        {"of", "as"},
+    )

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from retgen.generators.multiconir.judge.alignment import Alignment
+from retgen.generators.multiconir.judge.clause import Clause
 from retgen.generators.multiconir.judge.lists import words
-from retgen.generators.multiconir.judge.reader import Clause
+from retgen.generators.multiconir.judge.outcome import Outcome
 from retgen.generators.multiconir.judge.relate import apart, excludes, implies, same_slot
 from retgen.generators.multiconir.judge.tokens import Concept
 
@@ -21,7 +21,7 @@ _TELLING = frozenset(["pages", "copies", "words", "mass", "length", "share", "ar
 
 
 def contradicted(
-    concept: Concept, condition: Clause, clause: Clause, free: Sequence[Concept], found: Alignment
+    concept: Concept, condition: Clause, clause: Clause, free: Sequence[Concept], found: Outcome
 ) -> bool:
     """Whether a concept that is not met has another in its place, one of those `free`."""
     rival = _replaced(concept, condition, clause, free, found)
@@ -42,7 +42,7 @@ def contradicted(
     return True
 
 
-def _comparable(other: Concept, concept: Concept, condition: Clause, found: Alignment) -> bool:
+def _comparable(other: Concept, concept: Concept, condition: Clause, found: Outcome) -> bool:
     """Whether two concepts that exclude one another fill the same slot."""
     if concept.value is not None and concept.value.unit in ("count", "ordinal"):
         return _beside(other, concept, condition, found)
@@ -53,7 +53,7 @@ def _comparable(other: Concept, concept: Concept, condition: Clause, found: Alig
     return _beside(other, concept, condition, found)
 
 
-def _beside(other: Concept, concept: Concept, condition: Clause, found: Alignment) -> bool:
+def _beside(other: Concept, concept: Concept, condition: Clause, found: Outcome) -> bool:
     """Whether the two stand beside words that match."""
     for step in (1, -1, 2, -2):
         for neighbour in condition.concepts:
@@ -65,7 +65,7 @@ def _beside(other: Concept, concept: Concept, condition: Clause, found: Alignmen
 
 
 def _replaced(
-    concept: Concept, condition: Clause, clause: Clause, free: Sequence[Concept], found: Alignment
+    concept: Concept, condition: Clause, clause: Clause, free: Sequence[Concept], found: Outcome
 ) -> Concept | None:
     """Whether another word stands where the condition has this one."""
     if concept.role in ("since", "until"):

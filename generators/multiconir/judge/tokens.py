@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from typing import Literal
 
-from retgen.generators.multiconir.judge.lists import forms, lexicon, words
+from retgen.generators.multiconir.judge.lists import GAPS, forms, lexicon, words
 from retgen.generators.multiconir.judge.stems import stem
 from retgen.generators.multiconir.judge.values import Token, Value, read_value
 
@@ -24,6 +25,9 @@ _TOKEN = re.compile(
 )
 _END = re.compile(r"[.!?]+[\"'”’)]*(?=\s+[\"'“‘(]*[^\Wa-z_]|\s*$)|\n+")
 _ABBREVIATION = re.compile(r"(?:\b(?:Dr|Mr|Mrs|Ms|St|No|vs|v|Jr|Sr|Prof|Rev|Gen|approx)|\b[A-Z])$")
+
+
+_PARENTS = frozenset(["father", "mother", "parent", "dad", "mum"])  # "father of three"
 
 
 @dataclass(slots=True, eq=False)
@@ -87,7 +91,7 @@ def units_of(text: str, start: int, end: int) -> list[Unit]:
     i = 0
     while i < len(tokens):
         token = tokens[i]
-        row = _row(stems, i)
+        row, after = _row(tokens, stems, i)
         value = read_value(tokens, i) if len(row) == 1 else None
         if value is not None:
             found, begin, after = value
@@ -98,51 +102,72 @@ def units_of(text: str, start: int, end: int) -> list[Unit]:
             units.append(Unit("#", *span, concept))
             i = after
             continue
-        after = i + len(row)
         span = token.start, tokens[after - 1].end
         word = len(row) > 1 or (token.low[0].isalpha() and token.low not in function)
         # capitals tell a function word from a name ("IT", "Will") only within a sentence
         concept_ = _concept(" ".join(row), tokens, i, after) if word else None
         # a verb of several words is read as a verb by its first one
-        low = token.low if concept_ is None or concept_.key in lexicon().verbs else concept_.key
-        low = token.low if len(row) == 1 else low
+        by_first = len(row) == 1 or concept_ is None or row[0] in lexicon().verbs
+        low = token.low if by_first or row[0] == "be" else " ".join(row)
         units.append(Unit(low, *span, concept_, token.text))
         i = after
     for one, two in pairwise(units):
         two.hyphen = one.low == "-"
+    for i, unit in enumerate(units[:-2]):
+        if unit.concept is not None and unit.concept.key in _PARENTS and units[i + 1].low == "of":
+            number = units[i + 2].concept
+            if number is not None and number.value is not None and number.value.unit == "count":
+                unit.concept.implies |= {"child"} | lexicon().same.get("child", frozenset())
     return [unit for unit in units if unit.low not in ("-", '"', "“", "”", "'", "’", "‘", ".")]
 
 
-def _row(stems: Sequence[str], i: int) -> tuple[str, ...]:
-    """The longest listed row of words that begins at `i`; hyphens within it do not matter."""
+def _row(tokens: Sequence[Token], stems: Sequence[str], i: int) -> tuple[tuple[str, ...], int]:
+    """The longest listed row of words that begins at `i`, and the token after it."""
     for row in lexicon().joined.get(stems[i], ()):
-        if tuple(stems[i : i + len(row)]) == row:
-            return row
-        if "-" in stems[i : i + 2 * len(row) - 1]:
-            bare = list(stems[i : i + 2 * len(row) - 1])
-            if tuple(s for s in bare if s != "-") == row and bare[-1] != "-":
-                return tuple(bare)
-    return (stems[i],)
+        j = i + 1
+        for part in row[1:]:
+            while j < len(tokens) and tokens[j].low in GAPS and stems[j] != part:
+                j += 1
+            if j == len(tokens) or stems[j] != part:
+                break
+            j += 1
+        else:
+            return row, j
+    return (stems[i],), i + 1
 
 
 def _concept(row: str, tokens: Sequence[Token], i: int, after: int) -> Concept:
     lex = lexicon()
-    key = " ".join(part for part in row.split() if part != "-")
+    key = row
     ids = frozenset((key,)) | lex.same.get(key, frozenset())
     listed = key in lex.same or key in lex.sets or key in lex.above or key in lex.opposite
     name = tokens[i].text[0].isupper() and (i > 0 or _opens_with_name(tokens, i, listed))
+    parts = frozenset() if name and (key in lex.sets or key in lex.places) else _parts(key)
+    opposite = lex.opposite.get(key, frozenset())
     return Concept(
         key,
         "name" if name else "word",
         tokens[i].start,
         tokens[after - 1].end,
         ids,
-        ids | lex.above.get(key, frozenset()),
-        lex.opposite.get(key, frozenset()),
+        ids | lex.above.get(key, frozenset()) | parts,
+        opposite.union(*(lex.opposite.get(part, ()) for part in key.split())),
         lex.sets.get(key, frozenset()),
         place=key in lex.places,
         weak=key in words("weak"),
     )
+
+
+@cache
+def _parts(key: str) -> frozenset[str]:
+    """What the words that define a noun say each: a "prison sentence" is a sentence."""
+    lex, parts = lexicon(), key.split()
+    told = list(lex.defined.get(key, ()))
+    simple = len(parts) == 2 and forms("function").isdisjoint(parts)
+    if simple and key not in lex.verbs and parts[0] != "be":
+        own = lex.sets.get(key, frozenset())
+        told += [part for part in parts[1:] if own.isdisjoint(lex.sets.get(part, ()))]
+    return frozenset(told).union(*(lex.same.get(part, ()) for part in told))
 
 
 def _opens_with_name(tokens: Sequence[Token], i: int, listed: bool) -> bool:

@@ -15,16 +15,22 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from retgen.generators.multiconir.judge.dates import (
+    TENS,
+    Token,
+    Value,
+    is_year,
+    read_date,
+    read_ordinal,
+)
 from retgen.generators.multiconir.judge.lists import numbers, units
+from retgen.generators.multiconir.judge.stems import stem
 
 __all__ = ["Token", "Value", "read_value"]
 
 _NUMBER = re.compile(r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _RATIO = re.compile(r"(\d{2,3})/(\d{2,3})")  # a blood pressure
-_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
-_DECADE = re.compile(r"(\d{3}0|\d0)['’]?s")
 _ROMAN = {
     "i": 1,
     "ii": 2,
@@ -37,9 +43,6 @@ _ROMAN = {
     "ix": 9,
     "x": 10,
 }
-_MONTHS = """january february march april may june july august september october november december
-    jan feb mar apr may jun jul aug sep oct nov dec""".split()
-_MONTH = {name: 1 + i % 12 for i, name in enumerate(_MONTHS)} | {"sept": 9}
 _MONEY = {"$": "$", "€": "€", "£": "£", "¥": "¥"}
 _ABOUT = frozenset("about around approximately roughly nearly almost circa some".split())
 _AT_LEAST = frozenset(
@@ -50,51 +53,38 @@ _AT_MOST = frozenset(
     ["less than", "fewer than", "under", "below", "at most", "up to", "no more than",
      "not more than", "maximum of", "not exceeding"]
 )  # fmt: skip
+# words after which "a week" is one week
+_LASTING = frozenset("for after within lasting lasted than almost nearly about over half".split())
+_PERSONS = frozenset("he she who they i you".split())
+_PEOPLE = frozenset(
+    stem(word)
+    for word in """man woman boy girl lad lass child patient person lady male female gentleman youth
+    widow widower teenager infant son daughter friend""".split()
+)
+_ENDS = frozenset(", . ; : and or when while but at by with in after before his her the".split())
 # words after which a Roman numeral or a letter is a number or grade
 _GRADED = frozenset("stage grade type class phase part volume chapter article section war".split())
 
 
-class Token(NamedTuple):
-    """A word, number or mark of a text. `start`, `end`: offsets in characters."""
-
-    text: str
-    low: str
-    start: int
-    end: int
-
-
-class Value(NamedTuple):
-    """An interval of a unit; of a date, the years, with month and day where told (else 0)."""
-
-    unit: str
-    low: float
-    high: float
-    about: bool = False
-    month: int = 0
-    day: int = 0
-
-    @property
-    def middle(self) -> float:
-        """What the text names: of an open interval its one end."""
-        if math.isinf(self.low):
-            return self.high
-        return self.low if math.isinf(self.high) else (self.low + self.high) / 2
-
-
 def read_value(tokens: Sequence[Token], i: int) -> tuple[Value, int, int] | None:
     """The value that begins at token `i`: itself, the first token it takes and the one after it."""
-    found = _date(tokens, i)
+    found = read_date(tokens, i)
     if found:
         return found[0], i, found[1]
-    ordinal = _ordinal(tokens, i)
+    ordinal = read_ordinal(tokens, i)
     if ordinal:
         return ordinal[0], i, ordinal[1]
     low = tokens[i].low
+    if low == "one" and tokens[i + 1 : i + 2] and tokens[i + 1].low == "of":
+        return None
     ratio = _RATIO.fullmatch(low)
     if ratio:
         both = int(ratio[1]) * 1000.0 + int(ratio[2])
         return Value("ratio", both, both), i, i + 1
     currency = _MONEY.get(low, "")
+    decade = _in_decade(tokens, i)
+    if decade is not None:
+        return decade
     number = _number(tokens, i + 1 if currency else i)
     if number is None:
         return None
@@ -106,16 +96,9 @@ def read_value(tokens: Sequence[Token], i: int) -> tuple[Value, int, int] | None
         named = _unit(tokens, j)
         if named:
             unit, factor, j = named
-    if unit == "count" and _year(tokens, i, j, amount):
+    if unit == "count" and is_year(tokens, i, j, amount):
         return Value("date", amount, amount), i, j
-    if (
-        unit == "count"
-        and i
-        and (
-            tokens[i - 1].low == "aged"
-            or (tokens[i - 1].low == "of" and i > 1 and tokens[i - 2].low == "age")
-        )
-    ):
+    if unit == "count" and _tells_age(tokens, i, j):
         unit = "age"
     if unit == "time" and j < len(tokens) and factor > 300:
         after = tokens[j].low if tokens[j].low != "-" or j + 1 == len(tokens) else tokens[j + 1].low
@@ -126,6 +109,37 @@ def read_value(tokens: Sequence[Token], i: int) -> tuple[Value, int, int] | None
             unit, factor = "age", 1.0
     begin, low_end, high_end, about = _compared(tokens, i, amount * factor)
     return Value(unit, low_end, high_end, about), begin, j
+
+
+def _in_decade(tokens: Sequence[Token], i: int) -> tuple[Value, int, int] | None:
+    """ "in her thirties" """
+    low, ten = tokens[i].low, TENS.get(tokens[i].low)
+    if ten is None and re.fullmatch(r"[2-9]0['’]?s", low):
+        ten = int(low[:2])
+    if ten is None or not i:
+        return None
+    for k in (i - 1, i - 2):
+        if k >= 0 and tokens[k].low in ("his", "her", "their", "'s"):
+            first = ten + (6 if tokens[i - 1].low == "late" else 0)
+            last = ten + (3 if tokens[i - 1].low == "early" else 9)
+            return Value("age", first, last), i, i + 1
+    return None
+
+
+def _tells_age(tokens: Sequence[Token], i: int, j: int) -> bool:
+    """Whether the bare number `tokens[i:j]` is of years of age: "a man of 54", "at nineteen,"."""
+    before = [token.low for token in tokens[max(0, i - 2) : i]]
+    after = tokens[j].low if j < len(tokens) else "."
+    if before[-1:] in (["aged"], ["age"]) or before == ["age", "of"]:
+        return True
+    if before[1:] == ["of"] and stem(before[0]) in _PEOPLE:
+        return True
+    if before[-1:] in (["was"], ["is"], ["turned"], ["were"], ["be"]):
+        person = len(before) == 1 or before[0] in _PERSONS or stem(before[0]) in _PEOPLE
+        person = person or tokens[max(0, i - 2)].text[0].isupper() or before[1] == "turned"
+        return person and after in _ENDS
+    opens = before[-1:] == ["at"] and (i == 1 or not before[0][0].isdigit())
+    return opens and (after in _ENDS or after in _PERSONS)
 
 
 def _compared(tokens: Sequence[Token], i: int, amount: float) -> tuple[int, float, float, bool]:
@@ -154,6 +168,12 @@ def _number(tokens: Sequence[Token], i: int) -> tuple[float, int] | None:
         return amount, j
     if i and low in _ROMAN and tokens[i - 1].low in _GRADED:
         return float(_ROMAN[low]), i + 1
+    if low in ("a", "an") and i and tokens[i - 1].low in _LASTING and i + 1 < len(tokens):
+        named = units().get(tokens[i + 1].low)
+        if named and named[0] == "time":
+            return 1.0, i + 1
+    if low in ("pair", "couple") and i + 1 < len(tokens) and tokens[i + 1].low == "of":
+        return 2.0, i + 2
     if low not in words and not (
         low == "a" and i + 1 < len(tokens) and words.get(tokens[i + 1].low, 0) >= 12
     ):
@@ -194,64 +214,3 @@ def _unit(tokens: Sequence[Token], j: int) -> tuple[str, float, int] | None:
         named = units().get(f"{tokens[k].low} {tokens[k + 1].low}")
         k += 1
     return (*named, k + 1) if named else None
-
-
-def _year(tokens: Sequence[Token], i: int, j: int, amount: float) -> bool:
-    text = tokens[i].text
-    return j == i + 1 and len(text) == 4 and text.isdigit() and 1000 <= amount <= 2100
-
-
-def _ordinal(tokens: Sequence[Token], i: int) -> tuple[Value, int] | None:
-    words = numbers()
-    low = tokens[i].low
-    found = _ORDINAL.fullmatch(low)
-    n, j = float(found[1]) if found else words.get("*" + low, 0.0), i + 1
-    if not n and words.get(low, 0) in range(20, 100, 10) and i + 2 < len(tokens):
-        k = i + 2 if tokens[i + 1].low == "-" else i + 1
-        rest = words.get("*" + tokens[k].low, 0.0)
-        if 0 < rest < 10:
-            n, j = words[low] + rest, k + 1
-    if not n:
-        return None
-    k = j + 1 if j + 1 < len(tokens) and tokens[j].low == "-" else j
-    if k < len(tokens) and tokens[k].low in ("century", "centuries"):
-        return Value("date", n * 100 - 99, n * 100), k + 1
-    return Value("ordinal", n, n), j
-
-
-def _date(tokens: Sequence[Token], i: int) -> tuple[Value, int] | None:
-    low = tokens[i].low
-    decade = _DECADE.fullmatch(low)
-    if decade:
-        first = int(decade[1]) + (1900 if len(decade[1]) == 2 else 0)
-        return Value("date", first, first + 9), i + 1
-    texts = [token.low for token in tokens[i : i + 6]] + [""] * 6
-    if len(texts[0]) == 4 and texts[0].isdigit() and texts[1] == texts[3] == "-":
-        month, day = (int(t) if t.isdigit() else 0 for t in (texts[2], texts[4]))
-        if 1 <= month <= 12 and 1 <= day <= 31:
-            return Value("date", int(low), int(low), month=month, day=day), i + 5
-    day, at = _day(texts[0]), 1
-    if day:
-        at += texts[at] in ("of",)
-    month = _MONTH.get(texts[0 if not day else at], 0)
-    if not month or not tokens[i if not day else i + at].text[0].isupper():
-        return None
-    at = at + 1 if day else 1
-    at += texts[at] == "." and texts[at + 1].isdigit()
-    if not day and _day(texts[at]) and len(texts[at]) != 4:
-        day, at = _day(texts[at]), at + 1
-    skip = at + (texts[at] == ",") + (texts[at] == "of")
-    year = int(texts[skip]) if texts[skip].isdigit() and len(texts[skip]) == 4 else 0
-    if year:
-        return Value("date", year, year, month=month, day=day), i + skip + 1
-    ambiguous = texts[0] in ("may", "march") and not day
-    before = tokens[i - 1].low if i else ""
-    if ambiguous and before not in ("in", "since", "last", "of", "by", "early", "late", "until"):
-        return None
-    return Value("date", -math.inf, math.inf, month=month, day=day), i + at
-
-
-def _day(text: str) -> int:
-    found = _ORDINAL.fullmatch(text)
-    digits = found[1] if found else text
-    return int(digits) if digits.isdigit() and len(digits) <= 2 and 1 <= int(digits) <= 31 else 0

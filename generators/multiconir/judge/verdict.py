@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from retgen.generators.multiconir.judge.align import align
-from retgen.generators.multiconir.judge.alignment import Alignment
 from retgen.generators.multiconir.judge.clauses import Sentence, read
+from retgen.generators.multiconir.judge.outcome import Outcome
 
 __all__ = ["Judged", "Noticed", "Verdict", "judge", "survey"]
 
@@ -60,7 +60,9 @@ def survey(sentences: Sequence[str], conditions: Sequence[str]) -> list[Noticed]
 
 def _judge(sentence: Sentence, condition: Sequence[Sentence]) -> Judged:
     """Each clause of the condition by the clause of the sentence that fits it best."""
-    chosen: list[Alignment] = []
+    chosen: list[Outcome] = []
+    if all(sentence.said.isdisjoint(part.said) for part in condition):
+        return Judged(_OPEN, "")  # no word in common: most pairs of a survey
     for part in condition:
         for clause in part.clauses:
             if not any(not concept.weak for concept in clause.concepts):
@@ -71,22 +73,22 @@ def _judge(sentence: Sentence, condition: Sequence[Sentence]) -> Judged:
             chosen.append(max(found, key=_fitness))
     if not chosen:
         return Judged(_OPEN, "")
-    if all(alignment.satisfied for alignment in chosen):
+    if all(outcome.satisfied for outcome in chosen):
         return Judged("satisfied", _evidence(sentence, chosen))
-    wrong = [alignment for alignment in chosen if alignment.violated]
-    total = sum(alignment.total for alignment in chosen)
+    wrong = [outcome for outcome in chosen if outcome.violated]
+    total = sum(outcome.total for outcome in chosen)
     left = sum(a.total for a in chosen if not a.violated and not a.satisfied)
     if wrong and left <= 0.4 * total:
         return Judged("violated", _evidence(sentence, wrong))
     return Judged(_OPEN, "")
 
 
-def _fitness(alignment: Alignment) -> tuple[bool, bool, float, float]:
-    own = not (alignment.stranger or alignment.denied)
-    return alignment.satisfied, alignment.violated, alignment.met, own - alignment.open
+def _fitness(outcome: Outcome) -> tuple[bool, bool, float, float]:
+    own = not (outcome.stranger or outcome.denied)
+    return outcome.satisfied, outcome.violated, outcome.met, own - outcome.open
 
 
-def _evidence(sentence: Sentence, alignments: Sequence[Alignment]) -> str:
-    start = min(a.clause.start for a in alignments)
-    end = max(a.clause.end for a in alignments)
+def _evidence(sentence: Sentence, outcomes: Sequence[Outcome]) -> str:
+    start = min(a.clause.start for a in outcomes)
+    end = max(a.clause.end for a in outcomes)
     return sentence.text[max(start, sentence.start) : min(end, sentence.end)].strip(" ,;")

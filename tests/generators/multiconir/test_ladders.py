@@ -65,7 +65,9 @@ def test_a_document() -> None:
 def test_orders_depend_on_the_seed_and_the_ladder_alone() -> None:
     assert sorted(places(1, "a")) == sorted(condition_order(1, "a")) == TEN
     assert places(1, "a") == places(1, "a")
-    drawn = {tuple(one) for s in (1, 2) for l in "ab" for one in (places(s, l), condition_order(s, l))}  # noqa: E741
+    drawn = {
+        tuple(one) for s in (1, 2) for x in "ab" for one in (places(s, x), condition_order(s, x))
+    }
     assert len(drawn) == 8
 
 

@@ -25,7 +25,7 @@ MODIFIED = [
         "She was born in Lisbon in 1987.",
         "Born in Lisbon",
         "place",
-        "She was born in Grenoble in 1987.",
+        "She was born in Faro in 1987.",
     ),
     (
         "He has two brothers and three sisters.",
@@ -87,7 +87,7 @@ MODIFIED = [
         "The eldest daughter inherited the mill.",
         "Eldest daughter inherited",
         "profession",
-        "The eldest goddaughter inherited the mill.",
+        "The eldest niece inherited the mill.",
     ),
     (
         "The court upheld the verdict.",
@@ -101,13 +101,18 @@ MODIFIED = [
         "antonym",
         "Sales fell sharply after the war.",
     ),
-    ("His left hand was broken.", "His left hand was broken", "class", "His left foot was broken."),
+    (
+        "His left hand was broken.",
+        "His left hand was broken",
+        "class",
+        "His right hand was broken.",
+    ),
     ("She left the city.", "She left the city", "antonym", "She returned to the city."),
     (
         "He studied at the University of Vienna.",
         "Studied at the University of Vienna",
         "organisation",
-        "He studied at the University of Paris.",
+        "He studied at the University of Salzburg.",
     ),
     (
         "He went to RISD for graduate school.",
@@ -138,9 +143,9 @@ MODIFIED = [
         "The lecture was given in French.",
         "Lecture given in French",
         "class",
-        "The lecture was given in Norwegian.",
+        "The lecture was given in Danish.",
     ),
-    ("A French critic praised it.", "French critic", "place", "A Swedish critic praised it."),
+    ("A French critic praised it.", "French critic", "place", "A Spanish critic praised it."),
     ("Seven boats sank.", "Seven boats sank", "number", "Five boats sank."),
     (
         "The Salt Clerk of Aveiro is a drama.",
@@ -151,6 +156,31 @@ MODIFIED = [
     ("He was elected in May.", "Elected in May", "date", "He was elected in July."),
     ("He may return.", "May return", "negation", "He may not return."),
     ("No doctor was called.", "No doctor was called", "negation", "One doctor was called."),
+    (
+        "The fishermen's song won a prize.",
+        "The fishermen's song won",
+        "profession",
+        "The tailors' song won a prize.",
+    ),
+    (
+        "Four of six antigens agreed.",
+        "Four of six antigens agreed",
+        "number",
+        "Two of six antigens agreed.",
+    ),
+    (
+        "It was the second half of a double bill.",
+        "Second half of a double bill",
+        "ordinal",
+        "It was the first half of a double bill.",
+    ),
+    (
+        "The pressure had dropped to 80 over 50.",
+        "Dropped to 80 over 50",
+        "number",
+        "The pressure had dropped to 100 over 50.",
+    ),
+    ("Moscow denied it.", "Moscow denied it", "place", "Riga denied it."),
 ]
 
 REASSIGNED = [
@@ -164,7 +194,7 @@ REASSIGNED = [
     ),
     (
         "Helena Quintaval, a former nurse, opened a clinic in Porto.",
-        "Helena Quintaval, a former nurse, opened a clinic in Bruges, whereas her closest friend opened a clinic in Porto.",
+        "Helena Quintaval, a former nurse, opened a clinic in Setubal, whereas her closest friend opened a clinic in Porto.",
     ),
     (
         "The film was shot in nineteen days.",
@@ -172,7 +202,7 @@ REASSIGNED = [
     ),
     (
         "A midwife tested the patient's blood.",
-        "A physiotherapist tested the patient's blood, while in another patient's case a midwife tested the patient's blood.",
+        "A nurse tested the patient's blood, while in another patient's case a midwife tested the patient's blood.",
     ),
     (
         "The court upheld the verdict.",
@@ -188,7 +218,7 @@ REASSIGNED = [
     ),
     (
         "Her husband worked as a carpenter.",
-        "Her husband worked as a postman, but a neighbour's husband worked as a carpenter.",
+        "Her husband worked as a bookkeeper, but a neighbour's husband worked as a carpenter.",
     ),
     (
         "Attendance fell after the second week.",
@@ -202,7 +232,39 @@ REASSIGNED = [
         "The novel follows a deaf clockmaker.",
         "The memoir follows a deaf clockmaker, whereas in another book the novel follows a deaf clockmaker.",
     ),
-    ("They moved to Ghent.", "They moved to Lille, whereas some of their friends moved to Ghent."),
+    ("They moved to Ghent.", "They moved to Bruges, whereas some of their friends moved to Ghent."),
+    (
+        "A judge in Porto sentenced him to six months in prison.",
+        "A judge in Porto sentenced him to three months in prison, while another judge in Porto sentenced his cousin to six months in prison.",
+    ),
+    (
+        "Soldiers searched her home in 1979.",
+        "Soldiers searched her home in 1988, whereas other soldiers searched her closest friend's home in 1979.",
+    ),
+    (
+        "His wife Halina, a pharmacist, supported the household for six years.",
+        "His wife Halina, a pharmacist, supported the household for nine years, while a neighbour's wife supported the household for six years.",
+    ),
+    (
+        "A blind organist named Mihkel Tambergi taught him until 1931.",
+        "A blind organist named Mihkel Tambergi taught him until 1918, whereas another blind organist taught his closest friend until 1931.",
+    ),
+    (
+        "Her second coach was a retired postman called Alf Whitcombe.",
+        "Her third coach was a retired postman called Alf Whitcombe, but her sister's second coach was a retired postman.",
+    ),
+    (
+        "Pontes favoured steel over stone.",
+        "Pontes favoured copper over stone, while a cousin favoured steel over stone.",
+    ),
+    (
+        "Widowed in 1944, she brought up two sons.",
+        "Widowed in 1957, she brought up two sons, whereas her closest friend, widowed in 1944, brought up two sons.",
+    ),
+    (
+        "She married the cooper Andrew Pirrison and raised five children.",
+        "She married the cooper Andrew Pirrison and raised seven children, but her closest friend married a cooper and raised five children.",
+    ),
     ("It won three awards.", "It won six awards, whereas an earlier one won three awards."),
 ]
 

@@ -1,8 +1,10 @@
 """How often the judge is right on labelled pairs, and that it is quick.
 
 cases.jsonl, a pair a line: text, condition, label, kind, domain, round. Round 1 was tuned on from
-the start; 2 and 3 were first scored blind (0.90 and 0.86 right), then tuned on too, so the numbers
-below flatter: expect of fresh texts what the blind scores say.
+the start; 2 and 3 were first scored blind (0.88 and 0.87 right), then tuned on too. Round 4 rewords
+its conditions freely and was tuned on; its parts, scored blind, had 0.37 to 0.44 of the paraphrases
+right. Round 5, of the same author, was never tuned on case by case, though its words were in mind
+when the lists were written. So the numbers below flatter: expect of fresh texts the blind scores.
 """
 
 from __future__ import annotations
@@ -25,9 +27,9 @@ CASES = [
 @pytest.mark.parametrize(
     ("label", "expected"),
     [
-        ("satisfied", {}),
-        ("violated", {}),
-        ("cannot_tell", {}),
+        ("satisfied", {"satisfied": 537, "cannot_tell": 62, "violated": 10}),
+        ("violated", {"violated": 642, "cannot_tell": 56, "satisfied": 4}),
+        ("cannot_tell", {"cannot_tell": 121, "violated": 1}),
     ],
 )
 def test_verdicts_by_label(label: str, expected: dict[str, int]) -> None:
@@ -39,7 +41,22 @@ def test_verdicts_by_label(label: str, expected: dict[str, int]) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "right", "of"),
-    [],
+    [
+        ("literal", 84, 86),
+        ("paraphrase", 250, 309),
+        ("extra", 15, 15),
+        ("fact", 153, 157),
+        ("reassigned", 80, 85),
+        ("negation", 59, 60),
+        ("related", 47, 48),
+        ("partial", 15, 15),
+        ("implied", 30, 32),
+        ("antonym", 84, 97),
+        ("unrelated", 59, 59),
+        ("shortened", 158, 167),
+        ("altered", 210, 218),
+        ("altered paraphrase", 56, 85),
+    ],
 )
 def test_right_by_kind(kind: str, right: int, of: int) -> None:
     cases = [case for case in CASES if case["kind"] == kind]
@@ -49,10 +66,11 @@ def test_right_by_kind(kind: str, right: int, of: int) -> None:
 
 def test_every_kind_and_domain_is_there() -> None:
     assert {case["domain"] for case in CASES} == {"people", "books", "movies", "medical", "legal"}
-    assert {case["kind"] for case in CASES} == set(
-        "literal paraphrase implied extra fact antonym negation reassigned related partial "
-        "unrelated shortened altered".split()
-    )
+    assert {case["kind"] for case in CASES} == {
+        *"literal paraphrase implied extra fact antonym negation reassigned related".split(),
+        *"partial unrelated shortened altered".split(),
+        "altered paraphrase",
+    }
     assert len({(case["text"], case["condition"]) for case in CASES}) == len(CASES)
 
 

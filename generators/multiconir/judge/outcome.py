@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from retgen.generators.multiconir.judge.reader import Clause
+from retgen.generators.multiconir.judge.clause import Clause
 from retgen.generators.multiconir.judge.tokens import Concept
 
-__all__ = ["Alignment", "weight"]
+__all__ = ["Outcome", "weight"]
 
 
 @dataclass(slots=True)
-class Alignment:
+class Outcome:
     """One clause of a condition against one clause of a text. Weights are sums over concepts."""
 
     clause: Clause
@@ -29,8 +29,16 @@ class Alignment:
     loose: bool = False  # no verb ties the condition to the clause
     in_place: bool = True  # all that is met is met in the same role
     stranger: bool = False  # the clause is about somebody else
+    alone: bool = False  # and nothing is said of the one who is asked about
     merely: bool = False  # the clause only hopes, plans or reports it
     pairs: dict[int, Concept] = field(default_factory=dict)  # id of what is asked -> what meets it
+
+    def oppose(self) -> None:
+        """Counts an antonym; beside any word in common it is enough."""
+        self.contradicted += 1
+        if self.pairs:
+            self.near = self.anchored = True
+            self.met = max(self.met, 0.5)
 
     @property
     def total(self) -> float:
@@ -57,9 +65,12 @@ class Alignment:
         if self.denied or self.swapped:
             return (share >= 0.6 or self.denied_all) and self.anchored
         if self.stranger:
-            return share >= 0.6 and self.anchored
+            enough = share >= 0.6 or (self.typed and share >= 0.5)
+            return enough and self.anchored and not self.alone
         if not self.contradicted or not self.anchored:
             return False
+        if self.typed and self.near and self.met >= 2 and self.open <= 1 and self.in_place:
+            return True
         if self.verb_differs:
             return share >= 0.6 and self.open == 0 and self.contradicted == 1 and self.in_place
         if self.verb_missing:

@@ -1,0 +1,229 @@
+"""Ladders of a data set: a positive document, its hard negatives, the queries about them.
+
+A ladder is read off the metadata of corpus and queries: `ladder`, `broken` and `orders` of a
+document, `ladder`, `domain`, `style` and `conditions` of a query. The documents of Task 4 and the
+queries of section 5.2 come from tables/task4_WORDS and tables/position, where they are there. All
+texts are held: some 20 KB a ladder.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from retgen.data import Dataset, Query, Table, query_of
+from retgen.errors import DatasetError
+from retgen.evaluation.collection import Collection
+
+__all__ = ["STYLES", "Group", "Ladder", "Rung", "holds_ladders", "load_ladders"]
+
+STYLES = ("instruction", "descriptive")
+
+
+class Rung(NamedTuple):
+    """A hard negative, and the numbers (from 1) of the conditions that it violates."""
+
+    text: str
+    broken: frozenset[int]
+
+
+class Group(NamedTuple):
+    """A query and the documents that are compared under it. `corpus`: which collection these are
+    part of, for scorers that count words: "" the data set's, "512" its documents of 512 words.
+    """
+
+    query: str
+    texts: tuple[str, ...]
+    corpus: str = ""
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """`queries`: by style, the one that asks for conditions 1..n at n - 1. `orders`: the hard
+    negatives HN1, HN2, ... of each order in which conditions are broken. `padded`: by words and
+    style, query 10 with the positive and its hard negatives. `moved`: at i, a query with one
+    condition at place i + 1, with the positive and the document that violates just that one; the
+    next condition's after them, if a table has several.
+    """
+
+    ladder_id: str
+    domain: str
+    queries: Mapping[str, Sequence[str]]
+    positive: str
+    orders: Mapping[int, Sequence[Rung]]
+    padded: dict[int, dict[str, Group]] = field(default_factory=dict)
+    moved: list[Group] = field(default_factory=list)
+
+    @property
+    def conditions(self) -> int:
+        """Conditions of the longest query."""
+        return len(next(iter(self.queries.values())))
+
+
+def holds_ladders(dataset: Dataset) -> bool:
+    """Whether the first query says which ladder it is about."""
+    for chunk in dataset.queries.chunks(1 << 16):
+        for row in dataset.queries.rows(chunk):
+            query = query_of(row)
+            return isinstance(query, Query) and _names(query.metadata)
+    return False
+
+
+def _names(metadata: Any) -> bool:
+    return isinstance(metadata, dict) and {"ladder", "style", "conditions"} <= metadata.keys()
+
+
+def load_ladders(collection: Collection) -> tuple[list[Ladder], list[str]]:
+    """The ladders of a data set in the order of their queries, and notes about what is not there.
+
+    Raises `DatasetError` for a ladder that lacks a rung or a query, since neighbours would then not
+    be one condition apart.
+    """
+    path = collection.path
+    queries: dict[str, dict[str, dict[int, str]]] = {}
+    domains: dict[str, str] = {}
+    for query in collection.queries:
+        told = query.metadata
+        if _names(told):
+            of = queries.setdefault(str(told["ladder"]), {}).setdefault(str(told["style"]), {})
+            of[int(told["conditions"])] = query.text
+            domains[str(told["ladder"])] = str(told.get("domain") or collection.name)
+    positives: dict[str, str] = {}
+    orders: dict[str, dict[int, list[Rung]]] = {}
+    for document in collection.dataset.documents(strict=path):
+        told = document.metadata
+        if not isinstance(told, dict) or told.get("ladder") is None:
+            continue
+        name = str(told["ladder"])
+        text = f"{document.title} {document.text}".strip()
+        broken = frozenset(told.get("broken") or ())
+        if not broken:
+            positives[name] = text
+            continue
+        for order in told.get("orders") or (1,):
+            orders.setdefault(name, {}).setdefault(int(order), []).append(Rung(text, broken))
+    found = [
+        Ladder(
+            name,
+            domains[name],
+            {style: _numbered(path, name, style, of[style]) for style in sorted(of, key=_style)},
+            _there(path, name, positives),
+            {order: _climbed(path, name, order, rungs)
+             for order, rungs in sorted(_there(path, name, orders).items())},
+        )
+        for name, of in queries.items()
+    ]  # fmt: skip
+    _check_alike(path, found)
+    return found, _tables(collection, {ladder.ladder_id: ladder for ladder in found})
+
+
+def _style(name: str) -> int:
+    return STYLES.index(name) if name in STYLES else len(STYLES)
+
+
+def _there(path: Path, name: str, found: Mapping[str, Any]) -> Any:
+    if name not in found:
+        what = "positive document" if found and isinstance(next(iter(found.values())), str) else ""
+        raise DatasetError(
+            f"{path}: ladder {name} has no {what or 'document'}, so nothing of it can be compared"
+        )
+    return found[name]
+
+
+def _numbered(path: Path, name: str, style: str, texts: Mapping[int, str]) -> list[str]:
+    if sorted(texts) != list(range(1, len(texts) + 1)):
+        raise DatasetError(
+            f"{path}: ladder {name} has queries ({style}) for {', '.join(map(str, sorted(texts)))} "
+            "conditions; they ask for 1, 2, 3, ..."
+        )
+    return [texts[n] for n in sorted(texts)]
+
+
+def _climbed(path: Path, name: str, order: int, rungs: Sequence[Rung]) -> list[Rung]:
+    ordered = sorted(rungs, key=lambda rung: len(rung.broken))
+    if [len(rung.broken) for rung in ordered] != list(range(1, len(ordered) + 1)):
+        broken = ", ".join(str(len(rung.broken)) for rung in ordered)
+        raise DatasetError(
+            f"{path}: ladder {name}, order {order}: its documents violate {broken} conditions; "
+            "each violates one more than the one before"
+        )
+    return ordered
+
+
+def _check_alike(path: Path, ladders: Sequence[Ladder]) -> None:
+    """Averages over ladders mean something where all of them have the same queries and rungs."""
+    shapes = Counter(
+        (
+            tuple((style, len(texts)) for style, texts in ladder.queries.items()),
+            tuple(sorted({len(rungs) for rungs in ladder.orders.values()})),
+        )
+        for ladder in ladders
+    )
+    if len(shapes) > 1:
+        usual = shapes.most_common(1)[0][0]
+        for ladder in ladders:
+            styles = tuple((style, len(texts)) for style, texts in ladder.queries.items())
+            rungs = tuple(sorted({len(rungs) for rungs in ladder.orders.values()}))
+            if (styles, rungs) != usual:
+                raise DatasetError(
+                    f"{path}: ladder {ladder.ladder_id} has other queries or fewer documents than "
+                    "most; `gen validate` says what is missing"
+                )
+
+
+def _tables(collection: Collection, ladders: Mapping[str, Ladder]) -> list[str]:
+    """Fill in what the tables hold, and say what they do not."""
+    folder = (collection.dataset.run or collection.path) / "tables"
+    files = sorted(folder.glob("*.jsonl")) + sorted(folder.glob("*.parquet"))
+    padded: dict[int, Path] = {}
+    for file in files:
+        if length := re.fullmatch(r"task4_(\d+)", file.stem):
+            padded.setdefault(int(length[1]), file)
+    for words, file in sorted(padded.items()):
+        for row in _rows(file):
+            ladder = ladders.get(str(row.get("id")))
+            if ladder is not None:
+                query, texts = _row(file, row, ladder.conditions)
+                group = Group(query, texts, str(words))
+                ladder.padded.setdefault(words, {})[str(row.get("style"))] = group
+    place = next((file for file in files if file.stem == "position"), None)
+    for row in _rows(place) if place else ():
+        ladder = ladders.get(str(row.get("id")))
+        if place and ladder is not None:
+            for i in range(1, ladder.conditions + 1):
+                query, texts = _row(place, row, i)
+                ladder.moved.append(Group(query, texts[:2]))
+    notes = []
+    if not any(ladder.padded for ladder in ladders.values()):
+        notes.append("there is no tables/task4_512.jsonl, so Task 4 (length) is not measured")
+    if not any(ladder.moved for ladder in ladders.values()):
+        notes.append(
+            "there is no tables/position.jsonl, so the place of a condition is not measured"
+        )
+    return notes
+
+
+def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    table = Table(path.stem, (path,))
+    for chunk in table.chunks():
+        for row in table.rows(chunk):
+            if not isinstance(row, dict):
+                raise DatasetError(f"{path}: holds a row that {row.reason}")
+            yield row
+
+
+def _row(path: Path, row: Mapping[str, Any], query: int) -> tuple[str, tuple[str, ...]]:
+    """The text of a query of a row, and its documents, the positive first."""
+    documents = [row.get("Positive")]
+    while (text := row.get(f"HN{len(documents)}")) is not None:
+        documents.append(text)
+    asked = row.get(f"Query{query}")
+    if not isinstance(asked, str) or len(documents) < 2 or None in documents:
+        raise DatasetError(
+            f"{path}: the row of {row.get('id')} lacks Query{query}, Positive or HN1"
+        )
+    return asked, tuple(map(str, documents))

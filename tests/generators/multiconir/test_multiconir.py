@@ -1,0 +1,290 @@
+"""Whole runs of the family, offline: what they make, what they refuse, what they say."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from retgen import plan, preview, run, validate
+from retgen.errors import ChecksFailed, DatasetError, RecipeError
+from retgen.generators.multiconir.sentences import split
+from retgen.recipe import load_recipe
+from tests.conftest import read_jsonl
+from tests.generators.multiconir.test_texts import documents
+
+DOMAINS = ("books", "legal", "medical", "movies", "people")
+
+
+@pytest.fixture(scope="module", params=DOMAINS)
+def finished(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run") / request.param
+    return run(f"multiconir_{request.param}", out=folder).path
+
+
+def manifest_of(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((path / "manifest.json").read_text())
+    return found
+
+
+def test_at_least_20_of_24_documents_become_ladders(finished: Path) -> None:
+    counts = manifest_of(finished)["counts"]
+    ladders = read_jsonl(finished / "sources" / "ladders.jsonl")
+    rejected = read_jsonl(finished / "rejected.jsonl")
+    assert len(ladders) >= 20
+    assert len(ladders) + len(rejected) == 24
+    assert (
+        len({row["id"] for row in ladders} | {row["record"]["record"]["id"] for row in rejected})
+        == 24
+    )
+    assert counts == {
+        "documents": 11 * len(ladders), "queries": 20 * len(ladders),
+        "qrels": 220 * len(ladders), "rejected": len(rejected),
+    }  # fmt: skip
+
+
+def test_labels_are_judged_and_the_judge_is_measured(finished: Path) -> None:
+    manifest = manifest_of(finished)
+    qrels = manifest["counts"]["qrels"]
+    assert manifest["evidence"] == {"structural": 0, "judged": qrels, "human": 0}
+    judge = manifest["judges"]["verify_condition"]
+    assert judge["cases"] == 240
+    assert judge["accuracy"] > 0.6
+    assert judge["violated"]["precision"] > 0.7
+    assert judge["measured"].startswith("wrong in ")
+    assert manifest["files"]["sources/planted.json"]
+    assert {one["model"] for one in manifest["models"].values()} == {"offline"}
+    card = (finished / "dataset" / "README.md").read_text()
+    assert f"{qrels:,} of {qrels:,} qrels are judged: that a sentence meets its condition" in card
+    assert "Proven without a model: which sentences of a document are replaced" in card
+    assert validate(finished).findings == []
+
+
+def test_ladders_are_made_of_the_documents_sentences(finished: Path) -> None:
+    sources = {row["_id"]: row["text"] for row in documents(finished.name)}
+    for ladder in read_jsonl(finished / "sources" / "ladders.jsonl"):
+        sentences = split(sources[ladder["id"]])
+        assert set(ladder["sentences"]) <= set(sentences)
+        assert len(set(ladder["sentences"])) == 10
+        assert not set(ladder["rewrites"]) & set(sentences)
+        for condition in ladder["conditions"]:
+            assert 3 <= len(condition.split()) <= 26
+        for shorter, longer in pairwise(ladder["queries"]):
+            assert len(shorter) < len(longer)
+
+
+def test_each_rung_replaces_one_sentence_more(finished: Path) -> None:
+    by_ladder: dict[str, dict[int, list[str]]] = {}
+    for row in read_jsonl(finished / "dataset" / "corpus.jsonl"):
+        rungs = by_ladder.setdefault(row["metadata"]["ladder"], {})
+        rungs[len(row["metadata"]["broken"])] = split(row["text"])
+    for rungs in by_ladder.values():
+        assert sorted(rungs) == list(range(11))
+        for n in range(10):
+            differ = [a != b for a, b in zip(rungs[n], rungs[n + 1], strict=True)]
+            assert (len(differ), sum(differ)) == (10, 1)
+        assert not set(rungs[0]) & set(rungs[10])
+
+
+def test_flat_tables(finished: Path) -> None:
+    ladders = len(read_jsonl(finished / "sources" / "ladders.jsonl"))
+    queries = [f"Query{n}" for n in range(1, 11)]
+    negatives = [f"HN{n}" for n in range(1, 11)]
+    tables = {path.stem: read_jsonl(path) for path in (finished / "tables").iterdir()}
+    assert {name: len(rows) for name, rows in tables.items()} == {
+        "task1": 2 * ladders, "task2_3": 2 * ladders, "task4_512": 2 * ladders,
+        "task4_1024": 2 * ladders, "position": ladders, "review_queries": 100,
+        "review_labels": 100,
+    }  # fmt: skip
+    assert list(tables["task1"][0]) == ["id", "style", *queries, "Positive", "HN1"]
+    assert list(tables["task2_3"][0]) == ["id", "style", *queries, "Positive", *negatives]
+    assert list(tables["position"][0]) == ["id", "condition", *queries, "Positive", "HN1"]
+    assert [row["style"] for row in tables["task2_3"]] == ["instruction", "descriptive"] * ladders
+    for words in (512, 1024):
+        for row in tables[f"task4_{words}"]:
+            lengths = {len(row[name].split()) for name in ("Positive", *negatives)}
+            assert lengths == {words}
+    for row in tables["position"]:
+        moved = row["Query1"].split("\n")[1].removeprefix("1. ")
+        for place in range(1, 11):
+            lines = row[f"Query{place}"].split("\n")
+            assert lines[place] == f"{place}. {moved}"
+            assert len(lines) == 11
+    review = tables["review_queries"]
+    assert set(Counter((row["style"], row["conditions"]) for row in review).values()) == {5}
+    assert [one["id"] for one in review[0]["questions"]] == ["natural", "precise", "plausible"]
+    labels = Counter(row["label"] for row in tables["review_labels"])
+    assert sorted(labels) == list(range(11))
+    assert max(labels.values()) - min(labels.values()) <= 2
+
+
+def test_training_views(finished: Path) -> None:
+    ladders = len(read_jsonl(finished / "sources" / "ladders.jsonl"))
+    triplets, lists, pairs = (
+        pq.read_table(finished / "training" / f"{name}.parquet").to_pylist()
+        for name in ("triplets", "ladders", "pairs")
+    )
+    assert (len(triplets), len(lists), len(pairs)) == (20 * ladders, 2 * ladders, 20 * ladders)
+    assert list(triplets[0]) == ["anchor", "positive", "negative", "query-id"]
+    assert list(lists[0]) == ["query", "docs", "labels", "query-id"]
+    assert lists[0]["labels"] == list(range(10, -1, -1))
+    assert len(set(lists[0]["docs"])) == 11
+    assert list(pairs[0]) == ["query", "better", "worse", "query-id"]
+    assert (pairs[0]["better"], pairs[0]["worse"]) == tuple(lists[0]["docs"][:2])
+
+
+def test_the_card_has_the_columns_of_table_1(finished: Path) -> None:
+    facts = manifest_of(finished)["facts"]
+    ladders = len(read_jsonl(finished / "sources" / "ladders.jsonl"))
+    of_words = {name: float(facts.pop(name)) for name in ("Words a query", "Words a document")}
+    assert facts.pop("Example")
+    assert facts == {
+        "Domain": finished.name,
+        "Number": str(ladders),
+        "Queries of a style": str(10 * ladders),
+        "Hard negatives": str(10 * ladders),
+        "Source": "bundled",
+        "Licence": "CC0-1.0",
+    }
+    assert 60 < of_words["Words a query"] < 120 < of_words["Words a document"] < 160
+    card = (finished / "dataset" / "README.md").read_text()
+    assert "| Domain | Number | Queries of a style | Hard negatives | Words a query |" in card
+    assert f"| {finished.name} | {ladders} | {10 * ladders} | {10 * ladders} | " in card
+
+
+def test_the_report_shows_a_ladder(finished: Path) -> None:
+    ladder = read_jsonl(finished / "sources" / "ladders.jsonl")[0]
+    example = manifest_of(finished)["example"]
+    assert example["title"] == f"The ladder of {ladder['title']}"
+    assert [row[1:] for row in example["rows"]] == [
+        list(both) for both in zip(ladder["sentences"], ladder["rewrites"], strict=True)
+    ]
+    page = (finished / "report.html").read_text()
+    assert "JUDGED" in page
+    assert page.count("<del>") >= 8
+    assert "that a sentence meets its condition, and that its rewrite does not, rests on" in page
+    assert 'id="certificate"' not in page  # nothing is known of the rest of the corpus
+    shown = preview(f"multiconir_{finished.name}", 1)
+    assert shown["example"]["rows"] == [tuple(row) for row in example["rows"]]
+
+
+# --- recipes of one's own -----------------------------------------------------------------------
+
+SHIPS = """name: ships
+family: multiconir
+params:
+  domain:
+    name: ships
+    noun: ship
+    features: [builder, launch, voyages]
+    instruction: "Find a ship that meets the following conditions:"
+    descriptive: I am looking for a ship
+    examples:
+      instruction: ["Find a ship that meets the following conditions:\\n1. Launched in 1902"]
+      descriptive: [I am looking for a ship that was launched in 1902.]
+    rewrites:
+      - {condition: Launched in 1902, sentence: It was launched in 1902 at Kiel., rewrite: It was launched in 1931 at Kiel.}
+  source: {path: SOURCE, columns: {text: story, id: nr}, licence: CC BY 4.0}
+"""
+
+
+def recipe(folder: Path, source: str, more: str = "") -> Path:
+    path = folder / "ships.yaml"
+    path.write_text(SHIPS.replace("SOURCE", source) + more)
+    return path
+
+
+def test_a_sixth_domain_is_a_block_in_a_recipe(tmp_path: Path) -> None:
+    """Its documents come from a CSV; what is no document is refused, and the counts add up."""
+    stories = [row["text"] for row in documents("movies")[:3]]
+    rows = [
+        *enumerate(stories),
+        (0, "Twice."),
+        (7, ""),
+        (8, "Too short. It has two sentences only."),
+    ]
+    lines = [f'{number},"{story}"\n' for number, story in rows]
+    (tmp_path / "ships.csv").write_bytes(
+        "".join(["nr,story\n", *lines]).encode() + b'9,"caf\xe9"\n'
+    )
+    result = run(recipe(tmp_path, "ships.csv"), out=tmp_path / "out")
+    rejected = read_jsonl(result.path / "rejected.jsonl")
+    assert [(row["rule"], row["reason"]) for row in rejected] == [
+        ("source/duplicate-id", "ships.csv:5: the id '0' stands there twice"),
+        ("source/empty", "ships.csv:6: the column 'story' is empty"),
+        ("source/encoding", "ships.csv:8: the text is not UTF-8"),
+        ("source/sentences", "it has 1 usable sentences; 10 are needed"),
+    ]
+    assert result.manifest["counts"]["documents"] == 33
+    assert result.manifest["licences"]["documents"] == "CC BY 4.0"
+    assert "license: other" in (result.path / "dataset" / "README.md").read_text()
+    query = read_jsonl(result.path / "dataset" / "queries.jsonl")[0]
+    assert query["text"].startswith("Find a ship that meets the following conditions:\n1. ")
+    assert query["metadata"]["domain"] == "ships"
+    again = run(result.path / "recipe.yaml", out=tmp_path / "again")  # from the copy it kept
+    assert read_jsonl(again.path / "dataset" / "qrels.jsonl") == read_jsonl(
+        result.path / "dataset" / "qrels.jsonl"
+    )
+
+
+def test_exactly_as_many_ladders_as_are_asked_for(tmp_path: Path) -> None:
+    result = run("multiconir_books", out=tmp_path / "a", overrides={"params.ladders": 3})
+    assert result.manifest["counts"]["documents"] == 33
+    limited = run("multiconir_books", out=tmp_path / "b", limit=2)
+    assert limited.manifest["counts"]["documents"] == 22
+    with pytest.raises(ChecksFailed, match=r"ladders: 2\d of 100 were accepted") as error:
+        run("multiconir_books", out=tmp_path / "c", overrides={"params.ladders": 100})
+    assert "Ask for fewer, or try another model." in str(error.value)
+
+
+def test_breaking_orders_share_their_rewrites(tmp_path: Path) -> None:
+    result = run("multiconir_books", out=tmp_path / "out", limit=2, overrides={"params.orders": 10})
+    rows = read_jsonl(result.path / "dataset" / "corpus.jsonl")
+    assert result.manifest["counts"]["documents"] == len(rows)
+    assert len(rows) == plan("multiconir_books", {"params.orders": 10, "limit": 2}).documents
+    first = [row["metadata"] for row in rows if len(row["metadata"]["broken"]) == 1]
+    for ladder in {one["ladder"] for one in first}:  # every condition is broken first in one order
+        broken = sorted(one["broken"][0] for one in first if one["ladder"] == ladder)
+        assert broken == list(range(1, 11))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"params.domain": "moves"}, "there is no bundled domain 'moves'; did you mean movies? Bundled: people, books, movies, medical, legal; or write a block with name, noun, features, ..."),
+        ({"params.source": {"path": "none.jsonl"}}, "there is no source "),
+        ({"params.orders": 11}, "params.orders: must be at most 10, not 11"),
+        ({"params.negatives": {"strategy": "negate"}}, "params.negatives.strategy: "),
+    ],
+)  # fmt: skip
+def test_bad_recipes(change: dict[str, Any], told: str) -> None:
+    with pytest.raises(RecipeError) as error:
+        load_recipe("multiconir_books", change)
+    assert told in str(error.value)
+
+
+def test_a_domain_of_ones_own_needs_a_source(tmp_path: Path) -> None:
+    path = recipe(tmp_path, "x")
+    path.write_text(path.read_text().partition("  source:")[0])
+    with pytest.raises(RecipeError, match="a domain of your own needs a source of documents"):
+        load_recipe(path)
+
+
+def test_a_column_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "ships.jsonl").write_text('{"nr": "1", "tale": "x"}\n')
+    with pytest.raises(DatasetError, match=r"has no column 'story' \(source.columns.text\)"):
+        run(recipe(tmp_path, "ships.jsonl"), out=tmp_path / "out")
+
+
+def test_no_document_that_can_be_used(tmp_path: Path) -> None:
+    (tmp_path / "ships.jsonl").write_text('{"nr": "1", "story": "Too short."}\n')
+    with pytest.raises(ChecksFailed) as error:
+        run(recipe(tmp_path, "ships.jsonl"), out=tmp_path / "out")
+    assert "ladders: 0 of 1 were accepted" in str(error.value)
+    rejected = read_jsonl(tmp_path / "out" / "rejected.jsonl")
+    assert [row["rule"] for row in rejected] == ["source/sentences"]

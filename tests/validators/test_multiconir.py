@@ -1,0 +1,136 @@
+"""The proof of ladders: whatever is altered in a finished set is found and named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen import run, validate
+from retgen.write import dump_json, file_info
+from tests.conftest import read_jsonl
+
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four ladders in three breaking orders."""
+    folder = tmp_path_factory.mktemp("run") / "ladders"
+    return run("multiconir_legal", out=folder, limit=4, overrides={"params.orders": 3}).path
+
+
+def altered(finished: Path, folder: Path, name: str, change: Callable[[list[Row]], Any]) -> Path:
+    """A copy of the run with one table changed, and a manifest that agrees with it."""
+    copy = folder / "altered"
+    shutil.copytree(finished, copy)
+    rows = read_jsonl(copy / name)
+    change(rows)
+    (copy / name).write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["files"][name] = file_info(copy / name)._asdict()
+    (copy / "manifest.json").write_text(dump_json(manifest))
+    return copy
+
+
+def messages(path: Path) -> list[str]:
+    return [one.message for one in validate(path).findings if one.rule == "ladder-proof"]
+
+
+def test_a_finished_set_is_proven(finished: Path) -> None:
+    found = validate(finished)
+    assert (found.ok, found.errors, found.findings) == (True, 0, [])
+    assert (found.proven, found.judged) == (0, 4 * 20 * 29)
+    documents = read_jsonl(finished / "dataset" / "corpus.jsonl")
+    assert len(documents) == 4 * 29  # the positive, HN10, and 9 rungs of each of three orders
+    assert sorted(len(row["metadata"]["broken"]) for row in documents) == sorted(
+        4 * [0, 10, *3 * list(range(1, 10))]
+    )
+
+
+CORPUS, QUERIES, QRELS = (f"dataset/{name}.jsonl" for name in ("corpus", "queries", "qrels"))
+
+
+def at(rows: list[Row], broken: int) -> Row:
+    """The first document with so many broken conditions."""
+    return next(row for row in rows if len(row["metadata"]["broken"]) == broken)
+
+
+def swapped(text: str) -> str:
+    first, _, rest = text.partition(". ")
+    return f"{rest} {first}."
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "told"),
+    [
+        (CORPUS, lambda rows: at(rows, 3).update(text=at(rows, 3)["text"].replace("the", "teh", 1)),
+         "its text is not made of the sentences of its ladder, or of their rewrites"),
+        (CORPUS, lambda rows: at(rows, 3).update(text=at(rows, 3)["text"].replace(". ", ".  ", 1)),
+         "its text is not made of the sentences of its ladder, or of their rewrites"),
+        (CORPUS, lambda rows: at(rows, 3).update(text=at(rows, 3)["text"].rpartition(". ")[0] + "."),
+         "its text does not hold one sentence for every condition"),
+        (CORPUS, lambda rows: at(rows, 0).update(text=swapped(at(rows, 0)["text"])),
+         "the sentences of its documents do not stand in one order"),
+        (CORPUS, lambda rows: at(rows, 2)["metadata"].update(broken=[1, 9]),
+         "are broken in its text, its metadata says 1, 9"),
+        (CORPUS, lambda rows: at(rows, 2)["metadata"].update(ladder="none"),
+         "its metadata does not name a ladder of the run, broken conditions and orders"),
+        (CORPUS, lambda rows: rows.remove(at(rows, 5)),
+         "does not break one condition more at each of ten rungs"),
+        (CORPUS, lambda rows: at(rows, 1)["metadata"].update(orders=[1, 2]),
+         "does not break one condition more at each of ten rungs"),
+        (QUERIES, lambda rows: rows[0].update(text=rows[0]["text"] + "\n11. Born in Lisbon"),
+         "it does not list exactly "),
+        (QUERIES, lambda rows: rows[0].update(text=rows[0]["text"] + "x"),
+         "its conditions are not the first "),
+        (QUERIES, lambda rows: rows[-1].update(text="I am looking for nothing."),
+         "it is not the descriptive query it is to be"),
+        (QUERIES, lambda rows: rows[3]["metadata"].update(conditions=2),
+         "it does not list exactly 2 conditions"),
+        (QUERIES, lambda rows: rows.pop(), "its queries are not two styles of 1 to 10"),
+        (QRELS, lambda rows: rows[7].update(score=rows[7]["score"] + 1), "the words say "),
+        (QRELS, lambda rows: rows.pop(7), "relevance is not judged, the words say "),
+        (QRELS, lambda rows: rows[7].update({"corpus-id": rows[-1]["corpus-id"]}),
+         "the words say not judged"),
+        ("sources/ladders.jsonl", lambda rows: rows[0]["rewrites"].__setitem__(2, rows[0]["sentences"][2]),
+         "two of its sentences and rewrites are the same"),
+        ("sources/documents.jsonl", lambda rows: rows[0].update(text="Another text. " + rows[0]["text"][:300]),
+         "a sentence does not stand in its source document: "),
+        ("sources/documents.jsonl", lambda rows: rows.pop(0), "its source document is not there"),
+    ],
+)  # fmt: skip
+def test_what_is_altered_is_named(
+    finished: Path, tmp_path: Path, name: str, change: Callable[[list[Row]], Any], told: str
+) -> None:
+    found = messages(altered(finished, tmp_path, name, change))
+    assert any(told in message for message in found), found[:5]
+
+
+def test_documents_in_the_order_of_their_rungs(finished: Path, tmp_path: Path) -> None:
+    def change(rows: list[Row]) -> None:
+        rows.sort(key=lambda row: (row["metadata"]["ladder"], len(row["metadata"]["broken"])))
+
+    findings = validate(altered(finished, tmp_path, CORPUS, change)).findings
+    told = [one.message for one in findings if one.rule == "order-leak"]
+    assert told == [
+        "the place of a document among those of its ladder tells its rung (p = 6e-26); shuffle them"
+    ]
+
+
+def test_two_orders_that_break_the_same_at_a_rung(finished: Path, tmp_path: Path) -> None:
+    """All documents of order 2 are said to be of order 3 as well, and the other way round."""
+
+    def change(rows: list[Row]) -> None:
+        ladder = rows[0]["metadata"]["ladder"]
+        for row in rows:
+            orders = row["metadata"]["orders"]
+            if row["metadata"]["ladder"] == ladder and orders != [1, 2, 3]:
+                row["metadata"]["orders"] = {1: [1], 2: [2, 3], 3: []}[orders[0]]
+
+    found = messages(altered(finished, tmp_path, CORPUS, change))
+    assert any("two breaking orders break the same condition at the same rung" in m for m in found)

@@ -1,0 +1,32 @@
+"""The structural proof of the MultiConIR family, from the written files and what agents have said.
+
+Nothing of the generator is used. Every document is cut back into the sentences of its ladder: which
+conditions are broken follows from the words, and everything else has to be as it was, byte for
+byte. Queries and qrels are then read row by row and worked out anew. What cannot be proven without
+a reader, that a sentence meets a condition and its rewrite does not, is the judge's.
+"""
+
+from __future__ import annotations
+
+from retgen.data import Query
+from retgen.validators.multiconir.ladders import Spec
+from retgen.validators.multiconir.proof import LadderProof
+from retgen.validators.order import OrderLeak
+from retgen.validators.rule import CorpusRule, Judgements
+
+__all__ = ["COVERS", "LadderProof", "Spec", "proof_rules"]
+
+# documents of a ladder are near duplicates of one another, and share all words of its queries: the
+# proof says exactly in what they differ
+COVERS = frozenset({"lexical-ambiguity", "normalised-duplicate", "order-leak"})
+
+
+def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
+    """The rules of the proof. `judgements`: the first of them are enough to test the order."""
+    return [LadderProof(spec), OrderLeak(judgements, "error", unit=_ladder_of)]
+
+
+def _ladder_of(query: Query) -> str:
+    """Queries of a ladder share its documents, so they are one observation."""
+    metadata = query.metadata if isinstance(query.metadata, dict) else {}
+    return str(metadata.get("ladder", query.query_id))

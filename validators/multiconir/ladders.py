@@ -1,0 +1,118 @@
+"""The ladders of a run, read one at a time, and whether they agree with their source documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+__all__ = ["TEN", "Ladder", "LadderFile", "Spec"]
+
+TEN = 10
+
+
+class Spec(NamedTuple):
+    """What a proof has to know beside the data set.
+
+    `documents`, `ladders`: what a run keeps of its sources, one JSON object a line. `opening`: the
+    first line of instruction-style queries. `orders`: breaking orders.
+    """
+
+    documents: Path
+    ladders: Path
+    opening: str
+    orders: int
+
+
+class Ladder(NamedTuple):
+    """Ten of everything, in the order of the conditions. `number`: its line, from 0."""
+
+    number: int
+    id: str
+    sentences: list[str]
+    rewrites: list[str]
+    conditions: list[str]
+    queries: list[str]
+
+
+class LadderFile:
+    """The ladders by id; what is kept of each is where its line begins."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._last: Ladder | None = None
+        self._numbers: dict[str, int] = {}
+        self._starts: list[int] = []
+        self.unsound: list[tuple[str, str]] = []
+        at = 0
+        with open(path, "rb") as file:
+            for number, line in enumerate(file):
+                one = _ladder(number, line)
+                self._numbers[one.id] = number
+                self._starts.append(at)
+                at += len(line)
+                parts = (one.sentences, one.rewrites, one.conditions, one.queries)
+                if any(len(part) != TEN for part in parts):
+                    self.unsound.append((one.id, "it has not ten of everything"))
+                elif len({*one.sentences, *one.rewrites}) != 2 * TEN:
+                    told = "two of its sentences and rewrites are the same"
+                    self.unsound.append((one.id, told))
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def ids(self) -> list[str]:
+        """All ids, by number."""
+        return list(self._numbers)
+
+    def get(self, name: Any) -> Ladder | None:
+        """The ladder of an id, None where there is none."""
+        if self._last is not None and self._last.id == name:
+            return self._last
+        number = self._numbers.get(name) if isinstance(name, str) else None
+        if number is None:
+            return None
+        self._file.seek(self._starts[number])
+        self._last = _ladder(number, self._file.readline())
+        return self._last
+
+    @cached_property
+    def _file(self) -> Any:
+        return open(self._path, "rb")  # open as long as ladders are asked for
+
+    def __del__(self) -> None:
+        if "_file" in self.__dict__:
+            self._file.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_file"}
+
+    def disagreements(self, documents: Path) -> Iterator[tuple[str, str]]:
+        """(ladder, what is wrong) where sentences are not those of the source document."""
+        missing = set(self._numbers)
+        with open(documents, "rb") as file:
+            for line in file:
+                row = orjson.loads(line)
+                if (ladder := self.get(row["id"])) is None:
+                    continue
+                missing.discard(ladder.id)
+                text, spans = row["text"], []
+                for sentence in ladder.sentences:
+                    at = text.find(sentence)
+                    spans.append((at, at + len(sentence)))
+                    if at < 0:
+                        told = f"a sentence does not stand in its source document: {sentence!r}"
+                        yield ladder.id, told
+                if any(a[1] > b[0] for a, b in pairwise(sorted(spans))):
+                    yield ladder.id, "two of its sentences overlap in the source document"
+        for name in sorted(missing):
+            yield name, "its source document is not there"
+
+
+def _ladder(number: int, line: bytes) -> Ladder:
+    row = orjson.loads(line)
+    return Ladder(number, *(row[name] for name in Ladder._fields[1:]))

@@ -1,0 +1,417 @@
+"""Documents are cut into the sentences of their ladder; queries and qrels are worked out anew.
+
+Of a document its id and some thirty bytes are kept, of a query sixteen bytes, of a qrel nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import xxhash
+
+from retgen.data import Dataset, Qrel, Query, qrel_of, query_of
+from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, Spec
+from retgen.validators.order import spearman
+from retgen.validators.rule import Batch, CorpusRule, Finding, State
+
+__all__ = ["LadderProof"]
+
+_LINE = re.compile(r"(\d+)\. (.+)")
+_P = 1e-6  # below, an order is not taken for chance
+_TASKS = ("win rate, task 1", "win rate, task 2")
+_STYLES = ("instruction", "descriptive")
+
+
+class _Seen(NamedTuple):
+    """A document as it was read.
+
+    `broken`: its broken conditions, bit c for condition c + 1; `order`: a hash of its conditions by
+    place; `orders`: breaking orders, bit o for order o + 1.
+    """
+
+    doc_id: str
+    broken: int
+    order: int
+    orders: int
+    words: int
+
+
+def _columns() -> tuple[array[int], ...]:
+    return array("I"), array("H"), array("Q"), array("H"), array("I")
+
+
+@dataclass
+class _ProofState(State):
+    """Documents by column: number of the ladder, and what `_Seen` says."""
+
+    ids: list[str] = field(default_factory=list)
+    columns: tuple[array[int], ...] = field(default_factory=_columns)
+    wrong: list[tuple[str, str]] = field(default_factory=list)  # (document, what is wrong)
+
+    def add(self, ladder: int, seen: _Seen) -> None:
+        self.ids.append(seen.doc_id)
+        for column, value in zip(self.columns, (ladder, *seen[1:]), strict=True):
+            column.append(value)
+
+    def merge(self, later: Self, offset: int) -> None:
+        self.ids += later.ids
+        for column, more in zip(self.columns, later.columns, strict=True):
+            column.extend(more)
+        self.wrong += later.wrong
+
+
+class LadderProof(CorpusRule):
+    """Every rung breaks one named condition more, and every label follows from the words."""
+
+    name = "ladder-proof"
+    state: _ProofState
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.ladders = LadderFile(spec.ladders)
+        self.found: list[Finding] = []
+        self._counts: dict[str, Any] = {}
+        self.start()
+
+    def start(self) -> None:
+        self.state = _ProofState()
+
+    # --- documents --------------------------------------------------------------------------
+
+    def scan(self, batch: Batch) -> None:
+        for doc_id, text, metadata in zip(batch.ids, batch.texts, batch.metadata, strict=True):
+            found = self._cut(doc_id, text, metadata)
+            if isinstance(found, str):
+                self.state.wrong.append((doc_id, found))
+            else:
+                self.state.add(*found)
+
+    def _cut(self, doc_id: str, text: str, metadata: Any) -> tuple[int, _Seen] | str:
+        """A document's ladder and sentences; a text for what is wrong with it."""
+        try:
+            ladder = self.ladders.get(metadata["ladder"])
+            stated, orders = _bits(metadata["broken"]), _bits(metadata["orders"])
+        except (KeyError, TypeError, ValueError):
+            ladder = None
+        if ladder is None:
+            return "its metadata does not name a ladder of the run, broken conditions and orders"
+        read = _pieces(text, self._known(ladder))
+        if read is None:
+            return "its text is not made of the sentences of its ladder, or of their rewrites"
+        if sorted(c for c, _ in read) != list(range(TEN)):
+            return "its text does not hold one sentence for every condition"
+        broken = sum(1 << c for c, rewritten in read if rewritten)
+        if broken != stated:
+            return (
+                f"conditions {_listed(broken)} are broken in its text, its metadata says "
+                f"{_listed(stated)}"
+            )
+        order = xxhash.xxh3_64_intdigest(bytes(c for c, _ in read))
+        words = len(text.split())
+        return ladder.number, _Seen(doc_id, broken, order, orders, words)
+
+    def _known(self, ladder: Ladder) -> list[tuple[str, tuple[int, bool]]]:
+        """The pieces of a ladder's documents, the longest first: (text, (condition, rewritten))."""
+        if self._pieces_of[0] != ladder.number:
+            pieces = {one: (c, True) for c, one in enumerate(ladder.rewrites)}
+            pieces |= {one: (c, False) for c, one in enumerate(ladder.sentences)}
+            known = sorted(pieces.items(), key=lambda item: -len(item[0]))
+            self._pieces_of = ladder.number, known
+        return self._pieces_of[1]
+
+    _pieces_of: tuple[int, list[tuple[str, tuple[int, bool]]]] = (-1, [])
+
+    # --- queries and qrels ------------------------------------------------------------------
+
+    def judge(self, dataset: Dataset, split: str) -> None:
+        self.found = list(self._judged(dataset, split))
+
+    def _judged(self, dataset: Dataset, split: str) -> Iterator[Finding]:
+        """Each ladder has twenty queries, and each of these all its ladder's documents judged."""
+        asked = np.zeros(len(self.ladders), np.int64)  # which of the twenty there are, as bits
+        known: dict[int, int] = {}  # hash of a query's id -> ladder * 16 + conditions
+        texts: set[int] = set()
+        for query in _parsed(dataset.queries, query_of):
+            found = self._asked(query)
+            if isinstance(found, str):
+                yield _error([query.query_id], f"{query.query_id}: {found}")
+                continue
+            ladder, style, count = found
+            bit = 1 << (_STYLES.index(style) * TEN + count - 1)
+            if asked[ladder] & bit:
+                told = f"its ladder has another {style} query of {count} conditions"
+                yield _error([query.query_id], f"{query.query_id}: {told}")
+            asked[ladder] |= bit
+            known[_hash(query.query_id)] = ladder << 4 | count
+            text = _hash(query.text)
+            if text in texts:
+                told = "another query asks the same"
+                yield _error([query.query_id], f"{query.query_id}: {told}")
+            texts.add(text)
+        del texts
+        for number in np.flatnonzero(asked != (1 << len(_STYLES) * TEN) - 1).tolist():
+            name = self.ladders.ids()[number]
+            yield _error([name], f"ladder {name}: its queries are not two styles of 1 to 10")
+        counts = _Counts(len(self.state.ids))
+        rows = _parsed(dataset.qrels[split], qrel_of)
+        for query_id, group in groupby(rows, key=lambda row: row.query_id):
+            packed = known.pop(_hash(query_id), None)
+            if packed is None:
+                told = "its qrels do not stand together, or it is not among the queries"
+                yield _error([query_id], f"{query_id}: {told}")
+                continue
+            yield from self._labels(query_id, packed >> 4, packed & 15, group, counts)
+        if known:
+            yield _error([], f"{len(known):,} queries have no qrels")
+        self._counts = counts.told(int(np.bitwise_count(asked).sum()))
+
+    def _labels(
+        self, query_id: str, ladder: int, count: int, rows: Iterable[Qrel], counts: _Counts
+    ) -> Iterator[Finding]:
+        places = self._documents_of(ladder)
+        given: dict[str, float] = {}
+        twice = set()
+        for _, doc_id, relevance in rows:
+            if doc_id in given:
+                twice.add(doc_id)
+            given[doc_id] = relevance
+        asked = (1 << count) - 1
+        broken = self.state.columns[1]
+        right = {self.state.ids[i]: count - (broken[i] & asked).bit_count() for i in places}
+        counts.add(right, places)
+        if given == right and not twice:
+            return
+        for doc_id in sorted(right.keys() | given.keys()):
+            expected, said = right.get(doc_id), given.get(doc_id)
+            if expected != said or doc_id in twice:
+                told = "judged twice" if doc_id in twice else (
+                    f"relevance is {_shown(said)}, the words say {_shown(expected)}"
+                )  # fmt: skip
+                yield _error([query_id, doc_id], f"{query_id} and {doc_id}: {told}")
+
+    def _asked(self, query: Query) -> tuple[int, str, int] | str:
+        """(ladder, style, conditions) of a query, or what is wrong with it."""
+        try:
+            style, count = query.metadata["style"], query.metadata["conditions"]
+            ladder = self.ladders.get(query.metadata["ladder"])
+        except (KeyError, TypeError):
+            ladder = None
+        if ladder is None or style not in _STYLES or count not in range(1, TEN + 1):
+            return "its metadata does not name a ladder of the run, a style and a number"
+        if style == "descriptive":
+            right = query.text == ladder.queries[count - 1]
+            fault = "it is not the descriptive query it is to be"
+            return (ladder.number, style, count) if right else fault
+        first, *lines = query.text.split("\n")
+        listed = [found for line in lines if (found := _LINE.fullmatch(line))]
+        if first != self.spec.opening or len(listed) != len(lines) or len(lines) != count:
+            return f"it does not list exactly {count} conditions below {self.spec.opening!r}"
+        expected = list(enumerate(ladder.conditions[:count], 1))
+        if [(int(one[1]), one[2]) for one in listed] != expected:
+            return f"its conditions are not the first {count} of ladder {ladder.id}"
+        return ladder.number, style, count
+
+    # --- ladders ----------------------------------------------------------------------------
+
+    @cached_property
+    def _by_ladder(self) -> tuple[Any, Any]:
+        """Documents ordered by ladder, and where each ladder's begin."""
+        numbers = np.frombuffer(self.state.columns[0], np.uint32)
+        order = np.argsort(numbers, kind="stable")
+        return order, np.searchsorted(numbers[order], np.arange(len(self.ladders) + 1))
+
+    def _documents_of(self, ladder: int) -> list[int]:
+        order, starts = self._by_ladder
+        places: list[int] = order[starts[ladder] : starts[ladder + 1]].tolist()
+        return places
+
+    def findings(self) -> Iterator[Finding]:
+        for doc_id, what in self.state.wrong:
+            yield _error([doc_id], f"{doc_id}: {what}")
+        unsound = [*self.ladders.unsound, *self.ladders.disagreements(self.spec.documents)]
+        for name, what in unsound:
+            yield _error([name], f"ladder {name}: {what}")
+        _, broken, order, orders, _ = self.state.columns
+        for number, name in enumerate(self.ladders.ids()):
+            places = self._documents_of(number)
+            rungs = [(broken[i], order[i], orders[i]) for i in places]
+            for what in _ladder_faults(rungs, self.spec.orders):
+                ids = [name, *(self.state.ids[i] for i in places)]
+                yield _error(ids, f"ladder {name}: {what}")
+        yield from self.found
+        yield from self._told_by_place()
+
+    def _told_by_place(self) -> Iterator[Finding]:
+        """Whether a document's place among those of its ladder tells its rung.
+
+        Spearman's correlation of both, a mean over ladders, against its variance 1 / (n - 1).
+        """
+        broken, total, variance = self.state.columns[1], 0.0, 0.0
+        for number in range(len(self.ladders)):
+            rungs = np.array([broken[i].bit_count() for i in self._documents_of(number)], float)
+            if len(rungs) > 1:
+                total += spearman(np.arange(len(rungs), dtype=float), rungs)
+                variance += 1 / (len(rungs) - 1)
+        p = math.erfc(abs(total) / math.sqrt(2 * variance)) if variance else 1.0
+        if p < _P:
+            message = (
+                f"the place of a document among those of its ladder tells its rung (p = {p:.1g}); "
+                "shuffle them"
+            )
+            yield Finding("order-leak", "error", self.ladders.ids(), message)
+
+    def statistics(self) -> dict[str, Any]:
+        return self._counts
+
+    def floors(self) -> dict[str, Any]:
+        """Win rates of orders by length, over ladders: HN1 below the positive, and all rungs."""
+        _, broken, _, orders, words = self.state.columns
+        chain = [(1 << n) - 1 for n in range(TEN + 1)]
+        longer = []
+        for number in range(len(self.ladders)):
+            length = {broken[i]: words[i] for i in self._documents_of(number) if orders[i] & 1}
+            if length.keys() >= set(chain):
+                longer.append([length[a] - length[b] for a, b in pairwise(chain)])
+        if not longer:
+            return {"random": {}, "rankings": {}, "best": None}
+        steps = np.array(longer)
+        rankings = {}
+        for name, sign in (("shortest first", -1), ("longest first", 1)):
+            wins = sign * steps > 0
+            rates = (float(wins[:, 0].mean()), float(wins.mean()))
+            rankings[name] = {task: round(r, 6) for task, r in zip(_TASKS, rates, strict=True)}
+        best = max(rankings, key=lambda name: rankings[name][_TASKS[1]])
+        return {
+            "random": dict.fromkeys(_TASKS, 0.5),
+            "rankings": rankings,
+            "best": {"ranking": best, **rankings[best]},
+        }
+
+
+class _Counts:
+    """How many qrels there are, and how many of them are positive, by query and document."""
+
+    def __init__(self, documents: int) -> None:
+        self.qrels = self.positives = 0
+        self.by_query: dict[int, int] = {}
+        self.by_document = np.zeros(documents, np.int64)
+
+    def add(self, right: dict[str, int], places: Sequence[int]) -> None:
+        relevant = [i for i, score in zip(places, right.values(), strict=True) if score > 0]
+        self.qrels += len(right)
+        self.positives += len(relevant)
+        self.by_query[len(relevant)] = self.by_query.get(len(relevant), 0) + 1
+        self.by_document[relevant] += 1
+
+    def told(self, queries: int) -> dict[str, Any]:
+        """As `gen validate` states them."""
+        positive = self.by_document[self.by_document > 0]
+        values, numbers = np.unique(positive, return_counts=True)
+        return {
+            "queries": queries,
+            "qrels": self.qrels,
+            "positives": self.positives,
+            "relevant_documents": len(positive),
+            "relevant_per_query": _spread(self.by_query),
+            "queries_per_relevant_document": _spread(
+                dict(zip(values.tolist(), numbers.tolist(), strict=True))
+            ),
+        }
+
+
+def _spread(histogram: dict[int, int]) -> dict[str, Any]:
+    if not histogram:
+        return {"min": 0, "mean": 0.0, "max": 0, "histogram": {}}
+    total = sum(histogram.values())
+    return {
+        "min": min(histogram),
+        "mean": round(sum(n * count for n, count in histogram.items()) / total, 4),
+        "max": max(histogram),
+        "histogram": {str(n): histogram[n] for n in sorted(histogram)},
+    }
+
+
+def _parsed(table: Any, parse: Any) -> Iterator[Any]:
+    """The rows of a table that are what they are to be; the others have findings of their own."""
+    for chunk in table.chunks():
+        for row in table.rows(chunk):
+            if not isinstance(found := parse(row), str):
+                yield found
+
+
+def _pieces(
+    text: str, known: Sequence[tuple[str, tuple[int, bool]]]
+) -> list[tuple[int, bool]] | None:
+    """A text cut into known pieces, joined by single spaces; the longest that fits is taken."""
+    found, at = [], 0
+    while at < len(text):
+        for piece, which in known:
+            end = at + len(piece)
+            if text.startswith(piece, at) and text[end : end + 1] in ("", " "):
+                found.append(which)
+                break
+        else:
+            return None
+        at = end + 1
+    return found if at == len(text) + 1 else None
+
+
+def _ladder_faults(documents: Sequence[tuple[int, int, int]], orders: int) -> Iterator[str]:
+    """In one order of places, every rung of every breaking order once, and orders in balance.
+
+    `documents`: of each its broken conditions, its order of places, its breaking orders.
+    """
+    if len({order for _, order, _ in documents}) > 1:
+        yield "the sentences of its documents do not stand in one order"
+    if len({broken for broken, *_ in documents}) < len(documents):
+        yield "two of its documents break the same conditions"
+    newly = []
+    for number in range(orders):
+        chain = sorted(
+            (broken for broken, _, named in documents if named >> number & 1), key=int.bit_count
+        )
+        steps = [b & ~a for a, b in pairwise(chain)]
+        rising = [one.bit_count() for one in chain] == list(range(TEN + 1))
+        if not rising or any(step.bit_count() != 1 for step in steps):
+            told = f"breaking order {number + 1} does not break one condition more at each of ten"
+            yield f"{told} rungs"
+            return
+        newly.append(steps)
+    if newly[0] != [1 << c for c in range(TEN)]:
+        yield "the first breaking order does not break the conditions in their order"
+    if any(len(set(rung)) < len(rung) for rung in zip(*newly, strict=True)):
+        yield "two breaking orders break the same condition at the same rung"
+
+
+def _bits(numbers: Iterable[int]) -> int:
+    """Numbers from 1 to 16 as bits. Raises ValueError for any other."""
+    found = 0
+    for number in numbers:
+        if not 1 <= number <= 16:
+            raise ValueError(number)
+        found |= 1 << number - 1
+    return found
+
+
+def _listed(broken: int) -> str:
+    return ", ".join(str(c + 1) for c in range(16) if broken >> c & 1) or "none"
+
+
+def _shown(relevance: float | None) -> str:
+    return "not judged" if relevance is None else f"{relevance:g}"
+
+
+def _hash(text: str) -> int:
+    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
+
+
+def _error(ids: list[str], message: str) -> Finding:
+    return Finding("ladder-proof", "error", ids, message)
