@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,13 @@ from retgen.evaluation.measures import cutoff
 from retgen.evaluation.rankings import Rankings, write_run
 from retgen.write import AtomicFile, dump_json, make_folder, write_file
 
-__all__ = ["Score", "markdown", "slug", "write_mteb", "write_score"]
+__all__ = ["Score", "label", "markdown", "slug", "write_mteb", "write_score"]
+
+
+def label(model: str, dim: int | None, details: Mapping[str, Any]) -> str:
+    """A system's name in tables: the dimension only where it was cut."""
+    cut = dim is not None and not details.get("full_dimension", True)
+    return f"{model}, first {dim}" if cut else model
 
 
 @dataclass(frozen=True)
@@ -34,10 +40,8 @@ class Score:
 
     @property
     def label(self) -> str:
-        """The system's name in tables: the dimension only where it was cut."""
-        if self.dim is None or self.details.get("full_dimension", True):
-            return self.model
-        return f"{self.model}, first {self.dim}"
+        """The system's name in tables."""
+        return label(self.model, self.dim, self.details)
 
     @property
     def metrics(self) -> dict[str, float]:

@@ -21,7 +21,7 @@ from retgen.evaluation.ladders.plan import ALL, TASKS, Counts, Plan, make_plan
 from retgen.evaluation.ladders.rates import Rates, measured, over_domains
 from retgen.evaluation.ladders.scorers import Scorer, System, only_ranks_candidates, systems
 from retgen.evaluation.ladders.summary import summary
-from retgen.evaluation.results import slug
+from retgen.evaluation.results import label, slug
 from retgen.evaluation.retrievers import Options, Retriever
 from retgen.progress import Progress
 from retgen.write import AtomicFile, make_folder
@@ -43,10 +43,8 @@ class Measured:
 
     @property
     def label(self) -> str:
-        """The system's name in tables: the dimension only where it was cut."""
-        if self.dim is None or self.details.get("full_dimension", True):
-            return self.model
-        return f"{self.model}, first {self.dim}"
+        """The system's name in tables."""
+        return label(self.model, self.dim, self.details)
 
     def rates(self) -> Rates:
         """The unweighted mean over the domains."""

@@ -93,6 +93,10 @@ def swapped(text: str) -> str:
         (QUERIES, lambda rows: rows[3]["metadata"].update(conditions=2),
          "it does not list exactly 2 conditions"),
         (QUERIES, lambda rows: rows.pop(), "its queries are not two styles of 1 to 10"),
+        (QUERIES, lambda rows: rows[4].update(_id="q0000000"), "1 queries have no qrels"),
+        (QRELS, lambda rows: rows.insert(0, rows[-1]),
+         "its qrels do not stand together, or it is not among the queries"),
+        (QRELS, lambda rows: rows.insert(0, rows[0]), "judged twice"),
         (QRELS, lambda rows: rows[7].update(score=rows[7]["score"] + 1), "the words say "),
         (QRELS, lambda rows: rows.pop(7), "relevance is not judged, the words say "),
         (QRELS, lambda rows: rows[7].update({"corpus-id": rows[-1]["corpus-id"]}),
@@ -109,6 +113,29 @@ def test_what_is_altered_is_named(
 ) -> None:
     found = messages(altered(finished, tmp_path, name, change))
     assert any(told in message for message in found), found[:5]
+
+
+def test_two_queries_that_ask_the_same(finished: Path, tmp_path: Path) -> None:
+    """Of two ladders with one condition, both are named."""
+
+    def change(rows: list[Row]) -> None:
+        for part in ("conditions", "queries"):
+            rows[1][part] = rows[0][part]
+
+    copy = altered(finished, tmp_path, "sources/ladders.jsonl", change)
+    queries = read_jsonl(copy / QUERIES)
+    first, second = (row["id"] for row in read_jsonl(copy / "sources" / "ladders.jsonl")[:2])
+    texts = {
+        (row["metadata"]["style"], row["metadata"]["conditions"]): row["text"]
+        for row in queries
+        if row["metadata"]["ladder"] == first
+    }
+    for row in queries:
+        if row["metadata"]["ladder"] == second:
+            row["text"] = texts[row["metadata"]["style"], row["metadata"]["conditions"]]
+    (copy / QUERIES).write_text("".join(json.dumps(row) + "\n" for row in queries))
+    found = [message for message in messages(copy) if "another query asks the same" in message]
+    assert len(found) == 40
 
 
 def test_documents_in_the_order_of_their_rungs(finished: Path, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Documents are cut into the sentences of their ladder; queries and qrels are worked out anew.
 
-Of a document its id and some thirty bytes are kept, of a query sixteen bytes, of a qrel nothing.
+Of a document its id and some twenty bytes are kept, of a query 24 bytes, of a qrel nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ import numpy as np
 import xxhash
 
 from retgen.data import Dataset, Qrel, Query, qrel_of, query_of
+from retgen.validators.multiconir.asked import Asked
+from retgen.validators.multiconir.counts import Counts
 from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, Spec
+from retgen.validators.multiconir.rungs import ladder_faults
 from retgen.validators.order import spearman
 from retgen.validators.rule import Batch, CorpusRule, Finding, State
 
@@ -136,9 +139,8 @@ class LadderProof(CorpusRule):
 
     def _judged(self, dataset: Dataset, split: str) -> Iterator[Finding]:
         """Each ladder has twenty queries, and each of these all its ladder's documents judged."""
-        asked = np.zeros(len(self.ladders), np.int64)  # which of the twenty there are, as bits
-        known: dict[int, int] = {}  # hash of a query's id -> ladder * 16 + conditions
-        texts: set[int] = set()
+        there = np.zeros(len(self.ladders), np.int64)  # which of the twenty, as bits
+        asked = Asked()
         for query in _parsed(dataset.queries, query_of):
             found = self._asked(query)
             if isinstance(found, str):
@@ -146,35 +148,34 @@ class LadderProof(CorpusRule):
                 continue
             ladder, style, count = found
             bit = 1 << (_STYLES.index(style) * TEN + count - 1)
-            if asked[ladder] & bit:
+            if there[ladder] & bit:
                 told = f"its ladder has another {style} query of {count} conditions"
                 yield _error([query.query_id], f"{query.query_id}: {told}")
-            asked[ladder] |= bit
-            known[_hash(query.query_id)] = ladder << 4 | count
-            text = _hash(query.text)
-            if text in texts:
-                told = "another query asks the same"
-                yield _error([query.query_id], f"{query.query_id}: {told}")
-            texts.add(text)
-        del texts
-        for number in np.flatnonzero(asked != (1 << len(_STYLES) * TEN) - 1).tolist():
+            there[ladder] |= bit
+            asked.add(query.query_id, query.text, ladder, count)
+        if among := asked.repeated():
+            for query in _parsed(dataset.queries, query_of):
+                if asked.repeats(query.text, among):
+                    told = "another query asks the same"
+                    yield _error([query.query_id], f"{query.query_id}: {told}")
+        for number in np.flatnonzero(there != (1 << len(_STYLES) * TEN) - 1).tolist():
             name = self.ladders.ids()[number]
             yield _error([name], f"ladder {name}: its queries are not two styles of 1 to 10")
-        counts = _Counts(len(self.state.ids))
+        counts = Counts(len(self.state.ids))
         rows = _parsed(dataset.qrels[split], qrel_of)
         for query_id, group in groupby(rows, key=lambda row: row.query_id):
-            packed = known.pop(_hash(query_id), None)
-            if packed is None:
+            which = asked.take(query_id)
+            if which is None:
                 told = "its qrels do not stand together, or it is not among the queries"
                 yield _error([query_id], f"{query_id}: {told}")
                 continue
-            yield from self._labels(query_id, packed >> 4, packed & 15, group, counts)
-        if known:
-            yield _error([], f"{len(known):,} queries have no qrels")
-        self._counts = counts.told(int(np.bitwise_count(asked).sum()))
+            yield from self._labels(query_id, *which, group, counts)
+        if left := asked.left():
+            yield _error([], f"{left:,} queries have no qrels")
+        self._counts = counts.told(int(np.bitwise_count(there).sum()))
 
     def _labels(
-        self, query_id: str, ladder: int, count: int, rows: Iterable[Qrel], counts: _Counts
+        self, query_id: str, ladder: int, count: int, rows: Iterable[Qrel], counts: Counts
     ) -> Iterator[Finding]:
         places = self._documents_of(ladder)
         given: dict[str, float] = {}
@@ -243,7 +244,7 @@ class LadderProof(CorpusRule):
         for number, name in enumerate(self.ladders.ids()):
             places = self._documents_of(number)
             rungs = [(broken[i], order[i], orders[i]) for i in places]
-            for what in _ladder_faults(rungs, self.spec.orders):
+            for what in ladder_faults(rungs, self.spec.orders):
                 ids = [name, *(self.state.ids[i] for i in places)]
                 yield _error(ids, f"ladder {name}: {what}")
         yield from self.found
@@ -296,49 +297,6 @@ class LadderProof(CorpusRule):
         }
 
 
-class _Counts:
-    """How many qrels there are, and how many of them are positive, by query and document."""
-
-    def __init__(self, documents: int) -> None:
-        self.qrels = self.positives = 0
-        self.by_query: dict[int, int] = {}
-        self.by_document = np.zeros(documents, np.int64)
-
-    def add(self, right: dict[str, int], places: Sequence[int]) -> None:
-        relevant = [i for i, score in zip(places, right.values(), strict=True) if score > 0]
-        self.qrels += len(right)
-        self.positives += len(relevant)
-        self.by_query[len(relevant)] = self.by_query.get(len(relevant), 0) + 1
-        self.by_document[relevant] += 1
-
-    def told(self, queries: int) -> dict[str, Any]:
-        """As `gen validate` states them."""
-        positive = self.by_document[self.by_document > 0]
-        values, numbers = np.unique(positive, return_counts=True)
-        return {
-            "queries": queries,
-            "qrels": self.qrels,
-            "positives": self.positives,
-            "relevant_documents": len(positive),
-            "relevant_per_query": _spread(self.by_query),
-            "queries_per_relevant_document": _spread(
-                dict(zip(values.tolist(), numbers.tolist(), strict=True))
-            ),
-        }
-
-
-def _spread(histogram: dict[int, int]) -> dict[str, Any]:
-    if not histogram:
-        return {"min": 0, "mean": 0.0, "max": 0, "histogram": {}}
-    total = sum(histogram.values())
-    return {
-        "min": min(histogram),
-        "mean": round(sum(n * count for n, count in histogram.items()) / total, 4),
-        "max": max(histogram),
-        "histogram": {str(n): histogram[n] for n in sorted(histogram)},
-    }
-
-
 def _parsed(table: Any, parse: Any) -> Iterator[Any]:
     """The rows of a table that are what they are to be; the others have findings of their own."""
     for chunk in table.chunks():
@@ -364,33 +322,6 @@ def _pieces(
     return found if at == len(text) + 1 else None
 
 
-def _ladder_faults(documents: Sequence[tuple[int, int, int]], orders: int) -> Iterator[str]:
-    """In one order of places, every rung of every breaking order once, and orders in balance.
-
-    `documents`: of each its broken conditions, its order of places, its breaking orders.
-    """
-    if len({order for _, order, _ in documents}) > 1:
-        yield "the sentences of its documents do not stand in one order"
-    if len({broken for broken, *_ in documents}) < len(documents):
-        yield "two of its documents break the same conditions"
-    newly = []
-    for number in range(orders):
-        chain = sorted(
-            (broken for broken, _, named in documents if named >> number & 1), key=int.bit_count
-        )
-        steps = [b & ~a for a, b in pairwise(chain)]
-        rising = [one.bit_count() for one in chain] == list(range(TEN + 1))
-        if not rising or any(step.bit_count() != 1 for step in steps):
-            told = f"breaking order {number + 1} does not break one condition more at each of ten"
-            yield f"{told} rungs"
-            return
-        newly.append(steps)
-    if newly[0] != [1 << c for c in range(TEN)]:
-        yield "the first breaking order does not break the conditions in their order"
-    if any(len(set(rung)) < len(rung) for rung in zip(*newly, strict=True)):
-        yield "two breaking orders break the same condition at the same rung"
-
-
 def _bits(numbers: Iterable[int]) -> int:
     """Numbers from 1 to 16 as bits. Raises ValueError for any other."""
     found = 0
@@ -407,10 +338,6 @@ def _listed(broken: int) -> str:
 
 def _shown(relevance: float | None) -> str:
     return "not judged" if relevance is None else f"{relevance:g}"
-
-
-def _hash(text: str) -> int:
-    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
 
 
 def _error(ids: list[str], message: str) -> Finding:
