@@ -171,6 +171,7 @@ class Example(NamedTuple):
     """A record laid out for a reader. Each row: what it is about, a text, and the text changed."""
 
     title: str
+    head: tuple[str, str, str]
     rows: Sequence[tuple[str, str, str]]
 
 

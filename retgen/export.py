@@ -67,10 +67,18 @@ def _mteb(dataset: Dataset, folder: Path, name: str) -> None:
     parts = [part.title() for part in re.split(r"[^0-9A-Za-z]+", name)]
     class_name = "".join(["Set" if name[:1].isdigit() else "", *parts, "Retrieval"])
     depth = max(len(docs) for docs in _relevant(dataset).values())
+    # recall counts a grade of 1 as one of 10
+    graded = any(q.relevance > 1 for split in dataset.qrels for q in dataset.read_qrels(split)[0])
+    score = f"ndcg_at_{depth}" if graded else f"recall_at_{depth}"
     write_file(
         folder / "task.py",
         _MTEB_TASK.format(
-            class_name=class_name, name=name, splits=list(dataset.qrels), depth=depth
+            class_name=class_name,
+            name=name,
+            splits=list(dataset.qrels),
+            depth=depth,
+            score=score,
+            told=score.replace("_at_", "@").replace("ndcg", "nDCG"),
         ),
     )
 
@@ -162,7 +170,7 @@ class {class_name}(AbsTaskRetrieval):
         modalities=["text"],
         eval_splits={splits},
         eval_langs=["eng-Latn"],
-        main_score="recall_at_{depth}",
+        main_score="{score}",
         date=None,
         domains=[],
         task_subtypes=[],
@@ -178,5 +186,5 @@ class {class_name}(AbsTaskRetrieval):
 if __name__ == "__main__":
     model = mteb.get_model(sys.argv[1])
     for result in mteb.evaluate(model, {class_name}(), cache=None).task_results:
-        print(f"{{result.task_name}} recall@{depth}: {{result.get_score():.4f}}")
+        print(f"{{result.task_name}} {told}: {{result.get_score():.4f}}")
 '''

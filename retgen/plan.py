@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # most plans ask no model
 
 __all__ = ["Plan", "plan", "plan_from"]
 
+_LONG = 400  # characters of an example that are shown
 _BYTES_A_TOKEN = (3.0, 4.5)  # of English and JSON
 _LENGTH = (0.7, 1.5)  # an answer's tokens, as parts of what the family expects
 _SECONDS = (0.5, 2.0)  # until an answer begins
@@ -67,7 +68,8 @@ def plan_from(recipe: Recipe, asked: Asked, asking: Asking) -> Plan:
         )
         for made in stage.examples:
             shown = made._asdict() if hasattr(made, "_asdict") else made
-            notes.append(f"for example: {orjson.dumps(shown, default=str).decode()}")
+            told = orjson.dumps(shown, default=str).decode()
+            notes.append(f"for example: {told if len(told) <= _LONG else told[:_LONG] + ' ...'}")
         for agent in stage.agents:
             if agent in found.asks and tried:
                 ranges[agent] = _seen(asked, agent, stage.total, tried, low, high)

@@ -280,7 +280,7 @@ def _example(example: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if not example:
         return None
     rows = [(what, *_differences(a, b)) for what, a, b in example["rows"]]
-    return {"title": example["title"], "rows": rows}
+    return {"title": example["title"], "head": example["head"], "rows": rows}
 
 
 def _differences(a: str, b: str) -> tuple[_Pieces, _Pieces]:

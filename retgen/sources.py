@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
+import xxhash
 
 from retgen.errors import DatasetError
 from retgen.messages import did_you_mean
@@ -63,15 +64,19 @@ def read_sources(
     `DatasetError` for a source that is not there, cannot be read, or lacks a column.
     """
     seen: set[str] = set()
+    texts: dict[int, str] = {}  # hash of a text -> the id it stands under
     for number, (where, row) in enumerate(_rows(path, columns, split)):
         if limit is not None and number >= limit:
             return
         made = row if isinstance(row, Refused) else _document(where, number, row, columns)
         if isinstance(made, SourceDocument):
+            first = texts.setdefault(xxhash.xxh3_64_intdigest(made.text.encode()), made.id)
             if made.id in seen:
-                made = Refused(
-                    where, "source/duplicate-id", f"the id {made.id!r} stands there twice", made.id
-                )
+                told = f"the id {made.id!r} stands there twice"
+                made = Refused(where, "source/duplicate-id", told, made.id)
+            elif first != made.id:
+                told = f"its text is that of {first!r}"
+                made = Refused(where, "source/duplicate-text", told, made.id)
             else:
                 seen.add(made.id)
         yield made
@@ -80,7 +85,7 @@ def read_sources(
 def _document(
     where: str, number: int, row: Mapping[str, Any], columns: Columns
 ) -> SourceDocument | Refused:
-    name = next((row[key] for key in (columns.id,) if key), None)
+    name = row.get(columns.id) if columns.id else None
     if columns.id is None:
         name = next(
             (row[key] for key in _IDS if row.get(key) not in (None, "")), f"row-{number + 1}"
@@ -114,7 +119,7 @@ def _rows(path: Path | str, columns: Columns, split: str) -> Iterator[_Row]:
         return
     path = Path(path)
     if path.is_dir():
-        yield from _folder(path)
+        yield from _folder(path, columns)
         return
     if not path.is_file():
         raise DatasetError(f"there is no source {path}: give {FORMATS}")
@@ -129,13 +134,15 @@ def _rows(path: Path | str, columns: Columns, split: str) -> Iterator[_Row]:
         raise DatasetError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _folder(path: Path) -> Iterator[_Row]:
+def _folder(path: Path, columns: Columns) -> Iterator[_Row]:
+    """A file is a document, called as the file; other columns there are none."""
     files = sorted(path.glob("*.txt"))
     if not files:
         raise DatasetError(f"{path}: holds no .txt file; a source is {FORMATS}")
     for file in files:
         try:
-            yield file.name, {"id": file.stem, "text": file.read_text("utf-8-sig")}
+            text = file.read_text("utf-8-sig")
+            yield file.name, {columns.id or "id": file.stem, columns.text: text}
         except UnicodeDecodeError:
             yield (
                 file.name,
@@ -177,7 +184,11 @@ def _broken(line: bytes) -> tuple[str, str]:
 
 def _csv(path: Path, columns: Columns) -> Iterator[_Row]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    with open(path, "rb") as file:
+        begin = file.readline(1 << 20)
+    if begin.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DatasetError(f"{path}: is UTF-16; convert it to UTF-8")
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(begin)
     # bytes that are not UTF-8 become lone surrogates, which are found row by row
     with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         reader = csv.DictReader(file, delimiter=delimiter, strict=True)
@@ -194,6 +205,11 @@ def _csv(path: Path, columns: Columns) -> Iterator[_Row]:
                     yield where, row
         except csv.Error as error:
             raise DatasetError(f"{path}, line {reader.line_num}: is not CSV: {error}") from error
+
+
+def _delimiter(header: bytes) -> str:
+    """What separates the cells of a CSV file: most often a comma."""
+    return max(",;\t", key=lambda sign: (header.count(sign.encode()), sign == ","))
 
 
 def _parquet(path: Path, columns: Columns) -> Iterator[_Row]:

@@ -109,6 +109,35 @@ def test_csv_rows_that_are_none(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("sign", [",", ";", "\t"])
+def test_what_separates_cells_is_found(tmp_path: Path, sign: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"id{sign}text\n1{sign}One text.\n")
+    assert list(read_sources(path, Columns())) == [SourceDocument("1", "", "One text.")]
+
+
+def test_the_same_text_under_another_id(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,text\n1,One text.\n2,One  text.\n3,Two texts.\n")
+    assert list(read_sources(path, Columns())) == [
+        SourceDocument("1", "", "One text."),
+        Refused("a.csv:3", "source/duplicate-text", "its text is that of '1'", "2"),
+        SourceDocument("3", "", "Two texts."),
+    ]
+
+
+def test_utf_16(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("id,text\n".encode("utf-16"))
+    with pytest.raises(DatasetError, match="is UTF-16; convert it to UTF-8"):
+        list(read_sources(path, Columns()))
+
+
+def test_columns_of_a_table_do_not_matter_for_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("A text.")
+    assert list(read_sources(tmp_path, MAPPED)) == [SourceDocument("a", "", "A text.")]
+
+
 def test_a_data_set_of_the_datasets_library(tmp_path: Path) -> None:
     write(tmp_path / "train.jsonl")
     assert list(read_sources(f"hf:{tmp_path}", MAPPED)) == EXPECTED

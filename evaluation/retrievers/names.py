@@ -32,7 +32,8 @@ def check_name(name: str) -> None:
     raise UsageError(
         f"--model {name}: there is no such model{hint or '.'} Known: {', '.join(NAMES)}, a "
         "folder or Hub id (owner/name) of a sentence-transformers model, mteb:NAME, "
-        "late:MODEL, hybrid:A+B, rerank:FIRST+CROSSENCODER"
+        "late:MODEL, hybrid:A+B, rerank:FIRST+CROSSENCODER; for ladder sets bm25-paper, "
+        "cross:CROSSENCODER, llm:PROVIDER:NAME"
     )
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from retgen.errors import RecipeError
 from retgen.generators.family import Evidence, Example, Family, Job, Plan, Records
 from retgen.generators.multiconir.agents import AGENTS
 from retgen.generators.multiconir.asking import ask_ladders, asks, source_of
@@ -67,6 +68,12 @@ class MultiConIR(Family[MultiConIRParams]):
     def plan(self, job: Job[MultiConIRParams]) -> Plan:
         params = job.params
         available = _available(params)
+        if available < max(1, params.ladders or 0):
+            key = "params.ladders" if params.ladders else "params.source"
+            raise RecipeError(
+                f"{key}: {params.ladders or 1:,} ladders need as many documents; "
+                f"{source_of(params).path} holds {available:,}"
+            )
         wanted = params.ladders if params.ladders is not None else available
         wanted = min(wanted, job.limit or wanted)
         documents = wanted * len(rungs(breaking_orders(params.orders)))
@@ -75,6 +82,8 @@ class MultiConIR(Family[MultiConIRParams]):
         notes = []
         if params.ladders is None:
             notes.append("documents that give no ladder are rejected, so there may be fewer")
+        if params.strategy() == "reassign" and params.domain != "people" and not job.live:
+            notes.append("the offline rules of strategy reassign are made for texts about people")
         return Plan(
             documents=documents,
             queries=queries,
@@ -115,7 +124,7 @@ class MultiConIR(Family[MultiConIRParams]):
             },
             card=[_CARD],
             facts=_facts(job, views),
-            example=_example(ladders),
+            example=_example(views),
             tables={**views.tables(), **review_tables(views)},
             training=views.training(),
             licences=_licences(job),
@@ -176,22 +185,23 @@ def _facts(job: Job[MultiConIRParams], views: Views) -> dict[str, str]:
         "Queries of a style": f"{count * CONDITIONS:,}",
         "Hard negatives": f"{count * (len(views.rungs) - 1):,}",
         "Words a query": f"{of_queries / max(1, count * views.asked):.1f}",
-        "Words a document": f"{of_documents / max(1, count):.1f}",
+        "Words a positive": f"{of_documents / max(1, count):.1f}",
         "Source": "bundled" if job.params.source is None else "the recipe's",
         "Licence": source_of(job.params).licence,
         "Example": example,
     }
 
 
-def _example(ladders: Ladders) -> Example | None:
-    """The first ladder, rung by rung."""
-    if not len(ladders):
+def _example(views: Views) -> Example | None:
+    """The ladder of the first queries, rung by rung."""
+    if not len(views.ladders):
         return None
-    one = ladders[0]
+    one = views.ladders[views.turn(0)]
     rows = [
         (f"{number}. {condition}", sentence, rewrite)
         for number, (condition, sentence, rewrite) in enumerate(
             zip(one.conditions, one.sentences, one.rewrites, strict=True), 1
         )
     ]
-    return Example(f"The ladder of {one.title or one.id}", rows)
+    head = ("condition", "its sentence in the positive", "from HN of this number on")
+    return Example(f"The ladder of {one.title or one.id}", head, rows)

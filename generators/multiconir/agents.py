@@ -46,8 +46,7 @@ class Extracted(Shape):
 class Queries(Question):
     """What is to be asked for: sentences in style `instruction`, conditions in `descriptive`.
 
-    `opening`, `who`, `where`: how the domain begins a descriptive query; a model follows
-    `examples`.
+    `opening`, `who`, `where`, `subject`: as the domain has them; a model follows `examples`.
     """
 
     noun: str
@@ -58,6 +57,7 @@ class Queries(Question):
     opening: str = ""
     who: str = ""
     where: str = ""
+    subject: tuple[str, ...] = ()
 
     def variables(self) -> dict[str, str]:
         return {
@@ -211,10 +211,11 @@ def _survey_fault(question: Survey, answer: Surveyed) -> str | None:
 
 def _write_offline(question: Queries) -> Written:
     if question.style == "instruction":
-        return Written(texts=[offline.condition(sentence) for sentence in question.sentences])
+        texts = [offline.condition(one, question.subject) for one in question.sentences]
+        return Written(texts=texts)
     made = offline.descriptive(
-        question.sentences, question.opening, question.who, question.where
-    )  # fmt: skip
+        question.sentences, question.opening, question.who, question.where, question.subject
+    )
     return Written(texts=made)
 
 

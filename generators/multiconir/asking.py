@@ -219,6 +219,7 @@ class _Work:
             noun=domain.noun, style=style, sentences=tuple(texts), faults=tuple(faults),
             examples=getattr(domain.examples, style),
             opening=domain.descriptive, who=domain.who, where=domain.where,
+            subject=domain.subject,
         )  # fmt: skip
 
     async def word(self, draft: _Draft) -> None:

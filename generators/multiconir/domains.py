@@ -36,7 +36,11 @@ class Rewrite(Params):
 
 
 class Domain(Params):
-    """A domain. `who`, `where`: what a relative clause about its documents begins with."""
+    """A domain. `who`, `where`: what a relative clause about its documents begins with.
+
+    `subject`: pronouns that mean the noun itself, as "she" the person: offline, a condition leaves
+    them out.
+    """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
     noun: Line = Field(description="one document's subject, for example: movie")
@@ -45,6 +49,7 @@ class Domain(Params):
     descriptive: Line = Field(description="the opening of a descriptive-style query")
     who: Line = Field("that", description="before a condition without a subject: who, that")
     where: Line = Field("where", description="before a condition with a subject of its own")
+    subject: tuple[Line, ...] = Field((), description="pronouns that mean the noun: She, He")
     strategy: Strategy = Field("modify", description="how a sentence is rewritten")
     examples: Examples
     rewrites: tuple[Rewrite, ...] = Field(min_length=1)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from retgen.agents.agent import GivenUp
 from retgen.generators.multiconir.alter import alterations
+from retgen.generators.multiconir.alter.lexicon import swaps
 from retgen.generators.multiconir.domains import Strategy
 from retgen.generators.multiconir.sentences import split, usable, word_count
 
@@ -38,13 +39,13 @@ _DANGLING = re.compile(
     r"\b(?:years?|months?|weeks?|days?|hours?|minutes?|decades?|time|moment|shortly|soon|long|just"
     r"|abandoned|left|built|made|of|the|a|an|and|or)$"
 )
-_PRONOUN = re.compile(r"(?:She|He|They|It) (?=[a-z])")
 # first words that lose their capital inside a sentence; any other may be a name
 _LOWER = frozenset(
     """the a an in on at after before during her his its their she he they it when while from for
     with by under every each both only one two three four five six seven eight nine ten some many
     most several over about nearly until since as no another throughout between among against along
-    near although because to of today early late half all""".split()
+    near although because to of today early late half all none two twice shortly within without
+    under above below behind beside beyond despite instead together first""".split()
 )
 # what a condition begins with whose subject, a pronoun, was left out; and any word in -ed
 _VERBS = frozenset(
@@ -54,6 +55,11 @@ _VERBS = frozenset(
     showed slept sold spent spoke spread stood stole swam taught told took tore went withdrew woke
     won wore wrote""".split()
 )
+_ENDINGS = tuple(
+    """ing ed ly ic al ac ary tion sion ity ment ness ance ence sis ers ors ars ings als ists ants
+    ents""".split()
+)
+_OWN = re.compile(r", (?:she|he|it|they)\b")  # "Held up by snow, she ...": a subject of its own
 _ADVERBS = frozenset("also first later never often once soon still then twice always".split())
 
 
@@ -74,12 +80,17 @@ def extract(document: str, count: int, without: Sequence[str]) -> list[str]:
     return [sentence for *_, sentence in sorted(sorted(ranked)[:count], key=lambda one: one[2])]
 
 
-def condition(sentence: str) -> str:
-    """A sentence as a search condition: shortened where it stays true, without its full stop."""
+def condition(sentence: str, subject: Sequence[str] = ()) -> str:
+    """A sentence as a search condition: shortened where it stays true, without its full stop.
+
+    `subject`: pronouns that mean what is searched for, which are left out.
+    """
     text = sentence.rstrip(".!?")
     if word_count(text) > _ENOUGH:
         text = _shortened(text)
-    text = _PRONOUN.sub("", text, count=1) if _PRONOUN.match(text) else text
+    first, _, rest = text.partition(" ")
+    if first in subject and rest[:1].islower():
+        text = rest
     return text[:1].upper() + text[1:]
 
 
@@ -98,19 +109,33 @@ def _shortened(text: str) -> str:
     return text[: min(ends, key=lambda end: abs(word_count(text[:end]) - _WANTED))]
 
 
-def descriptive(conditions: Sequence[str], opening: str, who: str, where: str) -> list[str]:
-    """Queries in prose: the first for condition 1, the last for all of them."""
+def descriptive(
+    conditions: Sequence[str], opening: str, who: str, where: str, subject: Sequence[str] = ()
+) -> list[str]:
+    """Queries in prose: the first for condition 1, the last for all of them.
+
+    `who` begins a clause whose subject `condition` has left out, `where` any other.
+    """
     clauses = []
     for text in conditions:
-        first = text.split(" ", 1)[0].casefold()
         lower = text[:1].lower() + text[1:]
         # an adverb may stand before the verb
         verb = next((w for w in lower.split() if not w.endswith("ly") and w not in _ADVERBS), "")
-        if verb in _VERBS or verb.endswith("ed"):
+        bare = verb in _VERBS or verb.endswith("ed")
+        if subject and bare and not _OWN.search(text):
             clauses.append(f"{who} {lower}")
         else:
-            clauses.append(f"{where} {lower if first in _LOWER else text}")
+            clauses.append(f"{where} {lower if _common(text) else text}")
     return [f"{opening} {_joined(clauses[:count])}." for count in range(1, len(clauses) + 1)]
+
+
+def _common(text: str) -> bool:
+    """Whether the first word has its capital from its place alone, as far as can be told."""
+    first, _, rest = text.partition(" ")
+    word = first.casefold().rstrip(",")
+    known = word in _LOWER or word.endswith(_ENDINGS) or word in swaps()
+    plural = word.endswith("s") and rest.startswith(("in ", "of ", "with ", "from ", "on "))
+    return (known or plural) and not rest[:1].isupper()
 
 
 def _joined(clauses: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo, model_validator
 
 from retgen.generators.family import Params
 from retgen.generators.multiconir.domains import Domain, Strategy, bundled_domains
@@ -80,7 +80,11 @@ class Negatives(Params):
 class MultiConIRParams(Params):
     """A ladder set."""
 
-    domain: Annotated[str | Domain, AfterValidator(_domain)]
+    domain: Annotated[
+        Annotated[str, Tag("name")] | Annotated[Domain, Tag("block")],
+        Discriminator(lambda value: "name" if isinstance(value, str) else "block"),
+        AfterValidator(_domain),
+    ]
     source: Source | None = Field(None, description="default: the bundled documents of the domain")
     ladders: int | None = Field(
         None, ge=1, description="exactly so many; default: as many as the documents give"

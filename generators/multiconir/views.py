@@ -102,14 +102,15 @@ class Views:
 
     def queries(self) -> Rows:
         """Both styles of every number of conditions."""
-        return PerLadder(len(self.ladders), self.asked, lambda i: self.queries_of(self._turn(i)))
+        return PerLadder(len(self.ladders), self.asked, lambda i: self.queries_of(self.turn(i)))
 
     def qrels(self) -> Rows:
         """Every query with every document of its ladder: how many of its conditions are met."""
         each = self.asked * len(self.rungs)
-        return PerLadder(len(self.ladders), each, lambda i: self._qrels(self._turn(i)))
+        return PerLadder(len(self.ladders), each, lambda i: self._qrels(self.turn(i)))
 
-    def _turn(self, place: int) -> int:
+    def turn(self, place: int) -> int:
+        """The ladder whose queries stand at a place."""
         return int(self._order(np.array([place], np.int64))[0])
 
     def _shuffled(self, index: int) -> list[tuple[str, Rung]]:

@@ -174,7 +174,7 @@ class Context:
             under_way.clear()
             self.show(stage, now=True)
         if stage.done < (wanted if exact else 1) and self.pilot is None:
-            raise self.too_few(stage, wanted)
+            raise self.too_few(stage, wanted, exact)
 
     async def together(self, stage: Stage, work: Iterable[Awaitable[R]]) -> list[R]:
         """The results of a round, all of it at a time. Raises the first error, when all ended."""
@@ -190,8 +190,8 @@ class Context:
             watch.cancel()
             await self._ended(tasks)
 
-    def too_few(self, stage: Stage, wanted: int) -> ChecksFailed:
-        """The error of a stage whose candidates did not suffice."""
+    def too_few(self, stage: Stage, wanted: int, exact: bool = True) -> ChecksFailed:
+        """The error of a stage whose candidates did not suffice; all, unless `exact`, do."""
         rules: dict[str, int] = {}
         for one in self.rejected[len(self.rejected) - stage.rejected :]:
             rules[one.rule] = rules.get(one.rule, 0) + 1
@@ -199,7 +199,7 @@ class Context:
         return ChecksFailed(
             f"{stage.name}: {stage.done:,} of {wanted:,} were accepted"
             + (f"; rejected were {stage.rejected:,} ({told}), see rejected.jsonl" if told else "")
-            + ". Ask for fewer, or try another model."
+            + (". Ask for fewer, or try another model." if exact else ".")
         )
 
     async def _ended(self, tasks: list[asyncio.Task[Any]] | list[asyncio.Future[Any]]) -> None:

@@ -144,7 +144,9 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
             f"embedder of {bound['upper']} or more dimensions"
         )
     best = manifest["floors"]["best"]
-    if best:
+    if best and manifest["tests"] and best[list(best)[-1]] <= 0.5:
+        lines.append("  floor       no order that reads no query beats chance; ties are losses")
+    elif best:
         measure = list(best)[-1]
         lines.append(
             f"  floor       {best['ranking']}, without reading the query: {measure} = "

@@ -81,7 +81,7 @@ def _queries(v: dict[str, str]) -> Queries:
     return Queries(
         noun=domain.noun, style=v["style"], examples=(), sentences=_numbered(v["sentences"]),
         faults=_listed(v["faults"]), opening=domain.descriptive, who=domain.who,
-        where=domain.where,
+        where=domain.where, subject=domain.subject,
     )  # fmt: skip
 
 

@@ -9,8 +9,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -116,3 +117,60 @@ def test_a_judge_of_another_family_is_the_default(tmp_path: Path) -> None:
         *MODEL, "--set", "models.judge=openai:gpt-5", OPENAI_API_KEY="a", GOOGLE_API_KEY="b"
     )
     assert named["verify_condition"] == "openai:gpt-5"
+
+
+def stubborn(title: str, said: Callable[[dict[str, Any]], str]) -> Callable[[dict[str, Any]], str]:
+    """The baselines' answers, but for one agent's."""
+
+    def mind(body: dict[str, Any]) -> str:
+        asked = body["response_format"]["json_schema"]["name"]
+        return said(body) if asked == title else ladder_mind(body)
+
+    return mind
+
+
+def verdict(said: str, evidence: str = "") -> Callable[[dict[str, Any]], str]:
+    return lambda body: json.dumps({"verdict": said, "evidence": evidence})
+
+
+@pytest.mark.parametrize(
+    ("title", "said", "rule", "told"),
+    [
+        ("Verified", verdict("cannot_tell"), "verify_condition/sentence",
+         "the judge does not find a condition met by its sentence: "),
+        ("Verified", verdict("satisfied", "nowhere"), "verify_condition/check",
+         "the evidence 'nowhere' is not a part of the text"),
+        ("Rewritten", lambda body: "I would rather not.", "write_hard_negative/answer",
+         "it is not JSON"),
+        ("Rewritten", lambda body: json.dumps({"rewrite": "It was another day entirely."}),
+         "write_hard_negative/check", "it "),
+        ("Extracted", lambda body: json.dumps({"sentences": ["Nothing of the kind."] * 10}),
+         "extract_conditions/check", "does not stand in the document; copy it letter by letter"),
+        ("Written", lambda body: json.dumps({"texts": []}), "write_query/check",
+         "there are 0 conditions for 10 sentences"),
+        ("Surveyed", lambda body: json.dumps(
+            {"found": [{"condition": 99, "sentence": 1, "verdict": "violated"}]}),
+         "verify_document/check", "there is no condition 99"),
+        ("Surveyed", lambda body: json.dumps(
+            {"found": [{"condition": 1, "sentence": s, "verdict": "violated"} for s in range(1, 11)]}),
+         "verify_document/sentences", "is found to contradict the condition"),
+    ],
+)  # fmt: skip
+def test_answers_that_cannot_be_taken(
+    tmp_path: Path, title: str, said: Callable[[dict[str, Any]], str], rule: str, told: str
+) -> None:
+    """Every document is rejected with the rule, the reason and what was said; the cost is bounded."""
+    with serving(stubborn(title, said)) as server:
+        done = subprocess.run(
+            [sys.executable, "-m", "retgen.cli", "run", "multiconir_legal", *MODEL, "--limit", "2",
+             "--set", "params.replacements=1", "--out", "a"],
+            env=environment(server), cwd=tmp_path, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 1, done.stderr
+        assert "ladders: 0 of 2 were accepted" in done.stderr
+        rejected = read_jsonl(tmp_path / "a" / "rejected.jsonl")
+        assert {row["rule"] for row in rejected} == {rule}
+        assert all(told in row["reason"] for row in rejected)
+        assert len(rejected) == 24
+        # of a document: 2 tries at ten sentences, each of 3 turns, and some of 10 each
+        assert len(server.requests) < 240 * 3 + 24 * 2 * 3 * 35

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -30,6 +30,12 @@ __all__ = ["LadderProof"]
 _LINE = re.compile(r"(\d+)\. (.+)")
 _P = 1e-6  # below, an order is not taken for chance
 _TASKS = ("win rate, task 1", "win rate, task 2")
+_ORDERS = (
+    ("shortest first", 0, -1),
+    ("longest first", 0, 1),
+    ("fewest contrasts first", 1, -1),
+)
+_CONTRASTS = frozenset("but while whereas though although another".split())
 _STYLES = ("instruction", "descriptive")
 
 
@@ -37,7 +43,7 @@ class _Seen(NamedTuple):
     """A document as it was read.
 
     `broken`: its broken conditions, bit c for condition c + 1; `order`: a hash of its conditions by
-    place; `orders`: breaking orders, bit o for order o + 1.
+    place; `orders`: breaking orders, bit o for order o + 1; `contrasts`: words like "whereas".
     """
 
     doc_id: str
@@ -45,10 +51,11 @@ class _Seen(NamedTuple):
     order: int
     orders: int
     words: int
+    contrasts: int
 
 
 def _columns() -> tuple[array[int], ...]:
-    return array("I"), array("H"), array("Q"), array("H"), array("I")
+    return array("I"), array("H"), array("Q"), array("H"), array("I"), array("I")
 
 
 @dataclass
@@ -118,8 +125,9 @@ class LadderProof(CorpusRule):
                 f"{_listed(stated)}"
             )
         order = xxhash.xxh3_64_intdigest(bytes(c for c, _ in read))
-        words = len(text.split())
-        return ladder.number, _Seen(doc_id, broken, order, orders, words)
+        words = text.split()
+        contrasts = sum(word in _CONTRASTS for word in words)
+        return ladder.number, _Seen(doc_id, broken, order, orders, len(words), contrasts)
 
     def _known(self, ladder: Ladder) -> list[tuple[str, tuple[int, bool]]]:
         """The pieces of a ladder's documents, the longest first: (text, (condition, rewritten))."""
@@ -240,7 +248,7 @@ class LadderProof(CorpusRule):
         unsound = [*self.ladders.unsound, *self.ladders.disagreements(self.spec.documents)]
         for name, what in unsound:
             yield _error([name], f"ladder {name}: {what}")
-        _, broken, order, orders, _ = self.state.columns
+        _, broken, order, orders, *_ = self.state.columns
         for number, name in enumerate(self.ladders.ids()):
             places = self._documents_of(number)
             rungs = [(broken[i], order[i], orders[i]) for i in places]
@@ -273,20 +281,23 @@ class LadderProof(CorpusRule):
         return self._counts
 
     def floors(self) -> dict[str, Any]:
-        """Win rates of orders by length, over ladders: HN1 below the positive, and all rungs."""
-        _, broken, _, orders, words = self.state.columns
+        """Win rates of orders that read no query: HN1 below the positive, and all rungs.
+
+        A rewrite that says a fact of somebody else adds a clause, and a word like "whereas".
+        """
+        _, broken, _, orders, words, contrasts = self.state.columns
         chain = [(1 << n) - 1 for n in range(TEN + 1)]
-        longer = []
+        rows: list[list[tuple[int, int]]] = []
         for number in range(len(self.ladders)):
-            length = {broken[i]: words[i] for i in self._documents_of(number) if orders[i] & 1}
-            if length.keys() >= set(chain):
-                longer.append([length[a] - length[b] for a, b in pairwise(chain)])
-        if not longer:
+            places = {broken[i]: i for i in self._documents_of(number) if orders[i] & 1}
+            if places.keys() >= set(chain):
+                rows.append([(words[places[b]], contrasts[places[b]]) for b in chain])
+        if not rows:
             return {"random": {}, "rankings": {}, "best": None}
-        steps = np.array(longer)
+        steps = -np.diff(np.array(rows), axis=1)  # (ladders, rungs, measures), better less worse
         rankings = {}
-        for name, sign in (("shortest first", -1), ("longest first", 1)):
-            wins = sign * steps > 0
+        for name, measure, sign in _ORDERS:
+            wins = sign * steps[:, :, measure] > 0
             rates = (float(wins[:, 0].mean()), float(wins.mean()))
             rankings[name] = {task: round(r, 6) for task, r in zip(_TASKS, rates, strict=True)}
         best = max(rankings, key=lambda name: rankings[name][_TASKS[1]])

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from retgen import plan, preview, run, validate
+from retgen import export, plan, preview, run, validate
 from retgen.errors import ChecksFailed, DatasetError, RecipeError
 from retgen.generators.multiconir.sentences import split
 from retgen.recipe import load_recipe
@@ -141,7 +141,7 @@ def test_training_views(finished: Path) -> None:
 def test_the_card_has_the_columns_of_table_1(finished: Path) -> None:
     facts = manifest_of(finished)["facts"]
     ladders = len(read_jsonl(finished / "sources" / "ladders.jsonl"))
-    of_words = {name: float(facts.pop(name)) for name in ("Words a query", "Words a document")}
+    of_words = {name: float(facts.pop(name)) for name in ("Words a query", "Words a positive")}
     assert facts.pop("Example")
     assert facts == {
         "Domain": finished.name,
@@ -151,14 +151,16 @@ def test_the_card_has_the_columns_of_table_1(finished: Path) -> None:
         "Source": "bundled",
         "Licence": "CC0-1.0",
     }
-    assert 60 < of_words["Words a query"] < 120 < of_words["Words a document"] < 160
+    assert 60 < of_words["Words a query"] < 110 < of_words["Words a positive"] < 170
     card = (finished / "dataset" / "README.md").read_text()
     assert "| Domain | Number | Queries of a style | Hard negatives | Words a query |" in card
     assert f"| {finished.name} | {ladders} | {10 * ladders} | {10 * ladders} | " in card
 
 
 def test_the_report_shows_a_ladder(finished: Path) -> None:
-    ladder = read_jsonl(finished / "sources" / "ladders.jsonl")[0]
+    first = read_jsonl(finished / "dataset" / "queries.jsonl")[0]["metadata"]["ladder"]
+    ladders = {row["id"]: row for row in read_jsonl(finished / "sources" / "ladders.jsonl")}
+    ladder = ladders[first]
     example = manifest_of(finished)["example"]
     assert example["title"] == f"The ladder of {ladder['title']}"
     assert [row[1:] for row in example["rows"]] == [
@@ -171,6 +173,13 @@ def test_the_report_shows_a_ladder(finished: Path) -> None:
     assert 'id="certificate"' not in page  # nothing is known of the rest of the corpus
     shown = preview(f"multiconir_{finished.name}", 1)
     assert shown["example"]["rows"] == [tuple(row) for row in example["rows"]]
+
+
+def test_graded_labels_are_exported_with_a_graded_measure(finished: Path, tmp_path: Path) -> None:
+    export(finished, "mteb", tmp_path / "mteb")
+    task = (tmp_path / "mteb" / "task.py").read_text()
+    assert 'main_score="ndcg_at_10"' in task
+    assert "{result.task_name} nDCG@10: " in task
 
 
 # --- recipes of one's own -----------------------------------------------------------------------
@@ -237,8 +246,12 @@ def test_exactly_as_many_ladders_as_are_asked_for(tmp_path: Path) -> None:
     assert result.manifest["counts"]["documents"] == 33
     limited = run("multiconir_books", out=tmp_path / "b", limit=2)
     assert limited.manifest["counts"]["documents"] == 22
-    with pytest.raises(ChecksFailed, match=r"ladders: 2\d of 100 were accepted") as error:
+    told = "params.ladders: 100 ladders need as many documents; .*books.jsonl holds 24"
+    with pytest.raises(RecipeError, match=told):
         run("multiconir_books", out=tmp_path / "c", overrides={"params.ladders": 100})
+    strict = {"params.ladders": 24, "params.negatives": {"kept": 0.95}, "params.replacements": 0}
+    with pytest.raises(ChecksFailed, match=r"ladders: \d+ of 24 were accepted; rejected") as error:
+        run("multiconir_books", out=tmp_path / "d", overrides=strict)
     assert "Ask for fewer, or try another model." in str(error.value)
 
 
@@ -285,6 +298,24 @@ def test_no_document_that_can_be_used(tmp_path: Path) -> None:
     (tmp_path / "ships.jsonl").write_text('{"nr": "1", "story": "Too short."}\n')
     with pytest.raises(ChecksFailed) as error:
         run(recipe(tmp_path, "ships.jsonl"), out=tmp_path / "out")
-    assert "ladders: 0 of 1 were accepted" in str(error.value)
+    assert "ladders: 0 of 1 were accepted; rejected were 1 (source/sentences 1 times)" in str(
+        error.value
+    )
+    assert "Ask for fewer" not in str(error.value)
     rejected = read_jsonl(tmp_path / "out" / "rejected.jsonl")
     assert [row["rule"] for row in rejected] == ["source/sentences"]
+
+
+def test_a_source_without_documents(tmp_path: Path) -> None:
+    (tmp_path / "ships.csv").write_text("nr,story\n")
+    with pytest.raises(RecipeError, match=r"params\.source: 1 ladders need as many documents"):
+        run(recipe(tmp_path, "ships.csv"), out=tmp_path / "out")
+
+
+def test_a_domain_block_with_a_key_missing(tmp_path: Path) -> None:
+    path = recipe(tmp_path, "x")
+    path.write_text(path.read_text().replace("    noun: ship\n", ""))
+    with pytest.raises(RecipeError) as error:
+        load_recipe(path)
+    assert "params.domain.noun: is missing" in str(error.value)
+    assert "must be a text" not in str(error.value)
