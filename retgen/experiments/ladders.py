@@ -95,8 +95,22 @@ class Ladders:
             return
         if self._plan is None:
             self._plan = make_plan(self.ladders, ALL)
+            self._floor()
         for system in found:
             self._add(name, system, self.ladders, self._plan, folder, progress)
+
+    def _floor(self) -> None:
+        """Say where the length of the documents alone tells which is the better one."""
+        plan = make_plan(self.ladders, TASKS)
+        words = [np.array([-len(t.split()) for t in g.texts], float) for g in plan.groups]
+        every = range(len(self.ladders))
+        rates = measured(plan.counts(words, 0.0), every, f"{self.name}/floor", replicates=2)
+        rungs = rates.mean(rates.where("rung"))
+        if rungs is not None and rungs.value > 0.5:
+            self._note(
+                f"floor of {self.name}: of neighbours on the ladder the shorter document is the "
+                f"better one in {rungs.value:.0%}, so read win rates against that, not against 50%"
+            )
 
     def _ask(self, name: str, folder: Path, progress: Progress) -> None:
         """Have a chat model order the candidates of the Tasks, of the first ladders."""
