@@ -8,6 +8,7 @@ one by one, by several processes where there are several.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,6 +67,7 @@ class Chunk(NamedTuple):
     stop: int
 
 
+_NUMBER = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 _CHUNK_BYTES = 16 << 20
 
 
@@ -248,10 +250,9 @@ def qrel_of(row: Any) -> Qrel | str:
     if type(query_id) is str and type(doc_id) is str and score is not None:
         if type(score) in (int, float):
             return Qrel(query_id, doc_id, score)
-        try:
+        if type(score) is str and _NUMBER.fullmatch(score):  # a TSV's
             return Qrel(query_id, doc_id, float(score))
-        except (TypeError, ValueError):
-            return f"score {score!r} is not a number"
+        return f"score {score!r} is not a number"
     return _what_is_missing(row, {"query-id": query_id, "corpus-id": doc_id}, also=("score",))
 
 

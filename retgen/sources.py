@@ -8,6 +8,7 @@ reason, and reading goes on; a file that is none is an error.
 from __future__ import annotations
 
 import csv
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -100,7 +101,7 @@ def _document(
     if not isinstance(text, str):
         reason = f"the column {columns.text!r} holds no text but {type(text).__name__}"
         return Refused(where, "source/text", reason, name)
-    if any("\ud800" <= c <= "\udfff" for c in text + name):
+    if any("\ud800" <= c <= "\udfff" for c in f"{text}{name}{title}"):
         return Refused(where, "source/encoding", "the text is not UTF-8", None)
     if len(text) > _LONGEST:
         reason = f"the text has {len(text):,} characters, more than {_LONGEST:,}"
@@ -136,21 +137,24 @@ def _rows(path: Path | str, columns: Columns, split: str) -> Iterator[_Row]:
 
 def _folder(path: Path, columns: Columns) -> Iterator[_Row]:
     """A file is a document, called as the file; other columns there are none."""
-    files = sorted(path.glob("*.txt"))
+    files = sorted(file for file in path.glob("*.txt") if file.is_file())
     if not files:
         raise DatasetError(f"{path}: holds no .txt file; a source is {FORMATS}")
     for file in files:
+        name = os.fsencode(file.name).decode("utf-8", "replace")
         try:
             text = file.read_text("utf-8-sig")
-            yield file.name, {columns.id or "id": file.stem, columns.text: text}
+            yield name, {columns.id or "id": name.removesuffix(".txt"), columns.text: text}
         except UnicodeDecodeError:
             yield (
-                file.name,
-                Refused(file.name, "source/encoding", "the file is not UTF-8", file.stem),
+                name,
+                Refused(
+                    name, "source/encoding", "the file is not UTF-8", name.removesuffix(".txt")
+                ),
             )
         except OSError as error:
             reason = f"the file cannot be read: {error.strerror}"
-            yield file.name, Refused(file.name, "source/unreadable", reason, file.stem)
+            yield name, Refused(name, "source/unreadable", reason, name.removesuffix(".txt"))
 
 
 def _jsonl(path: Path, columns: Columns) -> Iterator[_Row]:
@@ -239,14 +243,21 @@ def _hub(name: str, columns: Columns, split: str) -> Iterator[_Row]:
         rows = load_dataset(owner, config or None, split=split, streaming=True)
         names = set(rows.column_names or ())
     except Exception as error:  # of many kinds: network, no such data set, split or file
-        raise DatasetError(
-            f"source hf:{name}, split {split}: cannot be loaded: {type(error).__name__}: "
-            f"{str(error).splitlines()[0] if str(error) else ''}"
-        ) from error
+        raise _not_loaded(name, split, error) from error
     if names:
         _lacking(f"hf:{name}", columns, names)
-    for number, row in enumerate(rows, 1):
-        yield f"hf:{name}:{number}", row
+    try:
+        for number, row in enumerate(rows, 1):
+            yield f"hf:{name}:{number}", row
+    except Exception as error:  # of whatever file there is behind it
+        raise _not_loaded(name, split, error) from error
+
+
+def _not_loaded(name: str, split: str, error: Exception) -> DatasetError:
+    told = str(error).splitlines()[0] if str(error) else ""
+    return DatasetError(
+        f"source hf:{name}, split {split}: cannot be loaded: {type(error).__name__}: {told}"
+    )
 
 
 def _lacking(path: Path | str, columns: Columns, there: set[str]) -> None:

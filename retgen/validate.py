@@ -147,6 +147,14 @@ def _validate(
     kept = [finding for finding in findings if finding.rule.partition("/")[0] not in off]
     order = {"error": 0, "warning": 1, "info": 2}
     kept.sort(key=lambda finding: order[finding.severity])
+    judges: dict[str, Any] = {}
+    if recipe is not None:
+        try:
+            judges = dict(recipe.the_family().judges(recipe.job(dataset.run)))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            told = f"what is known of the judges cannot be read: {error}"
+            kept.insert(0, Finding("sources", "error", [], told))
+            findings.append(kept[0])
     ok = not any(finding.severity == "error" for finding in findings)
     statistics = _statistics(judgements, documents, terms, matrix)
     for rule in rules:
@@ -162,7 +170,7 @@ def _validate(
         samples=next(rule for rule in rules if isinstance(rule, Samples)).shown(),
         proven=labels if evidence == "structural" else 0,
         judged=labels if evidence == "judged" else 0,
-        judges=dict(family.judges(job)) if family and job else {},
+        judges=judges,
         switched_off=dict(off),
         seconds={
             "scan": round(scanned - began, 3),

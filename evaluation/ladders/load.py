@@ -83,6 +83,16 @@ def load_ladders(collection: Collection) -> tuple[list[Ladder], list[str]]:
     Raises `DatasetError` for a ladder that lacks a rung or a query, since neighbours would then not
     be one condition apart.
     """
+    try:
+        return _load(collection)
+    except (TypeError, ValueError) as error:
+        raise DatasetError(
+            f"{collection.path}: its metadata names ladders, but not as a ladder set does "
+            f"(conditions, broken and orders are whole numbers): {error}"
+        ) from error
+
+
+def _load(collection: Collection) -> tuple[list[Ladder], list[str]]:
     path = collection.path
     queries: dict[str, dict[str, dict[int, str]]] = {}
     domains: dict[str, str] = {}

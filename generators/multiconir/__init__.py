@@ -132,8 +132,11 @@ class MultiConIR(Family[MultiConIRParams]):
 
     def checks(self, job: Job[MultiConIRParams], judgements: Judgements) -> Sequence[CorpusRule]:
         sources = _sources(job)
-        opening = job.params.the_domain().instruction
-        spec = proof.Spec(sources / DOCUMENTS, sources / LADDERS, opening, job.params.orders)
+        domain = job.params.the_domain()
+        spec = proof.Spec(
+            sources / DOCUMENTS, sources / LADDERS, domain.instruction, job.params.orders,
+            domain.name,
+        )  # fmt: skip
         return proof.proof_rules(spec, judgements)
 
     def scaffold(self) -> str:

@@ -98,11 +98,20 @@ async def ask_ladders(job: Job[MultiConIRParams], context: Context) -> None:
     for one in refused:
         where = {"where": one.where} | ({"id": one.id} if one.id else {})
         context.reject(stage, GivenUp(one.rule, f"{one.where}: {one.reason}", ()), where)
-    work = _Work(job, context)
+    work, asked = _Work(job, context), set[str]()
+
+    def admit(made: Ladder) -> str | None:
+        """Queries that begin alike would be one query, with documents of two ladders."""
+        texts = {made.conditions[0], *made.queries}
+        if texts & asked:
+            return "another ladder has the same first condition, or the same query"
+        asked.update(texts)
+        return None
+
     with AtomicFile(context.folder / LADDERS) as file:
         async for ladder in context.accepted(
             stage, _documents(context.folder), work.ladder, lambda one: one._asdict(),
-            exact=wanted is not None,
+            admit, exact=wanted is not None,
         ):  # fmt: skip
             file.write(ladder.line())
 
@@ -115,6 +124,12 @@ def _read(params: MultiConIRParams, folder: Path) -> tuple[list[Refused], int]:
         for one in read_sources(
             source.path, source.columns, split=source.split, limit=source.limit
         ):
+            if isinstance(one, SourceDocument):
+                there = sum(map(usable, split(one.text)))
+                if there < CONDITIONS:
+                    told = f"it has {there} usable sentences; {CONDITIONS} are needed"
+                    refused.append(Refused(one.id, "source/sentences", told, one.id))
+                    continue
             if isinstance(one, Refused):
                 refused.append(one)
             else:
@@ -162,9 +177,6 @@ class _Work:
     async def ladder(self, document: SourceDocument) -> Ladder:
         """The ladder of a document. Raises `GivenUp` with the rule that it fails."""
         sentences = [one for one in split(document.text) if usable(one)]
-        if len(sentences) < CONDITIONS:
-            reason = f"it has {len(sentences)} usable sentences; {CONDITIONS} are needed"
-            raise GivenUp("source/sentences", reason, ())
         draft, unfit = _Draft(), list[str]()
         while True:
             try:
@@ -295,6 +307,10 @@ class _Work:
         bare = [i for i in range(CONDITIONS) if negates(sentences[i], rewrites[i])]
         for i in bare[allowed:]:
             found.setdefault(i, "it merely negates the sentence, as too many others do")
+        for i in fresh:
+            others = {*sentences, *(rewrites[j] for j in range(CONDITIONS) if j != i)}
+            if rewrites[i] in others:
+                found.setdefault(i, "it stands in the document already, for another condition")
         if found:
             return found
         for (condition, rewrite), verdict in (

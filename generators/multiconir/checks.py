@@ -6,6 +6,7 @@ Each function returns what is wrong, or None. Tokens are lower-case words and nu
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
@@ -26,7 +27,9 @@ _NEGATORS = frozenset(
     failed to ever any""".split()
 )
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+
+
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode categories
 
 
 def _tokens(text: str) -> list[str]:
@@ -42,7 +45,7 @@ def terms(text: str) -> set[str]:
 
 
 def _plain(text: str) -> str | None:
-    if _UNSEEN.search(text):
+    if any(unicodedata.category(c) in _UNSEEN or "\ufe00" <= c <= "\ufe0f" for c in text):
         return "it holds a line break or a character that cannot be seen"
     if text != text.strip() or "  " in text:
         return "it begins or ends with a space, or has two in a row"
@@ -58,20 +61,15 @@ def check_extracted(
     if len(sentences) != wanted:
         return f"there are {len(sentences)} sentences, not {wanted}"
     taken: list[tuple[int, int, str]] = []
+    whole = frozenset(split(document))
     for sentence in sentences:
         if sentence in without:
             return f"{sentence[:80]!r} is one of those not to be taken"
         at = document.find(sentence) if sentence.strip() else -1
         if at < 0:
             return f"{sentence[:80]!r} does not stand in the document; copy it letter by letter"
-        if (
-            split(sentence) != [sentence]
-            or not usable(sentence)
-            or document[at + len(sentence) :][:1].strip()
-        ):
+        if sentence not in whole or not usable(sentence):
             return f"{sentence[:80]!r} is not a complete sentence of 5 to 60 words"
-        if at and document[at - 1] != " ":
-            return f"{sentence[:80]!r} begins in the middle of a word"
         for start, stop, other in taken:
             if start < at + len(sentence) and at < stop:
                 return f"{sentence[:60]!r} and {other[:60]!r} overlap"
@@ -106,6 +104,8 @@ def check_descriptive(conditions: Sequence[str], queries: Sequence[str]) -> str 
     """A query for every number of conditions, each holding what the one before it asks for."""
     if len(queries) != len(conditions):
         return f"there are {len(queries)} queries; {len(conditions)} are wanted"
+    if len({" ".join(query.casefold().split()) for query in queries}) < len(queries):
+        return "two queries are the same"
     named = [terms(condition) for condition in conditions]
     for count, query in enumerate(queries, 1):
         if fault := _plain(query):
@@ -137,7 +137,7 @@ def check_rewrite(
         return fault
     if _tokens(rewrite) == _tokens(sentence):
         return "it is the sentence itself"
-    if not usable(rewrite):
+    if split(rewrite) != [rewrite] or not usable(rewrite):
         return "it is not one complete sentence"
     if not fewest <= word_count(rewrite) <= most:
         return f"it has {word_count(rewrite)} words, not {fewest} to {most}"

@@ -20,6 +20,11 @@ Strategy = Literal["modify", "reassign"]
 Line = Annotated[str, Field(min_length=1, max_length=2000, pattern=r"^[^\x00-\x09\x0b-\x1f]*$")]
 
 
+# one line without blanks at its ends
+_PHRASE = r"^[^\s\x00-\x1f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f])?$"
+Phrase = Annotated[str, Field(min_length=1, max_length=300, pattern=_PHRASE)]
+
+
 class Examples(Params):
     """Two or more example queries of each style, for a model to follow."""
 
@@ -43,13 +48,13 @@ class Domain(Params):
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
-    noun: Line = Field(description="one document's subject, for example: movie")
-    features: tuple[Line, ...] = Field(min_length=1, description="what conditions are about")
-    instruction: Line = Field(description="the opening of an instruction-style query")
-    descriptive: Line = Field(description="the opening of a descriptive-style query")
-    who: Line = Field("that", description="before a condition without a subject: who, that")
-    where: Line = Field("where", description="before a condition with a subject of its own")
-    subject: tuple[Line, ...] = Field((), description="pronouns that mean the noun: She, He")
+    noun: Phrase = Field(description="one document's subject, for example: movie")
+    features: tuple[Phrase, ...] = Field(min_length=1, description="what conditions are about")
+    instruction: Phrase = Field(description="the opening of an instruction-style query")
+    descriptive: Phrase = Field(description="the opening of a descriptive-style query")
+    who: Phrase = Field("that", description="before a condition without a subject: who, that")
+    where: Phrase = Field("where", description="before a condition with a subject of its own")
+    subject: tuple[Phrase, ...] = Field((), description="pronouns that mean the noun: She, He")
     strategy: Strategy = Field("modify", description="how a sentence is rewritten")
     examples: Examples
     rewrites: tuple[Rewrite, ...] = Field(min_length=1)

@@ -142,6 +142,7 @@ class Context:
         under_way: deque[tuple[T, asyncio.Task[R]]] = deque()
         self._under_way = under_way
         watch = asyncio.create_task(self._watch(stage))
+        failed = 0
         try:
             while True:
                 room = min(self._ahead, wanted - stage.done) - len(under_way)
@@ -157,7 +158,8 @@ class Context:
                         raise GivenUp(f"{stage.name}/admitted", reason, ())
                 except GivenUp as error:
                     self.reject(stage, error, record(candidate))
-                    if stage.rejected >= _HOPELESS * (stage.done // 2 + 1):
+                    failed += 1
+                    if failed >= _HOPELESS * (stage.done // 2 + 1):
                         raise self.too_few(stage, wanted) from error
                     continue
                 stage.done += 1

@@ -84,6 +84,23 @@ def swapped(text: str) -> str:
          "does not break one condition more at each of ten rungs"),
         (CORPUS, lambda rows: at(rows, 1)["metadata"].update(orders=[1, 2]),
          "does not break one condition more at each of ten rungs"),
+        (CORPUS, lambda rows: at(rows, 3).update(title=at(rows, 0)["text"]),
+         "it has a title, which no rung has"),
+        (CORPUS, lambda rows: at(rows, 3)["metadata"].update(orders=[]),
+         "a document belongs to no breaking order, or to one beyond the 3 there are"),
+        (CORPUS, lambda rows: at(rows, 10)["metadata"].update(orders=[1, 2, 3, 7]),
+         "a document belongs to no breaking order, or to one beyond the 3 there are"),
+        (CORPUS, lambda rows: at(rows, 1)["metadata"].update(broken=[True]),
+         "its metadata does not name a ladder of the run, broken conditions and orders"),
+        (CORPUS, lambda rows: at(rows, 2)["metadata"].update(broken=[2, 1]),
+         "its metadata does not name a ladder of the run, broken conditions and orders"),
+        (CORPUS, lambda rows: rows.append(at(rows, 4)), "two of its documents break the same"),
+        (QUERIES, lambda rows: rows[0]["metadata"].update(domain="ships"),
+         "its metadata does not name 1 to 10 conditions of domain 'legal'"),
+        (QUERIES, lambda rows: rows[0]["metadata"].update(conditions=1.0),
+         "its metadata does not name a ladder of the run, a style and a number"),
+        (QUERIES, lambda rows: rows[0].update(text=rows[0]["text"].replace("1. ", "\u0661. ", 1)),
+         "it does not list exactly "),
         (QUERIES, lambda rows: rows[0].update(text=rows[0]["text"] + "\n11. Born in Lisbon"),
          "it does not list exactly "),
         (QUERIES, lambda rows: rows[0].update(text=rows[0]["text"] + "x"),
@@ -161,3 +178,30 @@ def test_two_orders_that_break_the_same_at_a_rung(finished: Path, tmp_path: Path
 
     found = messages(altered(finished, tmp_path, CORPUS, change))
     assert any("two breaking orders break the same condition at the same rung" in m for m in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("ladders.jsonl", b'{"id": "legal-01"', "line 1 is damaged"),
+        ("ladders.jsonl", b"\n", "line 1 is damaged"),
+        ("ladders.jsonl", b'{"id": "x", "sentences": [1], "rewrites": [], "conditions": [], "queries": []}\n', "line 1 is damaged"),
+        ("ladders.jsonl", None, "No such file"),
+        ("documents.jsonl", b'{"id": "legal-01"', "is damaged"),
+        ("documents.jsonl", None, "No such file"),
+        ("planted.json", b"{", "what is known of the judges cannot be read"),
+        ("planted.json", None, "what is known of the judges cannot be read"),
+    ],
+)  # fmt: skip
+def test_damaged_sources_are_named(
+    finished: Path, tmp_path: Path, name: str, content: bytes | None, told: str
+) -> None:
+    copy = tmp_path / "altered"
+    shutil.copytree(finished, copy)
+    if content is None:
+        (copy / "sources" / name).unlink()
+    else:
+        (copy / "sources" / name).write_bytes(content)
+    found = validate(copy)
+    assert not found.ok
+    assert any(told in one.message for one in found.findings if one.rule == "sources")

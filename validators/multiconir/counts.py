@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,9 @@ class Counts:
         self.by_query: dict[int, int] = {}
         self.by_document = np.zeros(documents, np.int64)
 
-    def add(self, right: dict[str, int], places: Sequence[int]) -> None:
-        relevant = [i for i, score in zip(places, right.values(), strict=True) if score > 0]
+    def add(self, right: dict[str, int], places: dict[str, int]) -> None:
+        """The labels of a query by document; `places`: the documents' numbers."""
+        relevant = [places[name] for name, score in right.items() if score > 0]
         self.qrels += len(right)
         self.positives += len(relevant)
         self.by_query[len(relevant)] = self.by_query.get(len(relevant), 0) + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
@@ -19,13 +20,14 @@ class Spec(NamedTuple):
     """What a proof has to know beside the data set.
 
     `documents`, `ladders`: what a run keeps of its sources, one JSON object a line. `opening`: the
-    first line of instruction-style queries. `orders`: breaking orders.
+    first line of instruction-style queries. `orders`: breaking orders. `domain`: of all queries.
     """
 
     documents: Path
     ladders: Path
     opening: str
     orders: int
+    domain: str
 
 
 class Ladder(NamedTuple):
@@ -51,7 +53,11 @@ class LadderFile:
         at = 0
         with open(path, "rb") as file:
             for number, line in enumerate(file):
-                one = _ladder(number, line)
+                try:
+                    one = _ladder(number, line)
+                except (ValueError, KeyError, TypeError) as error:
+                    told = f"line {number + 1} is damaged"
+                    raise OSError(errno.EINVAL, told, str(path)) from error
                 self._numbers[one.id] = number
                 self._starts.append(at)
                 at += len(line)
@@ -115,4 +121,10 @@ class LadderFile:
 
 def _ladder(number: int, line: bytes) -> Ladder:
     row = orjson.loads(line)
-    return Ladder(number, *(row[name] for name in Ladder._fields[1:]))
+    made = Ladder(number, *(row[name] for name in Ladder._fields[1:]))
+    for part in made[2:]:
+        if type(part) is not list or not all(type(one) is str for one in part):
+            raise TypeError("not a list of texts")
+    if type(made.id) is not str:
+        raise TypeError("not a text")
+    return made

@@ -27,7 +27,7 @@ from retgen.validators.rule import Batch, CorpusRule, Finding, State
 
 __all__ = ["LadderProof"]
 
-_LINE = re.compile(r"(\d+)\. (.+)")
+_LINE = re.compile(r"([1-9][0-9]?)\. (.+)")
 _P = 1e-6  # below, an order is not taken for chance
 _TASKS = ("win rate, task 1", "win rate, task 2")
 _ORDERS = (
@@ -97,9 +97,12 @@ class LadderProof(CorpusRule):
     # --- documents --------------------------------------------------------------------------
 
     def scan(self, batch: Batch) -> None:
-        for doc_id, text, metadata in zip(batch.ids, batch.texts, batch.metadata, strict=True):
+        columns = (batch.ids, batch.titles, batch.texts, batch.metadata)
+        for doc_id, title, text, metadata in zip(*columns, strict=True):
             found = self._cut(doc_id, text, metadata)
-            if isinstance(found, str):
+            if title:
+                self.state.wrong.append((doc_id, "it has a title, which no rung has"))
+            elif isinstance(found, str):
                 self.state.wrong.append((doc_id, found))
             else:
                 self.state.add(*found)
@@ -195,7 +198,7 @@ class LadderProof(CorpusRule):
         asked = (1 << count) - 1
         broken = self.state.columns[1]
         right = {self.state.ids[i]: count - (broken[i] & asked).bit_count() for i in places}
-        counts.add(right, places)
+        counts.add(right, {self.state.ids[i]: i for i in places})
         if given == right and not twice:
             return
         for doc_id in sorted(right.keys() | given.keys()):
@@ -213,8 +216,10 @@ class LadderProof(CorpusRule):
             ladder = self.ladders.get(query.metadata["ladder"])
         except (KeyError, TypeError):
             ladder = None
-        if ladder is None or style not in _STYLES or count not in range(1, TEN + 1):
+        if ladder is None or style not in _STYLES or type(count) is not int:
             return "its metadata does not name a ladder of the run, a style and a number"
+        if not 1 <= count <= TEN or query.metadata.get("domain") != self.spec.domain:
+            return f"its metadata does not name 1 to 10 conditions of domain {self.spec.domain!r}"
         if style == "descriptive":
             right = query.text == ladder.queries[count - 1]
             fault = "it is not the descriptive query it is to be"
@@ -245,9 +250,7 @@ class LadderProof(CorpusRule):
     def findings(self) -> Iterator[Finding]:
         for doc_id, what in self.state.wrong:
             yield _error([doc_id], f"{doc_id}: {what}")
-        unsound = [*self.ladders.unsound, *self.ladders.disagreements(self.spec.documents)]
-        for name, what in unsound:
-            yield _error([name], f"ladder {name}: {what}")
+        yield from self._unsound()
         _, broken, order, orders, *_ = self.state.columns
         for number, name in enumerate(self.ladders.ids()):
             places = self._documents_of(number)
@@ -257,6 +260,18 @@ class LadderProof(CorpusRule):
                 yield _error(ids, f"ladder {name}: {what}")
         yield from self.found
         yield from self._told_by_place()
+
+    def _unsound(self) -> Iterator[Finding]:
+        """What is wrong with the ladders themselves, and with their source documents."""
+        try:
+            for name, what in self.ladders.unsound:
+                yield _error([name], f"ladder {name}: {what}")
+            for name, what in self.ladders.disagreements(self.spec.documents):
+                yield _error([name], f"ladder {name}: {what}")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            path = self.spec.documents
+            told = getattr(error, "strerror", None) or "is damaged"
+            yield Finding("sources", "error", [str(path)], f"{path}: {told}")
 
     def _told_by_place(self) -> Iterator[Finding]:
         """Whether a document's place among those of its ladder tells its rung.
@@ -333,11 +348,13 @@ def _pieces(
     return found if at == len(text) + 1 else None
 
 
-def _bits(numbers: Iterable[int]) -> int:
-    """Numbers from 1 to 16 as bits. Raises ValueError for any other."""
+def _bits(numbers: Any) -> int:
+    """Rising numbers from 1 to 16 as bits. Raises ValueError for anything else."""
+    if type(numbers) is not list or numbers != sorted(set(numbers)):
+        raise ValueError(numbers)
     found = 0
     for number in numbers:
-        if not 1 <= number <= 16:
+        if type(number) is not int or not 1 <= number <= 16:
             raise ValueError(number)
         found |= 1 << number - 1
     return found

@@ -19,6 +19,8 @@ def ladder_faults(documents: Sequence[tuple[int, int, int]], orders: int) -> Ite
         yield "the sentences of its documents do not stand in one order"
     if len({broken for broken, *_ in documents}) < len(documents):
         yield "two of its documents break the same conditions"
+    if any(not named or named >> orders for *_, named in documents):
+        yield f"a document belongs to no breaking order, or to one beyond the {orders} there are"
     newly = []
     for number in range(orders):
         chain = sorted(

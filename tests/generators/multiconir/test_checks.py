@@ -67,10 +67,11 @@ CONDITIONS = ["Born in Lisbon in 1931", "Daughter of a clockmaker", "Left for Po
         (["someone born in Lisbon in 1931"], "there are 1 queries; 3 are wanted"),
         (["someone born in Lisbon in 1931", "the daughter of a clockmaker from somewhere else",
           "x"], "query 2 does not ask for condition 1"),
-        (["born in Lisbon in 1931 and left in 1944", "x", "x"],
+        (["born in Lisbon in 1931 and left in 1944", "x", "y"],
          "query 1 asks for condition 3 already"),
-        (["1. born in Lisbon in 1931", "x", "x"], "query 1 is a list; write prose"),
-        (["Lisbon", "x", "x"], "query 1 has 1 words for conditions of 5"),
+        (["1. born in Lisbon in 1931", "x", "y"], "query 1 is a list; write prose"),
+        (["x", "X", "y"], "two queries are the same"),
+        (["Lisbon", "x", "y"], "query 1 has 1 words for conditions of 5"),
     ],
 )  # fmt: skip
 def test_descriptive(queries: list[str], fault: str | None) -> None:

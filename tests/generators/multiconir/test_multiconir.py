@@ -226,8 +226,8 @@ def test_a_sixth_domain_is_a_block_in_a_recipe(tmp_path: Path) -> None:
     assert [(row["rule"], row["reason"]) for row in rejected] == [
         ("source/duplicate-id", "ships.csv:5: the id '0' stands there twice"),
         ("source/empty", "ships.csv:6: the column 'story' is empty"),
+        ("source/sentences", "8: it has 1 usable sentences; 10 are needed"),
         ("source/encoding", "ships.csv:8: the text is not UTF-8"),
-        ("source/sentences", "it has 1 usable sentences; 10 are needed"),
     ]
     assert result.manifest["counts"]["documents"] == 33
     assert result.manifest["licences"]["documents"] == "CC BY 4.0"
@@ -298,7 +298,7 @@ def test_no_document_that_can_be_used(tmp_path: Path) -> None:
     (tmp_path / "ships.jsonl").write_text('{"nr": "1", "story": "Too short."}\n')
     with pytest.raises(ChecksFailed) as error:
         run(recipe(tmp_path, "ships.jsonl"), out=tmp_path / "out")
-    assert "ladders: 0 of 1 were accepted; rejected were 1 (source/sentences 1 times)" in str(
+    assert "ladders: 0 of 0 were accepted; rejected were 1 (source/sentences 1 times)" in str(
         error.value
     )
     assert "Ask for fewer" not in str(error.value)
@@ -319,3 +319,30 @@ def test_a_domain_block_with_a_key_missing(tmp_path: Path) -> None:
         load_recipe(path)
     assert "params.domain.noun: is missing" in str(error.value)
     assert "must be a text" not in str(error.value)
+
+
+def test_no_two_ladders_ask_the_same(tmp_path: Path) -> None:
+    """Documents that share their sentences: of those whose queries begin alike the first is taken."""
+    story = documents("legal")[0]["text"]
+    endings = [f"The file was closed in {year}." for year in range(1971, 1985)]
+    lines = [f'{number},"{story} {ending}"\n' for number, ending in enumerate(endings)]
+    (tmp_path / "ships.csv").write_text("".join(["nr,story\n", *lines]))
+    result = run(recipe(tmp_path, "ships.csv"), out=tmp_path / "out")
+    ladders = read_jsonl(result.path / "sources" / "ladders.jsonl")
+    first = [ladder["conditions"][0] for ladder in ladders]
+    assert len(set(first)) == len(first) < 14
+    rejected = read_jsonl(result.path / "rejected.jsonl")
+    assert len(ladders) + len(rejected) == 14
+    assert {row["rule"] for row in rejected} == {"ladders/admitted"}
+    assert rejected[0]["reason"] == (
+        "another ladder has the same first condition, or the same query"
+    )
+
+
+def test_many_rows_that_are_none_do_not_end_a_run(tmp_path: Path) -> None:
+    story = documents("legal")[0]["text"]
+    rows = [*(f"{n},\n" for n in range(60)), *(f"{n},Too short.\n" for n in range(60, 120))]
+    (tmp_path / "ships.csv").write_text("".join(["nr,story\n", *rows, f'200,"{story}"\n']))
+    result = run(recipe(tmp_path, "ships.csv"), out=tmp_path / "out")
+    assert result.manifest["counts"]["documents"] == 11
+    assert result.manifest["counts"]["rejected"] == 120
