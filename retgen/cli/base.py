@@ -155,7 +155,7 @@ def expected(function: Callable[P, R]) -> Callable[P, R]:
         except RetgenError as error:
             told = str(error) + _hint(error)
             if error.exit_code in (3, 4):
-                told += f"\nResume with:\n  {again()}"
+                told += f"\nResume with:\n  {again(more=error.exit_code == 3)}"
             fail(told, error.exit_code, verbose=bool(kwargs.get("verbose")))
         except ModuleNotFoundError as error:
             if error.name is None or error.name.partition(".")[0] == "retgen":
@@ -171,9 +171,15 @@ def expected(function: Callable[P, R]) -> Callable[P, R]:
     return wrapped
 
 
-def again() -> str:
-    """The command that resumes."""
-    return shlex.join(["gen", *(word for word in sys.argv[1:] if word != "--fresh")])
+def again(more: bool = False) -> str:
+    """The command that resumes. `more`: it stopped at its cap, so another one is to be named."""
+    words = [word for word in sys.argv[1:] if word != "--fresh"]
+    for i, word in enumerate(words if more else ()):
+        if words[i - 1] == "--max-usd":
+            words[i] = "MORE"
+        elif word.startswith("--max-usd="):
+            words[i] = "--max-usd=MORE"
+    return shlex.join(["gen", *words])
 
 
 def _hint(error: Exception) -> str:

@@ -165,6 +165,7 @@ def test_the_cap_holds_and_can_be_raised(tmp_path: Path) -> None:
         )
         assert "Done so far: attributes: 680 of 680, descriptions: " in stopped.stderr
         assert "Resume with:\n  gen run" in stopped.stderr
+        assert "--max-usd MORE" in stopped.stderr  # the same cap would stop it again
         ledger = json.loads(
             subprocess.run(
                 [sys.executable, "-m", "retgen.cli", "ledger", "--ledger", "capped/ledger.sqlite",
