@@ -24,6 +24,7 @@ import numpy as np
 
 from retgen.errors import RecipeError
 from retgen.generators.family import Evidence, Family, Job, Plan, Records, rows_of
+from retgen.generators.ids import Ids
 from retgen.generators.limit.agents import (
     AGENTS,
     IDENTIFY,
@@ -53,7 +54,7 @@ from retgen.generators.limit.attributes import (
     source_files,
     stem_words,
 )
-from retgen.generators.limit.documents import Documents, Ids
+from retgen.generators.limit.documents import Documents
 from retgen.generators.limit.latent import Latent, build_latent, count_queries
 from retgen.generators.limit.names import load_names
 from retgen.generators.limit.pairs import TrainingPairs
@@ -175,7 +176,7 @@ class Limit(Family[LimitParams]):
         names = load_names(
             params.names.locales, of_attributes, seed, params.catalogue.split, params.docs
         )
-        doc_ids = Ids(seed, "d", params.docs)
+        doc_ids = Ids(seed, "limit/ids", "d", params.docs)
         corpus = Documents(
             params.docs, seed, params.attributes_per_doc, latent, names, doc_ids, texts, numbers,
             params.templates.document,
@@ -219,7 +220,7 @@ def _queries_and_qrels(
     """Both tables, in one shuffled order of the matrix rows."""
     params, matrix = job.params, latent.matrix
     order = Stream(job.seed, "limit/query order").permutation(matrix.queries)
-    query_ids = Ids(job.seed, "q", matrix.queries).texts(np.arange(matrix.queries))
+    query_ids = Ids(job.seed, "limit/ids", "q", matrix.queries).texts(np.arange(matrix.queries))
     relevant = doc_ids.texts(latent.positions)
     width = latent.negatives.shape[1]
     negatives = doc_ids.texts(latent.negatives.reshape(-1)) if width else []

@@ -14,34 +14,14 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from retgen.generators.ids import Ids
 from retgen.generators.limit.latent import Latent
 from retgen.generators.limit.names import Names
-from retgen.streams import Permutation, Stream
+from retgen.streams import Stream
 
-__all__ = ["Documents", "Ids"]
+__all__ = ["Documents"]
 
 _BLOCK = 1024  # documents; small enough that a block's arrays stay in the processor's cache
-_ID_DIGITS = 7
-
-
-class Ids:
-    """Ids that reveal nothing: a letter and the digits of a keyed bijection of the index."""
-
-    def __init__(self, seed: int, letter: str, count: int) -> None:
-        self._digits = max(_ID_DIGITS, len(str(count - 1)))
-        self._letter = ord(letter)
-        self._order = Permutation(seed, f"limit/ids/{letter}", 10**self._digits)
-
-    def fields(self, index: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """The ids of records `index` (n,) as ASCII, (n, 1 + digits)."""
-        powers = 10 ** np.arange(self._digits - 1, -1, -1, dtype=np.int64)
-        digits = self._order(index)[:, None] // powers % 10 + ord("0")
-        letter = np.full((len(index), 1), self._letter)
-        return np.concatenate([letter, digits], axis=1).astype(np.uint8)
-
-    def texts(self, index: NDArray[np.int64]) -> list[str]:
-        """The ids of records `index` (n,)."""
-        return [row.tobytes().decode() for row in self.fields(index)]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import orjson
+import xxhash
 
 from retgen.agents.agent import GivenUp, Turn
 from retgen.generators.family import Asks, Job
@@ -98,11 +99,12 @@ async def ask_ladders(job: Job[MultiConIRParams], context: Context) -> None:
     for one in refused:
         where = {"where": one.where} | ({"id": one.id} if one.id else {})
         context.reject(stage, GivenUp(one.rule, f"{one.where}: {one.reason}", ()), where)
-    work, asked = _Work(job, context), set[str]()
+    work, asked = _Work(job, context), set[int]()
 
     def admit(made: Ladder) -> str | None:
         """Queries that begin alike would be one query, with documents of two ladders."""
-        texts = {made.conditions[0], *made.queries}
+        both = (made.conditions[0], *made.queries)
+        texts = {xxhash.xxh3_64_intdigest(one.encode()) for one in both}
         if texts & asked:
             return "another ladder has the same first condition, or the same query"
         asked.update(texts)
@@ -261,7 +263,6 @@ class _Work:
         sentences, rewrites = draft.sentences, draft.rewrites
         open_ = [i for i, one in enumerate(sentences) if one not in rewrites]
         known = {i: rewrites[sentences[i]] for i in range(CONDITIONS) if i not in open_}
-        fresh = open_
         while True:
             questions = [
                 self.question(sentences[i], conditions[i], draft.tried.setdefault(sentences[i], []))
@@ -270,7 +271,7 @@ class _Work:
             made = await _all(self.rewrite(question) for question in questions)
             known |= dict(zip(open_, made, strict=True))
             found = [known[i] for i in range(CONDITIONS)]
-            faults = await self.faults(sentences, conditions, found, fresh, order)
+            faults = await self.faults(sentences, conditions, found, open_, order)
             rewrites |= {sentences[i]: found[i] for i in known if i not in faults}
             for i, fault in faults.items():
                 tried = draft.tried.setdefault(sentences[i], [])
@@ -283,7 +284,7 @@ class _Work:
                     raise _Unfit(sentences[i], why)
             if not faults:
                 return
-            open_ = fresh = sorted(faults)
+            open_ = sorted(faults)
 
     async def rewrite(self, question: Write) -> str:
         """A rewrite. Raises `_Unfit` where none passes the checks."""

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from retgen.generators.family import Rows
+from retgen.generators.ids import Ids
 from retgen.generators.multiconir.ladders import (
     Ladder,
     Ladders,
@@ -28,8 +30,6 @@ __all__ = ["STYLES", "PerLadder", "Views", "instruction"]
 
 STYLES = ("instruction", "descriptive")
 PADDED = (512, 1024)  # words (paper, Appendix F.2)
-
-_DIGITS = 7  # of an id
 
 
 class PerLadder(NamedTuple):
@@ -59,17 +59,9 @@ def instruction(opening: str, conditions: Sequence[str]) -> str:
     return "\n".join([opening, *listed])
 
 
-class _Ids:
-    """Ids that reveal nothing: a letter and the digits of a keyed bijection of the index."""
-
-    def __init__(self, seed: int, domain: str, letter: str, count: int) -> None:
-        self._letter, self._digits = letter, max(_DIGITS, len(str(count - 1)))
-        purpose = f"multiconir/ids/{domain}/{letter}"  # sets of several domains can be joined
-        self._order = Permutation(seed, purpose, 10**self._digits)
-
-    def __call__(self, start: int, count: int) -> list[str]:
-        numbers = self._order(np.arange(start, start + count))
-        return [f"{self._letter}{number:0{self._digits}}" for number in numbers.tolist()]
+def _block(index: int, size: int) -> NDArray[np.int64]:
+    """The numbers of a ladder's rows, of which every ladder has `size`."""
+    return np.arange(index * size, (index + 1) * size)
 
 
 class Views:
@@ -83,8 +75,9 @@ class Views:
         self.ladders, self.seed, self.opening, self.domain = ladders, seed, opening, domain
         self.rungs: list[Rung] = rungs(breaking_orders(orders))
         self.chain = self.rungs if orders == 1 else rungs(breaking_orders(1))
-        self._doc_ids = _Ids(seed, domain, "d", len(ladders) * len(self.rungs))
-        self._query_ids = _Ids(seed, domain, "q", len(ladders) * self.asked)
+        purpose = f"multiconir/ids/{domain}"  # sets of several domains can be joined
+        self._doc_ids = Ids(seed, purpose, "d", len(ladders) * len(self.rungs))
+        self._query_ids = Ids(seed, purpose, "q", len(ladders) * self.asked)
         self._known: tuple[int, Any] = -1, None
         # queries in another order than documents: a place in one tells nothing of the other
         self._order = Permutation(seed, f"multiconir/queries/{domain}", max(1, len(ladders)))
@@ -118,7 +111,7 @@ class Views:
         if self._known[0] != index:
             stream = Stream(self.seed, f"multiconir/corpus/{self.ladders[index].id}")
             order = stream.permutation(len(self.rungs)).tolist()
-            ids = self._doc_ids(index * len(order), len(order))
+            ids = self._doc_ids.texts(_block(index, len(order)))
             found = [(name, self.rungs[i]) for name, i in zip(ids, order, strict=True)]
             self._known = index, found
         listed: list[tuple[str, Rung]] = self._known[1]
@@ -151,7 +144,7 @@ class Views:
     def queries_of(self, index: int) -> list[dict[str, Any]]:
         """A ladder's queries: ten in the first style, ten in the second."""
         ladder = self.ladders[index]
-        ids = iter(self._query_ids(index * self.asked, self.asked))
+        ids = iter(self._query_ids.texts(_block(index, self.asked)))
         return [
             {
                 "_id": next(ids),
@@ -165,7 +158,7 @@ class Views:
         ]  # fmt: skip
 
     def _qrels(self, index: int) -> list[dict[str, Any]]:
-        ids = self._query_ids(index * self.asked, self.asked)
+        ids = self._query_ids.texts(_block(index, self.asked))
         documents = self._shuffled(index)
         return [
             {

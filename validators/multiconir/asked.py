@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import xxhash
@@ -58,5 +57,5 @@ class Asked:
         return _hash(text) in among
 
 
-def _hash(text: Any) -> int:
-    return xxhash.xxh3_64_intdigest(str(text).encode("utf-8", "surrogatepass"))
+def _hash(text: str) -> int:
+    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from retgen.generators.multiconir.judge.grammar import DETERMINERS, NO, NOT, OBJECTS
 from retgen.generators.multiconir.judge.state import State
 from retgen.generators.multiconir.judge.tokens import Concept
@@ -60,5 +62,6 @@ class Denying(State):
         following = self.units[i + 1].low if i + 1 < len(self.units) else ""
         return self.units[i].low.startswith("consider") and following in DETERMINERS | OBJECTS
 
+    @abstractmethod
     def _verb(self, i: int, verb: Concept | None) -> None:
-        raise NotImplementedError
+        """Take unit `i` as a verb."""
