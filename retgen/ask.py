@@ -182,7 +182,7 @@ def ask_models(
     name = run_name(folder, path)
     with _ledger(path, asking.replay, name) as ledger:
         ledger.abandon(name)  # whoever runs this holds the run directory, so its sender is dead
-        if cap is not None and any(not p.priced for p in ledger.parts() if p.run == name):
+        if cap is not None and any(not part.priced for part in ledger.parts(name)):
             raise UsageError(
                 "--max-usd: this run has asked a model whose price was not known then, so nobody "
                 "knows what it has cost. Go on without a cap, or choose another --out: answers are "
@@ -226,7 +226,7 @@ def ask_models(
         finally:
             if not asking.replay:
                 asked.spent = ledger.spent(name)
-                asked.unanswered = sum(p.open for p in ledger.parts() if p.run == name)
+                asked.unanswered = sum(part.open for part in ledger.parts(name))
 
 
 @contextlib.contextmanager
@@ -234,7 +234,7 @@ def _ledger(path: Path, replay: Path | None, run: str) -> Iterator[Ledger]:
     """The ledger, or one made of a replay file."""
 
     def remove() -> None:
-        for end in ("", "-wal", "-shm"):
+        for end in ("", "-wal", "-shm", ".state"):
             path.with_name(path.name + end).unlink(missing_ok=True)
 
     if replay is not None:

@@ -19,7 +19,7 @@ from tenacity.wait import wait_exponential_jitter
 
 from retgen.agents.chat import ChatModel, Refused, Reply, Unanswered
 from retgen.agents.flow import Flight, Gate, Rate, Stop
-from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Send, Writer
+from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Refusal, Send, Writer
 from retgen.agents.models import ModelSettings
 from retgen.agents.prices import Price
 from retgen.agents.request import Request
@@ -150,13 +150,15 @@ class Caller:
                 self._gate.leave(entered, well=well)
             if isinstance(found, Answer):
                 return self.tally.answered(agent, found)
-            await self._stop.sleep(min(_LOOK, max(0.01, found.until - time.time())))
+            if isinstance(found, Refusal):
+                raise EndpointFailed(found.reason)
+            await self._stop.sleep(min(_LOOK, max(0.01, found.left)))
 
-    async def _reserved(self, request: Request, agent: str) -> Answer | Send | Busy:
+    async def _reserved(self, request: Request, agent: str) -> Answer | Refusal | Send | Busy:
         """What the ledger says, when the cap leaves room for the worst case."""
         worst = self._price.worst(request)
 
-        def reserve() -> Answer | Send | Busy | OverCap:
+        def reserve() -> Answer | Refusal | Send | Busy | OverCap:
             return self._ledger.reserve(
                 request, run=self._run, agent=agent, worst=worst, lease=self._lease,
                 cap=self._cap, priced=self._priced,
@@ -182,6 +184,8 @@ class Caller:
     async def _known(self, request: Request, agent: str) -> bytes | None:
         """The answer if the ledger holds it; else waits until another request may go out."""
         found = await self._do(lambda: self._ledger.find(request, run=self._run))
+        if isinstance(found, Refusal):
+            raise EndpointFailed(found.reason)
         if found is not None:
             return self.tally.answered(agent, found)
         now = time.monotonic()

@@ -79,8 +79,12 @@ def test_an_answer_is_paid_for_once(ledger: Ledger) -> None:
 
 def test_what_is_out_is_not_sent_again_until_its_lease_ends(ledger: Ledger, clock: Clock) -> None:
     first = send(ledger)
-    assert reserve(ledger, run="b") == Busy(1060.0)
-    clock.now = 1060.0
+    clock.now = 1020.0
+    me = f"process {os.getpid()} on this machine"
+    assert reserve(ledger, run="b") == Busy(me, 60.0)
+    clock.now = 1050.0
+    assert reserve(ledger, run="b") == Busy(me, 30.0)
+    clock.now = 1080.0
     second = send(ledger, run="b")
     assert second.id != first.id
     ledger.answered(second, b"late", 1, 1, 30)
@@ -139,9 +143,9 @@ def test_what_was_spent_by_run_and_by_agent(ledger: Ledger) -> None:
     send(ledger, 5, run="b")
     reserve(ledger, 0, run="b")
     assert ledger.parts() == [
-        Part("a", "judge", "small", 1, 0, 0, 1, 1, 2, True),
+        Part("a", "judge", "small", 1, 0, 0, 1, 1, 2, True, answered=1),
         Part("a", "write", "small", calls=5, failed=1, open=2, tokens_in=12, tokens_out=5,
-             nano_usd=270, priced=True),
+             nano_usd=270, priced=True, answered=2),
         Part("b", "write", "small", 1, 0, 1, 0, 0, 100, True),
     ]  # fmt: skip
     assert ledger.spent("a") == Spent("a", 6, 0, 13, 6, 272)
@@ -228,6 +232,7 @@ def test_of_two_answers_the_first_stands(tmp_path: Path) -> None:
     now = [1000.0]
     ledger = Ledger(tmp_path / "ledger.sqlite", clock=lambda: now[0])
     slow = reserve(ledger, 0)
+    assert isinstance(reserve(ledger, 0), Busy)
     now[0] += 10_000  # the lease of the first runs out, a second is sent
     fast = reserve(ledger, 0)
     assert isinstance(slow, Send)

@@ -1,0 +1,43 @@
+"""The ledger: every request that was sent, what it may cost, and its answer as it came.
+
+A request is *sent* only after that was written down with the most that it can cost; an answer is
+written down before anybody reads it. So a process that is killed at any instant has paid for no
+answer that the next one does not find, and what it had sent and not heard of stays charged at its
+worst case. While a request is out, another process that wants it waits: its lease ends with the
+answer, with the process that sent it, or with time.
+
+Money is counted in whole nano-dollars. Operations of many callers share a transaction (`Writer`),
+and none is reported done before its transaction is.
+
+| module | idea |
+|---|---|
+| `ledger` | the operations: reserve, answered, refused, ... |
+| `records` | what they take and return |
+| `tables` | the tables and their version; `upgrade` brings those of version 1 up to it |
+| `file` | opening and closing the file, one transaction |
+| `sidecar` | the state file, which tells when the database went back in time |
+| `owners` | which process sent a request, and whether it still runs |
+| `leases` | how long to wait for a request that another process has out |
+| `texts` | messages stored once |
+| `sums` | calls, tokens and money by run, agent and model, kept as they change |
+| `writer` | many callers, one transaction |
+"""
+
+from retgen.agents.ledger.ledger import Ledger
+from retgen.agents.ledger.records import (
+    Answer,
+    Busy,
+    Kept,
+    OverCap,
+    Part,
+    Refusal,
+    Room,
+    Send,
+    Spent,
+)
+from retgen.agents.ledger.writer import Writer
+
+__all__ = [
+    "Answer", "Busy", "Kept", "Ledger", "OverCap", "Part", "Refusal", "Room", "Send", "Spent",
+    "Writer",
+]  # fmt: skip

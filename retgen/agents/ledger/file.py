@@ -1,0 +1,296 @@
+"""The ledger's file: opened with a look at what it may have lost, one transaction, closed.
+
+SQLite runs in WAL mode with full synchronisation. `meta.in_use` is set and carried into the main
+file before anything else is written, and taken away by whoever closes the ledger last: a main file
+that has it, with no `-wal` beside it, was copied alone, or has lost that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import sqlalchemy as sa
+
+from retgen.agents.ledger import tables, upgrade
+from retgen.agents.ledger.sidecar import Sidecar, State, state_path
+from retgen.agents.ledger.sums import Sums
+from retgen.agents.ledger.texts import Texts
+from retgen.errors import OutputError, UsageError
+from retgen.write import make_folder
+
+__all__ = ["LedgerFile"]
+
+
+class LedgerFile:
+    """An open ledger. Raises `UsageError` where answers that were paid for are missing.
+
+    `accept`: take what is there as all there is. What cannot be written is opened for reading.
+    """
+
+    def __init__(self, path: Path, *, accept: bool = False) -> None:
+        self.path = path
+        self._open = threading.local()  # of this thread's transaction: .db, .sums
+        self._parts: dict[tuple[str, str, str], int] = {}  # their numbers
+        self._texts = Texts()
+        self._owner: int | None = None  # this process, in `owners`
+        with self._failures():
+            if path.is_dir():
+                raise sqlite3.OperationalError("it is a folder")
+            make_folder(path.parent)
+            real = path.resolve()
+            self._sidecar = Sidecar(real)
+            try:
+                self._enter(real, accept)
+            except BaseException:
+                self._sidecar.undo()
+                self._sidecar.close()
+                raise
+        self._closing = weakref.finalize(self, _close, self._engine, self._sidecar)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._closing()
+
+    @property
+    def writable(self) -> bool:
+        """Whether it can be written, or lies on a read-only medium."""
+        return self._writable
+
+    @contextmanager
+    def together(self) -> Iterator[sa.Connection]:
+        """One transaction for all calls within; nothing of it stands until it ends."""
+        known: sa.Connection | None = getattr(self._open, "db", None)
+        if known is not None:
+            yield known
+            return
+        with self._failures():
+            try:
+                with self._engine.begin() as db:
+                    self._open.db, self._open.sums = db, Sums(db, self._parts)
+                    yield db
+                    changed = self._open.sums.write()
+            except BaseException:  # what was remembered of it is not there
+                self._parts.clear()
+                self._texts.forget()
+                self._owner = None
+                raise
+            finally:
+                self._open.db = None
+        if changed is not None:
+            self._sidecar.write(State(self._which, *changed))
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """One moment of the ledger, while others may write; or the transaction under way."""
+        known: sa.Connection | None = getattr(self._open, "db", None)
+        if known is not None:
+            self._open.sums.write()
+            yield known
+            return
+        with self._failures(), self._engine.connect() as db:
+            yield db.execution_options(reading=True)
+
+    @property
+    def _sums(self) -> Sums:
+        found: Sums = self._open.sums
+        return found
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
+        except (sa.exc.DBAPIError, sqlite3.Error) as error:
+            reason = getattr(error, "orig", error)
+            raise OutputError(
+                f"{self.path}: the ledger cannot be used ({reason}). What it holds is kept; make "
+                "room or repair the file, and run the command again."
+            ) from error
+
+    def _enter(self, real: Path, accept: bool) -> None:
+        alone = self._sidecar.enter()
+        known = self._sidecar.read()  # before the database, which only grows
+        there = _peek(real)
+        if there.version > tables.VERSION:
+            raise UsageError(
+                f"{self.path} was written by a newer retgen (its version is {there.version}, this "
+                f"one reads up to {tables.VERSION}): upgrade retgen, or name another --ledger"
+            )
+        missing = _missing(known, there, alone is True)
+        if missing and not accept:
+            raise UsageError(_message(self.path, missing))
+        if accept and alone is False:
+            raise UsageError(f"{self.path} is in use: end the runs that have it open first")
+        self._writable = _can_write(real) and self._sidecar.writable
+        self._engine = _engine(real, self._writable, there.wal)
+        try:
+            self._prepare(there, alone is True, accept)
+        except BaseException:
+            self._engine.dispose()
+            raise
+        self._sidecar.share()
+
+    def _prepare(self, there: _There, alone: bool, accept: bool) -> None:
+        if not self._writable:
+            if there.version < tables.VERSION:
+                raise sqlite3.OperationalError("it is of an earlier version, and read-only")
+            self._which = there.state.ledger if there.state else ""
+            return
+        with self._engine.begin() as db:
+            if there.version < tables.VERSION:
+                upgrade.to_now(db)
+            if alone:
+                db.execute(sa.update(tables.meta).values(in_use=True))
+            row = db.execute(sa.select(tables.meta)).one()
+        self._which = str(row.ledger)
+        if alone:
+            self.outside("PRAGMA wal_checkpoint(PASSIVE)")
+        self._sidecar.write(State(row.ledger, row.changes, row.answers), back=alone or accept)
+
+    def outside(self, words: str) -> list[Any]:
+        """The rows of a statement that no transaction may hold (PRAGMA, VACUUM)."""
+        with self._failures():
+            connection = self._engine.raw_connection()
+            try:
+                return list(connection.cursor().execute(words).fetchall())
+            finally:
+                connection.close()
+
+
+class _There(NamedTuple):
+    """What lies at a path. `version`: 0 for nothing; `pages`: bytes that it should have."""
+
+    version: int = 0
+    state: State | None = None
+    in_use: bool = False
+    wal: bool = False
+    size: int = 0
+    pages: int = 0
+
+
+def _peek(real: Path) -> _There:
+    """Read without changing anything, so that a file that was lost can still be put back."""
+    wal = real.with_name(real.name + "-wal").exists()
+    try:
+        with open(real, "rb") as file:
+            head = file.read(100)
+            size = file.seek(0, 2)
+    except FileNotFoundError:
+        return _There()
+    except OSError as error:
+        raise sqlite3.OperationalError(error.strerror) from error
+    if not size:
+        return _There(wal=wal)
+    pages = 0
+    if len(head) == 100 and head[24:28] == head[92:96]:  # the number of pages is up to date
+        length = int.from_bytes(head[16:18], "big")
+        pages = int.from_bytes(head[28:32], "big") * (65536 if length == 1 else length)
+    if pages > size and not wal:  # reading would fail, in words that help nobody
+        return _There(tables.VERSION, size=size, pages=pages)
+    with contextlib.closing(_read_only(real, wal)) as db:
+        names = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+        if not names:
+            return _There(wal=wal)
+        if "sends" not in names:
+            raise sqlite3.DatabaseError("it is a database of something else")
+        if "meta" not in names:
+            return _There(1, wal=wal)
+        version, which, changes, answers, in_use = db.execute(
+            "SELECT version, ledger, changes, answers, in_use FROM meta"
+        ).fetchone()
+    return _There(version, State(which, changes, answers), bool(in_use), wal)
+
+
+def _missing(known: State | None, there: _There, alone: bool) -> str | None:
+    """What the ledger has lost, in words."""
+    if there.pages:
+        return f"is cut off: {there.size:,} of its {there.pages:,} bytes are there"
+    held = f"{known.answers:,} answers" if known else ""
+    if known is None:
+        # others that have it open had a look themselves
+        if alone and there.in_use and not there.wal:
+            return (
+                "was in use, and its -wal file is not there: it was copied alone, or has lost "
+                "that, and nobody can tell how many answers are missing"
+            )
+        return None
+    if there.version == 0:
+        return f"is empty or gone; it held {held}" if known.answers else None
+    if there.state is None or there.state.ledger != known.ledger:
+        return f"is another ledger than the one that was here, which held {held}"
+    if known.changes > there.state.changes:
+        lost = known.answers - there.state.answers
+        return (
+            f"lacks {lost:,} of {held} that were paid for: it went back by "
+            f"{known.changes - there.state.changes:,} changes (its -wal file was lost, or an older "
+            "copy was put in its place)"
+        )
+    return None
+
+
+def _message(path: Path, missing: str) -> str:
+    name = shlex.quote(str(path))
+    return (
+        f"{path} {missing}. Nothing was sent. Put the missing file back ({path.name}, "
+        f"{path.name}-wal and {state_path(path).name} belong together), or go on with what is "
+        f"there, and pay again for what is not: gen ledger check --accept --ledger {name}"
+    )
+
+
+def _can_write(real: Path) -> bool:
+    there = real if real.exists() else real.parent
+    return os.access(there, os.W_OK) and os.access(real.parent, os.W_OK)
+
+
+def _read_only(real: Path, wal: bool) -> sqlite3.Connection:
+    # immutable: SQLite makes no file beside it
+    how = "mode=ro" if wal else "mode=ro&immutable=1"
+    where = f"file:{quote(str(real))}?{how}"
+    return sqlite3.connect(where, uri=True, timeout=60, check_same_thread=False)
+
+
+def _engine(real: Path, writable: bool, wal: bool) -> sa.Engine:
+    if writable:
+        url = sa.URL.create("sqlite", database=str(real))
+        engine = sa.create_engine(url, connect_args={"timeout": 60})
+        begin = "BEGIN IMMEDIATE"  # two readers that both want to write would deadlock
+    else:
+        engine = sa.create_engine(
+            "sqlite://", creator=lambda: _read_only(real, wal), poolclass=sa.QueuePool
+        )
+        begin = "BEGIN"
+
+    def connected(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # SQLAlchemy begins transactions itself
+        if writable:
+            cursor = connection.cursor()
+            cursor.execute("PRAGMA journal_mode = WAL")
+            cursor.execute("PRAGMA synchronous = FULL")
+            cursor.close()
+
+    def begun(connection: sa.Connection) -> None:
+        reading = connection.get_execution_options().get("reading", False)
+        connection.exec_driver_sql("BEGIN" if reading else begin)
+
+    sa.event.listen(engine, "connect", connected)
+    sa.event.listen(engine, "begin", begun)
+    return engine
+
+
+def _close(engine: sa.Engine, sidecar: Sidecar) -> None:
+    # where this fails, the next one finds the mark and, in the state file, that nothing is missing
+    with contextlib.suppress(sa.exc.SQLAlchemyError):
+        if sidecar.last():
+            with engine.begin() as db:
+                db.execute(sa.update(tables.meta).values(in_use=False))
+    engine.dispose()
+    sidecar.close()

@@ -1,0 +1,116 @@
+"""Which process sent a request, and whether it has ended.
+
+A process is named by the machine, its start (boot), the space that its number is taken from
+(containers count for themselves), its number, and when it was started, so that a number that was
+given out again is told apart. What cannot be seen from here counts as running: then time decides.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["Owner", "this_process"]
+
+_FIRST_SPACE = "pid:[4026531836]"  # Linux: the numbers of the machine itself, in no container
+
+
+class Owner(NamedTuple):
+    """A process. Empty texts: not known."""
+
+    machine: str
+    name: str  # of the machine
+    boot: str
+    space: str
+    pid: int
+    started: str
+
+    def ended(self) -> bool:
+        """Whether it is known to have ended."""
+        here = this_process()
+        if self.boot and (self.boot, self.space) == (here.boot, here.space):
+            return _ended(self.pid, self.started)
+        # this machine, before it was started anew
+        return (
+            bool(self.machine)
+            and (self.machine, self.name) == (here.machine, here.name)
+            and self.boot != here.boot
+            and self.space == here.space == _FIRST_SPACE
+        )
+
+    def __str__(self) -> str:
+        here = this_process()
+        if self.boot and (self.boot, self.space) == (here.boot, here.space):
+            return f"process {self.pid} on this machine"
+        return f"{self.name or 'another machine'}, process {self.pid}"
+
+
+def this_process() -> Owner:
+    """The process that calls this."""
+    return _process(os.getpid())
+
+
+@functools.lru_cache(maxsize=4)
+def _process(pid: int) -> Owner:
+    return Owner(*_machine(), pid, _started(pid))
+
+
+@functools.cache
+def _machine() -> tuple[str, str, str, str]:
+    machine = boot = space = ""
+    if sys.platform == "linux":
+        for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
+            machine = machine or _line(path)
+        boot = _line("/proc/sys/kernel/random/boot_id")
+        with contextlib.suppress(OSError):
+            space = os.readlink("/proc/self/ns/pid")
+        boot = boot if space else ""  # another container's numbers could be taken for ours
+    elif sys.platform == "darwin":
+        boot = _output("sysctl", "-n", "kern.bootsessionuuid")
+    return machine, platform.node(), boot, space
+
+
+def _ended(pid: int, started: str) -> bool:
+    try:
+        os.kill(pid, 0)  # asks whether it is there
+    except ProcessLookupError:
+        return True
+    except OSError:  # it is there, and another user's
+        pass
+    now = _started(pid)
+    return now == _ZOMBIE or bool(started and now and now != started)
+
+
+_ZOMBIE = "ended"
+
+
+def _started(pid: int) -> str:
+    """When it was started: clock ticks since the boot on Linux, else as `ps` says it."""
+    if sys.platform == "linux":
+        # PID (NAME) STATE ... with the start as the 22nd; a name may hold spaces and brackets
+        fields = _line(f"/proc/{pid}/stat").rpartition(")")[2].split()
+        if len(fields) < 20:
+            return ""
+        return _ZOMBIE if fields[0] in "ZX" else fields[19]
+    return _output("ps", "-o", "lstart=", "-p", str(pid)) if sys.platform == "darwin" else ""
+
+
+def _line(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _output(*command: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
