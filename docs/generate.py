@@ -1,6 +1,7 @@
 """Write the generated parts of the documentation: help texts and tables.
 
-python docs/generate.py            write docs/commands.md, docs/recipes.md, a table of evaluation.md
+python docs/generate.py            write docs/commands.md, docs/recipes.md, tables of evaluation.md
+                                   and models.md
 python docs/generate.py --check    fail if a file is not what would be written
 """
 
@@ -16,7 +17,8 @@ DOCS = Path(__file__).parent
 
 def main() -> int:
     stale = []
-    pages = {"commands.md": commands(), "recipes.md": recipes(), "evaluation.md": evaluation()}
+    pages = {"commands.md": commands(), "recipes.md": recipes(), "evaluation.md": evaluation(),
+             "models.md": models()}  # fmt: skip
     for name, text in pages.items():
         path = DOCS / name
         if path.exists() and path.read_text("utf-8") == text:
@@ -98,10 +100,39 @@ def evaluation() -> str:
         for name, field in TrainConfig.model_fields.items()
     ]
     head = "| `--set` | default | `limit` | what |\n|---|---|---|---|\n"
-    text = (DOCS / "evaluation.md").read_text("utf-8")
-    begin, mark, rest = text.partition("<!-- generated: hyper-parameters -->")
+    return _between("evaluation.md", "hyper-parameters", head + "\n".join(rows))
+
+
+def models() -> str:
+    """The page as it is, with the table of outcomes between its marks."""
+    from retgen.agents.outcomes import TABLE
+
+    rows = [
+        f"| {row.what} | {', '.join(_statuses(row.status))} | {row.outcome} | {row.charge} "
+        f"| {row.by} |"
+        for row in TABLE
+    ]
+    head = "| what comes back | status | outcome | charged | who does so |\n|---|---|---|---|---|\n"
+    return _between("models.md", "outcomes", head + "\n".join(rows))
+
+
+def _statuses(found: frozenset[int]) -> list[str]:
+    """Statuses of HTTP, runs of them as ranges."""
+    parts: list[list[int]] = []
+    for status in sorted(one for one in found if one > 0):
+        if parts and status == parts[-1][-1] + 1:
+            parts[-1] = [parts[-1][0], status]
+        else:
+            parts.append([status])
+    return ["-".join(map(str, part)) for part in parts] or ["none"]
+
+
+def _between(page: str, name: str, table: str) -> str:
+    """A page with another text between the marks of a generated part."""
+    text = (DOCS / page).read_text("utf-8")
+    begin, mark, rest = text.partition(f"<!-- generated: {name} -->")
     end = "<!-- end -->"
-    return f"{begin}{mark}\n\n{head}" + "\n".join(rows) + f"\n\n{end}{rest.partition(end)[2]}"
+    return f"{begin}{mark}\n\n{table}\n\n{end}{rest.partition(end)[2]}"
 
 
 if __name__ == "__main__":

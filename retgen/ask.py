@@ -90,8 +90,7 @@ def check_models(recipe: Recipe, asking: Asking) -> None:
 
 def check_model(one: ModelSettings, asking: Asking) -> None:
     """The same of one model."""
-    find_key(one)
-    check_provider(one)
+    check_provider(one, find_key(one))
     if asking.max_usd is not None and Prices(asking.prices).of(one) is None:
         raise UsageError(
             f"the price of {one.shown} is not known, so --max-usd cannot be kept: add "
@@ -318,7 +317,7 @@ def described(settings: ModelSettings | None) -> dict[str, Any]:
     return {
         "model": settings.shown,
         "endpoint": settings.endpoint(),
-        "sampling": settings.sampling(0) | {"max_tokens": settings.max_tokens},
+        "sampling": settings.sampling() | {"max_tokens": settings.max_tokens},
     }
 
 

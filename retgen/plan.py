@@ -51,8 +51,20 @@ def plan(
     found = recipe.the_family().plan(recipe.job())
     if not found.asks:
         return found
-    ranges = {agent: _expected(asks) for agent, asks in found.asks.items()}
-    return _priced(found, recipe.settings(), ranges, prices)
+    from retgen.agents.prices import Prices
+
+    table, settings = Prices(prices), recipe.settings()
+    ranges, notes = {}, list(found.notes)
+    for agent, asks in found.asks.items():
+        hidden = table.reasoning(settings[agent])
+        ranges[agent] = _expected(asks, hidden)
+        if hidden[1]:
+            note = (
+                f"{settings[agent].shown} reasons: {hidden[0]:,} to {hidden[1]:,} hidden tokens a "
+                "call are counted; a pilot (gen run --pilot N) sees how many they are"
+            )
+            notes += [] if note in notes else [note]
+    return _priced(replace(found, notes=tuple(notes)), settings, ranges, prices)
 
 
 def plan_from(recipe: Recipe, asked: Asked, asking: Asking) -> Plan:
@@ -81,13 +93,14 @@ def plan_from(recipe: Recipe, asked: Asked, asking: Asking) -> Plan:
     return _priced(replace(found, notes=tuple(notes)), recipe.settings(), ranges, asking.prices)
 
 
-def _expected(asks: Asks) -> _Range:
+def _expected(asks: Asks, hidden: tuple[int, int]) -> _Range:
     few, many = (asks.records * calls for calls in asks.calls)
     ends = []
-    for calls, bytes_, length, start, speed in zip(
-        (few, many), reversed(_BYTES_A_TOKEN), _LENGTH, _SECONDS, _TOKENS_A_SECOND, strict=True
-    ):
-        out = asks.answer * length
+    for calls, bytes_, length, start, speed, thought in zip(
+        (few, many), reversed(_BYTES_A_TOKEN), _LENGTH, _SECONDS, _TOKENS_A_SECOND, hidden,
+        strict=True,
+    ):  # fmt: skip
+        out = asks.answer * length + thought
         ends.append((calls, calls * asks.prompt / bytes_, calls * out, start + out / speed))
     return _Range(*ends)
 
@@ -151,7 +164,7 @@ def _priced(
             note = f"the price of {model.shown} is not known: add --price {model.shown}=IN,OUT"
             notes += [] if note in notes else [note]
         elif not prices:
-            note = f"list prices of {checked()}; reasoning tokens come on top"
+            note = f"list prices of {checked()}"
             notes += [] if note in notes else [note]
     return replace(
         found,

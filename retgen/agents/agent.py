@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -21,7 +21,10 @@ from retgen.agents.models import ModelSettings
 from retgen.agents.prompt import Message, Prompt
 from retgen.agents.request import Request
 
-__all__ = ["Agent", "GivenUp", "Question", "Reading", "Rejection", "Shape", "Turn"]
+__all__ = ["Agent", "Answering", "GivenUp", "Question", "Rejection", "Shape", "Turn"]
+
+
+_ABOUT = 40  # characters of a question's text in a message
 
 
 class Question(BaseModel):
@@ -32,6 +35,11 @@ class Question(BaseModel):
     def variables(self) -> dict[str, str]:
         """The fields as text; a list as lines that begin with a hyphen."""
         return {name: _shown(value) for name, value in self}
+
+    def about(self) -> str:
+        """What an error message calls it: how its texts begin."""
+        texts = ((name, " ".join(value.split())) for name, value in self if isinstance(value, str))
+        return ", ".join(f"{name} {text[:_ABOUT]!r}" for name, text in texts if text)[: 3 * _ABOUT]
 
 
 class Shape(BaseModel):
@@ -67,15 +75,11 @@ class Rejection(NamedTuple):
     record: Any
 
 
-class Reading(Protocol):
-    """Whoever sends a request, through the ledger, and reads the text of its answer."""
+class Answering(Protocol):
+    """Whoever sends a request, through the ledger."""
 
-    async def ask(self, request: Request, agent: str) -> bytes:
-        """The answer's bytes."""
-        ...
-
-    def text(self, raw: bytes) -> str:
-        """The text in them. Raises `Unusable`."""
+    async def ask(self, request: Request, agent: str) -> str:
+        """The answer's text. Raises `Unusable`."""
         ...
 
 
@@ -85,7 +89,7 @@ class Agent(Generic[Q, A]):
 
     `check`: what is wrong with an answer, in words for the model; None for nothing. `offline`: the
     answer by rules and bundled lists; raises `GivenUp` where these have none. `max_tokens`: room
-    for an answer, doubled where one was cut off.
+    that an answer needs, the hidden reasoning of a model not counted.
     """
 
     name: str
@@ -97,8 +101,6 @@ class Agent(Generic[Q, A]):
     check: Callable[[Q, A], str | None] = lambda question, answer: None
     max_tokens: int = 1024
     repairs: int = 2
-
-    _LAST: ClassVar[frozenset[str]] = frozenset({"filtered", "too_long"})  # asking again is no use
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -112,45 +114,40 @@ class Agent(Generic[Q, A]):
         if model.structured == "prompt":
             told = f"{messages[-1].content}\n\n{_said(self.schema)}"
             messages, schema = (*messages[:-1], Message("user", told)), None
-        sampling = model.sampling(self.max_tokens)
-        return Request(model.endpoint(), model.name, messages, sampling, schema)
+        return Request(
+            model.endpoint(), model.name, messages, model.sampling(), schema,
+            room=model.max_tokens or self.max_tokens, about=question.about(),
+        )  # fmt: skip
 
-    async def converse(self, question: Q, model: ModelSettings, reader: Reading) -> A:
+    async def converse(self, question: Q, model: ModelSettings, caller: Answering) -> A:
         """Ask, check and repair. Raises `GivenUp`."""
         request, history = self.begin(question, model), list[Turn]()
         while True:
-            raw = await reader.ask(request, self.name)
-            text, why = "", "answer"
             try:
-                text = reader.text(raw)
+                text = await caller.ask(request, self.name)
+            except Unusable as error:  # asking again is no use
+                history.append(Turn("", str(error)))
+                raise GivenUp(f"{self.name}/{error.why}", str(error), history) from error
+            why = "answer"
+            try:
                 found = _parsed(self.answer, text)
                 reason, why = self.check(question, found), "check"
                 if reason is None:
                     return found
-            except Unusable as error:
-                reason, why = str(error), error.why
             except ValidationError as error:
                 reason = _problems(error)
             history.append(Turn(text, reason))
-            if len(history) > self.repairs or why in self._LAST:
+            if len(history) > self.repairs:
                 raise GivenUp(f"{self.name}/{why}", reason, history)
-            request = self._repaired(request, text, reason, why)
+            request = self._repaired(request, text, reason)
 
-    def _repaired(self, request: Request, text: str, reason: str, why: str) -> Request:
-        sampling, messages = dict(request.sampling), request.messages
-        if why == "cut_off":
-            sampling["max_tokens"] *= 2
-        else:
-            told = Message(
-                "user",
-                f"This answer cannot be taken: {reason}. Answer the request above again, in full, "
-                f"and avoid this fault. {_said(self.schema)}",
-            )
-            said = (Message("assistant", text),) if text else ()
-            messages = (*messages, *said, told)
-        return Request(
-            request.endpoint, request.model, messages, sampling, request.schema, request.sample
+    def _repaired(self, request: Request, text: str, reason: str) -> Request:
+        told = Message(
+            "user",
+            f"This answer cannot be taken: {reason}. Answer the request above again, in full, "
+            f"and avoid this fault. {_said(self.schema)}",
         )
+        return replace(request, messages=(*request.messages, Message("assistant", text), told))
 
 
 def _shown(value: Any) -> str:

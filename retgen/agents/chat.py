@@ -1,7 +1,8 @@
-"""What a chat model is to us: a rendered request in, the bytes of an answer out.
+"""What a chat model is to us: a rendered request in, whatever comes back out.
 
-A backend sends each request once. Whoever calls it decides about retries, since he knows the
-ledger: what was refused cost nothing, what was never answered may have been paid for.
+A backend sends each request once and describes what came in the same few words as all others;
+`outcomes` says what that stands for, and whoever calls it (`caller`) acts on it, since only he
+knows the ledger.
 """
 
 from __future__ import annotations
@@ -9,65 +10,58 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, Protocol
 
 from retgen.agents.request import Request
+from retgen.agents.usage import Usage
 
-__all__ = ["ChatModel", "Refused", "Reply", "Unanswered", "Unusable", "count"]
+__all__ = ["NOT_SENT", "NO_CONNECTION", "SILENCE", "ChatModel", "Response", "Unusable", "Why"]
+
+# in the place of a status: the package in use cannot make the request; there was no connection,
+# so nothing was sent; it was sent, and nobody knows what became of it
+NOT_SENT, NO_CONNECTION, SILENCE = -2, -1, 0
 
 
-class Reply(NamedTuple):
-    """The body of an answer as it came, and the tokens that it says it took.
+class Response(NamedTuple):
+    """What came back for one request.
 
-    `tokens_in` and `tokens_out` are None where it does not say. A request that was turned down for
-    what it holds (too long, filtered) is answered too, by the error's body, and cost nothing:
-    0 and 0.
+    `raw`: the bytes that are kept, without our key. `status`: of HTTP, or one of the three above;
+    where a body of status 200 states an error with a status of its own, that one. `error`: what
+    is wrong, as the server words it, its code first; "" where it says nothing of an error.
+    `finish`: why the answer ended, in lower case. `text`: of the answer. `wait`: seconds after
+    which to try again, if it says so.
     """
 
     raw: bytes
-    tokens_in: int | None
-    tokens_out: int | None
+    status: int
+    error: str = ""
+    finish: str = ""
+    text: str = ""
+    usage: Usage = Usage()
+    wait: float | None = None
 
 
-class Refused(Exception):
-    """The other side did not do it. `retry`: it may later, after `wait` seconds if it said so."""
-
-    def __init__(self, reason: str, *, retry: bool, wait: float | None = None) -> None:
-        super().__init__(reason)
-        self.retry = retry
-        self.wait = wait
-
-
-class Unanswered(Exception):
-    """The request went out, and nobody knows what became of it."""
+Why = Literal["cut_off", "filtered", "too_long", "refused"]
 
 
 class Unusable(Exception):
-    """An answer came that holds no text.
+    """A request has no answer, and will have none: its record is rejected.
 
-    `why`: cut_off (at max_tokens), filtered (or the model refused), too_long (the request, for the
-    model), no_text (of another form).
+    `why`: cut_off (even with much room), filtered (the request or its answer, or the model
+    refused), too_long (the request, for the model), refused (by the server, which answers others).
     """
 
-    def __init__(
-        self, reason: str, why: Literal["cut_off", "filtered", "too_long", "no_text"]
-    ) -> None:
+    def __init__(self, reason: str, why: Why) -> None:
         super().__init__(reason)
-        self.why = why
-
-
-def count(value: object) -> int | None:
-    """A number of tokens as an answer states it; None where it states none that can be true."""
-    whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**40
-    return int(value) if whole else None  # type: ignore[call-overload]
+        self.why: Why = why
 
 
 class ChatModel(Protocol):
     """A backend."""
 
-    async def send(self, request: Request) -> Reply:
-        """Send once. Raises `Refused` or `Unanswered`."""
+    async def send(self, request: Request, room: int) -> Response:
+        """Send once, with `room` tokens for the answer. What a server does is no exception."""
         ...
 
-    def text(self, raw: bytes) -> str:
-        """The text of an answer that `send` returned, then or years ago. Raises `Unusable`."""
+    def read(self, raw: bytes) -> Response:
+        """What the bytes of an answer say that `send` returned, then or years ago."""
         ...
 
     async def close(self) -> None:

@@ -3,7 +3,8 @@
 `Gate` bounds what is in flight by a number that adapts: twice as many a round until the first
 refusal or silence, which halves it, and one more a round from then on (slow start, then additive
 increase and multiplicative decrease).
-`Rate` spaces what a user has limited by the minute. `Flight` counts what is out, `Stop` ends all.
+`Probe` lets few through until the first answer, which tells how much room others need. `Rate`
+spaces what a user has limited by the minute. `Flight` counts what is out, `Stop` ends all.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
-__all__ = ["Flight", "Gate", "Rate", "Stop", "Stopped"]
+__all__ = ["Flight", "Gate", "Probe", "Rate", "Stop", "Stopped"]
 
 
 class Stopped(Exception):
@@ -36,6 +39,10 @@ class Stop:
         """Raises `Stopped` if it is set."""
         if self._event.is_set():
             raise Stopped
+
+    async def wait(self) -> None:
+        """Wait until it is set."""
+        await self._event.wait()
 
     async def sleep(self, seconds: float) -> None:
         """Sleep so long. Raises `Stopped` as soon as it is set."""
@@ -94,6 +101,40 @@ class Gate:
             if not turn.done():
                 self.inside += 1
                 turn.set_result(None)
+
+
+class Probe:
+    """Lets few requests of an agent through at a time, until one of them has a whole answer."""
+
+    def __init__(self, few: int = 4) -> None:
+        self._few = few
+        self._open: dict[str, asyncio.Event] = {}
+        self._turns: dict[str, asyncio.Semaphore] = {}
+
+    def is_open(self, agent: str) -> bool:
+        """Whether all may go through."""
+        return agent in self._open and self._open[agent].is_set()
+
+    def open(self, agent: str) -> None:
+        """Let all through from now on, those that wait too."""
+        self._open.setdefault(agent, asyncio.Event()).set()
+
+    @asynccontextmanager
+    async def __call__(self, agent: str) -> AsyncIterator[None]:
+        """One of the few, or one of all."""
+        opened = self._open.setdefault(agent, asyncio.Event())
+        turns = self._turns.setdefault(agent, asyncio.Semaphore(self._few))
+        turn = asyncio.ensure_future(turns.acquire())
+        waiting = asyncio.ensure_future(opened.wait())
+        try:
+            await asyncio.wait((turn, waiting), return_when=asyncio.FIRST_COMPLETED)
+            yield
+        finally:
+            waiting.cancel()
+            if turn.done() and not turn.cancelled():
+                turns.release()
+            else:
+                turn.cancel()
 
 
 class Flight:

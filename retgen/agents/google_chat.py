@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from retgen.agents.chat import Refused, Reply, Unanswered, Unusable, count
+from retgen.agents.chat import NO_CONNECTION, SILENCE, Response
 from retgen.agents.request import Request
-from retgen.agents.wire import Secrets, failure, parsed, part, seconds
+from retgen.agents.usage import usage_of
+from retgen.agents.wire import Secrets, error_of, one_line, parsed, part, parts, seconds, status_of
 
 if TYPE_CHECKING:
     import aiohttp
@@ -23,13 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["GoogleChat"]
 
 _GOOGLE = "https://generativelanguage.googleapis.com"
-_NAMES = {"top_p": "topP", "max_tokens": "maxOutputTokens"}  # others are called as ours are
+_NAMES = {"top_p": "topP"}  # others are called as ours are
 _ROLES = {"user": "user", "assistant": "model"}
-# how it says that a request does not fit the model's context
-_TOO_LONG = ("exceeds the maximum number of tokens", "input token count")
-_FILTERED = frozenset({"SAFETY", "RECITATION", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII"})
-# CONTINUATION: at the model's own limit for one answer, with an offer to go on
-_CUT_OFF = frozenset({"MAX_TOKENS", "CONTINUATION"})
 
 
 class GoogleChat:
@@ -63,7 +59,7 @@ class GoogleChat:
         self._api = self._client._api_client
         self._secrets = Secrets([self._api.api_key])
 
-    async def send(self, request: Request) -> Reply:
+    async def send(self, request: Request, room: int) -> Response:
         """See `ChatModel`."""
         import aiohttp
 
@@ -74,49 +70,39 @@ class GoogleChat:
                 trust_env=bool(getproxies()),
             )
         name = request.model if "/" in request.model else f"models/{request.model}"
+        body = _body(request, room)
         try:
-            found = await self._api.async_request("post", f"{name}:generateContent", _body(request))
+            found = await self._api.async_request("post", f"{name}:generateContent", body)
             raw = self._secrets.raw((found.body or "").encode())
-        except UnicodeDecodeError as error:  # not UTF-8, but paid for
+        except UnicodeDecodeError as error:  # not UTF-8, but it may have been paid for
             raw = self._secrets.raw(error.object)
         except _NotOK as error:
-            if error.code == 400 and _is_too_long(parsed(error.raw)):
-                return Reply(self._secrets.raw(error.raw), 0, 0)
-            raise self._failure(error) from None
+            return self._failure(error)
         except aiohttp.ClientConnectorError:
-            raise Refused(f"no connection to {urlsplit(self._url).hostname}", retry=True) from None
+            where = urlsplit(self._url).hostname
+            return Response(b"", NO_CONNECTION, f"no connection to {where}")
         except TimeoutError:
-            raise Unanswered(f"no answer within {self._timeout:g} seconds") from None
+            return Response(b"", SILENCE, f"no answer within {self._timeout:g} seconds")
         except aiohttp.ClientError as error:
-            raise Unanswered(self._secrets.text(str(error))) from None
-        tree = parsed(raw)
-        usage = part(tree, "usageMetadata")
-        spent = [count(usage.get(f"{kind}TokenCount")) for kind in ("candidates", "thoughts")]
-        out = [tokens for tokens in spent if tokens is not None]
-        if part(tree, "promptFeedback").get("blockReason"):
-            out.append(0)  # nothing was written, so nothing is counted
-        return Reply(raw, count(usage.get("promptTokenCount")), sum(out) if out else None)
+            return Response(b"", SILENCE, one_line(self._secrets.text(str(error))))
+        return self.read(raw)
 
-    def text(self, raw: bytes) -> str:
+    def read(self, raw: bytes) -> Response:
         """See `ChatModel`."""
         tree = parsed(raw)
-        if _is_too_long(tree):
-            raise Unusable("the request is too long for the model", "too_long")
+        usage = usage_of(tree.get("usageMetadata"))
+        candidates = parts(tree, "candidates")
         if part(tree, "promptFeedback").get("blockReason"):
-            raise Unusable("the request was filtered", "filtered")
-        candidates = _parts(tree, "candidates")
+            # nothing was written, so nothing is counted
+            usage = usage if usage.tokens_out is not None else usage._replace(tokens_out=0)
+            return Response(raw, 200, finish="blocked", usage=usage)
         if not candidates:
-            raise Unusable("the answer is no generated content", "no_text")
-        ended = candidates[0].get("finishReason")
-        if ended in _CUT_OFF:
-            raise Unusable("the answer was cut off at max_tokens", "cut_off")
-        if ended in _FILTERED:
-            raise Unusable("the answer was filtered", "filtered")
-        parts = _parts(part(candidates[0], "content"), "parts")
-        text = "".join(str(one.get("text") or "") for one in parts if not one.get("thought"))
-        if not text:
-            raise Unusable("the answer holds no text", "no_text")
-        return text
+            error = error_of(tree, raw if not tree else b"")
+            return Response(raw, status_of(tree, 200), error, usage=usage)
+        ended = str(candidates[0].get("finishReason") or "").casefold()
+        said = parts(part(candidates[0], "content"), "parts")
+        text = "".join(str(one.get("text") or "") for one in said if not one.get("thought"))
+        return Response(raw, 200, "", ended, text, usage)
 
     async def close(self) -> None:
         """See `ChatModel`."""
@@ -126,12 +112,18 @@ class GoogleChat:
         await self._client.aio.aclose()
         self._client.close()
 
-    def _failure(self, answer: _NotOK) -> Refused | Unanswered:
+    def _failure(self, answer: _NotOK) -> Response:
         raw = self._secrets.raw(answer.raw)
-        error = part(parsed(raw), "error")
-        why = str(error.get("message") or raw.decode(errors="replace"))
-        delays = [one["retryDelay"] for one in _parts(error, "details") if "retryDelay" in one]
-        return failure(answer.code, why, seconds(answer.after or next(iter(delays), None)))
+        tree = parsed(raw)
+        details = parts(part(tree, "error"), "details")
+        delays = [one["retryDelay"] for one in details if "retryDelay" in one]
+        reasons = [str(one["reason"]) for one in details if "reason" in one]
+        # whether a quota is of a minute or of a day
+        broken = (limit for one in details for limit in parts(one, "violations"))
+        reasons += [str(limit["quotaId"]) for limit in broken if "quotaId" in limit]
+        wait = seconds(answer.after or next(iter(delays), None))
+        error = one_line(": ".join([*reasons, error_of(tree, raw) or "no reason given"]))
+        return Response(raw, answer.code, error, wait=wait)
 
 
 class _NotOK(Exception):
@@ -148,12 +140,7 @@ async def _check(response: aiohttp.ClientResponse) -> None:
         raise _NotOK(response.status, await response.read(), after)
 
 
-def _is_too_long(tree: dict[str, Any]) -> bool:
-    message = str(part(tree, "error").get("message")).casefold()
-    return any(words in message for words in _TOO_LONG)
-
-
-def _body(request: Request) -> dict[str, Any]:
+def _body(request: Request, room: int) -> dict[str, Any]:
     system = [{"text": one.content} for one in request.messages if one.role == "system"]
     contents = [
         {"role": _ROLES[one.role], "parts": [{"text": one.content}]}
@@ -161,13 +148,9 @@ def _body(request: Request) -> dict[str, Any]:
         if one.role != "system"
     ]
     config = {_NAMES.get(name, name): value for name, value in request.sampling.items()}
+    config["maxOutputTokens"] = room
     if request.schema is not None:
         config["responseMimeType"] = "application/json"
         config["responseJsonSchema"] = dict(request.schema)
     body = {"contents": contents, "generationConfig": config}
     return {**body, "systemInstruction": {"parts": system}} if system else body
-
-
-def _parts(tree: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    found = tree.get(name)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

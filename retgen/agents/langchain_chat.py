@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import orjson
 from pydantic import SecretStr, ValidationError
 
-from retgen.agents.chat import Refused, Reply, Unanswered, Unusable, count
+from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, Response
+from retgen.agents.openai_chat import read_completion
 from retgen.agents.request import Request
-from retgen.agents.wire import Secrets, failure, parsed, part, seconds
+from retgen.agents.usage import usage_of
+from retgen.agents.wire import Secrets, error_of, one_line, parsed, part, seconds
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -37,24 +40,6 @@ _NAMES = {
 _REST = ("extra_body", "model_kwargs", "additional_model_request_fields")
 # how providers say why an answer ended
 _STOPS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
-_CUT = frozenset(
-    "length max_tokens max_output_tokens model_length model_context_window_exceeded".split()
-)
-_FILTERED = frozenset(
-    "content_filter content_filtered safety refusal recitation blocklist prohibited_content spii "
-    "guardrail_intervened error_toxic".split()
-)
-# how they say what is wrong with a request
-_TOO_LONG = (
-    "contextoverflow", "context_length_exceeded", "maximum context length", "context length",
-    "context window", "context size", "prompt is too long", "input is too long",
-    "maximum number of tokens",
-)  # fmt: skip
-_NOT_ALLOWED = ("content_filter", "content_policy_violation", "content filtering policy")
-_WRONG = {
-    "too_long": "the request is too long for the model",
-    "filtered": "the request was filtered",
-}
 # exceptions that tell that there was no connection. httpx's own do not: over aiohttp they also
 # stand for a server that hangs up
 _NO_CONNECTION = frozenset(
@@ -63,6 +48,9 @@ _NO_CONNECTION = frozenset(
     "botocore.EndpointConnectionError botocore.ConnectTimeoutError urllib3.NewConnectionError "
     "urllib3.ConnectTimeoutError".split()
 )
+# what came over our own pool for the call under way: packages fail in their own ways on a page or
+# an error in the place of an answer, and say nothing of what it was
+_CAME: ContextVar[list[Any] | None] = ContextVar("_CAME", default=None)
 
 
 class LangChainChat:
@@ -85,15 +73,17 @@ class LangChainChat:
         self._models: dict[bytes, BaseChatModel] = {}
         self._http: Any = None
 
-    async def send(self, request: Request) -> Reply:
+    async def send(self, request: Request, room: int) -> Response:
         """See `ChatModel`."""
         try:
-            model = self._model(request.model, dict(request.sampling))
+            model = self._model(request.model, {**request.sampling, "max_tokens": room})
             asked = model if request.schema is None else _with_schema(model, request.schema)
         except Exception as error:  # nothing is sent yet, so any failure is final
-            raise Refused(self._secrets.text(_told(error)), retry=False) from None
+            return Response(b"", NOT_SENT, self._secrets.text(_words(error)))
         from langsmith import tracing_context
 
+        came: list[Any] = []
+        _CAME.set(came)
         try:
             # neither prompts nor answers go to LangSmith, whatever the environment says; the
             # provider's own time limit, where it has one, comes first
@@ -101,26 +91,28 @@ class LangChainChat:
                 async with asyncio.timeout(self._timeout + 1.0):
                     message = await asked.ainvoke(list(request.messages))
         except Exception as error:
-            return self._failed(error)
-        usage: Mapping[str, Any] = message.usage_metadata or {}
-        tokens = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
-        return Reply(self._secrets.raw(_kept(message)), *tokens)
+            return self._failed(error, came)
+        return self.read(self._secrets.raw(_kept(message)))
 
-    def text(self, raw: bytes) -> str:
+    def read(self, raw: bytes) -> Response:
         """See `ChatModel`."""
         tree = parsed(raw)
-        content, call, ended = tree.get("content"), tree.get("call"), str(tree.get("ended"))
-        if wrong := tree.get("wrong"):
-            raise Unusable(_WRONG[wrong], wrong)
-        if ended.casefold() in _CUT:
-            raise Unusable("the answer was cut off at max_tokens", "cut_off")
-        if ended.casefold() in _FILTERED or tree.get("refusal"):
-            raise Unusable("the model refused, or its answer was filtered", "filtered")
+        if "body" in tree:  # what the package could not read
+            return read_completion(str(tree["body"]).encode())._replace(raw=raw)
+        content, call = tree.get("content"), tree.get("call")
+        text = content if isinstance(content, str) else ""
         if call is not None:
-            return call if isinstance(call, str) else orjson.dumps(call).decode()
-        if not isinstance(content, str) or not content:
-            raise Unusable("the answer holds no text", "no_text")
-        return content
+            text = call if isinstance(call, str) else orjson.dumps(call).decode()
+        ended = "refused" if tree.get("refusal") else str(tree.get("ended") or "").casefold()
+        return Response(raw, 200, "", ended, text, usage_of(tree.get("usage")))
+
+    def check(self, name: str, sampling: Mapping[str, Any]) -> str | None:
+        """Why no request can be made: no package, no key, a parameter it does not know; or None."""
+        try:
+            self._model(name, {**sampling, "max_tokens": 1})
+        except Exception as error:
+            return one_line(self._secrets.text(_words(error)))
+        return None
 
     async def close(self) -> None:
         """See `ChatModel`."""
@@ -174,29 +166,44 @@ class LangChainChat:
 
             most = self._connections
             limits = httpx2.Limits(max_connections=most, max_keepalive_connections=most)
-            self._http = DefaultAioHttpClient(limits=limits, timeout=self._timeout)
+            self._http = DefaultAioHttpClient(
+                limits=limits, timeout=self._timeout, event_hooks={"response": [_note]}
+            )
         return self._http
 
-    def _failed(self, error: Exception) -> Reply:
-        """The reply that an exception holds. Raises what it stands for where it holds none."""
-        told, links = self._secrets.text(_told(error)), list(_links(error))
+    def _failed(self, error: Exception, came: list[Any]) -> Response:
+        """What an exception of a provider's package stands for."""
+        words, links = self._secrets.text(_words(error)), list(_links(error))
         status, headers, body = _answered(links)
+        if status is None and came:
+            status, headers, body = came[-1].status_code, came[-1].headers, came[-1].content
         if status is not None and status < 300:  # an answer that the package could not read
-            return _as_it_came(self._secrets.raw(body))
-        said = " ".join(f"{type(link).__mro__} {link}" for link in links).casefold()
-        for why, words in (("too_long", _TOO_LONG), ("filtered", _NOT_ALLOWED)):
-            if status == 400 and any(one in said for one in words):
-                return Reply(_dumped({"wrong": why, "message": told}), 0, 0)
+            kept = _dumped({"body": self._secrets.raw(body).decode(errors="replace")})
+            return self.read(kept)
+        # what a class is called tells as much as its text: ContextOverflowError, ...
+        names = " ".join(_named(kind) for link in links for kind in type(link).__mro__)
         if status is not None:
-            told = told.removeprefix(f"Error code: {status} - ")
-            raise failure(status, told, seconds(headers.get("retry-after"))) from None
-        if any(_named(kind) in _NO_CONNECTION for link in links for kind in type(link).__mro__):
+            raw = self._secrets.raw(body)
+            stated = error_of(parsed(raw)) or words.removeprefix(f"Error code: {status} - ")
+            if "ContextOverflow" in names and "context" not in stated.casefold():
+                stated = f"context_length_exceeded: {stated}"
+            wait = seconds(headers.get("retry-after"))
+            return Response(raw, status, one_line(stated), wait=wait)
+        if any(one in names.split() for one in _NO_CONNECTION):
             where = self._access.get("base_url", self._provider)
-            raise Refused(f"no connection to {where}", retry=True) from None
+            return Response(b"", NO_CONNECTION, f"no connection to {where}")
         if isinstance(error, TypeError | ImportError | NotImplementedError):
             # a parameter that the package's functions do not take, or no key at all
-            raise Refused(told, retry=False) from None
-        raise Unanswered(told) from None
+            return Response(b"", NOT_SENT, one_line(words))
+        return Response(b"", SILENCE, one_line(words))
+
+
+async def _note(response: Any) -> None:
+    """Remember what came for the call under way."""
+    await response.aread()
+    came = _CAME.get()
+    if came is not None:
+        came.append(response)
 
 
 def providers() -> tuple[str, ...]:
@@ -251,16 +258,6 @@ def _kept(message: AIMessage) -> bytes:
     )
 
 
-def _as_it_came(body: bytes) -> Reply:
-    """An answer that a package could not read: of OpenAI's form where it is of any known one."""
-    tree = parsed(body)
-    usage, choices = part(tree, "usage"), tree.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    ended = first.get("finish_reason") if isinstance(first, dict) else None
-    tokens = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
-    return Reply(_dumped({"ended": ended, "body": body.decode(errors="replace")}), *tokens)
-
-
 def _links(error: BaseException) -> Iterator[BaseException]:
     found: BaseException | None = error
     while found is not None:
@@ -289,7 +286,7 @@ def _named(kind: type) -> str:
     return f"{kind.__module__.partition('.')[0].rstrip('0123456789')}.{kind.__name__}"
 
 
-def _told(error: BaseException) -> str:
+def _words(error: BaseException) -> str:
     if isinstance(error, ValidationError):  # its own text quotes what was put in, keys too
         details = error.errors(include_url=False, include_context=False, include_input=False)
         return "; ".join(" ".join(map(str, [*one["loc"], one["msg"]])) for one in details)

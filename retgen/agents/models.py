@@ -117,8 +117,8 @@ class ModelSettings(BaseModel):
         None,
         ge=1,
         le=10_000_000,
-        description="room for an answer, doubled where one is cut off; default: what "
-        "each agent needs",
+        description="room for an answer, from which more is learned where one is cut off; "
+        "default: what each agent needs",
     )
     extra: Annotated[dict[str, Any], AfterValidator(_extra)] = Field(
         default_factory=dict, description="more of the request, e.g. {reasoning_effort: low}"
@@ -156,11 +156,10 @@ class ModelSettings(BaseModel):
         except ValueError as error:
             raise UsageError(f"OPENAI_BASE_URL: {error}") from None
 
-    def sampling(self, max_tokens: int) -> dict[str, Any]:
-        """What is sent beside the messages; `max_tokens`: what the agent needs."""
+    def sampling(self) -> dict[str, Any]:
+        """What is sent beside the messages and the room for the answer."""
         named = {"temperature": self.temperature, "top_p": self.top_p, "seed": self.seed}
-        given = {name: value for name, value in named.items() if value is not None}
-        return {**self.extra, **given, "max_tokens": self.max_tokens or max_tokens}
+        return {**self.extra, **{name: one for name, one in named.items() if one is not None}}
 
 
 def _text(value: str) -> str:
@@ -226,11 +225,11 @@ def another_family(
     return other if there else None
 
 
-def check_provider(settings: ModelSettings) -> None:
-    """Raises `UsageError` for a provider that nobody knows."""
-    if settings.provider in _KEYS:
+def check_provider(settings: ModelSettings, key: str | None) -> None:
+    """Raises `UsageError` for a provider that nobody knows, or whose package does not do."""
+    if not settings.langchain:
         return
-    from retgen.agents.langchain_chat import providers
+    from retgen.agents.langchain_chat import LangChainChat, providers
 
     known = sorted({*_KEYS, *providers()})
     if settings.provider not in known:
@@ -238,6 +237,10 @@ def check_provider(settings: ModelSettings) -> None:
         raise UsageError(
             f"there is no provider {settings.provider!r}{hint or '.'} Known: {', '.join(known)}"
         )
+    chat = open_chat(settings, key)
+    assert isinstance(chat, LangChainChat)
+    if trouble := chat.check(settings.name, settings.sampling()):
+        raise UsageError(f"{settings.shown} cannot be asked: {trouble}")
 
 
 def open_chat(settings: ModelSettings, key: str | None) -> ChatModel:

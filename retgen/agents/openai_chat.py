@@ -12,14 +12,12 @@ from typing import Any
 
 import orjson
 
-from retgen.agents.chat import Refused, Reply, Unanswered, Unusable, count
+from retgen.agents.chat import NO_CONNECTION, SILENCE, Response
 from retgen.agents.request import Request
-from retgen.agents.wire import Secrets, failure, parsed, part, seconds
+from retgen.agents.usage import usage_of
+from retgen.agents.wire import Secrets, error_of, one_line, parsed, part, parts, seconds, status_of
 
-__all__ = ["OpenAIChat"]
-
-# how servers of this protocol say that a request does not fit their model's context
-_TOO_LONG = ("maximum context length", "context length", "context window", "context size")
+__all__ = ["OpenAIChat", "read_completion"]
 
 
 class OpenAIChat:
@@ -52,70 +50,60 @@ class OpenAIChat:
         self._official = base_url is None
         self._secrets = Secrets([client.api_key])
 
-    async def send(self, request: Request) -> Reply:
+    async def send(self, request: Request, room: int) -> Response:
         """See `ChatModel`."""
         import aiohttp
         import httpx2
 
-        body = orjson.dumps(_body(request, official=self._official))
+        body = orjson.dumps(_body(request, room, official=self._official))
         try:
             found = await self._http.send(self._request(content=body))
         except httpx2.RequestError as error:
             if _never_stood(error):
-                raise Refused(f"no connection to {self._host}", retry=True) from None
-            raise Unanswered(_silence(error)) from None
+                return Response(b"", NO_CONNECTION, f"no connection to {self._host}")
+            return Response(b"", SILENCE, _silence(error))
         except (aiohttp.ClientError, OSError) as error:  # what the transport does not know
-            raise Unanswered(self._secrets.text(f"{type(error).__name__}: {error}")) from None
+            words = self._secrets.text(f"{type(error).__name__}: {error}")
+            return Response(b"", SILENCE, one_line(words))
         raw = self._secrets.raw(found.content)
-        if not found.is_success:
-            if found.status_code == 400 and _about_the_request(raw) is not None:
-                return Reply(raw, 0, 0)
-            wait = seconds(found.headers.get("retry-after"))
-            raise failure(found.status_code, _reason(raw), wait)
-        usage = part(parsed(raw), "usage")
-        return Reply(raw, count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")))
+        if found.is_success:
+            return read_completion(raw)
+        wait = seconds(found.headers.get("retry-after"))
+        error_ = error_of(parsed(raw), raw) or "no reason given"
+        return Response(raw, found.status_code, error_, wait=wait)
 
-    def text(self, raw: bytes) -> str:
+    def read(self, raw: bytes) -> Response:
         """See `ChatModel`."""
-        turned_down = _about_the_request(raw)
-        if turned_down is not None:
-            raise turned_down
-        choices = parsed(raw).get("choices")
-        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-            raise Unusable("the answer is no chat completion", "no_text")
-        message, ended = part(choices[0], "message"), choices[0].get("finish_reason")
-        content = message.get("content")
-        if ended == "length":
-            raise Unusable("the answer was cut off at max_tokens", "cut_off")
-        if ended == "content_filter" or message.get("refusal"):
-            raise Unusable("the model refused, or its answer was filtered", "filtered")
-        if not isinstance(content, str) or not content:
-            raise Unusable("the answer holds no text", "no_text")
-        return content
+        return read_completion(raw)
 
     async def close(self) -> None:
         """See `ChatModel`."""
         await self._http.aclose()
 
 
-def _about_the_request(raw: bytes) -> Unusable | None:
-    """What an error's body says of the request itself; None where it speaks of something else."""
-    error = part(parsed(raw), "error")
-    code, message = str(error.get("code")), str(error.get("message")).casefold()
-    if code == "context_length_exceeded" or any(words in message for words in _TOO_LONG):
-        return Unusable("the request is too long for the model", "too_long")
-    if code in ("content_filter", "content_policy_violation"):
-        return Unusable("the request was filtered", "filtered")
-    return None
+def read_completion(raw: bytes) -> Response:
+    """A chat completion, or what stands in its place."""
+    tree = parsed(raw)
+    usage = usage_of(tree.get("usage"))
+    choices = parts(tree, "choices")
+    if not choices:
+        error = error_of(tree, raw if not tree else b"")
+        return Response(raw, status_of(tree, 200), error, usage=usage)
+    first = choices[0]
+    message, ended = part(first, "message"), str(first.get("finish_reason") or "").casefold()
+    text = _text(message.get("content"))
+    if message.get("refusal"):
+        ended = "refused"
+    error = error_of({"error": first["error"]}) if first.get("error") and not text else ""
+    return Response(raw, status_of(first, 200) if error else 200, error, ended, text, usage)
 
 
-def _reason(body: bytes) -> str:
-    """What the body of an error says, in any of the forms that servers have for it."""
-    tree = parsed(body)
-    error = tree.get("error")
-    said = error.get("message") if isinstance(error, dict) else error
-    said = said or tree.get("message") or tree.get("detail")
-    return said if isinstance(said, str) else body.decode("utf-8", "replace")
+def _text(content: object) -> str:
+    """An answer's text; some servers have it in parts, as prompts may be."""
+    if isinstance(content, list):
+        found = [one.get("text") for one in content if isinstance(one, dict)]
+        return "".join(one for one in found if isinstance(one, str))
+    return content if isinstance(content, str) else ""
 
 
 def _below(error: BaseException) -> BaseException | None:
@@ -144,14 +132,15 @@ def _silence(error: BaseException) -> str:
     return "the connection was lost before the answer came"
 
 
-def _body(request: Request, *, official: bool) -> dict[str, Any]:
+def _body(request: Request, room: int, *, official: bool) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": request.model,
         "messages": [message._asdict() for message in request.messages],
         **request.sampling,
+        # its reasoning models know the new name only, other servers the old one
+        "max_completion_tokens" if official else "max_tokens": room,
+        "stream": False,  # some gateways stream unless they are told
     }
-    if official and "max_tokens" in body:  # its reasoning models know the new name only
-        body["max_completion_tokens"] = body.pop("max_tokens")
     if request.schema is not None:
         body["response_format"] = {
             "type": "json_schema",

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from retgen.agents.models import ModelSettings
 from retgen.agents.request import Request
+from retgen.agents.wire import part
 from retgen.errors import UsageError
 
 __all__ = ["Price", "Prices", "checked", "price_files"]
@@ -35,9 +36,12 @@ class Price(NamedTuple):
         """What so many tokens cost."""
         return self.token_in * tokens_in + self.token_out * tokens_out
 
-    def worst(self, request: Request) -> int:
-        """The most that a request can cost: no tokenizer makes more tokens than there are bytes."""
-        return self.of(len(request.body), int(request.sampling["max_tokens"]))
+    def worst(self, request: Request, room: int, more: int = 0) -> int:
+        """The most that a request can cost with `room` tokens for its answer.
+
+        No tokenizer makes more tokens than there are bytes; `more`: what a server adds to them.
+        """
+        return self.of(len(request.body) + more, room)
 
 
 class Prices:
@@ -61,6 +65,26 @@ class Prices:
                 if name in table:
                     return table[name]
         return None
+
+    def reasoning(self, model: ModelSettings) -> tuple[int, int]:
+        """Hidden tokens to reckon with for an answer, at the least and at the most."""
+        if model.base_url:
+            return 0, 0
+        extra = model.extra
+        effort = extra.get("reasoning_effort") or part(extra, "reasoning").get("effort")
+        budget = part(extra, "thinkingConfig").get("thinkingBudget")
+        asked = budget or "thinking" in extra
+        if effort in ("none", "minimal") or budget == 0:
+            return 0, 0
+        for path in self._files:
+            found = _reasoning(path)
+            if found is None:
+                continue
+            pattern = found[1].get(model.provider)
+            if asked or (pattern and re.search(pattern, model.name)):
+                low, high = found[0]
+                return (low, high // 4) if effort == "low" else (low, high)
+        return 0, 0
 
     def models(self) -> list[str]:
         """All models that a table has, as recipes name them."""
@@ -122,6 +146,28 @@ def _read(path: Path) -> Mapping[str, Mapping[str, Price]]:
             f"{path}: is no price table. It says, in dollars per million tokens: "
             "prices: {openai: {gpt-5-mini: {in: 0.25, out: 2.00}}}"
         ) from error
+
+
+@cache
+def _reasoning(path: Path) -> tuple[tuple[int, int], Mapping[str, str]] | None:
+    """A table's allowance of hidden tokens, and its patterns by provider; None without any."""
+    from ruamel.yaml import YAML
+
+    _read(path)  # says what is wrong with it
+    stated = YAML(typ="safe", pure=True).load(path.read_text("utf-8")).get("reasoning")
+    if stated is None:
+        return None
+    try:
+        low, high = map(int, stated["tokens"])
+        patterns = {str(name): str(pattern) for name, pattern in stated["models"].items()}
+        for pattern in patterns.values():
+            re.compile(pattern)
+    except (KeyError, TypeError, ValueError, AttributeError, re.error) as error:
+        raise UsageError(
+            f"{path}: its part `reasoning` says `tokens: [LEAST, MOST]` and `models: {{PROVIDER: "
+            "PATTERN OF NAMES}}`"
+        ) from error
+    return (low, high), patterns
 
 
 @cache

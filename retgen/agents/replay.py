@@ -14,9 +14,10 @@ from typing import Any
 
 import orjson
 
-from retgen.agents.chat import ChatModel, Reply, count
+from retgen.agents.chat import ChatModel, Response
 from retgen.agents.ledger import Kept, Ledger
 from retgen.agents.request import Request
+from retgen.agents.usage import count
 from retgen.agents.wire import parsed
 from retgen.errors import UsageError
 from retgen.write import AtomicFile
@@ -30,7 +31,7 @@ class Replayed:
     def __init__(self, chat: ChatModel, file: Path, ledger: Ledger) -> None:
         self._chat, self._file, self._ledger = chat, file, ledger
 
-    async def send(self, request: Request) -> Reply:
+    async def send(self, request: Request, room: int) -> Response:
         """Refuse: what is not in the ledger is not in the file either."""
         came_from = {str(parsed(kept.request).get("endpoint")) for kept in self._ledger.answers()}
         if request.endpoint not in came_from:
@@ -46,9 +47,9 @@ class Replayed:
             f"{self._file} holds no answer to a request of this recipe ({question!r} ...): {why}"
         )
 
-    def text(self, raw: bytes) -> str:
+    def read(self, raw: bytes) -> Response:
         """See `ChatModel`."""
-        return self._chat.text(raw)
+        return self._chat.read(raw)
 
     async def close(self) -> None:
         """See `ChatModel`."""

@@ -20,8 +20,10 @@ class Request:
     """Everything that decides an answer, and nothing else.
 
     `endpoint`: whom it is sent to (a provider, or the base URL of a server, without credentials).
-    `sampling`: temperature, max_tokens, seed, ... `schema`: the JSON Schema of the answer, None for
-    free text. `sample`: which of several answers to the same request.
+    `sampling`: temperature, seed, ... `schema`: the JSON Schema of the answer, None for free text.
+    `sample`: which of several answers to the same request. Beside these, and no part of the key:
+    `room`, the tokens that its answer needs (more room is no other question), and `about`, what a
+    message names it by.
     """
 
     endpoint: str
@@ -30,6 +32,8 @@ class Request:
     sampling: Mapping[str, Any] = field(default_factory=dict)
     schema: Mapping[str, Any] | None = None
     sample: int = 0
+    room: int = field(default=1024, compare=False)
+    about: str = field(default="", compare=False)
 
     @cached_property
     def body(self) -> bytes:

@@ -1,4 +1,4 @@
-"""What all backends need: what a status means, JSON that may be none, answers without our key."""
+"""What all backends need: JSON that may be none, errors in any form, answers without our key."""
 
 from __future__ import annotations
 
@@ -8,27 +8,51 @@ from typing import Any
 
 import orjson
 
-from retgen.agents.chat import Refused, Unanswered
-
-__all__ = ["NO_KEY", "Secrets", "failure", "parsed", "part", "seconds"]
+__all__ = ["NO_KEY", "Secrets", "error_of", "one_line", "parsed", "part", "parts", "seconds",
+           "status_of"]  # fmt: skip
 
 NO_KEY = "none"  # for a server that asks for none, where a client wants one
 
-# said by status code: not now, perhaps later
-_LATER = frozenset({409, 425, 429, 500, 502, 503, 529})
-# somebody between gave up waiting: nobody knows what the model did
-_UNKNOWN = frozenset({408, 504, 524})
 _PATIENCE = 600.0  # seconds that a server may have us wait
 _LONGEST = 300  # characters of a reason
+_METADATA = ("raw", "reasons", "limit_source", "error_type")
 _SHORTEST = 8  # characters of a key; what is shorter is a stand-in, and may be a word of an answer
 
 
-def failure(status: int, reason: str, wait: float | None) -> Refused | Unanswered:
-    """What a status that is no success stands for. `reason` holds no key any more."""
-    told = f"{status}: {' '.join(reason.split())[:_LONGEST] or 'no reason given'}"
-    if status in _UNKNOWN:
-        return Unanswered(told)
-    return Refused(told, retry=status in _LATER, wait=wait)
+def one_line(text: str) -> str:
+    """A server's words, in one line and not too long."""
+    return " ".join(text.split())[:_LONGEST]
+
+
+def error_of(tree: dict[str, Any], raw: bytes = b"") -> str:
+    """What a body says of an error, in any of the forms that servers have for it: code and words.
+
+    "" where it states none and `raw`, to be quoted in its place, is empty.
+    """
+    error = tree.get("error")
+    inner = error if isinstance(error, dict) else {}
+    words = error if isinstance(error, str) else inner.get("message")
+    words = words or tree.get("message") or tree.get("detail") or ""
+    if not isinstance(words, str):
+        words = orjson.dumps(words, default=str).decode()
+    codes = [inner.get(name) for name in ("code", "type", "status")]
+    codes += [tree.get("code"), part(inner, "details").get("error_code")]
+    named = [one for one in codes if isinstance(one, str) and one and one not in words]
+    metadata = part(inner, "metadata")  # OpenRouter's: what its provider said, and moderation
+    more = [f"{name}: {metadata[name]}" for name in _METADATA if metadata.get(name)]
+    if not words and not named and error:
+        words = orjson.dumps(error, default=str).decode()
+    found = ": ".join([*dict.fromkeys(named), *filter(None, [words, *more])])
+    return one_line(found) or one_line(raw.decode("utf-8", "replace"))
+
+
+def status_of(tree: dict[str, Any], status: int) -> int:
+    """The status that counts: where the body of a 200 states an error that has one, that one."""
+    if not 200 <= status < 300:
+        return status
+    code = part(tree, "error").get("code")
+    stated = int(code) if isinstance(code, str) and code.isdecimal() else code
+    return stated if isinstance(stated, int) and 400 <= stated < 600 else 200
 
 
 def seconds(stated: object) -> float | None:
@@ -53,6 +77,12 @@ def part(tree: dict[str, Any], name: str) -> dict[str, Any]:
     """An object in an object; empty where there is none."""
     found = tree.get(name)
     return found if isinstance(found, dict) else {}
+
+
+def parts(tree: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """The objects of a list in an object; empty where there are none."""
+    found = tree.get(name)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 class Secrets:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 from typing import TypeVar
 
-from retgen.agents.chat import ChatModel, Reply
+from retgen.agents.chat import ChatModel, Response
 from retgen.agents.request import Request
 
 S = TypeVar("S", bound=ThreadingHTTPServer)
@@ -28,13 +28,13 @@ def running(server: S) -> Iterator[S]:
         server.server_close()
 
 
-def send_all(make: Callable[[], ChatModel], requests: Sequence[Request]) -> list[Reply]:
-    """All at once, by a backend that is closed then."""
+def send_all(make: Callable[[], ChatModel], requests: Sequence[Request]) -> list[Response]:
+    """All at once, each with the room it needs, by a backend that is closed then."""
 
-    async def all_of_them() -> list[Reply]:
+    async def all_of_them() -> list[Response]:
         chat = make()
         try:
-            return await asyncio.gather(*(chat.send(one) for one in requests))
+            return await asyncio.gather(*(chat.send(one, one.room) for one in requests))
         finally:
             await chat.close()
 

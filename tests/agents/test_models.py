@@ -133,22 +133,20 @@ def test_what_is_neither_text_nor_mapping(value: Any) -> None:
     assert problem["type"] == "model_type"
 
 
-def test_sampling_holds_what_was_said_and_the_room_for_an_answer() -> None:
-    assert settings().sampling(50) == {"max_tokens": 50}
-    named = {"temperature": 0.0, "top_p": 0.5, "seed": 0, "max_tokens": 9}
-    assert settings(**named).sampling(50) == named
+def test_sampling_holds_what_was_said_but_for_the_room() -> None:
+    assert settings(max_tokens=9).sampling() == {}
+    named = {"temperature": 0.0, "top_p": 0.5, "seed": 0}
+    assert settings(**named).sampling() == named
     # what has a field of its own goes before extra
     more = settings(extra={"reasoning_effort": "low", "temperature": 2}, temperature=0.1)
-    assert more.sampling(50) == {
-        "reasoning_effort": "low", "temperature": 0.1, "max_tokens": 50,
-    }  # fmt: skip
+    assert more.sampling() == {"reasoning_effort": "low", "temperature": 0.1}
 
 
 def test_flow_changes_neither_sampling_nor_endpoint() -> None:
     flow = {"requests_per_minute": 6, "tokens_per_minute": 70, "concurrency": 8, "timeout": 9}
     assert set(flow) == FLOW < set(ModelSettings.model_fields)
     slow = settings(**flow)
-    assert slow.sampling(5) == settings().sampling(5)
+    assert slow.sampling() == settings().sampling()
     assert slow.endpoint() == settings().endpoint()
 
 

@@ -39,7 +39,7 @@ def price(name: str, *given: str, provider: str = "openai", **more: Any) -> Pric
 
 def test_every_price_of_the_bundled_table_is_one() -> None:
     tree = YAML(typ="safe", pure=True).load(BUNDLED.read_text("utf-8"))
-    assert set(tree) == {"checked", "prices"}
+    assert set(tree) == {"checked", "prices", "reasoning"}
     assert checked() == date.fromisoformat(str(tree["checked"])).isoformat()
     assert list(tree["prices"]) == [
         "openai", "google_genai", "anthropic", "mistralai", "deepseek", "groq", "xai", "cohere",
@@ -186,7 +186,40 @@ def test_prices_that_are_none(text: str) -> None:
 
 
 def test_a_cap_counts_with_the_most_that_a_request_can_cost() -> None:
-    request = Request("x", "m", (Message("user", "käse"),), {"max_tokens": 7})
-    assert len(request.body) == 128  # bytes, not letters
-    assert Price(2, 10).worst(request) == 2 * 128 + 10 * 7
+    request = Request("x", "m", (Message("user", "käse"),))
+    assert len(request.body) == 114  # bytes, not letters
+    assert Price(2, 10).worst(request, 7) == 2 * 114 + 10 * 7
+    assert Price(2, 10).worst(request, 7, 3) == 2 * 117 + 10 * 7
     assert Price(2, 10).of(3, 4) == 46
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "extra", "found"),
+    [
+        ("openai", "gpt-5-mini", {}, (100, 1500)),
+        ("openai", "gpt-5-mini", {"reasoning_effort": "low"}, (100, 375)),
+        ("openai", "gpt-5-mini", {"reasoning_effort": "minimal"}, (0, 0)),
+        ("openai", "gpt-5-chat", {}, (0, 0)),
+        ("openai", "gpt-4.1-mini", {}, (0, 0)),
+        ("google_genai", "gemini-2.5-flash", {}, (100, 1500)),
+        ("google_genai", "gemini-2.5-flash-lite", {}, (0, 0)),
+        ("google_genai", "gemini-2.5-flash", {"thinkingConfig": {"thinkingBudget": 0}}, (0, 0)),
+        (
+            "google_genai",
+            "gemini-2.5-flash-lite",
+            {"thinkingConfig": {"thinkingBudget": 9}},
+            (100, 1500),
+        ),
+        ("anthropic", "claude-sonnet-5", {}, (0, 0)),
+        ("anthropic", "claude-sonnet-5", {"thinking": {"type": "enabled"}}, (100, 1500)),
+        ("xai", "grok-4.20-0309-non-reasoning", {}, (0, 0)),
+        ("xai", "grok-4.7", {"reasoning": "odd"}, (100, 1500)),
+    ],
+)
+def test_hidden_tokens_to_reckon_with(
+    provider: str, name: str, extra: dict[str, Any], found: tuple[int, int]
+) -> None:
+    model = ModelSettings(provider=provider, name=name, extra=extra)
+    assert Prices().reasoning(model) == found
+    own = ModelSettings(provider=provider, name=name, base_url="http://localhost:1/v1")
+    assert Prices().reasoning(own) == (0, 0)  # what a server of one's own calls so may be anything

@@ -29,7 +29,7 @@ SCHEMA = {"title": "Things", "type": "object", "properties": {"b": {}, "a": {}}}
 
 def request(number: int) -> Request:
     asked = (Message("system", "Be brief."), Message("user", f'question {number}\n{{"ä": 1}}'))
-    return Request("loopback", "small", asked, {"temperature": 1.0, "max_tokens": 9}, SCHEMA)
+    return Request("loopback", "small", asked, {"temperature": 1.0}, SCHEMA)
 
 
 def answer(ledger: Ledger, number: int, raw: bytes, run: str) -> None:
@@ -202,7 +202,7 @@ def test_why_a_file_has_no_answer(tmp_path: Path, endpoints: set[str], why: str)
         backend = OpenAIChat(base_url="http://127.0.0.1:9/v1", api_key="none")
         chat = Replayed(backend, Path("replay.jsonl"), ledger)
         with pytest.raises(UsageError) as error:
-            await chat.send(request(7))
+            await chat.send(request(7), 9)
         assert str(error.value) == (
             "replay.jsonl holds no answer to a request of this recipe ('question 7\\n"
             f'{{"ä": 1}}\' ...): {why}'

@@ -121,11 +121,17 @@ class Ledger(LedgerFile):
     ) -> None:  # fmt: skip
         """The request is refused for good: nobody sends it again. `raw`: what was said, for audit.
 
-        Also for a send that was said to have failed.
+        Also for a send that was said to have failed, or whose answer was spoiled: what came then,
+        and what it cost, stands.
         """
         with self.together() as db:
-            row = self._out(db, send, ("sent", "failed"))
-            self._end(db, send, row, "refused", cost, raw, tokens_in, tokens_out, reason, why)
+            row = self._out(db, send, ("sent", "failed", *_SPOILED))
+            if row.state not in _SPOILED:
+                self._end(db, send, row, "refused", cost, raw, tokens_in, tokens_out, reason, why)
+                return
+            changed = sa.update(tables.sends).where(_s.id == send.id)
+            db.execute(changed.values(state="refused", why=why, reason=reason))
+            self._sums.became(row.part, send.run, row.state, "refused")
 
     def spoiled(
         self, send: Send, raw: bytes, state: str, reason: str, tokens_in: int, tokens_out: int,

@@ -1,0 +1,83 @@
+"""How much room the answers of a model need, learned from the first ones.
+
+A model that reasons spends tokens that nobody sees, and nothing says beforehand how many. So an
+agent begins with the room that its answers need by themselves; what is cut off is asked again with
+four times as much, and all that is sent after it has that room too. What was learned stands in the
+ledger, so the next run begins with it. Room that is not used costs nothing; it is only reserved
+under a cap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from retgen.agents.ledger import Room
+
+__all__ = ["HIDDEN", "LARGEST", "PROMPT", "Rooms"]
+
+LARGEST = 32_768  # tokens; no agent's answers need a fraction of it
+HIDDEN = "(reasoning)"  # in place of an agent: most reasoning tokens of one answer of the model
+PROMPT = "(prompt)"  # the same: most tokens of a prompt beyond its bytes
+_SPARE = 1.5  # room, as a multiple of the most that was ever needed
+_STEP = 4  # times as much room, until an answer is whole
+_ROUND = 256  # tokens
+
+
+class Rooms:
+    """Of one model. `known`: what the ledger has learned of it, by agent."""
+
+    def __init__(self, known: Mapping[str, Room]) -> None:
+        self._room = {agent: one.room for agent, one in known.items()}
+        self._most = {agent: one.most for agent, one in known.items()}
+        self._limit = LARGEST
+
+    def agents(self) -> list[str]:
+        """Those of which an answer was ever whole."""
+        return [agent for agent in self._most if self.whole(agent)]
+
+    def whole(self, agent: str) -> bool:
+        """Whether an answer for this agent was ever whole."""
+        return self._most.get(agent, 0) > 0
+
+    def of(self, agent: str, need: int, least: int = 0) -> int:
+        """Tokens of room for the next request of an agent whose answers need so many.
+
+        `least`: what it should have, after an answer was cut off.
+        """
+        hidden = _SPARE * self._most.get(HIDDEN, 0)
+        most = _SPARE * self._most.get(agent, 0)
+        wanted = max(need + hidden, most, self._room.get(agent, 0), least)
+        if wanted > need:
+            wanted = _ROUND * math.ceil(wanted / _ROUND)
+        return int(max(1, min(wanted, max(need, LARGEST), self._limit)))
+
+    def prompt(self) -> int:
+        """Tokens of a prompt beyond its bytes that have to be reckoned with."""
+        return math.ceil(_SPARE * self._most.get(PROMPT, 0))
+
+    def more(self, agent: str, room: int) -> int:
+        """The room after an answer was cut off at `room`; as much as it was where none is left.
+
+        While no answer of the agent was whole, the others are to have it too.
+        """
+        grown = min(room * (2 if self.whole(agent) else _STEP), max(room, LARGEST), self._limit)
+        if not self.whole(agent):
+            self._room[agent] = max(grown, self._room.get(agent, 0))
+        return grown
+
+    def less(self, room: int) -> int:
+        """The room after the model had not as much as `room`; 0 where it cannot be less."""
+        self._limit = min(self._limit, room // 2)
+        return self._limit if self._limit >= 16 else 0
+
+    def note(self, agent: str, tokens: int) -> bool:
+        """Note how many tokens were needed once; whether that is more than was known."""
+        if tokens <= self._most.get(agent, 0):
+            return False
+        self._most[agent] = tokens
+        return True
+
+    def known(self, agent: str) -> Room:
+        """What the ledger is to keep of an agent."""
+        return Room(self._room.get(agent, 0), self._most.get(agent, 0))

@@ -1,0 +1,385 @@
+"""What a caller does about faults: charges, rejections, and when a whole run is stopped.
+
+A server says for each question what comes back; the others are answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen.agents.caller import Caller
+from retgen.agents.chat import Unusable
+from retgen.agents.flow import Flight, Stop
+from retgen.agents.ledger import Ledger, Writer
+from retgen.agents.models import ModelSettings
+from retgen.agents.openai_chat import OpenAIChat
+from retgen.agents.prices import Price
+from retgen.agents.prompt import Message
+from retgen.agents.request import Request
+from retgen.errors import EndpointFailed
+from tests.agents.canned import Canned, Server, serving
+from tests.agents.test_outcomes import error, page, said
+
+PRICE = Price(token_in=1_000, token_out=10_000)
+COST = 5 * 1_000 + 2 * 10_000  # of `said`
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    made = Ledger(tmp_path / "ledger.sqlite")
+    yield made
+    made.close()
+
+
+def request(number: int, room: int = 100) -> Request:
+    asked = (Message("user", f"question {number}."),)
+    return Request("loopback", "m", asked, room=room, about=f"number {number}")
+
+
+WORST = PRICE.worst(request(10), 100)
+
+
+def ask(
+    server: Server, ledger: Ledger, numbers: Sequence[int], *, agent: str = "write",
+    room: int = 100, concurrency: int = 64, **options: Any,
+) -> list[Any]:  # fmt: skip
+    """All at once; texts and errors in order."""
+
+    async def run() -> list[Any]:
+        settings = ModelSettings(provider="openai", name="m", base_url=f"{server.url}/v1",
+                                 concurrency=concurrency)  # fmt: skip
+        writer, stop = Writer(ledger), Stop()
+        chat = OpenAIChat(base_url=f"{server.url}/v1", api_key="sk-planted", timeout=2.0)
+        given = {"run": "a", "price": PRICE, "attempts": 4, "first_delay": 0.01, **options}
+        caller = Caller(ledger, writer, chat, settings, stop=stop, flight=Flight(), **given)
+        try:
+            async with asyncio.timeout(50):
+                asked = (caller.ask(request(number, room), agent) for number in numbers)
+                return await asyncio.gather(*asked, return_exceptions=True)
+        finally:
+            await caller.close()
+            await asyncio.to_thread(writer.close)
+
+    return asyncio.run(run())
+
+
+def number_in(body: Mapping[str, Any]) -> int:
+    found = re.search(r"question (\d+)\.", body["messages"][0]["content"])
+    assert found
+    return int(found[1])
+
+
+def faulty(faults: Mapping[int, Canned], delay: float = 0.0) -> Callable[[Any], Canned]:
+    """A server that answers all questions but some."""
+    return lambda body: faults.get(number_in(body), said("hello"))
+
+
+def states(ledger: Ledger) -> dict[str, int]:
+    with sqlite3.connect(ledger.path) as database:
+        return dict(database.execute("select state, count(*) from sends group by state"))
+
+
+def kinds(found: Sequence[Any]) -> dict[str, int]:
+    return dict(Counter(type(one).__name__ for one in found))
+
+
+# --- one record ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fault", "why", "reason", "sent"),
+    [
+        (error(400, "Invalid prompt: flagged by our usage policy", "invalid_prompt"), "filtered",
+         "the request was filtered (400: invalid_prompt: Invalid prompt: flagged by our usage policy)", 1),
+        (error(403, "moderation", metadata={"reasons": ["x"]}), "filtered",
+         "the request was filtered (403: moderation: reasons: ['x'])", 1),
+        (page(413), "too_long", "the request is too large (413: <html>Bad gateway</html>)", 1),
+        (error(422, "cannot be processed"), "refused", "422: cannot be processed", 1),
+        (error(400, "no"), "refused", "400: no", 1),
+        (error(500, "boom"), "refused", "500: boom (4 tries; the server answers others)", 4),
+        (page(), "refused",
+         "200: <html>Bad gateway</html> (4 tries; the server answers others)", 4),
+        (Canned(200, {"choices": []}), "refused",
+         "no answer: no choices, or no content (4 tries; the server answers others)", 4),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("concurrency", [1, 64])
+def test_a_record_that_is_always_refused(
+    ledger: Ledger, fault: Canned, why: str, reason: str, sent: int, concurrency: int
+) -> None:
+    """It is rejected with the server's words, the others go on, and it is not asked again.
+
+    One at a time, the others are done before its second try: alone, it is tried twice as often.
+    """
+    if concurrency == 1 and sent > 1:
+        sent, reason = 8, reason.replace("4 tries", "8 tries")
+    with serving(slow(faulty({13: fault}))) as server:
+        found = ask(server, ledger, range(10, 40), concurrency=concurrency)
+        assert kinds(found) == {"str": 29, "Unusable": 1}
+        assert isinstance(found[3], Unusable)
+        assert (found[3].why, str(found[3])) == (why, reason)
+        numbers = Counter(number_in(body) for body in server.requests)
+        assert numbers == Counter(range(10, 40)) + Counter({13: sent - 1})
+        assert ledger.runs()[0].nano_usd == 29 * COST
+        again = ask(server, ledger, range(10, 40))
+        assert len(server.requests) == 29 + sent
+        assert (again[3].why, str(again[3])) == (why, reason)
+        assert again[:3] + again[4:] == found[:3] + found[4:]
+    assert states(ledger)["refused"] == 1
+
+
+def slow(answer: Callable[[Any], Canned]) -> Callable[[Any], Canned]:
+    """Answers take a little, so that some are under way beside a failure."""
+
+    def wait(body: Any) -> Canned:
+        import time
+
+        found = answer(body)
+        if found.status == 200 and b"hello" in json.dumps(found.body, default=str).encode():
+            time.sleep(0.02)
+        return found
+
+    return wait
+
+
+def test_silence_for_one_record_alone(ledger: Ledger) -> None:
+    """What is never answered stays charged, every time."""
+    with serving(slow(faulty({13: Canned(0, b"")}))) as server:
+        found = ask(server, ledger, range(10, 40))
+    assert kinds(found) == {"str": 29, "Unusable": 1}
+    assert str(found[3]) == (
+        "the connection was lost before the answer came (4 tries; the server answers others)"
+    )
+    assert ledger.runs()[0].nano_usd == 29 * COST + 4 * WORST
+
+
+def test_the_last_record_alone_is_tried_twice_as_often(ledger: Ledger) -> None:
+    with serving(faulty({13: error(500, "boom")})) as server:
+        assert kinds(ask(server, ledger, range(10, 13))) == {"str": 3}
+        # those that the ledger answers show that the server takes such requests
+        found = ask(server, ledger, range(10, 14))
+        assert str(found[3]) == "500: boom (8 tries; the server answers others)"
+        assert len(server.requests) == 3 + 8
+
+
+def test_the_first_record_is_refused_and_others_are_not(ledger: Ledger) -> None:
+    """At one request at a time nobody has been answered when the refusal comes: it waits."""
+    with serving(faulty({10: error(400, "no")})) as server:
+        found = ask(server, ledger, range(10, 16), concurrency=1)
+    assert kinds(found) == {"Unusable": 1, "str": 5}
+    assert states(ledger) == {"answered": 5, "refused": 1}
+
+
+# --- all records --------------------------------------------------------------------------------
+
+
+def test_every_record_is_refused(ledger: Ledger) -> None:
+    refusal = error(
+        400, "Invalid parameter: 'response_format' of type 'json_schema' is not supported"
+    )
+    with serving(lambda body: refusal) as server:
+        found = ask(server, ledger, range(10, 60))
+        assert kinds(found).keys() == {"EndpointFailed", "Stopped"}
+        assert 8 <= len(server.requests) <= 8 + 4
+        first = next(one for one in found if isinstance(one, EndpointFailed))
+        assert re.fullmatch(
+            r"m at loopback: 400: Invalid parameter: 'response_format' of type 'json_schema' is not "
+            r"supported, asked by write \(number \d\d\)\. Add `structured: prompt` to the recipe's "
+            r"model block: then the prompt says what form an answer has\. What was answered is "
+            r"kept; correct this, and run again\.",
+            str(first),
+        )
+        assert states(ledger) == {"failed": len(server.requests)}
+        assert ledger.runs()[0].nano_usd == 0
+    with serving(faulty({})) as healthy:  # nothing was rejected, so nothing is lost
+        assert kinds(ask(healthy, ledger, range(10, 60))) == {"str": 50}
+
+
+def test_one_or_two_that_are_refused_do_not_stop_a_run(ledger: Ledger) -> None:
+    """A stage may have no more under way; the third in a row is no record's fault."""
+    with serving(lambda body: error(422, "no")) as server:
+        assert kinds(ask(server, ledger, [10])) == {"Unusable": 1}
+        assert kinds(ask(server, ledger, [10, 11])) == {"Unusable": 2}
+        assert states(ledger) == {"failed": 3}  # nobody was answered, so it is not for good
+        assert kinds(ask(server, ledger, [10, 11, 12])).keys() == {"EndpointFailed", "Stopped"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "charged"),
+    [
+        (page(), 0),
+        (Canned(200, {"error": {"message": "upstream failed"}}), 0),
+        (Canned(200, b'data: {"choices": []}\n\n', {"content-type": "text/event-stream"}), 0),
+        (Canned(200, {"choices": []}), 0),
+        (said(None), COST),
+        (error(500, "boom"), 0),
+        (error(503, "overloaded"), 0),
+        (Canned(200, {"error": {"message": "upstream", "code": 502}}), 0),
+    ],
+)
+def test_an_outage_of_any_kind_passes(ledger: Ledger, fault: Canned, charged: int) -> None:
+    """Exit 4, charged only what is stated; the same command then completes."""
+    with serving(lambda body: fault) as server:
+        found = ask(server, ledger, range(10, 30))
+        assert kinds(found).keys() <= {"EndpointFailed", "Stopped"}
+        assert ledger.runs()[0].nano_usd == charged * len(server.requests)
+        spent = ledger.runs()[0].nano_usd
+    with serving(faulty({})) as healthy:
+        assert kinds(ask(healthy, ledger, range(10, 30))) == {"str": 20}
+        assert len(healthy.requests) == 20
+    assert ledger.runs()[0].nano_usd == spent + 20 * COST
+
+
+def test_an_outage_in_the_middle_rejects_nobody(ledger: Ledger) -> None:
+    answered = 0
+
+    def answer(body: Any) -> Canned:
+        nonlocal answered
+        answered += 1
+        return said("hello") if answered <= 15 else error(502, "down")
+
+    with serving(answer) as server:
+        found = ask(server, ledger, range(10, 60), concurrency=8)
+    assert set(kinds(found)) == {"str", "EndpointFailed", "Stopped"}
+    assert set(states(ledger)) <= {"answered", "failed"}
+
+
+# --- rooms --------------------------------------------------------------------------------------
+
+
+def reasoning(hidden: int, visible: int = 40) -> Callable[[Any], Canned]:
+    """A model that spends `hidden` tokens before it writes, out of the same room."""
+
+    def answer(body: Any) -> Canned:
+        room, needed = body["max_tokens"], hidden + visible
+        usage = {"prompt_tokens": 30, "completion_tokens": min(room, needed),
+                 "completion_tokens_details": {"reasoning_tokens": min(room, hidden)}}  # fmt: skip
+        found = said("hello" if room >= needed else "", "stop" if room >= needed else "length")
+        return found._replace(body={**found.body, "usage": usage})
+
+    return answer
+
+
+@pytest.mark.parametrize("hidden", [700, 1500])
+@pytest.mark.parametrize("room", [512, 1024, 2048])
+def test_a_model_that_reasons(ledger: Ledger, hidden: int, room: int) -> None:
+    """345 requests, as in LIMIT with descriptions: at most a tenth of the money is wasted."""
+    with serving(reasoning(hidden)) as server:
+        found = ask(server, ledger, range(100, 445), room=room, cap=10**12)
+        assert kinds(found) == {"str": 345}
+        spent = ledger.runs()[0].nano_usd
+        useful = 345 * PRICE.of(30, hidden + 40)
+        assert spent >= useful
+        assert (spent - useful) / spent <= 0.10
+        assert len(server.requests) - 345 <= 8
+        # another run knows it, and so does another agent of the model
+        before = len(server.requests)
+        ask(server, ledger, range(500, 520), room=room)
+        ask(server, ledger, range(520, 540), room=room, agent="judge")
+        assert len(server.requests) == before + 40
+
+
+def test_the_room_is_no_part_of_the_question(ledger: Ledger) -> None:
+    with serving(reasoning(700)) as server:
+        assert ask(server, ledger, [10], room=512) == ["hello"]
+        assert [body["max_tokens"] for body in server.requests] == [512, 2048]
+        assert ask(server, ledger, [10], room=100) == ["hello"]
+        assert len(server.requests) == 2
+
+
+def test_one_answer_without_end_is_rejected(ledger: Ledger) -> None:
+    """Where others are whole it gets twice the room, twice, and nobody else gets more."""
+
+    def answer(body: Any) -> Canned:
+        return said("x" * 9, "length") if number_in(body) == 13 else said("hello")
+
+    with serving(answer) as server:
+        assert kinds(ask(server, ledger, range(20, 30))) == {"str": 10}
+        found = ask(server, ledger, range(10, 20))
+    assert kinds(found) == {"str": 9, "Unusable": 1}
+    assert str(found[3]) == "the answer was cut off, even with room for 512 tokens"
+    rooms = Counter(body["max_tokens"] for body in server.requests)
+    assert rooms == {100: 20, 256: 1, 512: 1}
+    assert states(ledger) == {"answered": 19, "cut": 2, "refused": 1}
+
+
+@pytest.mark.parametrize("most", [300, 3000])
+def test_a_model_with_less_room(ledger: Ledger, most: int) -> None:
+    """What it does not have is not asked for; the ledger is charged nothing for that."""
+
+    def answer(body: Any) -> Canned:
+        if body["max_tokens"] > most:
+            return error(400, f"max_tokens is too large: at most {most}", "invalid_value")
+        return said("hello")
+
+    with serving(answer) as server:
+        assert kinds(ask(server, ledger, range(10, 30), room=4096)) == {"str": 20}
+        assert len(server.requests) <= 20 + 4 * 5
+    assert ledger.runs()[0].nano_usd == 20 * COST
+
+
+# --- usage above the room -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_server_that_spends_more_than_it_was_given(ledger: Ledger, beside: bool) -> None:
+    """The first such answer halts what is not yet sent; the same command then goes on."""
+
+    def answer(body: Any) -> Canned:
+        stated = {"prompt_tokens": 5, "completion_tokens": 2 if beside else 2002}
+        if beside:  # as xAI states it
+            stated |= {"total_tokens": 2007}
+        found = said("hello")
+        return found._replace(body={**found.body, "usage": stated})
+
+    true = PRICE.of(5, 2002)
+    with serving(answer) as server:
+        found = ask(server, ledger, range(10, 60), cap=10 * true)
+        assert kinds(found).keys() == {"EndpointFailed", "Stopped"}
+        sent = len(server.requests)
+        assert sent <= 4  # what was in flight: few, before an agent has any answer
+        assert ledger.runs()[0].nano_usd == sent * true
+        assert str(next(one for one in found if isinstance(one, EndpointFailed))) == (
+            "m at loopback, asked by write: an answer states 5 and 2,002 tokens, more than its "
+            f"request had room for ({len(request(10).body)} and 100), so the cap could be passed. "
+            f"${true / 1e9:.4f} were charged for it where at most ${WORST / 1e9:.4f} were reserved. "
+            "Nothing more is sent; it is kept. The same command goes on, and reserves half as much "
+            "again as that for every call."
+        )
+        # from now on the worst case is known, and the cap holds
+        found = ask(server, ledger, range(10, 60), cap=10 * true)
+        assert "BudgetReached" in kinds(found)
+        assert ledger.runs()[0].nano_usd == len(server.requests) * true <= 10 * true
+        assert kinds(ask(server, ledger, range(10, 60))) == {"str": 50}
+        assert len(server.requests) == 50
+
+
+def test_overshoot_is_bounded_by_what_is_in_flight(ledger: Ledger) -> None:
+    """After a hundred plain answers, with 64 in flight."""
+    plain, excess = 100, 0
+
+    def answer(body: Any) -> Canned:
+        nonlocal excess
+        found = said("hello")
+        if number_in(body) < 1000:
+            return found
+        excess += 1
+        usage = {"prompt_tokens": 5, "completion_tokens": 10_000}
+        return found._replace(body={**found.body, "usage": usage})
+
+    with serving(slow(answer)) as server:
+        cap = plain * COST + 70 * WORST
+        assert kinds(ask(server, ledger, range(100, 200), cap=cap)) == {"str": plain}
+        found = ask(server, ledger, range(1000, 1400), cap=cap, concurrency=64)
+        assert kinds(found).keys() == {"EndpointFailed", "Stopped"}
+        assert excess <= 64
+        assert ledger.runs()[0].nano_usd == plain * COST + excess * PRICE.of(5, 10_000)
