@@ -25,6 +25,7 @@ from retgen.agents.chat import ChatModel
 from retgen.agents.context import Context, Stage
 from retgen.agents.flow import Flight, Stop, Stopped
 from retgen.agents.ledger import Ledger, Spent, Writer
+from retgen.agents.ledger.drives import network_drive
 from retgen.agents.models import FLOW, ModelSettings, check_provider, find_key, open_chat
 from retgen.agents.prices import Prices
 from retgen.agents.replay import Replayed, read_replay
@@ -179,6 +180,8 @@ def ask_models(
     asked.priced = all(price is not None for price in priced.values())
     path = folder / _REPLAY if asking.replay else ledger_of(folder, asking)
     name = run_name(folder, path)
+    if not asking.replay:
+        _warn_of_network_drive(path)
     with _ledger(path, asking.replay, name) as ledger:
         ledger.abandon(name)  # whoever runs this holds the run directory, so its sender is dead
         if cap is not None and any(not part.priced for part in ledger.parts(name)):
@@ -249,6 +252,16 @@ def _ledger(path: Path, replay: Path | None, run: str) -> Iterator[Ledger]:
             remove()
 
 
+def _warn_of_network_drive(path: Path) -> None:
+    drive = network_drive(path)
+    if drive is not None:
+        print(
+            f"gen: {path} lies on a network drive ({drive}), where SQLite is safe only while one "
+            "machine uses it: let no other do so, or name a local file with --ledger",
+            file=sys.stderr,
+        )
+
+
 def _whom(model: ModelSettings) -> tuple[Any, ...]:
     """Who is asked, and at what pace; not what the answers should be like."""
     pace = (getattr(model, name) for name in sorted(FLOW))
@@ -282,14 +295,16 @@ def _in_thread(work: Callable[[Stop], Coroutine[Any, Any, None]]) -> None:
 
     with ThreadPoolExecutor(1, thread_name_prefix="models") as pool:
         future = pool.submit(loop)
-        presses = 0
+        presses = heard = 0
         while True:
             try:
+                if heard < presses:  # in here, since one more may come while this one is dealt with
+                    heard = presses
+                    _interrupt(control, presses)
                 future.result()
                 break
             except KeyboardInterrupt:
                 presses += 1
-                _interrupt(control, presses)
             except (Stopped, asyncio.CancelledError):
                 raise KeyboardInterrupt from None
         if presses:

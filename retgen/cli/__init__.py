@@ -7,12 +7,20 @@ answer; 130 interrupted. The last three are resumable.
 
 from __future__ import annotations
 
-from retgen.cli import data, doctor, ledger, models, recipes, run
+from retgen.cli import data, doctor, ledger, ledger_care, models, recipes, run
 from retgen.cli.base import app
 
 __all__ = ["app", "main"]
 
-_COMMANDS = (run, recipes, data, models, ledger, doctor)  # each says its own when it is imported
+_COMMANDS = (
+    run,
+    recipes,
+    data,
+    models,
+    ledger,
+    ledger_care,
+    doctor,
+)  # each says its own when it is imported
 
 
 def main() -> None:

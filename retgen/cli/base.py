@@ -198,12 +198,27 @@ def _hint(error: Exception) -> str:
 
 
 def interruptible() -> None:
-    """A polite kill is an interruption like Ctrl-C: clean up, say how to resume."""
+    """A polite kill, or a terminal that goes away, is an interruption like Ctrl-C: clean up, say
+    how to resume.
+    """
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
+    # nohup has it ignored
+    if sys.platform == "win32" or signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        return
+    terminals = [number for number in (0, 1, 2) if os.isatty(number)]
+
+    def hang_up(*_: object) -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the shell sends another one
+        for number in terminals:
+            if not os.isatty(number):  # writing to it would fail
+                os.dup2(os.open(os.devnull, os.O_RDWR), number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGHUP, hang_up)
 
 
 def fail(message: str, code: int, *, verbose: bool = False) -> NoReturn:

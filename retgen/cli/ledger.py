@@ -22,9 +22,9 @@ RunOption = Annotated[
 ]
 
 commands = typer.Typer(
-    help="Calls, tokens and dollars by run, model and agent.",
+    help="Calls, tokens and dollars by run, model and agent; keep the ledger sound and small.",
     epilog="Examples:  gen ledger  |  gen ledger --run outputs/limit_semantic  |  "
-    "gen ledger export answers.jsonl --run outputs/limit_semantic",
+    "gen ledger export answers.jsonl --run outputs/limit_semantic  |  gen ledger check",
     invoke_without_command=True,
 )
 app.add_typer(commands, name="ledger")
@@ -42,10 +42,8 @@ def ledger_command(
     """Calls, tokens and dollars by run, agent and model; what is open is charged at its most."""
     if ctx.invoked_subcommand is not None:
         return
-    found, name = _open(ledger, run)
+    found, name = opened(ledger, run)
     spent = [one for one in found.runs() if name in (None, one.run)]
-    if name is not None and not spent:
-        raise _unknown(found, name)
     parts = [one for one in found.parts() if name in (None, one.run)]
     found.close()
     unpriced = {part.run for part in parts if not part.priced}
@@ -53,8 +51,8 @@ def ledger_command(
         print_json(
             {
                 "ledger": str(found.path),
-                "runs": [_dollars(one._asdict(), one.run not in unpriced) for one in spent],
-                "parts": [_dollars(one._asdict(), one.priced) for one in parts],
+                "runs": [dollars(one._asdict(), one.run not in unpriced) for one in spent],
+                "parts": [dollars(one._asdict(), one.priced) for one in parts],
             }
         )
         return
@@ -62,7 +60,7 @@ def ledger_command(
             "tokens out", "usd")  # fmt: skip
     rows: list[tuple[str, ...]] = [head]
     for one in spent:
-        price = _usd(one.nano_usd, one.run not in unpriced)
+        price = usd(one.nano_usd, one.run not in unpriced)
         rows.append(
             (one.run, "", "", f"{one.calls:,}", f"{one.cache_hits:,}", "", "",
              f"{one.tokens_in:,}", f"{one.tokens_out:,}", price)
@@ -71,7 +69,7 @@ def ledger_command(
             if part.run == one.run:
                 numbers = part.calls, None, part.failed, part.open, part.tokens_in, part.tokens_out
                 shown = ("" if number is None else f"{number:,}" for number in numbers)
-                price = _usd(part.nano_usd, part.priced)
+                price = usd(part.nano_usd, part.priced)
                 rows.append(("", part.agent, part.model, *shown, price))
     widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
     for row in rows:
@@ -95,27 +93,43 @@ def export_command(
     """Write the answers to a file for gen run --replay, which needs neither key nor network."""
     from retgen.agents.replay import export_replay
 
-    found, name = _open(ledger, run)
-    if name is not None and name not in [one.run for one in found.runs()]:
-        raise _unknown(found, name)
+    found, name = opened(ledger, run)
     count = export_replay(found, file, name)
     found.close()
     print(f"wrote {count:,} answers to {file}")
 
 
-def _open(ledger: Path | None, run: str | None) -> tuple[Ledger, str | None]:
+def opened(ledger: Path | None, run: str | None) -> tuple[Ledger, str | None]:
     """The ledger that is meant, and the run's name in it."""
     from retgen.agents.ledger import Ledger
-    from retgen.ask import Asking, ledger_of, run_name
+    from retgen.ask import run_name
 
-    folder = Path(run) if run is not None and Path(run).is_dir() else None
-    path = ledger_of(folder or Path("outputs") / "any", Asking(ledger=ledger))
-    if not path.is_file():
+    folder = _folder(run)
+    path = ledger_path(ledger, run)
+    found, name = Ledger(path), run if folder is None else run_name(folder, path)
+    if name is not None and all(one.run != name for one in found.runs()):
+        error = _unknown(found, name)
+        found.close()
+        raise error
+    return found, name
+
+
+def ledger_path(ledger: Path | None, run: str | None, *, lost: bool = False) -> Path:
+    """Where the ledger is that is meant. `lost`: or where only its state file is left."""
+    from retgen.agents.ledger.sidecar import state_path
+    from retgen.ask import Asking, ledger_of
+
+    path = ledger_of(_folder(run) or Path("outputs") / "any", Asking(ledger=ledger))
+    if not path.is_file() and not (lost and state_path(path).is_file()):
         raise UsageError(
             f"there is no ledger at {os.path.relpath(path)}: no run has asked a model there. Name "
             "another with --ledger"
         )
-    return Ledger(path), run if folder is None else run_name(folder, path)
+    return path
+
+
+def _folder(run: str | None) -> Path | None:
+    return Path(run) if run is not None and Path(run).is_dir() else None
 
 
 def _unknown(ledger: Ledger, name: str) -> UsageError:
@@ -123,11 +137,11 @@ def _unknown(ledger: Ledger, name: str) -> UsageError:
     return UsageError(f"{ledger.path} has no run {name!r}. It has: {known}")
 
 
-def _dollars(row: dict[str, Any], priced: bool) -> dict[str, Any]:
+def dollars(row: dict[str, Any], priced: bool) -> dict[str, Any]:
     """Dollars in place of nano-dollars; null where a price was not known."""
     nano = row.pop("nano_usd")
     return {**row, "usd": nano / 1e9 if priced else None}
 
 
-def _usd(nano: int, priced: bool) -> str:
+def usd(nano: int, priced: bool) -> str:
     return f"${nano / 1e9:.4f}" if priced else "not known"

@@ -20,9 +20,13 @@ and none is reported done before its transaction is.
 | `leases` | how long to wait for a request that another process has out |
 | `texts` | messages stored once |
 | `sums` | calls, tokens and money by run, agent and model, kept as they change |
+| `statements` | the statements of a call |
 | `writer` | many callers, one transaction |
+| `check` `forget` `prune` | `gen ledger check`, `forget`, `prune` and `copy` |
+| `drives` | network drives, which a ledger should not lie on |
 """
 
+from retgen.agents.ledger.file import LostAnswers
 from retgen.agents.ledger.ledger import Ledger
 from retgen.agents.ledger.records import (
     Answer,
@@ -38,6 +42,6 @@ from retgen.agents.ledger.records import (
 from retgen.agents.ledger.writer import Writer
 
 __all__ = [
-    "Answer", "Busy", "Kept", "Ledger", "OverCap", "Part", "Refusal", "Room", "Send", "Spent",
-    "Writer",
+    "Answer", "Busy", "Kept", "Ledger", "LostAnswers", "OverCap", "Part", "Refusal", "Room", "Send",
+    "Spent", "Writer",
 ]  # fmt: skip

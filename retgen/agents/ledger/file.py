@@ -28,11 +28,15 @@ from retgen.agents.ledger.texts import Texts
 from retgen.errors import OutputError, UsageError
 from retgen.write import make_folder
 
-__all__ = ["LedgerFile"]
+__all__ = ["LedgerFile", "LostAnswers"]
+
+
+class LostAnswers(UsageError):
+    """The ledger lacks answers that were paid for."""
 
 
 class LedgerFile:
-    """An open ledger. Raises `UsageError` where answers that were paid for are missing.
+    """An open ledger. Raises `LostAnswers` where answers that were paid for are missing.
 
     `accept`: take what is there as all there is. What cannot be written is opened for reading.
     """
@@ -100,10 +104,45 @@ class LedgerFile:
         with self._failures(), self._engine.connect() as db:
             yield db.execution_options(reading=True)
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes out. Raises `UsageError` where one has the ledger open."""
+        alone = self._sidecar.alone()
+        try:
+            if alone is False:
+                raise UsageError(f"{self.path} is in use: end the runs that have it open first")
+            yield
+        finally:
+            self._sidecar.share()
+
+    def outside(self, words: str) -> list[Any]:
+        """The rows of a statement that no transaction may hold (PRAGMA, VACUUM)."""
+        with self._driver() as connection:
+            return list(connection.cursor().execute(words).fetchall())
+
+    def backup(self, other: sqlite3.Connection) -> None:
+        """Copy all of it, as it is now."""
+        with self._driver() as connection:
+            connection.driver_connection.backup(other)
+
+    def forget_texts(self) -> None:
+        """Texts were removed."""
+        self._texts.forget()
+
     @property
-    def _sums(self) -> Sums:
+    def sums(self) -> Sums:
+        """Those of this thread's transaction."""
         found: Sums = self._open.sums
         return found
+
+    @contextmanager
+    def _driver(self) -> Iterator[Any]:
+        with self._failures():
+            connection = self._engine.raw_connection()
+            try:
+                yield connection
+            finally:
+                connection.close()
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -127,7 +166,7 @@ class LedgerFile:
             )
         missing = _missing(known, there, alone is True)
         if missing and not accept:
-            raise UsageError(_message(self.path, missing))
+            raise LostAnswers(_message(self.path, missing))
         if accept and alone is False:
             raise UsageError(f"{self.path} is in use: end the runs that have it open first")
         self._writable = _can_write(real) and self._sidecar.writable
@@ -155,15 +194,6 @@ class LedgerFile:
         if alone:
             self.outside("PRAGMA wal_checkpoint(PASSIVE)")
         self._sidecar.write(State(row.ledger, row.changes, row.answers), back=alone or accept)
-
-    def outside(self, words: str) -> list[Any]:
-        """The rows of a statement that no transaction may hold (PRAGMA, VACUUM)."""
-        with self._failures():
-            connection = self._engine.raw_connection()
-            try:
-                return list(connection.cursor().execute(words).fetchall())
-            finally:
-                connection.close()
 
 
 class _There(NamedTuple):
@@ -289,7 +319,7 @@ def _engine(real: Path, writable: bool, wal: bool) -> sa.Engine:
 def _close(engine: sa.Engine, sidecar: Sidecar) -> None:
     # where this fails, the next one finds the mark and, in the state file, that nothing is missing
     with contextlib.suppress(sa.exc.SQLAlchemyError):
-        if sidecar.last():
+        if sidecar.writable and sidecar.alone():
             with engine.begin() as db:
                 db.execute(sa.update(tables.meta).values(in_use=False))
     engine.dispose()

@@ -25,14 +25,12 @@ from retgen.agents.ledger.records import (
     Spent,
 )
 from retgen.agents.ledger.statements import Known, Out
-from retgen.agents.ledger.texts import joined, numbers
+from retgen.agents.ledger.texts import joined, with_texts
 from retgen.agents.request import Request
 
 __all__ = ["Ledger"]
 
 _SPOILED = ("cut", "void")
-_READ_AT_ONCE = 500  # answers whose texts are looked up together
-
 _s, _u = tables.sends.c, tables.uses.c
 
 
@@ -77,21 +75,21 @@ class Ledger(LedgerFile):
                 busy = self._leases.busy(key, found.id, found.lease, self._holder(db, found.owner))
                 if busy is not None:
                     return busy
-            charged = self._sums.charged(run)
+            charged = self.sums.charged(run)
             if cap is not None and charged + worst > cap:
                 return OverCap(worst, max(0, cap - charged))
             if found is not None:
                 db.execute(
                     statements.TAKE_OVER, {"of": key, "because": "its process or its lease ended"}
                 )
-            part = self._sums.part(run, agent, request.model)
+            part = self.sums.part(run, agent, request.model)
             made = statements.SEND(
                 db, key=key, part=part, state="sent", sent_at=time.time(),
                 owner=self._this_owner(db), lease=lease, room=room, nano_usd=worst, priced=priced,
                 tokens_in=0, tokens_out=0, request=self._texts.pieces(db, request.body),
                 answer=None,
             )  # fmt: skip
-            self._sums.made(part, run, "sent", worst, priced)
+            self.sums.made(part, run, "sent", worst, priced)
             return Send(int(made.lastrowid or 0), run, worst)
 
     def find(self, request: Request, *, run: str) -> Answer | Refusal | None:
@@ -171,7 +169,7 @@ class Ledger(LedgerFile):
             if row is not None:
                 changed = sa.update(tables.sends).where(_s.id == row.id)
                 db.execute(changed.values(state=state, reason=reason))
-                self._sums.became(row.part, row.run, "answered", state)
+                self.sums.became(row.part, row.run, "answered", state)
 
     def abandon(self, run: str) -> int:
         """Let everything be sent again that this run has out; returns how much that was.
@@ -231,17 +229,8 @@ class Ledger(LedgerFile):
             own = sa.select(_s.key).where(_s.part.in_(sa.select(p.id).where(p.run == run)))
             query = query.where(_s.key.in_(own.union(sa.select(_u.key).where(_u.run == run))))
         with self.reading() as db:
-            found = db.execute(query, execution_options={"yield_per": _READ_AT_ONCE})
-            for rows in found.partitions():
-                wanted = sorted({number for row in rows for number in numbers(row.request)})
-                c = tables.texts.c
-                texts: dict[int, bytes] = {}
-                for i in range(0, len(wanted), _READ_AT_ONCE):
-                    chosen = c.id.in_(wanted[i : i + _READ_AT_ONCE])
-                    for number, text in db.execute(sa.select(c.id, c.text).where(chosen)):
-                        texts[number] = text
-                for row in rows:
-                    key, agent, model, request, *rest = row
+            for rows, texts in with_texts(db, query):
+                for key, agent, model, request, *rest in rows:
                     yield Kept(key.hex(), agent, model, joined(request, texts), *rest)
 
     def put(self, run: str, answers: Iterable[Kept]) -> None:
@@ -252,21 +241,21 @@ class Ledger(LedgerFile):
                 if kept.key in seen:
                     continue
                 seen.add(kept.key)
-                part = self._sums.part(run, kept.agent, kept.model)
+                part = self.sums.part(run, kept.agent, kept.model)
                 statements.SEND(
                     db, key=bytes.fromhex(kept.key), part=part, state="answered", sent_at=0.0,
                     owner=None, lease=0.0, room=0, nano_usd=0, priced=True,
                     tokens_in=kept.tokens_in, tokens_out=kept.tokens_out,
                     request=self._texts.pieces(db, kept.request), answer=kept.answer,
                 )  # fmt: skip
-                self._sums.made(part, run, "sent", 0, True)
-                self._sums.became(part, run, "sent", "answered", 0, kept.tokens_in, kept.tokens_out)
-                self._sums.answer()
+                self.sums.made(part, run, "sent", 0, True)
+                self.sums.became(part, run, "sent", "answered", 0, kept.tokens_in, kept.tokens_out)
+                self.sums.answer()
 
     def _use(self, db: sa.Connection, key: bytes, run: str, found: Known) -> Answer | Refusal:
         self._leases.over(key)
         if statements.USE(db, of=key, r=run).rowcount == 1:
-            self._sums.hit(run)
+            self.sums.hit(run)
         if found.state == "refused":
             return Refusal(found.why, found.reason, found.tokens_in, found.tokens_out)
         return Answer(found.answer, found.tokens_in, found.tokens_out)
@@ -310,9 +299,9 @@ class Ledger(LedgerFile):
             tokens_out=tokens_out, reason=reason, why=why,
         )  # fmt: skip
         more = cost - row.nano_usd
-        self._sums.became(row.part, send.run, row.state, state, more, tokens_in, tokens_out)
+        self.sums.became(row.part, send.run, row.state, state, more, tokens_in, tokens_out)
         if answer is not None:
-            self._sums.answer()
+            self.sums.answer()
 
 
 def _known(db: sa.Connection, key: bytes) -> Known | None:

@@ -33,9 +33,9 @@ class Owner(NamedTuple):
 
     def ended(self) -> bool:
         """Whether it is known to have ended."""
-        here = this_process()
-        if self.boot and (self.boot, self.space) == (here.boot, here.space):
+        if self._seen_from_here():
             return _ended(self.pid, self.started)
+        here = this_process()
         # this machine, before it was started anew
         return (
             bool(self.machine)
@@ -44,9 +44,16 @@ class Owner(NamedTuple):
             and self.space == here.space == _FIRST_SPACE
         )
 
-    def __str__(self) -> str:
+    def runs_here(self) -> bool:
+        """Whether it is seen to run."""
+        return self._seen_from_here() and not self.ended()
+
+    def _seen_from_here(self) -> bool:
         here = this_process()
-        if self.boot and (self.boot, self.space) == (here.boot, here.space):
+        return bool(self.boot) and (self.boot, self.space) == (here.boot, here.space)
+
+    def __str__(self) -> str:
+        if self._seen_from_here():
             return f"process {self.pid} on this machine"
         return f"{self.name or 'another machine'}, process {self.pid}"
 

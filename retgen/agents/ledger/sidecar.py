@@ -70,9 +70,9 @@ class Sidecar:
         if self._file is not None:
             self._lock(alone=False)
 
-    def last(self) -> bool:
-        """Whether nobody else has it open; then others wait until `close`."""
-        return self._file is not None and self.writable and self._lock(alone=True) is True
+    def alone(self) -> bool | None:
+        """Whether nobody else has it open, who then wait until `share` or `close`; as `enter`."""
+        return None if self._file is None else self._lock(alone=True)
 
     def read(self) -> State | None:
         """What is there; None for nothing, and for what a power failure left."""

@@ -182,8 +182,10 @@ def run_rows(db: sa.Connection, run: str | None) -> list[Spent]:
     return found
 
 
-def counted(db: sa.Connection) -> dict[int, dict[str, int]]:
-    """The sums of each part as the rows have them: reads them all."""
+def counted(
+    db: sa.Connection, rows: sa.ColumnElement[bool] | None = None
+) -> dict[int, dict[str, int]]:
+    """The sums of each part as the rows have them, all of them or some: reads them all."""
     c = tables.sends.c
     how_many = {
         column: sa.func.sum(sa.case((c.state == state, 1), else_=0))
@@ -195,5 +197,6 @@ def counted(db: sa.Connection) -> dict[int, dict[str, int]]:
         **how_many,
         **{name: sa.func.sum(c[name]) for name in ("tokens_in", "tokens_out", "nano_usd")},
     }
-    query = sa.select(c.part, *(of[name].label(name) for name in COLUMNS)).group_by(c.part)
+    query = sa.select(c.part, *(of[name].label(name) for name in COLUMNS))
+    query = (query if rows is None else query.where(rows)).group_by(c.part)
     return {row["part"]: {n: int(row[n]) for n in COLUMNS} for row in db.execute(query).mappings()}

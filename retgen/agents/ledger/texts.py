@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import orjson
 import sqlalchemy as sa
 
+from retgen.agents.ledger import tables
 from retgen.agents.ledger.statements import ADD_TEXT, FIND_TEXT
 
-__all__ = ["Texts", "joined", "numbers"]
+__all__ = ["Texts", "joined", "numbers", "with_texts"]
 
 # the contents of messages, as canonical JSON has them; a content cannot hold the pattern itself,
 # since quotes within are escaped
@@ -65,6 +67,21 @@ class Texts:
             self._known.clear()
         self._known[piece] = int(number)
         return int(number)
+
+
+def with_texts(
+    db: sa.Connection, query: sa.Select[Any], at_once: int = 500
+) -> Iterator[tuple[Sequence[Any], dict[int, bytes]]]:
+    """Rows of `query`, which have `request`, some at a time with the texts that these need."""
+    c = tables.texts.c
+    for rows in db.execute(query, execution_options={"yield_per": at_once}).partitions():
+        wanted = sorted({number for row in rows for number in numbers(row.request)})
+        texts: dict[int, bytes] = {}
+        for i in range(0, len(wanted), at_once):
+            chosen = c.id.in_(wanted[i : i + at_once])
+            found = db.execute(sa.select(c.id, c.text).where(chosen))
+            texts.update({row.id: row.text for row in found})
+        yield rows, texts
 
 
 def numbers(stored: bytes) -> list[int]:

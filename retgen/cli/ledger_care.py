@@ -1,0 +1,215 @@
+"""`gen ledger check`, `forget`, `prune` and `copy`: what keeps a ledger sound and small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from retgen.cli.base import Json, LedgerOption, Verbose, expected, print_json
+from retgen.cli.ledger import commands, dollars, ledger_path, opened, usd
+from retgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from retgen.agents.ledger.check import Checked
+    from retgen.agents.ledger.forget import Forgotten
+
+__all__: list[str] = []
+
+Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this, only say what would be.")]
+
+
+@commands.command(
+    "check",
+    epilog="Examples:  gen ledger check  |  gen ledger check --ledger runs/ledger.sqlite --json  |"
+    "  gen ledger check --accept",
+)
+@expected
+def check_command(
+    ledger: LedgerOption = None,
+    accept: Annotated[
+        bool,
+        typer.Option(
+            "--accept",
+            help="Go on with what is there: answers that are missing are paid for again. Also "
+            "counts the sums anew.",
+        ),
+    ] = False,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Is the file sound, is anything missing, do the sums agree? Exit code 1 if not."""
+    from retgen.agents.ledger import Ledger, LostAnswers
+    from retgen.agents.ledger.check import Checked, check, recount
+
+    path = ledger_path(ledger, None, lost=True)
+    try:
+        found = Ledger(path, accept=accept)
+    except LostAnswers as error:
+        _show_checked(path, Checked([str(error)]), json)
+        raise typer.Exit(1) from None
+    try:
+        if accept:
+            with found.together() as db:
+                recount(db)
+        checked = check(found)
+    finally:
+        found.close()
+    _show_checked(path, checked, json)
+    if checked.findings:
+        raise typer.Exit(1)
+
+
+@commands.command(
+    "forget",
+    epilog="Examples:  gen ledger forget --run outputs/mine  |  gen ledger forget --agent judge "
+    "--state answered --yes  |  gen ledger forget --model gpt-5-mini --state refused --state "
+    "answered",
+)
+@expected
+def forget_command(
+    ledger: LedgerOption = None,
+    run: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="Sent by this run: its directory, or its name."),
+    ] = None,
+    agent: Annotated[str | None, typer.Option(metavar="NAME", help="Of this agent.")] = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="To this model.")] = None,
+    state: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STATE",
+            help="refused (the default), answered, or open: what is out, of a process on another "
+            "machine. Repeatable. What failed, was cut off or void is asked again anyway.",
+        ),
+    ] = None,
+    yes: Yes = False,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Have requests asked, and paid for, again. What they had cost stays charged."""
+    from retgen.agents.ledger.forget import STATES, forget
+
+    if run is None and agent is None and model is None and not state:
+        raise UsageError("say what to forget: at least one of --run, --agent, --model, --state")
+    states = state or ["refused"]
+    for one in states:
+        if one not in STATES:
+            raise UsageError(f"--state {one}: choose from {', '.join(STATES)}")
+    found, name = opened(ledger, run)
+    try:
+        rows = forget(found, run=name, agent=agent, model=model, states=states, dry=not yes)
+    finally:
+        found.close()
+    if json:
+        shown = [dollars(row._asdict(), True) for row in rows]
+        print_json({"ledger": str(found.path), "forgotten": yes, "requests": shown})
+        return
+    for row in rows:
+        print(_forgotten(row))
+    count, nano = sum(row.requests for row in rows), sum(row.nano_usd for row in rows)
+    if not rows:
+        print(f"nothing here is {' or '.join(states)}")
+    elif yes:
+        print(f"forgot {count:,} requests; the {usd(nano, True)} that they cost stay charged")
+    else:
+        print(
+            f"would forget {count:,} requests, which had cost {usd(nano, True)} and are paid for "
+            "again when they are needed: add --yes"
+        )
+
+
+@commands.command(
+    "prune", epilog="Examples:  gen ledger prune  |  gen ledger prune --run outputs/old --yes"
+)
+@expected
+def prune_command(
+    ledger: LedgerOption = None,
+    run: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RUN",
+            help="Also drop this run, but for answers that others used: it would be paid for "
+            "again. Its directory, or its name. Repeatable.",
+        ),
+    ] = None,
+    yes: Yes = False,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Shrink the file: drop the texts of failed, cut, void, spare and forgotten requests.
+
+    Sums and charges stay. No run may have the ledger open.
+    """
+    from retgen.agents.ledger.prune import prune
+
+    names = []
+    for one in run or [None]:  # type: ignore[list-item]
+        found, name = opened(ledger, one)
+        names += [name] if name is not None else []
+        found.close()
+    found, _ = opened(ledger, None)
+    try:
+        pruned = prune(found, names, dry=not yes)
+    finally:
+        found.close()
+    if json:
+        print_json({"ledger": str(found.path), "pruned": yes, **pruned._asdict()})
+        return
+    did, about = ("dropped", "") if yes else ("would drop", "about ")
+    print(
+        f"{did} the texts of {pruned.emptied:,} requests and {pruned.removed:,} requests of runs: "
+        f"{_size(pruned.before)} -> {about}{_size(pruned.after)}"
+    )
+    if not yes:
+        print("add --yes to do it")
+
+
+@commands.command("copy", epilog="Example:  gen ledger copy /backup/ledger.sqlite")
+@expected
+def copy_command(
+    file: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
+    ledger: LedgerOption = None,
+    verbose: Verbose = False,
+) -> None:
+    """Copy the ledger as it is now into one whole file, also while a run is going on."""
+    from retgen.agents.ledger.prune import copy
+
+    found, _ = opened(ledger, None)
+    try:
+        copy(found, file)
+    finally:
+        found.close()
+    print(f"copied {_size(file.stat().st_size)} to {file}")
+
+
+def _show_checked(path: Path, checked: Checked, json: bool) -> None:
+    if json:
+        shown: dict[str, Any] = {"ledger": str(path), "ok": not checked.findings}
+        print_json({**shown, **vars(checked)})
+        return
+    if checked.states:
+        states = ", ".join(f"{number:,} {state}" for state, number in checked.states.items())
+        print(f"{path}: {_size(checked.bytes)}, {states}")
+    elif not checked.findings:
+        print(f"{path}: {_size(checked.bytes)}, nothing has been asked yet")
+    for one in checked.notes:
+        print(f"note: {one}")
+    for one in checked.findings:
+        print(f"wrong: {one}")
+    if not checked.findings:
+        print("sound: nothing is missing, and the sums are those of the requests")
+
+
+def _forgotten(row: Forgotten) -> str:
+    others = f"; other runs have used {row.others:,} of them" if row.others else ""
+    reason = f" ({row.reason})" if row.reason else ""
+    return (
+        f"{row.run}, {row.agent}, {row.model}: {row.requests:,} {row.state}, "
+        f"{usd(row.nano_usd, True)}{others}{reason}"
+    )
+
+
+def _size(count: int) -> str:
+    return f"{count:,} bytes" if count < 10_000 else f"{count / 1e6:,.2f} MB"
