@@ -16,6 +16,7 @@ import orjson
 
 from retgen.agents.chat import ChatModel, Response
 from retgen.agents.ledger import Kept, Ledger
+from retgen.agents.ledger.upgrade import without_room
 from retgen.agents.request import Request
 from retgen.agents.usage import count
 from retgen.agents.wire import parsed
@@ -92,6 +93,8 @@ def _line(kept: Kept) -> dict[str, Any]:
         "tokens_in": kept.tokens_in,
         "tokens_out": kept.tokens_out,
     }
+    if kept.why:
+        line["refused"] = {"why": kept.why, "reason": kept.reason}
     try:
         line["answer"] = kept.answer.decode()
     except UnicodeDecodeError:
@@ -110,7 +113,10 @@ def _kept(line: dict[str, Any]) -> Kept:
     tokens = [count(line[name]) for name in ("tokens_in", "tokens_out")]
     if any(number is None or number >= 2**63 for number in tokens):
         raise ValueError("its tokens are no numbers")
+    body, room = without_room(body)
+    key = hashlib.sha256(body).hexdigest() if room else line["key"]  # of an earlier version's file
+    refused = line.get("refused") or {"why": "", "reason": ""}
     return Kept(
-        line["key"], str(line["agent"]), str(line["model"]), body, raw,
-        tokens[0] or 0, tokens[1] or 0,
+        key, str(line["agent"]), str(line["model"]), body, raw,
+        tokens[0] or 0, tokens[1] or 0, str(refused["why"]), str(refused["reason"]),
     )  # fmt: skip

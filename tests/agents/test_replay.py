@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import Any
 import pytest
 
 from retgen.agents.caller import Caller
-from retgen.agents.chat import Unusable
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.ledger import Kept, Ledger, Send, Writer
 from retgen.agents.models import ModelSettings
@@ -163,18 +163,46 @@ def test_a_model_that_only_knows_the_file(tmp_path: Path, file: Path) -> None:
             replayed, writer, Replayed(backend, file, replayed), model,
             run="a", stop=Stop(), flight=Flight(),
         )  # fmt: skip
-        answers = [await caller.ask(request(i), "write") for i in range(5)]
-        assert answers == [*ANSWERS, HELLO]
-        assert caller.text(answers[0]) == "hello"
-        with pytest.raises(Unusable):
-            caller.text(answers[1])
+        assert [await caller.ask(request(i), "write") for i in (0, 4)] == ["hello"] * 2
         with pytest.raises(UsageError, match=r"a run that did not end$"):
-            await caller.ask(request(7), "write")
+            await caller.ask(request(1), "write")  # what was kept is no answer
         await caller.close()
         writer.close()
 
     asyncio.run(run())
     replayed.close()
+
+
+def test_a_refusal_is_replayed_too(tmp_path: Path, ledger: Ledger) -> None:
+    found = ledger.reserve(request(6), run="a", agent="write", worst=9, lease=9)
+    assert isinstance(found, Send)
+    ledger.refused(found, b"no\xff", "filtered", "the request was filtered (400: no)", 0, 0, 0)
+    path = tmp_path / "refused.jsonl"
+    assert export_replay(ledger, path, "a") == 5
+    (line,) = [line for line in lines(path) if line["key"] == request(6).key]
+    assert line["refused"] == {"why": "filtered", "reason": "the request was filtered (400: no)"}
+    replayed = Ledger(tmp_path / "replayed.sqlite")
+    replayed.put("a", read_replay(path))
+    assert replayed.find(request(6), run="a") == ledger.find(request(6), run="a") == (
+        "filtered", "the request was filtered (400: no)", 0, 0,
+    )  # fmt: skip
+    assert sorted(replayed.answers()) == sorted(ledger.answers("a"))
+    assert [part[3:] for part in replayed.parts()] == [(5, 0, 0, 6, 8, 0, True, 4)]
+    replayed.close()
+
+
+def test_a_file_of_an_earlier_version(file: Path) -> None:
+    """It had the room for an answer in the request, and so in its key."""
+    told = lines(file)
+    for line in told:
+        line["request"]["sampling"]["max_tokens"] = 512
+        body = json.dumps(
+            line["request"], sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        )
+        line["key"] = hashlib.sha256(body.encode()).hexdigest()
+    now = sorted(read_replay(file))
+    file.write_text("\n".join(map(json.dumps, told)))
+    assert sorted(read_replay(file)) == now
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ class Ledger(LedgerFile):
                 return
             changed = sa.update(tables.sends).where(_s.id == send.id)
             db.execute(changed.values(state="refused", why=why, reason=reason))
-            self._sums.became(row.part, send.run, row.state, "refused")
+            self.sums.became(row.part, send.run, row.state, "refused")
 
     def spoiled(
         self, send: Send, raw: bytes, state: str, reason: str, tokens_in: int, tokens_out: int,
@@ -217,12 +217,22 @@ class Ledger(LedgerFile):
             return sums.part_rows(db, run)
 
     def answers(self, run: str | None = None) -> Iterator[Kept]:
-        """All answered requests, or those that a run needed, by key."""
+        """All requests answered or refused for good, or those that a run needed, by key."""
         p = tables.parts.c
         query = (
-            sa.select(_s.key, p.agent, p.model, _s.request, _s.answer, _s.tokens_in, _s.tokens_out)
+            sa.select(
+                _s.key,
+                p.agent,
+                p.model,
+                _s.request,
+                sa.func.coalesce(_s.answer, b""),
+                _s.tokens_in,
+                _s.tokens_out,
+                sa.func.coalesce(_s.why, ""),
+                sa.case((_s.state == "refused", _s.reason), else_=""),
+            )
             .join(tables.parts, p.id == _s.part)
-            .where(_s.state == "answered")
+            .where(_s.state.in_(("answered", "refused")))
             .order_by(_s.key)
         )
         if run is not None:
@@ -242,15 +252,18 @@ class Ledger(LedgerFile):
                     continue
                 seen.add(kept.key)
                 part = self.sums.part(run, kept.agent, kept.model)
-                statements.SEND(
-                    db, key=bytes.fromhex(kept.key), part=part, state="answered", sent_at=0.0,
-                    owner=None, lease=0.0, room=0, nano_usd=0, priced=True,
-                    tokens_in=kept.tokens_in, tokens_out=kept.tokens_out,
-                    request=self._texts.pieces(db, kept.request), answer=kept.answer,
+                made = statements.SEND(
+                    db, key=bytes.fromhex(kept.key), part=part, state="sent", sent_at=0.0,
+                    owner=None, lease=0.0, room=0, nano_usd=0, priced=True, tokens_in=0,
+                    tokens_out=0, request=self._texts.pieces(db, kept.request), answer=None,
                 )  # fmt: skip
                 self.sums.made(part, run, "sent", 0, True)
-                self.sums.became(part, run, "sent", "answered", 0, kept.tokens_in, kept.tokens_out)
-                self.sums.answer()
+                send = Send(int(made.lastrowid or 0), run, 0)
+                spent = kept.tokens_in, kept.tokens_out
+                if kept.why:
+                    self.refused(send, kept.answer, kept.why, kept.reason, *spent, 0)
+                else:
+                    self.answered(send, kept.answer, *spent, 0)
 
     def _use(self, db: sa.Connection, key: bytes, run: str, found: Known) -> Answer | Refusal:
         self._leases.over(key)

@@ -61,7 +61,7 @@ class Room(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """An answered request as the ledger keeps it."""
+    """An answered request as the ledger keeps it. `why`, `reason`: of one refused for good."""
 
     key: str
     agent: str
@@ -70,6 +70,8 @@ class Kept(NamedTuple):
     answer: bytes
     tokens_in: int
     tokens_out: int
+    why: str = ""
+    reason: str = ""
 
 
 class Spent(NamedTuple):
