@@ -4,12 +4,14 @@ Ours is the whole path as `retgen/ask.py` puts it together: records side by side
 prompt, the ledger on disk (durable before a call is sent and before its answer is read), the answer
 parsed by pydantic and checked. The client is used as it comes, and what it returns is not parsed. A
 server in a process of its own answers at once. Each case is a process of its own too; the CPU time
-of all its threads is counted, after a warm-up. Our gate, which begins at 8 in flight, is opened to
-the number stated when that is over. Cases are taken in turn, and the best of all rounds is printed.
+of all its threads is counted, after a warm-up in which our gate, which begins at 8 in flight, opens
+to the number stated. The ledger's bytes are those of its files when all is over. Cases are taken in
+turn, and the best of all rounds is printed.
 
-    .venv/bin/python benchmarks/agents.py [--calls 6000] [--rounds 3] [--long]
+    .venv/bin/python benchmarks/agents.py [--calls 6000] [--rounds 3] [--in-flight 64 256 512]
+    .venv/bin/python benchmarks/agents.py --long [--calls 100000]
 
-`--long`: 100,000 calls of ours at 64 in flight instead, and the memory that they take.
+`--long`: calls of ours at 64 in flight instead, and the memory that they take.
 """
 
 from __future__ import annotations
@@ -23,14 +25,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-IN_FLIGHT = (64, 512)
-WARM_UP = 2_000
-MARKS = (10_000, 50_000, 100_000)
+IN_FLIGHT = (64, 256, 512)
+WARM_UP = 2_000  # calls: the gate lets one more through after each that went well
 CPU_MS, CALLS_A_SECOND = 1.0, 1_000  # what ours may cost, and must do
 
 SYSTEM = "You describe things without naming them, in the manner of a careful encyclopedia. " * 6
@@ -40,35 +41,38 @@ SAID = "A thing of the household that most people have met and few have ever loo
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--calls", type=int, default=6_000)
+    parser.add_argument("--calls", type=int)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--in-flight", type=int, nargs="+", default=IN_FLIGHT)
+    parser.add_argument("--warm-up", type=int, default=WARM_UP, help="calls that are not counted")
     parser.add_argument("--long", action="store_true")
     given = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     if given.long:
-        memory()
+        memory(given.calls or 100_000)
     else:
-        compare(given.calls, given.rounds)
+        compare(given.calls or 6_000, given.rounds, given.in_flight, given.warm_up)
 
 
-def compare(calls: int, rounds: int) -> None:
+def compare(calls: int, rounds: int, in_flight: Sequence[int], warm_up: int) -> None:
     """Measure both clients in turn and print the best round of each, and ratios."""
-    print(f"{calls:,} calls after {WARM_UP:,} to warm up, best of {rounds} rounds")
-    cases = [(who, flight) for flight in IN_FLIGHT for who in ("openai", "retgen")]
+    print(f"{calls:,} calls after {warm_up:,} to warm up, best of {rounds} rounds")
+    cases = [(who, flight) for flight in in_flight for who in ("openai", "retgen")]
     found: dict[tuple[str, int], list[dict[str, float]]] = {case: [] for case in cases}
     for _ in range(rounds):
         for case in cases:
-            found[case].append(measured(*case, calls))
+            found[case].append(measured(*case, calls, warm_up))
     best = {}
     for case, rows in found.items():
         cpu, rate = min(row["cpu_ms"] for row in rows), max(row["rate"] for row in rows)
         best[case] = cpu, rate
+        ledger = f"{rows[0]['ledger']:,.0f} bytes of ledger a call, " if case[0] == "retgen" else ""
         print(
-            f"  {case[0]}, {case[1]:3} in flight: {cpu:.2f} ms of CPU a call, {rate:,.0f} calls/s"
-            f" (server: {min(row['server_ms'] for row in rows):.2f} ms a call,"
-            f" {rows[0]['connections']:,.0f} connections)"
+            f"  {case[0]}, {case[1]:3} in flight: {cpu:.2f} ms of CPU a call, {rate:,.0f} calls/s, "
+            f"{ledger}{rows[0]['connections']:,.0f} connections"
+            f" (server: {min(row['server_ms'] for row in rows):.2f} ms a call)"
         )
-    for flight in IN_FLIGHT:
+    for flight in in_flight:
         (theirs, their_rate), (cpu, rate) = best["openai", flight], best["retgen", flight]
         kept = "reached" if cpu <= CPU_MS and rate >= CALLS_A_SECOND else "NOT reached"
         print(
@@ -77,11 +81,11 @@ def compare(calls: int, rounds: int) -> None:
         )
 
 
-def memory() -> None:
-    """Print the resident memory of ours as calls go on."""
-    print(f"{MARKS[-1]:,} calls at 64 in flight: resident memory, and its maximum so far")
+def memory(calls: int) -> None:
+    """Print the resident memory of ours after a tenth, a half, and all of the calls."""
+    print(f"{calls:,} calls at 64 in flight: resident memory, and its maximum so far")
     with serving() as (url, _), subprocess.Popen(
-        [sys.executable, __file__, "long", url, "64", str(MARKS[-1])], stdout=subprocess.PIPE
+        [sys.executable, __file__, "long", url, "64", str(calls), "0"], stdout=subprocess.PIPE
     ) as child:  # fmt: skip
         assert child.stdout is not None
         for line in child.stdout:
@@ -90,21 +94,23 @@ def memory() -> None:
         raise SystemExit(f"the case failed with {child.returncode}")
 
 
-def measured(who: str, flight: int, calls: int) -> dict[str, float]:
+def measured(who: str, flight: int, calls: int, warm_up: int) -> dict[str, float]:
     """One case in a process of its own, against a server of its own."""
     with serving() as (url, server):
-        command = [sys.executable, __file__, who, url, str(flight), str(calls)]
+        numbers = map(str, (flight, calls, warm_up))
+        command = [sys.executable, __file__, who, url, *numbers]
         case = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
         assert server.stdin is not None
         assert server.stdout is not None
         server.stdin.close()
         said = json.loads(server.stdout.read())
-    assert said["answered"] == calls + WARM_UP, said
+    assert said["answered"] == calls + warm_up, said
     return {
         "cpu_ms": 1e3 * case["cpu"] / calls,
         "rate": calls / case["wall"],
         "server_ms": 1e3 * said["cpu"] / said["answered"],
         "connections": said["connections"],
+        "ledger": case.get("ledger", 0) / said["answered"],
     }
 
 
@@ -114,12 +120,14 @@ class Window:
     def __init__(self) -> None:
         self._cpu, self._wall = time.process_time(), time.perf_counter()
 
-    def say(self) -> None:
-        cpu, wall = time.process_time() - self._cpu, time.perf_counter() - self._wall
-        print(json.dumps({"cpu": cpu, "wall": wall}))
+    def closed(self) -> dict[str, float]:
+        return {
+            "cpu": time.process_time() - self._cpu,
+            "wall": time.perf_counter() - self._wall,
+        }
 
 
-async def bare(url: str, flight: int, calls: int) -> None:
+async def bare(url: str, flight: int, calls: int, warm_up: int) -> None:
     """The client as it comes, on the standard event loop."""
     from openai import AsyncOpenAI
 
@@ -146,19 +154,19 @@ async def bare(url: str, flight: int, calls: int) -> None:
             numbers = iter(range(first, first + count))
             await asyncio.gather(*(work(numbers) for _ in range(flight)))
 
-        await all_of(0, WARM_UP)
+        await all_of(0, warm_up)
         window = Window()
-        await all_of(WARM_UP, calls)
-        window.say()
+        await all_of(warm_up, calls)
+        print(json.dumps(window.closed()))
 
 
-def ours(url: str, flight: int, calls: int, *, marks: bool = False) -> None:
-    """Our whole path, as a run has it. `marks`: say the memory in place of the times."""
+def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False) -> None:
+    """Our whole path, as a run has it. `long`: say the memory on the way, not the times."""
     from retgen.agents.agent import Agent, Question, Shape
     from retgen.agents.context import Context
     from retgen.agents.models import ModelSettings
     from retgen.agents.prompt import Prompt
-    from retgen.ask import Asked, Asking, _ask_models
+    from retgen.ask import Asked, Asking, ask_models
     from retgen.progress import silent
 
     class Asks(Question):
@@ -178,6 +186,9 @@ def ours(url: str, flight: int, calls: int, *, marks: bool = False) -> None:
     prompt = Prompt("say", "Say what a thing is.", ("thing",), SYSTEM, user, "0" * 64)
     agent = Agent("say", "write", prompt, Asks, Said, offline, check)
 
+    marks = {max(1, calls // 10), calls // 2, calls}
+    found: dict[str, float] = {}
+
     async def work(context: Context) -> None:
         async def all_of(name: str, first: int, count: int) -> None:
             stage = context.stage(name, count, agent)
@@ -186,26 +197,27 @@ def ours(url: str, flight: int, calls: int, *, marks: bool = False) -> None:
                 stage, questions, lambda one: context.answer(agent, one), Asks.model_dump
             )
             async for _ in done:
-                if marks and stage.done in MARKS:
+                if long and stage.done in marks:
                     now, most = resident()
                     print(f"{stage.done:7,} calls: {now:.0f} MB, {most:.0f} MB", flush=True)
 
-        if marks:
-            await all_of("long", 0, calls)
-            return
-        await all_of("warm-up", 0, WARM_UP)
-        context._models[agent.name][1]._gate.limit = float(flight)
+        await all_of("warm-up", 0, warm_up)
         window = Window()
-        await all_of("counted", WARM_UP, calls)
-        window.say()
+        await all_of("counted", warm_up, calls)
+        found.update(window.closed())
 
     settings = ModelSettings(provider="openai", name="fixed", base_url=url, concurrency=flight)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        asking = Asking(ledger=folder / "ledger.sqlite")
-        _ask_models(
+        kept = folder / "kept"
+        kept.mkdir()
+        asking = Asking(ledger=kept / "ledger.sqlite")
+        ask_models(
             work, folder, folder / "run", {agent.name: settings}, asking, Asked(), None, silent
         )
+        found["ledger"] = sum(path.stat().st_size for path in kept.iterdir())
+    if not long:
+        print(json.dumps(found))
 
 
 def thing(number: int) -> str:
@@ -312,11 +324,9 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["serve"]:
             serve()
-        case ["openai", url, flight, calls]:
-            asyncio.run(bare(url, int(flight), int(calls)))
-        case ["retgen", url, flight, calls]:
-            ours(url, int(flight), int(calls))
-        case ["long", url, flight, calls]:
-            ours(url, int(flight), int(calls), marks=True)
+        case ["openai", url, *numbers]:
+            asyncio.run(bare(url, *map(int, numbers)))
+        case ["retgen" | "long" as what, url, *numbers]:
+            ours(url, *map(int, numbers), long=what == "long")
         case _:
             main()

@@ -3,11 +3,12 @@
 Both are called the way `gen eval` calls them, tokenising included; rank-bm25 answers the first
 hundred queries only and is counted by the query.
 
-    .venv/bin/python benchmarks/bm25.py
+    .venv/bin/python benchmarks/bm25.py [--documents 50000]
 """
 
 from __future__ import annotations
 
+import argparse
 import platform
 import tempfile
 import time
@@ -23,8 +24,12 @@ FEW = 100
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--documents", type=int, default=50_000)
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        collection = load(retgen.run("limit_dense", out=Path(folder) / "run").path)
+        size = {"params.docs": given.documents}
+        collection = load(retgen.run("limit_dense", out=Path(folder) / "run", overrides=size).path)
         print(f"{platform.machine()}, {collection.documents:,} documents")
         few = replace(collection, queries=collection.queries[:FEW])
         one = replace(collection, queries=collection.queries[:1])

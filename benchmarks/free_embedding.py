@@ -6,11 +6,12 @@ differ in that look: the stock one loops over the queries in Python, the other i
 three begin at the same vectors and stop at success or the same plateau. They look for success at
 different steps (ours every ten), and rounding differs, so steps are printed beside the times.
 
-    .venv/bin/python benchmarks/free_embedding.py
+    .venv/bin/python benchmarks/free_embedding.py [--rounds 3] [--cases 4,9,1 5,14,8]
 """
 
 from __future__ import annotations
 
+import argparse
 import math
 import platform
 import statistics
@@ -22,19 +23,25 @@ from torch import Tensor
 
 from retgen.evaluation.capacity import free
 
-ROUNDS = 3
-CASES = [(4, 9, 1), (5, 14, 1), (4, 9, 8), (5, 14, 8)]  # dimension, documents, random starts
+CASES = ["4,9,1", "5,14,1", "4,9,8", "5,14,8"]
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--cases", nargs="+", default=CASES, help="dimension,documents,random starts"
+    )
+    given = parser.parse_args()
     torch.set_num_threads(1)
-    print(f"{platform.machine()}, torch {torch.__version__}, one thread, median of {ROUNDS}")
-    for dimension, documents, starts in CASES:
+    print(f"{platform.machine()}, torch {torch.__version__}, one thread, median of {given.rounds}")
+    for case in given.cases:
+        dimension, documents, starts = map(int, case.split(","))
         print(f"d={dimension} n={documents}, {starts} random start{'s' * (starts > 1)}")
-        compare(dimension, documents, range(starts))
+        compare(dimension, documents, range(starts), given.rounds)
 
 
-def compare(dimension: int, documents: int, seeds: range) -> None:
+def compare(dimension: int, documents: int, seeds: range, rounds: int) -> None:
     """Measure the three in turn, after one warm-up of ours, and print medians and ratios."""
 
     def ours() -> list[tuple[bool, int]]:
@@ -49,7 +56,7 @@ def compare(dimension: int, documents: int, seeds: range) -> None:
     ours()
     names = ("retgen", "stock", "vectorised check")
     times: list[list[float]] = []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         row = []
         for name, work in zip(names, (ours, stock, vectorised), strict=True):
             began = time.perf_counter()

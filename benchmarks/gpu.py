@@ -6,7 +6,7 @@ that its mathematics asks for (padding, optimiser and tokeniser count as nothing
 measured matrix rate of the same format. Exact search stands beside its matrix product alone.
 
     .venv/bin/python benchmarks/gpu.py                  on the best device here
-    .venv/bin/python benchmarks/gpu.py --device cpu --small
+    .venv/bin/python benchmarks/gpu.py --device cpu     sizes that a processor does in minutes
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -33,62 +34,83 @@ from retgen.evaluation.retrievers.dense import search
 from retgen.evaluation.training import Pairs, make_config
 from retgen.evaluation.training.train import train
 
-ROUNDS = 5
 FORMATS = {"float32": torch.float32, "bf16": torch.bfloat16}
 
 
+class Sizes(NamedTuple):
+    """How much of everything. `free`: dimension, documents, and steps that are timed."""
+
+    rounds: int
+    product: int  # side of the matrices
+    copied: int  # numbers
+    encoded: int  # documents
+    searched: int
+    dim: int
+    batch: int
+    steps: int
+    free: tuple[tuple[int, int, int], ...]
+
+
+SIZES = {
+    "tiny": Sizes(1, 128, 2**16, 4, 2_000, 64, 2, 2, ((4, 9, 2),)),
+    "small": Sizes(5, 2048, 2**26, 512, 50_000, 4096, 32, 6, ((8, 28, 100), (12, 47, 100))),
+    "full": Sizes(
+        5, 8192, 2**30, 16_384, 1_000_000, 4096, 512, 40,
+        ((12, 47, 100), (30, 284, 100), (45, 682, 20)),
+    ),
+}  # fmt: skip
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, add_help=True)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--device", default=None)
-    parser.add_argument(
-        "--small", action="store_true", help="sizes that a processor does in minutes"
-    )
-    arguments = parser.parse_args()
-    device = choose_device(arguments.device)
-    small = arguments.small or device == "cpu"
+    parser.add_argument("--size", choices=SIZES, help="default: small on a processor, else full")
+    given = parser.parse_args()
+    device = choose_device(given.device)
+    sizes = SIZES[given.size or ("small" if device == "cpu" else "full")]
     name = torch.cuda.get_device_name() if device.startswith("cuda") else platform.machine()
     print(f"{device}: {name}, {torch.get_num_threads()} threads, torch {torch.__version__}, "
-          f"median of {ROUNDS}")  # fmt: skip
-    rates = limits(device, small)
-    encode(device, small, rates)
-    exact_search(device, small, rates)
-    training_step(device, small, rates)
-    free_embeddings(device, small, rates)
+          f"median of {sizes.rounds}")  # fmt: skip
+    rates = limits(device, sizes)
+    encode(device, sizes, rates)
+    exact_search(device, sizes, rates)
+    training_step(device, sizes, rates)
+    free_embeddings(device, sizes, rates)
 
 
-def limits(device: str, small: bool) -> dict[str, float]:
+def limits(device: str, sizes: Sizes) -> dict[str, float]:
     """Floating-point operations a second of a large product, by format; prints a copy's rate."""
-    side = 2048 if small else 8192
+    side = sizes.product
     rates = {}
     for name, dtype in FORMATS.items():
         left, right = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
-        seconds = timed(lambda a=left, b=right: a @ b, device)  # type: ignore[misc]
+        seconds = timed(partial(torch.matmul, left, right), device, sizes)
         rates[name] = 2 * side**3 / seconds
         print(f"  matrix product {side:,}², {name}: {rates[name] / 1e12:.3f} TFLOP/s")
-    source = torch.randn(2**26 if small else 2**30, device=device)
+    source = torch.randn(sizes.copied, device=device)
     target = torch.empty_like(source)
-    seconds = timed(lambda: target.copy_(source), device)
+    seconds = timed(lambda: target.copy_(source), device, sizes)
     rate = 2 * source.nbytes / seconds / 1e9
     print(f"  memory, copying {source.nbytes / 1e9:.1f} GB: {rate:.0f} GB/s read and written")
     return rates
 
 
-def encode(device: str, small: bool, rates: dict[str, float]) -> None:
+def encode(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
     """Documents as LIMIT has them, through all-MiniLM-L6-v2."""
-    texts = documents(512 if small else 16_384)
+    texts = documents(sizes.encoded)
     for name in FORMATS:
         model = load_model("minilm", device, name)
         embedder = SentenceEmbedder("minilm", model, Options(device=device))
         tokens = sum(min(t, embedder.max_length or t) for t in embedder.tokens(texts, "document"))
         flops = 2 * weights(model) * tokens
-        seconds = timed(lambda e=embedder: e.encode(texts, "document"), device)  # type: ignore[misc]
+        seconds = timed(partial(embedder.encode, texts, "document"), device, sizes)
         said("encode", name, seconds, flops, rates, f"{len(texts) / seconds:,.0f} documents/s of "
              f"{tokens / len(texts):.0f} tokens")  # fmt: skip
 
 
-def exact_search(device: str, small: bool, rates: dict[str, float]) -> None:
+def exact_search(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
     """1,000 queries, the first 100, over documents of 4,096 dimensions."""
-    count, dim = (50_000 if small else 1_000_000), 4096
+    count, dim = sizes.searched, sizes.dim
     block = 16_384
     vectors = torch.nn.functional.normalize(torch.randn(count, dim, device=device), dim=1)
     queries = torch.nn.functional.normalize(torch.randn(1_000, dim, device=device), dim=1)
@@ -98,18 +120,23 @@ def exact_search(device: str, small: bool, rates: dict[str, float]) -> None:
         Path(), "random", "test", place, np.array([b"%d" % i for i in range(count)]),
         np.arange(count), [], {}, True,
     )  # fmt: skip
-    whole = timed(lambda: search(iter(blocks), queries, [dim], False, collection, 100), device)
-    alone = timed(lambda: [queries @ vectors[i : i + block].T for i, _ in blocks], device)
-    plain = timed(lambda: (queries @ vectors.T).topk(100, dim=1), device)
+    whole, alone, plain = (
+        timed(work, device, sizes)
+        for work in (
+            lambda: search(iter(blocks), queries, [dim], False, collection, 100),
+            lambda: [queries @ vectors[i : i + block].T for i, _ in blocks],
+            lambda: (queries @ vectors.T).topk(100, dim=1),
+        )
+    )
     flops = 2 * count * dim * len(queries)
     said("exact search", "float32", whole, flops, rates,
          f"{count:,} x {dim:,}: {whole / alone:.2f} of the product alone, "
          f"{whole / plain:.2f} of matmul and topk without blocks")  # fmt: skip
 
 
-def training_step(device: str, small: bool, rates: dict[str, float]) -> None:
+def training_step(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
     """A step of InfoNCE on all-MiniLM-L6-v2: three times the operations of a forward pass."""
-    batch, steps = (32, 6) if small else (512, 40)
+    batch, steps = sizes.batch, sizes.steps
     texts = documents(batch * steps)
     queries = [f"Who likes item {i}?" for i in range(len(texts))]
     pairs = Pairs(queries, texts, [[] for _ in texts], queries, "a benchmark")
@@ -129,13 +156,11 @@ def training_step(device: str, small: bool, rates: dict[str, float]) -> None:
              f"{steps / seconds:.2f} steps/s of {batch} pairs")  # fmt: skip
 
 
-def free_embeddings(device: str, small: bool, rates: dict[str, float]) -> None:
+def free_embeddings(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
     """The paper's protocol at its own critical n, 8 seeds side by side."""
-    for dimension, count in ((8, 28), (12, 47)) if small else ((12, 47), (30, 284), (45, 682)):
-        began = time.perf_counter()
+    for dimension, count, steps in sizes.free:
         batch = free._Batch(dimension, [(count, seed) for seed in range(8)], device)
         batch.step()
-        steps = 100 if small or count < 500 else 20
         sync(device)
         began = time.perf_counter()
         for _ in range(steps):
@@ -162,11 +187,11 @@ def weights(model: SentenceTransformer) -> int:
     return sum(p.numel() for n, p in model.named_parameters() if "embeddings" not in n)
 
 
-def timed(work: Callable[[], object], device: str) -> float:
+def timed(work: Callable[[], object], device: str, sizes: Sizes) -> float:
     """Median seconds, after one round to warm up."""
     work()
     seconds = []
-    for _ in range(ROUNDS):
+    for _ in range(sizes.rounds):
         sync(device)
         began = time.perf_counter()
         work()

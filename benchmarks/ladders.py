@@ -4,7 +4,7 @@ What models say is not made here: the ladders of the bundled documents stand aga
 other ids. Each size is a process of its own, and goes through what `gen run` does once its agents
 have answered: dataset/, the paper's flat tables, training/, then the proof from the written files.
 
-    .venv/bin/python benchmarks/ladders.py [--sizes 500 5000 50000]
+    .venv/bin/python benchmarks/ladders.py [--sizes 500 5000 50000] [--domains books]
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ DOMAINS = ("people", "books", "movies", "medical", "legal")
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[500, 5_000, 50_000])
+    parser.add_argument("--domains", nargs="+", choices=DOMAINS, default=DOMAINS)
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
@@ -39,7 +41,7 @@ def main() -> None:
         return
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     with tempfile.TemporaryDirectory() as folder:
-        ladders = bundled(Path(folder))
+        ladders = bundled(Path(folder), given.domains)
         for size in given.sizes:
             run = Path(folder) / str(size)
             prepare(run, ladders, size)
@@ -56,12 +58,12 @@ def main() -> None:
             shutil.rmtree(run)
 
 
-def bundled(folder: Path) -> list[tuple[Row, Row]]:
-    """(document, ladder) of everything that the bundled recipes give."""
+def bundled(folder: Path, domains: Sequence[str]) -> list[tuple[Row, Row]]:
+    """(document, ladder) of everything that the bundled recipes of these domains give."""
     from retgen import run
 
     found = []
-    for domain in DOMAINS:
+    for domain in domains:
         path = run(f"multiconir_{domain}", out=folder / domain).path / "sources"
         documents = {row["id"]: row for row in _rows(path / "documents.jsonl")}
         found += [(documents[row["id"]], row) for row in _rows(path / "ladders.jsonl")]

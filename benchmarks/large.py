@@ -1,10 +1,11 @@
 """Five million documents: rate, against the rate at 50,000 documents, and peak memory.
 
-make bench-large
+.venv/bin/python benchmarks/large.py [--documents 5000000] [--against 50000]
 """
 
 from __future__ import annotations
 
+import argparse
 import resource
 import shutil
 import subprocess
@@ -15,24 +16,30 @@ from pathlib import Path
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--documents", type=int, default=5_000_000)
+    parser.add_argument("--against", type=int, default=50_000)
+    given = parser.parse_args()
+    rates = []
     with tempfile.TemporaryDirectory(dir=".") as folder:
-        rates = {}
-        for name, documents in (("limit_dense", 50_000), ("limit_5m", 5_000_000)):
+        for name, documents in (("limit_dense", given.against), ("limit_5m", given.documents)):
             out = Path(folder) / name
+            command = [sys.executable, "-m", "retgen.cli", "run", name, "--out", str(out)]
             began = time.perf_counter()
             subprocess.run(
-                [sys.executable, "-m", "retgen.cli", "run", name, "--out", str(out)], check=True
+                [*command, "-q", "--set", f"params.docs={documents}"],
+                check=True,
             )
             seconds = time.perf_counter() - began
-            rates[name] = documents / seconds
+            rates.append(documents / seconds)
             print(
                 f"{documents:,} documents generated, proven and written in {seconds:.1f} s: "
-                f"{rates[name]:,.0f} documents/s"
+                f"{rates[-1]:,.0f} documents/s"
             )
             shutil.rmtree(out)
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-        print(f"rate at 5,000,000 / rate at 50,000: {rates['limit_5m'] / rates['limit_dense']:.2f}")
-        print(f"largest single process: {peak:.0f} MB")
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"rate at {given.documents:,} / rate at {given.against:,}: {rates[1] / rates[0]:.2f}")
+    print(f"largest single process: {peak:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -3,11 +3,12 @@
 Each pair is measured in turn, A B A B ..., after one warm-up, and the ratio is taken pair by pair;
 medians are printed. Nothing here is a test: machines differ.
 
-    make bench
+    .venv/bin/python benchmarks/limit.py [--documents 50000] [--rounds 5]
 """
 
 from __future__ import annotations
 
+import argparse
 import platform
 import resource
 import shutil
@@ -21,9 +22,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-ROUNDS = 5
-DOCUMENTS = 50_000
-
 
 def main() -> None:
     import plain
@@ -31,10 +29,15 @@ def main() -> None:
     from retgen.generate import write_dataset
     from retgen.recipe import load_recipe
 
-    print(f"{platform.machine()}, Python {platform.python_version()}, {DOCUMENTS:,} documents")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--documents", type=int, default=50_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    given = parser.parse_args()
+    documents, rounds = given.documents, given.rounds
+    print(f"{platform.machine()}, Python {platform.python_version()}, {documents:,} documents")
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        recipe = load_recipe("limit_dense")
+        recipe = load_recipe("limit_dense", {"params.docs": documents})
 
         def ours() -> None:
             run = root / "ours"
@@ -44,12 +47,14 @@ def main() -> None:
             write_dataset(recipe, records, run)
 
         def reference() -> None:
-            plain.main(root / "plain", DOCUMENTS)
+            plain.main(root / "plain", documents)
 
-        compare("generate and write", "plain script, in process", ours, reference)
+        of = documents, rounds
+        compare("generate and write", "plain script, in process", ours, reference, *of)
 
         command = [sys.executable, "-m", "retgen.cli", "run", "limit_dense", "--fresh", "-q"]
-        script = [sys.executable, str(Path(plain.__file__)), str(root / "plain")]
+        command += ["--set", f"params.docs={documents}"]
+        script = [sys.executable, str(Path(plain.__file__)), str(root / "plain"), str(documents)]
 
         def whole() -> None:
             subprocess.run([*command, "--out", str(root / "run")], check=True)
@@ -62,15 +67,23 @@ def main() -> None:
             "plain script, whole process",
             whole,
             whole_reference,
+            *of,
         )
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
         print(f"largest process: {peak:.0f} MB")
 
 
-def compare(what: str, against: str, ours: Callable[[], None], theirs: Callable[[], None]) -> None:
+def compare(
+    what: str,
+    against: str,
+    ours: Callable[[], None],
+    theirs: Callable[[], None],
+    documents: int,
+    rounds: int,
+) -> None:
     """Measure both in turn and print medians and the ratio theirs / ours."""
     pairs = []
-    for number in range(ROUNDS + 1):
+    for number in range(rounds + 1):
         times = []
         for work in (ours, theirs):
             began = time.perf_counter()
@@ -80,7 +93,7 @@ def compare(what: str, against: str, ours: Callable[[], None], theirs: Callable[
             pairs.append(times)
     mine, other = (statistics.median(column) for column in zip(*pairs, strict=True))
     ratios = sorted(b / a for a, b in pairs)
-    print(f"{what}\n    {mine:.3f} s, {DOCUMENTS / mine:,.0f} documents/s")
+    print(f"{what}\n    {mine:.3f} s, {documents / mine:,.0f} documents/s")
     print(f"    {other:.3f} s  {against}")
     print(f"    ratio {statistics.median(ratios):.2f}  ({ratios[0]:.2f} to {ratios[-1]:.2f})")
 

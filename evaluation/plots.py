@@ -161,6 +161,7 @@ def scatter(
                 color=_COLOURS[i % len(_COLOURS)], marker=_MARKERS[i % len(_MARKERS)], label=name,
             )  # fmt: skip
         axes.set_xscale("symlog", linthresh=1e-3)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.set_ylim(-0.02, 1.04)
         first = next(iter(points.values()))
         near: list[tuple[float, list[str]]] = []  # names of points side by side stand together
@@ -201,7 +202,7 @@ def _figure(path: Path) -> Iterator[tuple[Axes, Callable[[], str]]]:
     import matplotlib
 
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": path.name, "font.family": "sans-serif",
-                "font.size": 9.5}  # fmt: skip
+                "font.size": 9.5, "text.parse_math": False}  # fmt: skip
     with warnings.catch_warnings(), matplotlib.rc_context(settings):
         warnings.filterwarnings("ignore", message="Glyph")  # names may hold what no font has
         from matplotlib.backends.backend_agg import FigureCanvasAgg

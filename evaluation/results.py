@@ -1,9 +1,9 @@
-"""Scores as files: TREC runs, scores query by query, MTEB's result format, a Markdown table."""
+"""Scores as files: TREC runs, scores query by query, MTEB's result format."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from retgen.evaluation.measures import cutoff
 from retgen.evaluation.rankings import Rankings, write_run
 from retgen.write import AtomicFile, dump_json, make_folder, write_file
 
-__all__ = ["Score", "label", "markdown", "slug", "write_mteb", "write_score"]
+__all__ = ["Score", "label", "slug", "write_mteb", "write_score"]
 
 
 def label(model: str, dim: int | None, details: Mapping[str, Any]) -> str:
@@ -121,12 +121,3 @@ def write_mteb(folder: Path, collection: Collection, score: Score, seconds: floa
     make_folder(path.parent)
     write_file(path, dump_json(content))
     return path
-
-
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> str:
-    """A Markdown table; the first `names` columns are text."""
-    rule = ["---" if i < names else "---:" for i in range(len(head))]
-    lines = [head, rule, *rows]
-    return "".join(
-        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |\n" for line in lines
-    )

@@ -182,11 +182,12 @@ class Records:
     `features` gives the types of the metadata columns for the data set card, table by table, in
     the notation of `datasets` ({"corpus": {"attributes": ["int32"], "column": "int32"}}).
     `complete`: a pair without a qrel is known to be not relevant. `word_lists`: name -> SHA-256 of
-    every list of words used. `card`: paragraphs for the data set card. `training`: rows of
-    texts (anchor, positive, negative_1, ..., query-id) by the name of their file in training/, of
-    which `features` names the columns that are no text under "training/NAME". `tables`: views in
-    a layout of the family's own, by the name of their file in tables/. `facts`: a row of figures
-    for the card, by their headings. `example`: a record laid out for a reader.
+    every list of words used. `card`: paragraphs for the data set card, plain text in which only
+    `code` is marked. `training`: rows of texts (anchor, positive, negative_1, ..., query-id) by the
+    name of their file in training/, of which `features` names the columns that are no text under
+    "training/NAME". `tables`: views in a layout of the family's own, by the name of their file in
+    tables/. `facts`: a row of figures for the card, by their headings. `example`: a record laid out
+    for a reader.
     """
 
     corpus: Rows

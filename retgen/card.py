@@ -6,18 +6,20 @@ It holds no times and no versions, so that dataset/ is the same bytes for the sa
 from __future__ import annotations
 
 import hashlib
-import io
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from retgen.generators.family import Family, Records
+from retgen.markdown import code_spans, escaped, front_matter, markdown_table
 from retgen.recipe import Recipe
 from retgen.validate import Validation
 from retgen.write import FileInfo
 
 __all__ = ["content_id", "dataset_card", "solved_blindly", "solves"]
 
-_FREE = ("Apache-2.0", "MIT", "CC0-1.0")  # parts under these can go out under Apache-2.0 together
+# parts under these can go out under Apache-2.0 together; in brackets stands whose part it is
+_FREE = re.compile(r"(Apache-2\.0|MIT|CC0-1\.0)( \(\w+\))?")
 
 
 def dataset_card(
@@ -31,15 +33,16 @@ def dataset_card(
     listed = {f.removeprefix("dataset/"): info.sha256 for f, info in files.items()}
     head = _header(recipe, records, listed)
     counts = found.statistics
-    title = recipe.name.replace("_", " ")
+    title = escaped(recipe.name.replace("_", " "))
     lines = [
         f"# {title}",
         "",
-        f"A synthetic retrieval data set: {family.summary}. {counts['documents']:,} documents, "
-        f"{counts['queries']:,} queries, {counts['qrels']:,} qrels"
+        f"A synthetic retrieval data set: {escaped(family.summary)}. "
+        f"{counts['documents']:,} documents, {counts['queries']:,} queries, "
+        f"{counts['qrels']:,} qrels"
         + (" (every other pair is known to be not relevant)." if records.complete else "."),
         "",
-        *(line for paragraph in records.card for line in (paragraph, "")),
+        *(line for paragraph in records.card for line in (code_spans(paragraph), "")),
         *_facts(records.facts),
         "## Labels",
         "",
@@ -51,22 +54,20 @@ def dataset_card(
         f"{'Scores' if family.tests else 'Recall'} of rankings that never read the query. A set "
         "that these solve tests nothing.",
         "",
-        *_floor_table(found.floors),
-        "",
+        _floor_table(found.floors),
         *_shortcut(found.floors),
         *_certificate(found.certificate),
         "## Licence and sources",
         "",
-        *(f"- {what}: {licence}" for what, licence in records.licences.items()),
-        f"- method: {family.paper}",
+        *(f"- {escaped(f'{what}: {one}')}" for what, one in records.licences.items()),
+        f"- method: {escaped(family.paper)}",
         "",
     ]
     return head + "\n".join(lines)
 
 
 def _facts(facts: Mapping[str, str]) -> list[str]:
-    lines = [" | ".join(facts), "|".join(["---"] * len(facts)), " | ".join(facts.values())]
-    return [*(f"| {line} |" for line in lines), ""] if facts else []
+    return [markdown_table([*facts], [[*facts.values()]], len(facts))] if facts else []
 
 
 def _labels(found: Validation, family: Family[Any], qrels: int) -> list[str]:
@@ -78,11 +79,12 @@ def _labels(found: Validation, family: Family[Any], qrels: int) -> list[str]:
             "words."
         ]
     lines = [
-        f"{found.judged:,} of {qrels:,} qrels are judged: {family.judged}."
-        + (f" Proven without a model: {family.structure}." if family.structure else "")
+        f"{found.judged:,} of {qrels:,} qrels are judged: {escaped(family.judged)}."
+        + (f" Proven without a model: {escaped(family.structure)}." if family.structure else "")
     ]
     for agent, one in found.judges.items():
-        lines += ["", f"- {agent}: {one['measured']}"]
+        measured = f"{agent}: {one['measured']}"
+        lines += ["", f"- {escaped(measured)}"]
     return lines
 
 
@@ -93,13 +95,11 @@ def _agents(recipe: Recipe, family: Family[Any]) -> list[str]:
     for agent in family.agents:
         if agent.name in uses:
             who = settings[agent.name].shown if agent.name in settings else "rules and word lists"
-            lines.append(f"- {agent.name}, by {who}: {agent.prompt.purpose}")
+            lines.append(f"- {escaped(f'{agent.name}, by {who}: {agent.prompt.purpose}')}")
     return ["## Agents", "", *lines, ""] if lines else []
 
 
 def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
-    from ruamel.yaml import YAML
-
     def paths(table: str) -> Any:
         found = [f for f in files if f.partition(".")[0].partition("-")[0] == table]
         return found[0] if len(found) == 1 else f"{table}-*{found[0][found[0].rindex('.') :]}"
@@ -122,8 +122,8 @@ def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
         }
         for split in records.qrels
     ]  # fmt: skip
-    free = all(text.startswith(_FREE) for text in records.licences.values())
-    tree = {
+    free = all(_FREE.fullmatch(text) for text in records.licences.values())
+    return front_matter({
         "pretty_name": recipe.name,
         "language": ["en"],
         "license": "apache-2.0" if free else "other",
@@ -141,13 +141,7 @@ def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
             info("queries", {"_id": "string", "text": "string"},
                  records.features.get("queries", {})),
         ],
-    }  # fmt: skip
-    yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = False
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    out = io.StringIO()
-    yaml.dump(tree, out)
-    return f"---\n{out.getvalue()}---\n\n"
+    })  # fmt: skip
 
 
 def content_id(files: Mapping[str, str]) -> str:
@@ -172,17 +166,13 @@ def _features(plain: Mapping[str, str], metadata: Mapping[str, Any]) -> list[dic
     return listed
 
 
-def _floor_table(floors: Mapping[str, Any]) -> list[str]:
+def _floor_table(floors: Mapping[str, Any]) -> str:
     cutoffs = list(floors["random"])
     rows = [("random", floors["random"]), *floors["rankings"].items()]
-    return [
-        f"| ranking | {' | '.join(cutoffs)} |",
-        f"|---|{'---|' * len(cutoffs)}",
-        *(
-            f"| {name} | {' | '.join(f'{scores[c]:.4f}' for c in cutoffs)} |"
-            for name, scores in rows
-        ),
-    ]
+    return markdown_table(
+        ["ranking", *cutoffs],
+        [[name, *(f"{scores[c]:.4f}" for c in cutoffs)] for name, scores in rows],
+    )
 
 
 def solved_blindly(floors: Mapping[str, Any]) -> str | None:
@@ -209,7 +199,7 @@ def _shortcut(floors: Mapping[str, Any]) -> list[str]:
     if shortcut is None:
         return []
     return [
-        f"**This set can be solved without reading the query**: {shortcut}. "
+        f"**This set can be solved without reading the query**: {escaped(shortcut)}. "
         + ("Report recall at small cutoffs, and print" if "recall" in shortcut else "Print")
         + " this floor beside every score.",
         "",

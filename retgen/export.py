@@ -12,6 +12,7 @@ import orjson
 from retgen.card import content_id
 from retgen.data import Dataset, open_dataset
 from retgen.errors import OutputError, UsageError
+from retgen.markdown import escaped, front_matter
 from retgen.write import AtomicFile, FileInfo, make_folder, write_file
 
 __all__ = ["LAYOUTS", "export"]
@@ -51,6 +52,7 @@ def _mteb(dataset: Dataset, folder: Path, name: str) -> None:
         "corpus.jsonl": _documents(dataset, folder),
         "queries.jsonl": _queries(dataset, folder),
     }
+    splits = []
     for split in dataset.qrels:
         name_of_split = "qrels.jsonl" if split == "test" else f"qrels.{split}.jsonl"
         rows = (
@@ -58,12 +60,18 @@ def _mteb(dataset: Dataset, folder: Path, name: str) -> None:
             for q in dataset.read_qrels(split)[0]
         )
         files[name_of_split] = _jsonl(folder / name_of_split, rows)
-    splits = "\n".join(
-        f"  - split: {split}\n    path: {'qrels' if split == 'test' else f'qrels.{split}'}.jsonl"
-        for split in dataset.qrels
-    )
+        splits.append({"split": split, "path": name_of_split})
     state = content_id({file: info.sha256 for file, info in files.items()})
-    write_file(folder / "README.md", _MTEB_CARD.format(splits=splits, name=name, state=state))
+    configs = {
+        "default": splits,
+        "corpus": [{"split": "corpus", "path": "corpus.jsonl"}],
+        "queries": [{"split": "queries", "path": "queries.jsonl"}],
+    }
+    header = front_matter({
+        "configs": [{"config_name": one, "data_files": of} for one, of in configs.items()],
+        "dataset_info": [{"config_name": one, "description": state} for one in configs],
+    })  # fmt: skip
+    write_file(folder / "README.md", f"{header}# {escaped(name)}\n\n{_MTEB_CARD}")
     parts = [part.title() for part in re.split(r"[^0-9A-Za-z]+", name)]
     class_name = "".join(["Set" if name[:1].isdigit() else "", *parts, "Retrieval"])
     depth = max(len(docs) for docs in _relevant(dataset).values())
@@ -74,7 +82,7 @@ def _mteb(dataset: Dataset, folder: Path, name: str) -> None:
         folder / "task.py",
         _MTEB_TASK.format(
             class_name=class_name,
-            name=name,
+            about=f"Synthetic retrieval data set {name}, made with retgen",
             splits=list(dataset.qrels),
             depth=depth,
             score=score,
@@ -123,32 +131,7 @@ def _relevant(dataset: Dataset) -> dict[str, list[str]]:
     return found or {"": []}
 
 
-_MTEB_CARD = """---
-configs:
-- config_name: default
-  data_files:
-{splits}
-- config_name: corpus
-  data_files:
-  - split: corpus
-    path: corpus.jsonl
-- config_name: queries
-  data_files:
-  - split: queries
-    path: queries.jsonl
-dataset_info:
-- config_name: default
-  description: {state}
-- config_name: corpus
-  description: {state}
-- config_name: queries
-  description: {state}
----
-
-# {name}
-
-In the layout that MTEB reads. `task.py` beside this card is a ready task.
-"""
+_MTEB_CARD = "In the layout that MTEB reads. `task.py` beside this card is a ready task.\n"
 
 _MTEB_TASK = '''"""An MTEB task over this folder: python task.py MODEL"""
 
@@ -163,7 +146,7 @@ from mteb.abstasks.task_metadata import TaskMetadata
 class {class_name}(AbsTaskRetrieval):
     metadata = TaskMetadata(
         name="{class_name}",
-        description="Synthetic retrieval data set {name}, made with retgen",
+        description={about!r},
         dataset={{"path": str(Path(__file__).resolve().parent), "revision": "local"}},
         type="Retrieval",
         category="t2t",

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from retgen import export, run, validate
 from retgen.data import open_dataset
 from retgen.errors import OutputError, UsageError
-from tests.conftest import SMALL, read_jsonl
+from tests.conftest import SMALL, Write, read_jsonl
+from tests.pages import rendered
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +66,35 @@ def test_default_folder_and_refusals(made: Path) -> None:
     with pytest.raises(UsageError) as usage:
         export(made, "trec")
     assert str(usage.value) == "--to trec: there is no such layout. Possible: beir, mteb"
+
+
+def test_hostile_names_stay_names(dataset: Write, tmp_path: Path) -> None:
+    """Of a folder, which task.py and the card name, and of a split, which the header names."""
+    name = '""" + str(1 % 0) + "{x} <b onclick=x>|\n# [a](b) \''
+    split = "dev\n- split: evil, 'x': \""
+    path = dataset({"d": "text"}, {"q": "text"}, [("q", "d", 1)], name)
+    (path / f"qrels.{split}.jsonl").write_bytes((path / "qrels.jsonl").read_bytes())
+    folder = export(path, "mteb", tmp_path / "mteb")
+    head, _, body = (folder / "README.md").read_text()[4:].partition("\n---\n")
+    header = YAML(typ="safe").load(head)
+    assert list(header) == ["configs", "dataset_info"]
+    assert header["configs"][0] == {
+        "config_name": "default",
+        "data_files": [
+            {"split": "test", "path": "qrels.jsonl"},
+            {"split": split, "path": f"qrels.{split}.jsonl"},
+        ],
+    }
+    assert len(header["configs"]) == 3
+    page = rendered(body)
+    assert page.tags == ["h1", "p", "code"]
+    assert page.text.startswith(" ".join(name.split()) + "\n")
+    tree = ast.parse((folder / "task.py").read_text())
+    found = [one.value for one in ast.walk(tree)
+             if isinstance(one, ast.keyword) and one.arg == "description"]  # fmt: skip
+    assert [ast.literal_eval(one) for one in found] == [
+        f"Synthetic retrieval data set {name}, made with retgen"
+    ]
 
 
 def load(path: Path, name: str, cache: Path) -> Any:

@@ -19,6 +19,7 @@ from sentence_transformers.sentence_transformer.modules import Normalize, Static
 from retgen.errors import UsageError
 from retgen.evaluation.devices import choose_device
 from retgen.evaluation.training.config import TrainConfig
+from retgen.markdown import escaped, markdown_table
 from retgen.version import __version__
 from retgen.write import write_file
 
@@ -137,21 +138,23 @@ def extend_card(
         "",
         f"## How this model was fine-tuned (retgen {__version__})",
         "",
-        f"- base model: {base}",
-        f"- training data: {origin}",
-        *(f"- {name}: {value}" for name, value in facts.items()),
+        f"- base model: {escaped(base)}",
+        f"- training data: {escaped(origin)}",
+        *(f"- {name}: {escaped(str(value))}" for name, value in facts.items()),
         "",
-        "| hyper-parameter | value |",
-        "|---|---|",
-        *(f"| {key} | {_cell(value)} |" for key, value in identity["config"].items()),
+        markdown_table(
+            ["hyper-parameter", "value"],
+            [[key, _cell(value)] for key, value in identity["config"].items()],
+            names=2,
+        ),
     ]
     before, after = scores["before"], scores["after"]
     if after:
-        lines += ["", "| measure | before | after |", "|---|---|---|"]
-        lines += [f"| {k} | {_score(before.get(k))} | {_score(after[k])} |" for k in after]
+        rows = [[k, _score(before.get(k)), _score(after[k])] for k in after]
+        lines.append(markdown_table(["measure", "before", "after"], rows))
     path = folder / "README.md"
     text = path.read_text("utf-8") if path.is_file() else "---\n---\n"
-    write_file(path, text.rstrip("\n") + "\n" + "\n".join(lines) + "\n")
+    write_file(path, text.rstrip("\n") + "\n" + "\n".join(lines).rstrip("\n") + "\n")
 
 
 def _cell(value: Any) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from retgen.evaluation import plots as draw
 from retgen.evaluation.capacity.construct import PRECISIONS
 from retgen.evaluation.capacity.free import TABLE_6, Critical, cubic_fit
-from retgen.evaluation.results import markdown
+from retgen.markdown import markdown_table
 from retgen.pages import Figure, Section, TableView, result_page, text_table
 from retgen.write import write_file
 
@@ -88,7 +88,7 @@ def write_page(found: Capacity) -> None:
     sections += _critical(found)
     sections += _carried(found)
     tables = [table for section in sections for table in section.tables]
-    text = "\n".join(markdown(table.head, table.rows) for table in tables)
+    text = "\n".join(markdown_table(table.head, table.rows) for table in tables)
     write_file(found.folder / "capacity.md", text)
     lede = "Documents that fit in d dimensions when all pairs of them are asked for."
     page = result_page("All pairs", "retgen capacity", lede, sections, found.command)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from retgen.evaluation import plots as draw
-from retgen.evaluation.results import markdown
+from retgen.markdown import markdown_table
 from retgen.pages import Figure, Section, TableView, result_page, text_table
 from retgen.qrels.notions import brackets
 from retgen.write import write_file
@@ -106,7 +106,7 @@ def write_page(found: Certified) -> None:
     parts = []
     for section in sections:
         parts += ["\n".join(section.text)] if section.text else []
-        parts += [markdown(table.head, table.rows, table.names) for table in section.tables]
+        parts += [markdown_table(table.head, table.rows, table.names) for table in section.tables]
     write_file(found.folder / "certificate.md", "\n\n".join(parts))
     page = result_page(
         found.collection.name, "retgen capacity",

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retgen.evaluation import plots as draw
-from retgen.evaluation.results import Score, markdown
+from retgen.evaluation.results import Score
 from retgen.experiments.ladders_page import ladder_markdown, ladder_sections
+from retgen.markdown import escaped, markdown_table
 from retgen.pages import Figure, Section, TableView, result_page
 from retgen.plots import score as shown
 from retgen.write import write_file
@@ -101,8 +102,8 @@ def write_pages(result: Evaluation) -> None:
         view = table(scored)
         title = f"{scored.name} ({scored.collection.split})"
         spans = intervals_table(scored)
-        parts.append(f"## {title}\n\n{markdown(view.head, view.rows)}")
-        parts.append(f"95% intervals:\n\n{markdown(spans.head, spans.rows)}")
+        parts.append(f"## {escaped(title)}\n\n{markdown_table(view.head, view.rows)}")
+        parts.append(f"95% intervals:\n\n{markdown_table(spans.head, spans.rows)}")
     climbed = result.ladders
     if climbed:
         parts.append(f"## Ladders\n\n{ladder_markdown(climbed)}")

@@ -9,8 +9,8 @@ from retgen.evaluation import plots as draw
 from retgen.evaluation.ladders.plan import Cell
 from retgen.evaluation.ladders.rates import Estimate
 from retgen.evaluation.ladders.summary import RANDOM, Reading
-from retgen.evaluation.results import markdown
 from retgen.experiments.ladders import Measured
+from retgen.markdown import markdown_table
 from retgen.pages import Figure, Section, TableView, text_table
 
 __all__ = ["ladder_markdown", "ladder_sections", "ladder_text"]
@@ -35,7 +35,7 @@ def ladder_text(results: Sequence[Measured]) -> str:
 def ladder_markdown(results: Sequence[Measured]) -> str:
     """The same for eval.md."""
     return "\n".join(
-        f"### {_TITLES[name]}\n\n{markdown(view.head, view.rows, view.names)}"
+        f"### {_TITLES[name]}\n\n{markdown_table(view.head, view.rows, view.names)}"
         for name, view in _tables(results).items()
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from retgen.evaluation import plots as draw
-from retgen.evaluation.results import markdown
 from retgen.experiments.eval_page import floor_levels, floor_rows
+from retgen.markdown import markdown_table
 from retgen.pages import Figure, Section, TableView, result_page, text_table
 from retgen.write import write_file
 
@@ -45,7 +45,7 @@ def text(found: Trainings) -> str:
 def write_page(found: Trainings) -> None:
     """figures/, study.md and study.html."""
     view = scores_table(found)
-    write_file(found.folder / "study.md", markdown(view.head, view.rows, view.names))
+    write_file(found.folder / "study.md", markdown_table(view.head, view.rows, view.names))
     first = next(iter(found.trained.values()))
     collection = first.views[0].collection
     notes = [

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from retgen.evaluation import plots as draw
-from retgen.evaluation.results import markdown
 from retgen.experiments.eval_page import floor_levels, floor_rows, p_value, primary_of
+from retgen.markdown import markdown_table
 from retgen.pages import Figure, Section, TableView, result_page, text_table
 from retgen.write import write_file
 
@@ -67,7 +67,7 @@ def write_page(found: Training) -> None:
     tables = [table for section in sections for table in section.tables]
     write_file(
         found.folder / "train.md",
-        "\n".join(markdown(table.head, table.rows, table.names) for table in tables),
+        "\n".join(markdown_table(table.head, table.rows, table.names) for table in tables),
     )
     page = result_page(
         f"{found.model}, fine-tuned", "retgen training",

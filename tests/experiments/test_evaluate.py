@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from retgen.evaluation.measures import Measures, default_names
 from retgen.evaluation.results import slug
 from retgen.evaluation.significance import Bootstrap
 from retgen.experiments.evaluate import evaluate
+from tests.pages import Read, rendered
 
 CORPUS = {"a": "red apples grow", "b": "green pears", "c": "red bikes", "d": "nothing at all"}
 QUERIES = {"q1": "red apples", "q2": "pears", "q3": "who cares"}
@@ -405,6 +407,28 @@ def test_data_sets_of_one_name_keep_their_pictures(dataset, tmp_path: Path) -> N
     assert figures == {"ds-1_recall-1.svg", "ds-2_recall-1.svg"}
     assert "## ds-2 (test)" in (tmp_path / "out" / "eval.md").read_text()
     assert found.to_json()["datasets"][0]["bootstrap"]["replicates"] > 100
+
+
+def test_names_are_no_markup(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """Neither HTML, nor Markdown, nor the formulas that matplotlib reads between dollars."""
+    evil = r"$\frac{x$ <img src=x> | [a](b) `c`"
+    paths = [dataset(CORPUS, QUERIES, QRELS, f"{evil} {i}") for i in range(3)]
+    run = tmp_path / f"{evil}.trec"
+    run.write_text("q1 Q0 a 1 2.0 mine\n")
+    out = tmp_path / "out"
+    found = evaluate(paths, models=["bm25"], runs=[run], metrics=["recall@2"], out=out)
+    assert [one.name for one in found.datasets] == [f"{evil} {i}" for i in range(3)]
+    page = Read((out / "eval.html").read_text())
+    assert "img" not in page.tags
+    assert page.text.count(f"{evil} 2") > 5
+    text = rendered((out / "eval.md").read_text())
+    assert {*text.tags} == {"h2", "p", "table", "thead", "tbody", "tr", "th", "td"}
+    assert text.text.count(f"{evil} 2 (test)") == 1
+    assert text.text.count(evil) == 3 + 2 * 3  # headings, and a row of each of two tables
+    drawn = ElementTree.fromstring((out / "figures" / "density.svg").read_bytes())
+    texts = [one.text for one in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert [one for one in texts if one and evil in one]
+    assert not [one for one in texts if one and "mathdefault" in one]
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,11 @@ from retgen.evaluation.training import (
     make_config,
 )
 from retgen.evaluation.training.config import discard
+from retgen.evaluation.training.models import extend_card
 from retgen.evaluation.training.train import Trained, train
 from tests.conftest import read_jsonl
 from tests.evaluation.training.conftest import FAST, weights, with_negatives
+from tests.pages import rendered
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -94,6 +96,15 @@ def test_training_on_the_test_pairs_memorises_them(
         "model",
         "training.json",
     ]
+
+
+def test_names_in_the_card_of_a_model_are_no_markup(tmp_path: Path) -> None:
+    evil = "<img src=x> | [a](b)\n# c"
+    identity = {"model": evil, "config": {"prompt": evil, "seed": 1}}
+    extend_card(tmp_path, identity, evil, {"before": {}, "after": {"recall@2": 0.5}}, {"on": evil})
+    page = rendered((tmp_path / "README.md").read_text().removeprefix("---\n---\n"))
+    assert {*page.tags} == {"h2", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"}
+    assert page.text.count(" ".join(evil.split())) == 4
 
 
 def test_a_finished_training_is_returned_and_another_refused(

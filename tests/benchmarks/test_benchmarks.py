@@ -1,0 +1,141 @@
+"""Every script of benchmarks/ runs to its end at its smallest size, and prints the rows it should."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+N = r"[\d,]+"
+F = r"\d+\.\d+"
+
+# arguments, and the lines that are printed, as expressions; "..." stands for any line
+CASES: dict[str, tuple[str, list[str]]] = {
+    "agents": (
+        "--calls 150 --rounds 1 --in-flight 4 16 --warm-up 40",
+        [
+            "...",
+            "150 calls after 40 to warm up, best of 1 rounds",
+            *(
+                rf"  {who}, {flight} in flight: {F} ms of CPU a call, {N} calls/s, "
+                rf"{ledger}{flight.strip()} connections \(server: {F} ms a call\)"
+                for flight in ("  4", " 16")
+                for who, ledger in (("openai", ""), ("retgen", f"{N} bytes of ledger a call, "))
+            ),
+            *(
+                rf"  {flight} in flight: {F} times less CPU, {F} times the calls; "
+                r"at most 1.0 ms and at least 1,000/s (NOT )?reached"
+                for flight in ("  4", " 16")
+            ),
+        ],
+    ),
+    "agents long": (
+        "--long --calls 40",
+        [
+            "...",
+            "40 calls at 64 in flight: resident memory, and its maximum so far",
+            *(rf"  {calls} calls: {N} MB, {N} MB" for calls in (4, 20, 40)),
+        ],
+    ),
+    "bm25": (
+        "--documents 500",
+        [
+            r"\S+, 500 documents",
+            *(rf"  {name}: index and one query {F} s, then -?{F} ms a query"
+              for name in ("bm25", "rank-bm25")),
+            rf"  a query: -?{N} times as fast",  # of differences, which load can turn round
+        ],
+    ),
+    "free_embedding": (
+        "--rounds 1 --cases 4,5,1",
+        [
+            "...",
+            "d=4 n=5, 1 random start",
+            *(rf"    {name}: 1 solved, {N} steps in all"
+              for name in ("retgen", "stock", "vectorised check")),
+            *(rf" +{F} s  {name} +ratio {F}  \({F} to {F}\)"
+              for name in ("retgen", "stock", "vectorised check")),
+        ],
+    ),
+    "gpu": (
+        "--device cpu --size tiny",
+        [
+            r"cpu: .*, median of 1",
+            *(rf"  matrix product 128², {name}: {F} TFLOP/s" for name in ("float32", "bf16")),
+            rf"  memory, copying {F} GB: {N} GB/s read and written",
+            *(rf"  {what}: .*; {F} TFLOP/s, {N}% of the matrix rate"
+              for what in ("encode, float32", "encode, bf16", "exact search, float32",
+                           "training, float32", "free embeddings, float32")),
+        ],
+    ),
+    "ladders": (
+        "--sizes 3 8 --domains books",
+        [
+            "...",
+            *(rf"     {size} ladders: written in {F} s \({N} MB\), proven in {F} s; "
+              rf"{N} ladders/s, peak memory {N} MB" for size in (3, 8)),
+        ],
+    ),
+    "large": (
+        "--documents 400 --against 200",
+        [
+            *(rf"{size} documents generated, proven and written in {F} s: {N} documents/s"
+              for size in (200, 400)),
+            rf"rate at 400 / rate at 200: {F}",
+            rf"largest single process: {N} MB",
+        ],
+    ),
+    "limit": (
+        "--documents 200 --rounds 1",
+        [
+            r".*, 200 documents",
+            *(
+                line
+                for what, other in (
+                    ("generate and write", "plain script, in process"),
+                    ("whole command: start, generate, prove, report, write",
+                     "plain script, whole process"),
+                )
+                for line in (
+                    what, rf"    {F} s, {N} documents/s", rf"    {F} s  {other}",
+                    rf"    ratio {F}  \({F} to {F}\)",
+                )
+            ),
+            rf"largest process: {N} MB",
+        ],
+    ),
+    "plain": ("plain 60", []),
+}  # fmt: skip
+
+
+def test_every_script_has_a_case() -> None:
+    scripts = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
+    assert {name.partition(" ")[0] for name in CASES} == scripts
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_runs_and_prints_its_rows(name: str, tmp_path: Path) -> None:
+    arguments, expected = CASES[name]
+    script = ROOT / "benchmarks" / f"{name.partition(' ')[0]}.py"
+    done = subprocess.run(
+        [sys.executable, str(script), *arguments.split()],
+        capture_output=True, text=True, cwd=tmp_path, timeout=120,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(expected), done.stdout
+    for line, pattern in zip(lines, expected, strict=True):
+        assert pattern == "..." or re.fullmatch(pattern, line), (pattern, line)
+
+
+def test_the_plain_script_writes_what_it_is_compared_for(tmp_path: Path) -> None:
+    script = ROOT / "benchmarks" / "plain.py"
+    subprocess.run([sys.executable, str(script), str(tmp_path), "60"], check=True)
+    counts = {path.name: len(path.read_bytes().splitlines()) for path in tmp_path.iterdir()}
+    assert counts == {"corpus.jsonl": 60, "queries.jsonl": 1000, "qrels.jsonl": 2000}
