@@ -1,0 +1,232 @@
+"""`gen run` against servers that fail: what is said, what is charged, and that it can go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agents.canned import Canned, Server, serving
+from tests.agents.minds import mind
+from tests.agents.test_outcomes import error, page, said
+from tests.ask.conftest import contents, recipe_of
+from tests.conftest import read_jsonl
+
+Answer = Callable[[dict[str, Any]], Canned]
+USD = 5 * 0.25e-6 + 2 * 2e-6  # of an answer of `healthy`, by gpt-5-mini's price
+
+
+def healthy(body: dict[str, Any]) -> Canned:
+    return said(mind(body))
+
+
+def about(body: dict[str, Any], text: str) -> bool:
+    return any(text in message["content"] for message in body["messages"])
+
+
+class Switch:
+    """A server whose behaviour can be changed while it runs."""
+
+    def __init__(self) -> None:
+        self.answer: Answer = healthy
+
+    def __call__(self, body: dict[str, Any]) -> Canned:
+        return self.answer(body)
+
+
+@pytest.fixture
+def switch() -> Switch:
+    return Switch()
+
+
+@pytest.fixture
+def server(switch: Switch) -> Iterator[Server]:
+    with serving(switch) as found:
+        yield found
+
+
+Gen = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def gen(server: Server, tmp_path: Path) -> Gen:
+    (tmp_path / "asked.yaml").write_text(recipe_of(40, 70))
+    plain = {name: one for name, one in os.environ.items() if not name.startswith("OPENAI_")}
+    env = plain | {"OPENAI_API_KEY": "sk-planted-4f7a0c", "OPENAI_BASE_URL": f"{server.url}/v1"}
+
+    def call(*args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "retgen.cli", *args], env=env, cwd=tmp_path, text=True,
+            capture_output=True, timeout=120,
+        )  # fmt: skip
+
+    return call
+
+
+def charged(gen: Gen, ledger: str) -> float:
+    found = json.loads(gen("ledger", "--ledger", f"{ledger}/ledger.sqlite", "--json").stdout)
+    return float(found["runs"][0]["usd"])
+
+
+def test_an_outage_passes(gen: Gen, server: Server, switch: Switch, tmp_path: Path) -> None:
+    """In the middle of a run: the same command ends as if it had not been.
+
+    A page in the place of answers; tests/agents/test_faults.py has the other kinds.
+    """
+    fault = page()
+    assert gen("run", "asked.yaml", "--out", "whole/run").returncode == 0
+    calls = len(server.requests)
+    server.requests.clear()
+    switch.answer = lambda body: healthy(body) if len(server.requests) < 40 else fault
+    done = gen("run", "asked.yaml", "--out", "ill/run")
+    assert done.returncode == 4, done.stderr
+    assert "tries), asked by " in done.stderr
+    assert "What was answered is kept; run the command again to go on." in done.stderr
+    assert f"Charged so far: ${39 * USD:.4f}." in done.stderr
+    assert done.stderr.endswith("Resume with:\n  gen run asked.yaml --out ill/run\n")
+    assert charged(gen, "ill") == pytest.approx(39 * USD)
+    assert not (tmp_path / "ill/run/rejected.jsonl").read_text().count("tries")
+    server.requests.clear()
+    switch.answer = healthy
+    assert gen("run", "asked.yaml", "--out", "ill/run").returncode == 0
+    assert len(server.requests) == calls - 39
+    assert contents(tmp_path / "ill/run/dataset") == contents(tmp_path / "whole/run/dataset")
+
+
+@pytest.mark.parametrize(
+    ("fault", "rule", "reason"),
+    [
+        (error(400, "Invalid prompt: it was flagged", "invalid_prompt"), "paraphrase_query/filtered",
+         "the request was filtered (400: invalid_prompt: Invalid prompt: it was flagged)"),
+        (page(413), "paraphrase_query/too_long",
+         "the request is too large (413: <html>Bad gateway</html>)"),
+        (error(422, "no"), "paraphrase_query/refused", "422: no"),
+    ],
+)  # fmt: skip
+def test_one_record_that_is_always_refused(
+    gen: Gen, server: Server, switch: Switch, tmp_path: Path, fault: Canned, rule: str, reason: str
+) -> None:
+    assert gen("run", "asked.yaml", "--out", "whole/run").returncode == 0
+    told = read_jsonl(tmp_path / "whole/run/sources/descriptions.jsonl")
+    victim = told[7]["attribute"]
+    switch.answer = lambda body: fault if about(body, f'Describe "{victim}"') else healthy(body)
+    done = gen("run", "asked.yaml", "--out", "one/run")
+    assert done.returncode == 0, done.stderr
+    rows = read_jsonl(tmp_path / "one/run/rejected.jsonl")
+    (row,) = [row for row in rows if row["rule"] == rule]
+    assert (row["reason"], row["record"]["record"]) == (reason, victim)
+    others = [
+        row["attribute"] for row in read_jsonl(tmp_path / "one/run/sources/descriptions.jsonl")
+    ]
+    before = [row["attribute"] for row in told]
+    assert others[:7] + others[7:39] == before[:7] + before[8:]
+    # nobody asks again: not even with a server that would answer now
+    server.requests.clear()
+    switch.answer = healthy
+    first = contents(tmp_path / "one/run/dataset")
+    assert gen("run", "asked.yaml", "--out", "one/run", "--fresh").returncode == 0
+    assert server.requests == []
+    assert contents(tmp_path / "one/run/dataset") == first
+    # nor does a replay
+    assert gen("ledger", "export", "answers.jsonl", "--run", "one/run").returncode == 0
+    done = gen("run", "asked.yaml", "--out", "again/run", "--replay", "answers.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert contents(tmp_path / "again/run/dataset") == first
+    # until it is told to
+    done = gen("ledger", "forget", "--run", "one/run", "--state", "refused", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert gen("run", "asked.yaml", "--out", "one/run", "--fresh").returncode == 0
+    assert contents(tmp_path / "one/run/dataset") == contents(tmp_path / "whole/run/dataset")
+
+
+def test_a_server_without_json_schema(gen: Gen, server: Server, switch: Switch) -> None:
+    switch.answer = lambda body: error(400, "response_format json_schema is not supported")
+    done = gen("run", "asked.yaml", "--out", "runs/a")
+    assert done.returncode == 4
+    assert (
+        "400: response_format json_schema is not supported, asked by propose_attributes (category '"
+    ) in done.stderr
+    assert "Add `structured: prompt` to the recipe's model block" in done.stderr
+    assert len(server.requests) <= 12
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("upstage:solar", "gen: upstage:solar cannot be asked: Initializing ChatUpstage requires the "
+         "langchain-upstage package. Please install it with `pip install langchain-upstage`"),
+        ("{provider: openai, name: m, via: langchain, extra: {temperature: warm}}",
+         "gen: openai:m cannot be asked: temperature Input should be a valid number"),
+    ],
+)  # fmt: skip
+def test_a_package_that_does_not_do_is_told_before(
+    gen: Gen, server: Server, tmp_path: Path, model: str, told: str
+) -> None:
+    done = gen("run", "asked.yaml", "--out", "runs/a", "--set", f"model={model}")
+    assert done.returncode == 2
+    assert done.stderr.startswith(told), done.stderr
+    assert server.requests == []
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("hidden", [700, 1500])
+def test_a_model_that_reasons_wastes_little(
+    gen: Gen, server: Server, switch: Switch, tmp_path: Path, hidden: int
+) -> None:
+    """345 requests of four agents, each of which begins with less room than it turns out to need."""
+    useful = wasted = 0
+
+    def reasons(body: dict[str, Any]) -> Canned:
+        nonlocal useful, wasted
+        text = mind(body)
+        needed = hidden + len(text) // 4
+        room = body["max_tokens"]
+        whole = room >= needed
+        usage = {"prompt_tokens": 200, "completion_tokens": min(room, needed)}
+        if whole:
+            useful += 200 * 250 + needed * 2000
+        else:
+            wasted += 200 * 250 + room * 2000
+        found = said(text if whole else "", "stop" if whole else "length")
+        return found._replace(body={**found.body, "usage": usage})
+
+    switch.answer = reasons
+    (tmp_path / "asked.yaml").write_text(recipe_of(130, 200))
+    done = gen("run", "asked.yaml", "--out", "runs/a", "--max-usd", "5")
+    assert done.returncode == 0, done.stderr
+    assert len(server.requests) >= 330
+    assert charged(gen, "runs") == pytest.approx((useful + wasted) / 1e9)
+    assert wasted / (useful + wasted) <= 0.10
+
+
+def test_reasoning_beside_the_answer_cannot_pass_the_cap(
+    gen: Gen, server: Server, switch: Switch
+) -> None:
+    """As xAI states it: total = prompt + completion + reasoning."""
+
+    def beside(body: dict[str, Any]) -> Canned:
+        found = healthy(body)
+        usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 2120,
+                 "completion_tokens_details": {"reasoning_tokens": 2000}}  # fmt: skip
+        return found._replace(body={**found.body, "usage": usage})
+
+    switch.answer = beside
+    true = 100 * 0.25e-6 + 2020 * 2e-6
+    cap, command = 20 * true, ("run", "asked.yaml", "--out", "runs/a", "--max-usd")
+    done = gen(*command, f"{cap:.6f}")
+    while done.returncode == 4:  # each agent finds out once; nothing more is sent then
+        assert "Nothing more is sent; it is kept. The same command goes on" in done.stderr
+        sent = len(server.requests)
+        assert charged(gen, "runs") == pytest.approx(sent * true)
+        assert sent * true <= cap
+        done = gen(*command, f"{cap:.6f}")
+    assert done.returncode == 3, done.stderr
+    assert charged(gen, "runs") == pytest.approx(len(server.requests) * true)
+    assert len(server.requests) * true <= cap
+    assert gen(*command, "10").returncode in (0, 4)
