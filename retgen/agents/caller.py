@@ -321,7 +321,7 @@ class Caller:
         self.tally.answered(agent, found)
         if row.outcome == "reject":
             raise Unusable(row.what, row.why)
-        await self._answered(agent)
+        await self._answered(agent, fresh=False)
         return response.text
 
     async def _wait(self, busy: Busy) -> None:
@@ -422,7 +422,7 @@ class Caller:
         self._count(request, sent, agent, *spent, silent=paid)
         if row.outcome == "answer":
             self._note(agent, spent[1], max(usage.hidden, spent[1] - len(response.text.encode())))
-            await self._answered(agent)
+            await self._answered(agent, fresh=True)
         if excess is not None:
             raise excess
         return sent
@@ -470,9 +470,9 @@ class Caller:
         tally.tokens_out[agent] += tokens_out
         tally.tokens += tokens_in + tokens_out
 
-    async def _answered(self, agent: str) -> None:
+    async def _answered(self, agent: str, *, fresh: bool) -> None:
         self._probe.open(agent)
-        await self._suspects.answered(agent)
+        await self._suspects.answered(agent, fresh=fresh)
 
     def _note(self, agent: str, tokens: int, hidden: int) -> None:
         for name, needed in ((agent, tokens), (HIDDEN, hidden)):

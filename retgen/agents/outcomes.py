@@ -10,7 +10,7 @@ Outcomes:
     room     cut off: asked again with more room, of which the model's agent then has as much
     less     the model has not so much room: asked again with less
     reject   its record is rejected, now and in every later run (`gen ledger forget` asks again)
-    refuse   the same if the server has answered others like it; if it refuses all, the run stops
+    refuse   the same if the server goes on to answer others like it; else the run stops
     retry    asked again; when it never helps: as `refuse`, if others are answered meanwhile
     later    asked again later; never the fault of a record, so in the end the run stops
     stop     nobody would be answered: the run stops
@@ -152,15 +152,15 @@ TABLE: tuple[Row, ...] = (
     Row("the request alone is more than the account may send in a minute", "refuse", "nothing",
         frozenset({429}), ("request too large for",), why="too_long", by="OpenAI"),
     # --- errors by their status -----------------------------------------------------------------
-    Row("the key, the address or the model is wrong, or the server redirects", "stop", "nothing",
-        frozenset({*range(300, 400), 401, 402, 403, 404, 405, 407}), by="all"),
+    Row("the key or the address is wrong, or the server redirects", "stop", "nothing",
+        frozenset({*range(300, 400), 401, 402, 405, 407}), by="all"),
     Row("overloaded, or too many requests", "later", "nothing",
         frozenset({409, 425, 429, 498, 503, 529}), by=f"all; 529 is {_ANTHROPIC}'s"),
     Row("somebody on the way gave up waiting", "retry", "most",
         frozenset({408, 499, 504, 522, 524}), by="proxies, Gemini (504)"),
     Row("the server failed", "retry", "nothing", frozenset(range(500, 600)), by="all"),
-    Row("the server refuses the request", "refuse", "nothing", frozenset(range(400, 500)),
-        by="all"),
+    Row("the server refuses the request: not allowed, not found, not understood", "refuse",
+        "nothing", frozenset(range(400, 500)), by="all; firewalls (403)"),
     # --- status 200 -----------------------------------------------------------------------------
     Row("the model refused, or its answer was filtered", "reject", "stated or most", _OK,
         finish=_FILTERED, why="filtered", by="OpenAI, Anthropic, Gemini, Bedrock"),

@@ -1,8 +1,9 @@
 """Whether a failure is about one record, or about all: what happens to the others tells.
 
-A server that refuses one request and answers others like it has something against that request,
-so its record is rejected and the run goes on. A server that answers nobody stops the run, and
-nothing is rejected for it. Where nobody has been answered yet, a refusal waits for the others.
+A server that refuses one request and goes on to answer others like it has something against that
+request, so its record is rejected and the run goes on. A server that answers nobody any more stops
+the run, and nothing is rejected for it. So a refusal waits for the next answer to another request,
+and what fails again and again for whether others were answered between its last tries.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from retgen.agents.flow import Stop
 
 __all__ = ["Suspects", "Tries"]
 
-_ALL = 8  # requests of an agent that are refused, none being answered: it is not the records
-_FEW = 3  # the same where nothing else is under way that could be answered
+# refusals of an agent in a row after which it is not the records: while it has no answer at all,
+# when it has some, and where nothing else is under way that could be answered
+_NEVER, _SINCE, _FEW = 8, 32, 3
 
 Verdict = Literal["only this", "all", "alone"]
 
@@ -35,22 +37,16 @@ class Tries:
             self.mark = answers
 
 
-class _Refused(NamedTuple):
-    """A record that was rejected before anybody was answered; `keep` writes that down."""
-
-    keep: Callable[[], Awaitable[None]]
-
-
 class Suspects:
     """Of one caller, within one event loop."""
 
     def __init__(self) -> None:
-        self.answers = 0
-        self._answered: set[str] = set()  # agents
+        self.answers = 0  # that came from the server
+        self._known: set[str] = set()  # agents that have an answer, if only from the ledger
         self._active: Counter[str] = Counter()
         self._holding: Counter[str] = Counter()  # of the active ones, those that wait to be judged
-        self._refused: dict[str, set[str]] = {}  # keys by agent
-        self._early: dict[str, list[_Refused]] = {}
+        self._row: dict[str, set[str]] = {}  # keys refused since an agent's last answer
+        self._early: dict[str, list[Callable[[], Awaitable[None]]]] = {}
         self._failing: set[Tries] = set()
         self._first: set[object] = set()  # in flight for the first time
         self._alone = False  # a request was rejected that had no other beside it
@@ -86,14 +82,15 @@ class Suspects:
         self._failing.discard(tries)
         self._changed()
 
-    async def answered(self, agent: str) -> None:
-        """A request of an agent was answered, so what it was refused before was its own fault."""
-        self.answers += 1
-        self._alone = False
-        if agent not in self._answered:
-            self._answered.add(agent)
-            for refused in self._early.pop(agent, ()):
-                await refused.keep()
+    async def answered(self, agent: str, *, fresh: bool) -> None:
+        """A request of an agent was answered: by the server (`fresh`), or by the ledger."""
+        self._known.add(agent)
+        if fresh:
+            self.answers += 1
+            self._alone = False
+            self._row.pop(agent, None)
+        for keep in self._early.pop(agent, ()):
+            await keep()
         self._changed()
 
     async def only_this(
@@ -104,19 +101,22 @@ class Suspects:
         Waits until another request of the agent is answered, or none can be any more. A few may
         be rejected before any is answered: they are written down when one is.
         """
-        refused = self._refused.setdefault(agent, set())
-        refused.add(key)
+        row = self._row.setdefault(agent, set())
+        row.add(key)
         self._holding[agent] += 1
         self._changed()
         try:
-            while agent not in self._answered:
+            while self._row.get(agent) is row:  # until the next answer
                 stop.check()
-                if len(refused) >= _ALL:
+                known = agent in self._known
+                if len(row) >= (_SINCE if known else _NEVER):
                     return False
                 if self._holding[agent] == self._active[agent]:  # nothing else can tell
-                    if len(refused) >= _FEW:
+                    if known:
+                        break
+                    if len(row) >= _FEW:
                         return False
-                    self._early.setdefault(agent, []).append(_Refused(keep))
+                    self._early.setdefault(agent, []).append(keep)
                     return True
                 await self._changes(stop)
         finally:
@@ -142,7 +142,7 @@ class Suspects:
 
     def rejected_alone(self, agent: str) -> bool:
         """Whether one that failed with no other beside it may be taken for the only one: once."""
-        may = agent in self._answered and not self._alone
+        may = agent in self._known and not self._alone
         self._alone = True
         return may
 

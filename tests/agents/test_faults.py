@@ -383,3 +383,36 @@ def test_overshoot_is_bounded_by_what_is_in_flight(ledger: Ledger) -> None:
         assert kinds(found).keys() == {"EndpointFailed", "Stopped"}
         assert excess <= 64
         assert ledger.runs()[0].nano_usd == plain * COST + excess * PRICE.of(5, 10_000)
+
+
+def test_what_the_ledger_answers_is_no_sign_of_life(ledger: Ledger) -> None:
+    """Resumed during an outage: the answers of before say nothing of the server now."""
+    with serving(faulty({})) as server:
+        ask(server, ledger, range(10, 40))
+    with serving(lambda body: error(500, "down")) as server:
+        found = ask(server, ledger, range(10, 60), concurrency=4)
+    assert set(kinds(found)) == {"str", "EndpointFailed", "Stopped"}
+    assert states(ledger).keys() == {"answered", "failed"}
+
+
+def test_a_server_that_refuses_all_from_now_on(ledger: Ledger) -> None:
+    """It answered before, so 32 refusals in a row are needed; none of them is for good."""
+    answered = 0
+
+    def answer(body: Any) -> Canned:
+        nonlocal answered
+        answered += 1
+        return said("hello") if answered <= 15 else error(403, "no longer")
+
+    with serving(answer) as server:
+        found = ask(server, ledger, range(10, 100))
+    assert set(kinds(found)) == {"str", "EndpointFailed", "Stopped"}
+    assert "refused" not in states(ledger)
+    assert 15 + 32 <= len(server.requests) <= 15 + 32 + 64
+
+
+def test_a_firewall_that_dislikes_one_body(ledger: Ledger) -> None:
+    with serving(slow(faulty({13: page(403)}))) as server:
+        found = ask(server, ledger, range(10, 40))
+    assert kinds(found) == {"str": 29, "Unusable": 1}
+    assert str(found[3]) == "403: <html>Bad gateway</html>"
