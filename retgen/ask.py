@@ -12,7 +12,9 @@ import gc
 import math
 import os
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -41,6 +43,7 @@ __all__ = [
 ]  # fmt: skip
 
 _REPLAY = ".replay.sqlite"
+_LISTEN = 0.1  # seconds between two looks at whether somebody interrupts
 
 
 @dataclass(frozen=True)
@@ -293,22 +296,50 @@ def _in_thread(work: Callable[[Stop], Coroutine[Any, Any, None]]) -> None:
         finally:
             gc.set_threshold(*before)
 
-    with ThreadPoolExecutor(1, thread_name_prefix="models") as pool:
+    done = threading.Event()
+    heard = 0
+    with _signals() as presses, ThreadPoolExecutor(1, thread_name_prefix="models") as pool:
         future = pool.submit(loop)
-        presses = heard = 0
-        while True:
-            try:
-                if heard < presses:  # in here, since one more may come while this one is dealt with
-                    heard = presses
-                    _interrupt(control, presses)
-                future.result()
-                break
-            except KeyboardInterrupt:
-                presses += 1
-            except (Stopped, asyncio.CancelledError):
-                raise KeyboardInterrupt from None
-        if presses:
-            raise KeyboardInterrupt
+        future.add_done_callback(lambda _: done.set())
+        while not done.wait(_LISTEN):
+            if heard < len(presses):
+                heard = len(presses)
+                _interrupt(control, heard)
+    try:
+        future.result()
+    except (Stopped, asyncio.CancelledError):
+        raise KeyboardInterrupt from None
+    if presses:
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[list[int]]:
+    """The interruptions that come, in place of KeyboardInterrupt.
+
+    That may come anywhere, in a lock that another thread waits for too, and is then never heard.
+    """
+    heard: list[int] = []
+    before: dict[int, Any] = {}
+
+    def hear(number: int, frame: Any) -> None:
+        try:
+            before[number](number, frame)
+        except KeyboardInterrupt:
+            heard.append(number)
+
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
+            if number is not None and callable(known := signal.getsignal(number)):
+                before[number] = known
+                signal.signal(number, hear)
+    try:
+        yield heard
+    finally:
+        for number, known in before.items():
+            if signal.getsignal(number) is hear:
+                signal.signal(number, known)
 
 
 def _interrupt(control: Mapping[str, Any], presses: int) -> None:
