@@ -209,6 +209,7 @@ def ask_models(
                     callers[which] = Caller(
                         ledger, writer, chat, one, run=name, stop=stop, flight=flight,
                         price=priced[which], cap=None if asking.replay else cap, tally=asked.tally,
+                        notice=lambda text: print(f"gen: {text}", file=sys.stderr, flush=True),
                     )  # fmt: skip
                 models = {agent: (one, callers[_whom(one)]) for agent, one in settings.items()}
                 context = Context(

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +64,18 @@ def gen(server: Server, tmp_path: Path) -> Gen:
     plain = {name: one for name, one in os.environ.items() if not name.startswith("OPENAI_")}
     env = plain | {"OPENAI_API_KEY": "sk-planted-4f7a0c", "OPENAI_BASE_URL": f"{server.url}/v1"}
 
-    def call(*args: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+    def start(*args: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
             [sys.executable, "-m", "retgen.cli", *args], env=env, cwd=tmp_path, text=True,
-            capture_output=True, timeout=120,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
+    def call(*args: str) -> subprocess.CompletedProcess[str]:
+        process = start(*args)
+        out, err = process.communicate(timeout=120)
+        return subprocess.CompletedProcess(args, process.returncode, out, err)
+
+    call.start = start  # type: ignore[attr-defined]
     return call
 
 
@@ -230,3 +240,34 @@ def test_reasoning_beside_the_answer_cannot_pass_the_cap(
     assert charged(gen, "runs") == pytest.approx(len(server.requests) * true)
     assert len(server.requests) * true <= cap
     assert gen(*command, "10").returncode in (0, 4)
+
+
+def test_waiting_for_another_run_says_for_whom_and_how_long(
+    gen: Gen, server: Server, switch: Switch, tmp_path: Path
+) -> None:
+    """Two runs that share a ledger want the same answers; the second waits for the first."""
+    released = threading.Event()
+
+    def held(body: dict[str, Any]) -> Canned:
+        released.wait(30)
+        return healthy(body)
+
+    switch.answer = held
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(gen, "run", "asked.yaml", "--out", "runs/a", "-q")
+        while not server.requests:
+            time.sleep(0.01)
+        second = gen.start("run", "asked.yaml", "--out", "runs/b", "-q")  # type: ignore[attr-defined]
+        line = second.stderr.readline()
+        released.set()
+        assert first.result().returncode == 0
+        assert second.communicate(timeout=60) == ("", "")
+    assert second.returncode == 0
+    assert re.fullmatch(
+        r"gen: waiting for process \d+ on this machine, which has sent a request that this run "
+        r"needs: until its answer comes, 6[56]\d seconds at most\n",
+        line,
+    )
+    asked = [json.dumps(body, sort_keys=True) for body in server.requests]
+    assert len(asked) == len(set(asked))
+    assert contents(tmp_path / "runs/a/dataset") == contents(tmp_path / "runs/b/dataset")
