@@ -108,11 +108,14 @@ def models() -> str:
     from retgen.agents.outcomes import TABLE
 
     rows = [
-        f"| {row.what} | {', '.join(_statuses(row.status))} | {row.outcome} | {row.charge} "
-        f"| {row.by} |"
+        f"| {row.what} | {', '.join(_statuses(row.status))} | {_words(row.says, row.finish)} "
+        f"| {row.outcome} | {row.charge} | {row.by} |"
         for row in TABLE
     ]
-    head = "| what comes back | status | outcome | charged | who does so |\n|---|---|---|---|---|\n"
+    head = (
+        "| what comes back | status | what it says | outcome | charged | who does so |\n"
+        "|---|---|---|---|---|---|\n"
+    )
     return _between("models.md", "outcomes", head + "\n".join(rows))
 
 
@@ -125,6 +128,12 @@ def _statuses(found: frozenset[int]) -> list[str]:
         else:
             parts.append([status])
     return ["-".join(map(str, part)) for part in parts] or ["none"]
+
+
+def _words(says: tuple[str, ...], finish: frozenset[str]) -> str:
+    """The first few words that a row looks for."""
+    found = [f"`{one}`" for one in (*says, *sorted(finish))]
+    return ", ".join(found[:3]) + (", ..." if len(found) > 3 else "")
 
 
 def _between(page: str, name: str, table: str) -> str:
