@@ -6,8 +6,9 @@
     positive  "... His graduation piece, a cantata for male choir, was awarded third prize. ..."
     HN1       breaks condition 1, HN2 conditions 1 and 2, ..., HN10 all ten
 
-Paper: MultiConIR, §3 and Appendices A-E. Where we deviate: the judge sees sentences, not whole
-documents, since rungs are made of whole sentences; the order of the sentences in the document is
+Paper: MultiConIR, §3 and Appendices A-E. Where we deviate: the judge sees two documents of a ladder,
+each half of sentences and half of rewrites, not all eleven, since rungs are made of whole sentences
+that are read one by one; the order of the sentences in the document is
 drawn apart from the order of the conditions; sentences of the source that state none of the ten
 conditions are left out, as in the paper's examples.
 """
@@ -22,11 +23,12 @@ import orjson
 
 from retgen.errors import RecipeError
 from retgen.generators.family import Evidence, Example, Family, Job, Plan, Records
-from retgen.generators.multiconir.agents import AGENTS
-from retgen.generators.multiconir.asking import ask_ladders, asks, source_of
+from retgen.generators.multiconir.agents import AGENTS, VERIFY
+from retgen.generators.multiconir.asking import ask_ladders, source_of
+from retgen.generators.multiconir.calibration import CALIBRATION, told
+from retgen.generators.multiconir.estimate import asks
 from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladders, breaking_orders, rungs
 from retgen.generators.multiconir.params import MultiConIRParams
-from retgen.generators.multiconir.planted import PLANTED, told
 from retgen.generators.multiconir.review import review_tables
 from retgen.generators.multiconir.sentences import CONDITIONS, word_count
 from retgen.generators.multiconir.views import STYLES, Views
@@ -54,7 +56,8 @@ class MultiConIR(Family[MultiConIRParams]):
     independent_judge = True
     judged = (
         "that a sentence meets its condition, and that its rewrite does not, rests on a judge who "
-        "saw one text and one condition at a time"
+        "saw ten texts, half of them rewrites, and ten conditions; tables/verdicts.jsonl has every "
+        "verdict with its quote"
     )
     tests = (
         "Whether a retriever orders the documents of a ladder by the number of the query's "
@@ -103,13 +106,14 @@ class MultiConIR(Family[MultiConIRParams]):
         return "judged"
 
     def judges(self, job: Job[MultiConIRParams]) -> Mapping[str, Mapping[str, Any]]:
-        found = orjson.loads((_sources(job) / PLANTED).read_bytes())
-        return {"verify_condition": {**found, "measured": told(found)}}
+        found = _calibration(job)
+        return {VERIFY.name: {**found, "measured": told(found)}}
 
     def generate(self, job: Job[MultiConIRParams]) -> Records:
         params, domain = job.params, job.params.the_domain()
         ladders = Ladders(_sources(job) / LADDERS)
-        views = Views(ladders, job.seed, params.orders, domain.instruction, domain.name)
+        judge = VERIFY.name, _calibration(job)["model"]
+        views = Views(ladders, job.seed, params.orders, domain.instruction, domain.name, judge)
         return Records(
             corpus=views.corpus(),
             queries=views.queries(),
@@ -134,7 +138,7 @@ class MultiConIR(Family[MultiConIRParams]):
         sources = _sources(job)
         domain = job.params.the_domain()
         spec = proof.Spec(
-            sources / DOCUMENTS, sources / LADDERS, domain.instruction, job.params.orders,
+            sources / DOCUMENTS, sources / LADDERS, sources.parent / "tables" / "verdicts.jsonl", domain.instruction, job.params.orders,
             domain.name,
         )  # fmt: skip
         return proof.proof_rules(spec, judgements)
@@ -149,6 +153,10 @@ def _sources(job: Job[MultiConIRParams]) -> Path:
     return job.sources
 
 
+def _calibration(job: Job[MultiConIRParams]) -> Any:
+    return orjson.loads((_sources(job) / CALIBRATION).read_bytes())
+
+
 def _available(params: MultiConIRParams) -> int:
     """Documents of the source; what a data set of the Hub holds is not looked up for a plan."""
     source = source_of(params)
@@ -159,7 +167,7 @@ def _available(params: MultiConIRParams) -> int:
 
 
 def _licences(job: Job[MultiConIRParams]) -> dict[str, str]:
-    writers = {"extract_conditions", "write_query", "write_hard_negative"}
+    writers = {agent.name for agent in AGENTS if agent.role == "write"}
     written = "as the terms of the model that wrote them say"
     return {
         "documents": source_of(job.params).licence,

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from retgen.agents.agent import GivenUp
 from retgen.generators.multiconir.alter import alterations
 from retgen.generators.multiconir.alter.lexicon import swaps
+from retgen.generators.multiconir.checks import check_condition, check_sentence
 from retgen.generators.multiconir.domains import Strategy
-from retgen.generators.multiconir.sentences import split, usable, word_count
+from retgen.generators.multiconir.sentences import split, word_count
 
-__all__ = ["condition", "descriptive", "extract", "nothing_left", "rewrites"]
+__all__ = ["condition", "descriptive", "extract", "rewrites"]
 
 _WANTED = 10  # words of a condition (paper, Appendix B)
 _LEAST = 6  # words that a shortened condition keeps
@@ -63,21 +63,24 @@ _OWN = re.compile(r", (?:she|he|it|they)\b")  # "Held up by snow, she ...": a su
 _ADVERBS = frozenset("also first later never often once soon still then twice always".split())
 
 
-def extract(document: str, count: int, without: Sequence[str]) -> list[str]:
-    """The sentences to build on, in the document's order: those with the firmest facts.
-
-    Raises `GivenUp` where fewer are usable and not among `without`.
-    """
+def extract(
+    document: str, count: int, known: Sequence[str], subject: Sequence[str] = ()
+) -> list[tuple[str, str]]:
+    """At most `count` sentences to build on with their conditions, those with the firmest facts
+    first; none of the `known` ones."""
     ranked = []
     for place, sentence in enumerate(split(document)):
-        if usable(sentence) and sentence not in without:
-            found = alterations(sentence, condition(sentence), "modify")
+        stated = condition(sentence, subject)
+        if check_condition(sentence, stated, ()) is None:
+            found = alterations(sentence, stated, "modify")
             firm = any(one.kind != "negation" for one in found)
-            ranked.append((not firm, -len({one.kind for one in found}), place, sentence))
-    if len(ranked) < count:
-        reason = f"it has {len(ranked)} usable sentences; {count} are needed"
-        raise GivenUp("extract_conditions/sentences", reason, ())
-    return [sentence for *_, sentence in sorted(sorted(ranked)[:count], key=lambda one: one[2])]
+            ranked.append((not firm, -len({one.kind for one in found}), place, sentence, stated))
+    taken: list[tuple[str, str]] = []
+    for *_, sentence, stated in sorted(ranked):
+        others = [*known, *(one for one, _ in taken)]
+        if len(taken) < count and check_sentence(document, sentence, others) is None:
+            taken.append((sentence, stated))
+    return taken
 
 
 def condition(sentence: str, subject: Sequence[str] = ()) -> str:
@@ -148,9 +151,3 @@ def rewrites(sentence: str, wanted: str, strategy: Strategy) -> Iterator[str]:
     """Sentences that no longer meet the condition, the best first."""
     for one in alterations(sentence, wanted, strategy):
         yield one.text
-
-
-def nothing_left(sentence: str, tried: int) -> GivenUp:
-    """No rule falsifies the sentence, or none that has not been tried."""
-    told = f"no rule finds another fact to change in {sentence[:100]!r}"
-    return GivenUp("write_hard_negative/rules", told + (f", after {tried}" if tried else ""), ())

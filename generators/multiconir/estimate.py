@@ -1,0 +1,1 @@
+def asks(job, records): return {}
