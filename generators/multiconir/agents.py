@@ -49,7 +49,9 @@ def rewrite_fault(question: Negatives, one: Falsify, rewrite: str) -> str | None
 
 def _extract(question: Extract) -> Extracted:
     known = [*question.taken, *(one.sentence for one in question.refused)]
-    found = offline.extract(question.document, question.count, known, question.subject)
+    found = offline.extract(
+        question.document, question.count, known, question.noun, question.subject
+    )
     return Extracted(found=[Found(sentence=text, condition=asked) for text, asked in found])
 
 
@@ -58,7 +60,7 @@ def _rewrite(question: Negatives) -> Rewrites:
     made = []
     for one in question.sentences:
         options = offline.rewrites(
-            one.sentence, question.conditions[one.condition - 1], question.strategy
+            one.sentence, question.conditions[one.condition - 1], question.strategy, question.noun
         )
         fit = (text for text in options if rewrite_fault(question, one, text) is None)
         made.append(Rewrite(condition=one.condition, rewrite=next(fit, "")))

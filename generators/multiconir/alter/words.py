@@ -41,7 +41,7 @@ class Fact(NamedTuple):
     """A span of a sentence that can be replaced.
 
     `start`, `end`: characters. `options`: what may stand there, best first. `weight`: how surely
-    the replacement reads well and is false, 0 to 100. `form` as in `lexicon.Swap`.
+    the replacement reads well and is false, 0 to 100. `form`, `sure`: as in `lexicon.Swap`.
     """
 
     start: int
@@ -50,6 +50,7 @@ class Fact(NamedTuple):
     options: tuple[str, ...]
     weight: int
     form: str = "word"
+    sure: bool = True
 
 
 class Words:
