@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import orjson
 import xxhash
@@ -15,33 +15,15 @@ from retgen.generators.multiconir.agents import EXTRACT, QUERY, REWRITE, VERIFY
 from retgen.generators.multiconir.calibration import calibrate
 from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladder
 from retgen.generators.multiconir.params import MultiConIRParams
-from retgen.generators.multiconir.sentences import CONDITIONS, split, usable
+from retgen.generators.multiconir.sourcing import documents_of
 from retgen.generators.multiconir.writing import Writing
-from retgen.sources import Columns, Refused, SourceDocument, read_sources
+from retgen.sources import Refused, SourceDocument
 from retgen.write import AtomicFile
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
 
-__all__ = ["ask_ladders", "source_of"]
-
-
-class _Source(NamedTuple):
-    path: Path | str
-    columns: Columns
-    split: str
-    limit: int | None
-    licence: str
-
-
-def source_of(params: MultiConIRParams) -> _Source:
-    """Where a recipe's documents come from: its own source, or the bundled ones."""
-    named = params.source
-    if named is None:
-        path = Path(__file__).parent / "documents" / f"{params.domain}.jsonl"
-        return _Source(path, Columns(), "train", None, "CC0-1.0")
-    columns = Columns(**named.columns.model_dump())
-    return _Source(named.path, columns, named.split, named.limit, named.licence)
+__all__ = ["ask_ladders"]
 
 
 async def ask_ladders(job: Job[MultiConIRParams], context: Context) -> None:
@@ -80,18 +62,9 @@ async def ask_ladders(job: Job[MultiConIRParams], context: Context) -> None:
 
 def _read(params: MultiConIRParams, folder: Path) -> tuple[list[Refused], int]:
     """Copy the source's documents into the run; (what is refused, how many there are)."""
-    source = source_of(params)
     refused, count = [], 0
     with AtomicFile(folder / DOCUMENTS) as file:
-        for one in read_sources(
-            source.path, source.columns, split=source.split, limit=source.limit
-        ):
-            if isinstance(one, SourceDocument):
-                there = len({text for text in split(one.text) if usable(text)})
-                if there < CONDITIONS:
-                    told = f"it has {there} usable sentences; {CONDITIONS} are needed"
-                    refused.append(Refused(one.id, "source/sentences", told, one.id))
-                    continue
+        for one in documents_of(params):
             if isinstance(one, Refused):
                 refused.append(one)
             else:

@@ -2,10 +2,10 @@
 
     {"text": "...", "condition": "...", "label": "violated", "kind": "antonym"}
 
-48 cases for each of the paper's five domains, paraphrases and near misses among them. The judge sees
-ten at a time, in the form in which it sees ladders: ten texts in one order, ten conditions in
+48 cases for each of the paper's five domains, paraphrases and near misses among them. The judge
+sees ten at a time, in the form in which it sees ladders: ten texts in one order, ten conditions in
 another, two cases of each domain, so that a text rarely bears on another case's condition. What is
-asked is the same in every run, so a ledger answers it once for each model and prompt.
+asked is the same in every run, so it is paid once for each model and prompt: the ledger has it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What a part of an agent's answer has to keep to, in words that a model can act on.
 
-Each function returns what is wrong with one sentence, condition, rewrite, query or quote, or None. Tokens are lower-case words and numbers.
+Each function returns what is wrong with one sentence, condition, rewrite, query or quote, or None.
+Tokens are lower-case words and numbers.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from retgen.generators.multiconir.sentences import split, usable, word_count
 from retgen.validators.words import content_stems
 
 __all__ = [
-    "check_condition", "check_query", "check_quote", "check_rewrite", "check_sentence", "kept_share",
-    "key_terms_share", "negates", "terms",
+    "check_condition", "check_query", "check_quote", "check_rewrite", "check_sentence",
+    "kept_share", "key_terms_share", "negates", "terms",
 ]  # fmt: skip
 
 _SAME = 85  # of 100: above, two sentences say the same in nearly the same words
@@ -59,7 +60,7 @@ def _whole(document: str) -> frozenset[str]:
 
 
 def check_sentence(document: str, sentence: str, taken: Sequence[str]) -> str | None:
-    """A whole sentence of the document, copied, that neither overlaps a taken one nor repeats it."""
+    """A whole sentence of the document, copied, that neither overlaps nor repeats a taken one."""
     from rapidfuzz import fuzz
 
     at = document.find(sentence) if sentence.strip() else -1

@@ -116,9 +116,7 @@ class Draft:
             self._refused(one, fault)
 
     def _refused(self, one: Found, reason: str) -> None:
-        self.refused.append(
-            Refused(sentence=one.sentence, condition=one.condition, reason=reason)
-        )
+        self.refused.append(Refused(sentence=one.sentence, condition=one.condition, reason=reason))
         self.history.append(Turn(f"{one.sentence} | {one.condition}", reason))
 
     def sentence(self, c: int) -> str:
@@ -185,4 +183,3 @@ class Draft:
             [self.verdicts[Text(c, r)]._asdict() for c in TEN for r in (False, True)],
             [one.model_dump() for one in self.refused],
         )  # fmt: skip
-

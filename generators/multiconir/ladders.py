@@ -48,8 +48,8 @@ class Ladder(NamedTuple):
     """Ten conditions of one document. Every list has ten entries, in the conditions' order.
 
     `queries`: descriptive, the first for condition 1, the last for all. `verdicts`: what the judge
-    found of each sentence and rewrite, as `Evidence` says. `refused`: sentences of the document that
-    agents chose and that did not do, and why.
+    found of each sentence and rewrite, as `Evidence` says. `refused`: sentences of the document
+    that agents chose and that did not do, and why.
     """
 
     id: str

@@ -67,8 +67,8 @@ _OWN = re.compile(r", (?:she|he|it|they)\b")  # "Held up by snow, she ...": a su
 _CODE = re.compile(r"[\\<>{}\[\]|@#^~*=`]|://|^[(\"'“‘]|\d[.)] ?[A-Z]|--")
 # a sentence that begins with one of these leans on another
 _LEANING = frozenset(
-    """this these that those such however therefore thus hence also so but and or then otherwise instead
-    moreover furthermore nevertheless please note""".split()
+    """this these that those such however therefore thus hence also so but and or then otherwise
+    instead moreover furthermore nevertheless please note""".split()
 )
 _ADVERBS = frozenset("also first later never often once soon still then twice always".split())
 
@@ -80,15 +80,18 @@ def extract(
     first; none of the `known` ones."""
     ranked = []
     for place, sentence in enumerate(split(document)):
-        if not _statement(sentence):
+        words = Words(sentence)
+        if not _statement(sentence, words):
             continue
         stated = condition(sentence, subject)
         if check_condition(sentence, stated, ()) is None:
             found = alterations(sentence, stated, "modify", sure=not _listed(noun))
             if found:
                 negated = found[0].kind == "negation"  # the last resort, and few of them are taken
+                long = word_count(stated) > _LONG
+                apart = bool(subject) and words.words[0] not in subject  # of something else, maybe
                 kinds = len({one.kind for one in found})
-                ranked.append((negated, word_count(stated) > _LONG, -kinds, place, sentence, stated))
+                ranked.append((negated, long, apart, -kinds, place, sentence, stated))
     taken: list[tuple[str, str]] = []
     for *_, sentence, stated in sorted(ranked):
         others = [*known, *(one for one, _ in taken)]
@@ -97,10 +100,9 @@ def extract(
     return taken
 
 
-def _statement(sentence: str) -> bool:
+def _statement(sentence: str, words: Words) -> bool:
     """Whether a sentence plainly says something that can be understood alone, for all rules can
     tell: no question, order, code, nor what begins with "However" or "This"."""
-    words = Words(sentence)
     first = words.lower[0]
     ordered = verbs().forms.get(first, ("", ""))[1] == "base" and not swaps().get(first)
     return (

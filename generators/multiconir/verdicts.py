@@ -11,8 +11,9 @@ __all__ = ["read_verdicts"]
 def read_verdicts(question: Verify, answer: Verdicts) -> tuple[list[Judged], dict[int, str]]:
     """The entries that can be taken, satisfied or violated; what is wrong, by condition (from 1).
 
-    Wrong is a condition that was asked for and has no verdict, two for the same text, or one without
-    a quote of the text that it names. An entry of a condition or text that is not there is left out.
+    Wrong is a condition that was asked for and has no verdict, two for the same text, or one
+    without a quote of the text that it names. An entry for a condition that is not there is left
+    out.
     """
     taken: dict[tuple[int, int], Judged] = {}
     faults: dict[int, str] = {}

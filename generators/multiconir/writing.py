@@ -1,33 +1,27 @@
 """How a ladder comes about: document -> ten sentences with conditions -> rewrites -> verdicts ->
 queries.
 
-Five calls make a ladder where nothing has to be done again. What is wrong with one sentence, rewrite
-or query concerns that one: it is asked for again, and a sentence for which nothing will do gives its
-place to a spare one. A document is lost only where no ten of its sentences do. Whatever is asked of a
-document follows from the document and earlier answers about it.
+Five calls make a ladder where nothing has to be done again. What is wrong with one sentence,
+rewrite or query concerns that one: it is asked for again, and a sentence for which nothing will do
+gives its place to a spare one. A document is lost only where no ten of its sentences do. Whatever
+is asked of a document follows from the document and earlier answers about it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from retgen.agents.agent import GivenUp
 from retgen.generators.family import Job
 from retgen.generators.multiconir.agents import EXTRACT, QUERY, REWRITE, VERIFY, rewrite_fault
-from retgen.generators.multiconir.checks import check_query, negates
+from retgen.generators.multiconir.checks import check_query
 from retgen.generators.multiconir.draft import Draft, Shown, Text
 from retgen.generators.multiconir.ladders import Evidence, Ladder
 from retgen.generators.multiconir.params import MultiConIRParams
-from retgen.generators.multiconir.questions import (
-    Extract,
-    Falsify,
-    Negatives,
-    Queries,
-    Verify,
-)
-from retgen.generators.multiconir.sentences import CONDITIONS, split, usable, word_count
+from retgen.generators.multiconir.questions import Falsify, Negatives
+from retgen.generators.multiconir.requests import Requests, negating
+from retgen.generators.multiconir.sentences import CONDITIONS, split, usable
 from retgen.generators.multiconir.verdicts import read_verdicts
 from retgen.sources import SourceDocument
 
@@ -47,8 +41,7 @@ class Writing:
 
     def __init__(self, job: Job[MultiConIRParams], context: Context) -> None:
         self.seed, self.params = job.seed, job.params
-        self.domain, self.strategy = job.params.the_domain(), job.params.strategy()
-        self.context = context
+        self.requests, self.context = Requests(job), context
 
     async def ladder(self, document: SourceDocument) -> Ladder:
         """The ladder of a document. Raises `GivenUp` with the rule that it fails."""
@@ -71,7 +64,7 @@ class Writing:
             left = len({one for one in split(document) if usable(one)} - known)
             if left < wanted:
                 break
-            question = self.extraction(draft, min(wanted + SPARE, left))
+            question = self.requests.sentences(draft, min(wanted + SPARE, left))
             found = (await self.context.answer(EXTRACT, question)).found
             for one in found[: 2 * question.count]:
                 draft.offer(one)
@@ -85,15 +78,6 @@ class Writing:
             )  # fmt: skip
             raise draft.give_up("extract_conditions/sentences", told)
         draft.fill()
-
-    def extraction(self, draft: Draft, count: int) -> Extract:
-        """The question for so many sentences more."""
-        domain = self.domain
-        return Extract(
-            noun=domain.noun, features=domain.features, examples=domain.examples.instruction,
-            count=count, document=draft.document.text, subject=domain.subject,
-            taken=tuple(one.sentence for one in draft.taken), refused=tuple(draft.refused),
-        )  # fmt: skip
 
     async def replace(self, draft: Draft, faults: dict[int, tuple[str, str]]) -> None:
         """Others take the places of sentences that do not do; condition -> (rule, reason)."""
@@ -109,7 +93,7 @@ class Writing:
     async def falsify(self, draft: Draft) -> None:
         """A rewrite of every sentence that passes the checks."""
         while open_ := [c for c, text in enumerate(draft.rewrites) if text is None]:
-            question = self.negatives(draft, open_)
+            question = self.requests.rewrites(draft, open_)
             given = (await self.context.answer(REWRITE, question)).rewrites
             texts = {one.condition - 1: one.rewrite for one in reversed(given)}
             unfit: dict[int, tuple[str, str]] = {}
@@ -124,36 +108,6 @@ class Writing:
             unfit |= self.hopeless(draft, "write_hard_negatives/check")
             await self.replace(draft, unfit)
 
-    def negatives(self, draft: Draft, open_: Sequence[int]) -> Negatives:
-        """The question for the rewrites of some conditions (from 0)."""
-        limits, reassign = self.params.negatives, self.strategy == "reassign"
-        more = limits.length + (limits.clause if reassign else 0)
-        asked = []
-        for c in open_:
-            words = word_count(draft.sentences[c])
-            fewest = max(1, round(words * (1 - limits.length)))
-            most = max(words + 2, round(words * (1 + more)))
-            asked.append(
-                Falsify(condition=c + 1, sentence=draft.sentences[c], fewest=fewest, most=most)
-            )
-        return Negatives(
-            noun=self.domain.noun, strategy=self.strategy,
-            examples=tuple(
-                f"Condition: {one.condition} | Sentence: {one.sentence} | Rewrite: {one.rewrite}"
-                for one in self.domain.rewrites
-            ),
-            conditions=tuple(draft.conditions), sentences=tuple(asked),
-            kept=round(100 * limits.kept),
-            key_terms=limits.key_terms * (1.0 if reassign else 0.5),
-            negations=max(0, self.negations - len(_negating(draft))),
-            refused=tuple(past for c in open_ for past in draft.tried[c]),
-        )  # fmt: skip
-
-    @property
-    def negations(self) -> int:
-        """How many rewrites of a ladder may merely negate."""
-        return round(self.params.negatives.negations * CONDITIONS)
-
     def rewrite_fault(self, draft: Draft, question: Negatives, one: Falsify) -> str | None:
         """What is wrong with a rewrite by itself, or beside the others."""
         c = one.condition - 1
@@ -162,7 +116,7 @@ class Writing:
             return fault
         if rewrite in {*draft.sentences, *draft.rewrites[:c], *draft.rewrites[c + 1 :]}:
             return "it stands in the document already, for another condition"
-        if len(bare := _negating(draft)) > self.negations and c in bare:
+        if len(bare := negating(draft)) > self.requests.negations and c in bare:
             return "it merely negates the sentence, as too many others do"
         return None
 
@@ -209,14 +163,11 @@ class Writing:
 
     async def verdicts(self, draft: Draft, shown: Shown) -> dict[Text, str]:
         """What is wrong with the texts of a document; what is right is kept in the draft."""
-        texts, asked = [draft.text(one) for one in shown.texts], shown.asked
+        asked = shown.asked
         told: dict[int, str] = {}
         faults: dict[Text, str] = {}
         for _ in range(TRIES):
-            question = Verify(
-                texts=tuple(texts), conditions=tuple(draft.conditions),
-                asked=tuple(c + 1 for c in asked), refused=tuple(told.values()),
-            )  # fmt: skip
+            question = self.requests.verdicts(draft, shown, asked, tuple(told.values()))
             found, told = read_verdicts(question, await self.context.answer(VERIFY, question))
             for one in found:
                 text = shown.texts[one.text - 1]
@@ -247,49 +198,35 @@ class Writing:
 
     async def word(self, draft: Draft) -> list[str] | None:
         """A query for each number of conditions; None where one of these has been replaced."""
-        domain, conditions = self.domain, draft.conditions
+        conditions = draft.conditions
         queries: dict[int, str] = {}
         faults: dict[int, tuple[str, int | None]] = {}
         for _ in range(TRIES):
             counts = [n for n in range(1, CONDITIONS + 1) if n not in queries]
-            question = Queries(
-                noun=domain.noun, examples=domain.examples.descriptive,
-                conditions=tuple(conditions), counts=tuple(counts),
-                refused=tuple(f"query {n}: {faults[n][0]}" for n in counts if n in faults),
-                opening=domain.descriptive, who=domain.who, where=domain.where,
-                subject=domain.subject,
-            )  # fmt: skip
+            told = {n: reason for n, (reason, _) in faults.items()}
+            question = self.requests.queries(draft, counts, told)
             answer = await self.context.answer(QUERY, question)
             given = {one.number: one.text for one in reversed(answer.queries)}
             known = {_plain(text) for text in queries.values()}
             for n in counts:
                 text = given.get(n, "")
-                fault = check_query(conditions, n, text) if n in given else ("there was none", None)
-                if fault is None and _plain(text) in known:
-                    fault = "it is the same as another", None
-                if fault is None:
+                wrong = check_query(conditions, n, text) if n in given else ("there was none", None)
+                if wrong is None and _plain(text) in known:
+                    wrong = "it is the same as another", None
+                if wrong is None:
                     queries[n] = text
                     known.add(_plain(text))
                 else:
-                    faults[n] = fault
+                    faults[n] = wrong
             if len(queries) == CONDITIONS:
                 return [queries[n] for n in range(1, CONDITIONS + 1)]
         number = min(n for n in range(1, CONDITIONS + 1) if n not in queries)
         reason, blamed = faults[number]
-        told = f"query {number}: {reason}"
+        fault = f"query {number}: {reason}"
         if blamed is None:
-            raise draft.give_up("write_query/check", told)
-        await self.replace(draft, {blamed: ("write_query/check", told)})
+            raise draft.give_up("write_query/check", fault)
+        await self.replace(draft, {blamed: ("write_query/check", fault)})
         return None
-
-
-def _negating(draft: Draft) -> list[int]:
-    """The conditions whose rewrites merely negate."""
-    return [
-        c
-        for c, rewrite in enumerate(draft.rewrites)
-        if rewrite and negates(draft.sentences[c], rewrite)
-    ]
 
 
 def _plain(text: str) -> str:

@@ -11,7 +11,7 @@ from retgen.generators.multiconir.alter.words import DETERMINERS, NUMBERS, Fact,
 
 __all__ = ["lexical_facts"]
 
-# what may stand at the sides of a word that is no part of another: of "won't", "kind=", "old-fashioned"
+# what may stand at the sides of a word that is no part of another: of "won't" or "kind="
 LEFT = re.compile(r"(?:^|[\s(\"'“‘—–_])$")
 RIGHT = re.compile(r"$|[\s,.;:!?)\"”—–_]|['’](?![^\W\d_])|['’]s\b")
 # after these an adjective stands for a clause: "as cheap as possible"
@@ -88,9 +88,9 @@ def _fact(words: Words, i: int, n: int, swap: Swap) -> Fact | None:
             return None
         if _compound(words, i, end, swap.form):
             return None
-    elif swap.form == "word" and before in ELLIPTIC:
-        return None
     elif swap.form.startswith("verb") and not _verb_stands(words, i, swap.form[5:]):
+        return None
+    if swap.form == "word" and before in ELLIPTIC:
         return None
     if swap.context or swap.never:
         around = (f"_{'_'.join(words.lower[end : end + 2])}", f"_{_at(words, end)}", f"{before}_")
@@ -126,7 +126,11 @@ def _fact(words: Words, i: int, n: int, swap: Swap) -> Fact | None:
 def _compound(words: Words, i: int, end: int, form: str) -> bool:
     """Whether words i to end may be no noun of their own: "general purpose", "in general"."""
     following = _at(words, end)
-    closed = following in CLOSED | PREPOSITIONS | DETERMINERS or following in NUMBERS or following.endswith("ly")
+    closed = (
+        following in CLOSED | PREPOSITIONS | DETERMINERS
+        or following in NUMBERS
+        or following.endswith("ly")
+    )
     if following.isalpha() and not closed and next_verb(words, end, end + 1) is None:
         return True
     return form == "singular" and words.before(i) in PREPOSITIONS - JOINS
