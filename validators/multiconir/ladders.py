@@ -20,7 +20,8 @@ class Spec(NamedTuple):
     """What a proof has to know beside the data set.
 
     `documents`, `ladders`: what a run keeps of its sources, `verdicts`: its table of the judge's
-    verdicts, one JSON object a line. `opening`: the first line of instruction-style queries. `orders`: breaking orders. `domain`: of all queries.
+    verdicts, one JSON object a line. `opening`: the first line of instruction-style queries.
+    `orders`: breaking orders. `domain`: of all queries.
     """
 
     documents: Path
