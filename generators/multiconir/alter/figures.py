@@ -25,7 +25,13 @@ from retgen.generators.multiconir.alter.numerals import (
     singular,
     written,
 )
-from retgen.generators.multiconir.alter.words import ORDINAL_VALUES, Fact, Words, number_value
+from retgen.generators.multiconir.alter.words import (
+    NUMBERS,
+    ORDINAL_VALUES,
+    Fact,
+    Words,
+    number_value,
+)
 
 __all__ = ["figure_facts"]
 
@@ -44,7 +50,7 @@ FEWER = ("fewer", "less", "younger", "shorter", "lower", "smaller")
 
 
 # what may stand at the sides of a figure that is no part of a code
-LEFT = re.compile(r"(?:^|[\s(\"'“‘—–$£€]|(?<=\d)-)$")
+LEFT = re.compile(r"(?:^|[\s\"'“‘—–$£€]|(?:^|\s)\(|(?<=\d)-)$")
 RIGHT = re.compile(r"(?:$|[\s)\"'”’—–,;:?!%°]|\.(?:\s|$|\D)|[-/](?=\d)|-[a-z])")
 NEAR = 24  # characters between a figure and the same in another unit
 DECADE = re.compile(r"1\d\d0s|20[0-2]0s|(twen|thir|for|fif|six|seven|eigh|nine)ties")
@@ -57,7 +63,7 @@ def figure_facts(words: Words) -> Iterator[Fact]:
     """All facts of a sentence that are figures."""
     years = [i for i in range(len(words)) if is_year(words, i)]
     for i, word in enumerate(words.lower):
-        if any(c.isdigit() for c in word) and _of_a_code(words, i):
+        if (word in NUMBERS or any(c.isdigit() for c in word)) and _of_a_code(words, i):
             continue
         if i in years:
             yield year_fact(words, i, years)
@@ -82,14 +88,17 @@ def figure_facts(words: Words) -> Iterator[Fact]:
 def _of_a_code(words: Words, i: int) -> bool:
     """Whether a figure is part of a name or code (UTF-8, RFC 3339), or is stated twice.
 
-    "51 miles (82 km)": one of the two cannot change alone.
+    "51 miles (82 km)", "two buffers: front and back": one of the two cannot change alone.
     """
     text, start, end = words.text, words.starts[i], words.ends[i]
     left, right = text[:start], text[end:]
     if not LEFT.search(left) or not RIGHT.match(right):
         return True
     month = words.words[i - 1] in MONTHS
-    if i > 1 and words.capital(i - 1) and not month and text[start - 1] == " ":
+    numeral = text[start].isdigit()
+    if numeral and i > 1 and words.capital(i - 1) and not month and text[start - 1] == " ":
+        return True
+    if ": " in right:
         return True
     opened = left.rfind("(") > left.rfind(")")
     if opened:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from retgen.generators.multiconir.alter.clauses import HELPERS, next_verb
@@ -11,9 +10,6 @@ from retgen.generators.multiconir.alter.words import DETERMINERS, NUMBERS, Fact,
 
 __all__ = ["lexical_facts"]
 
-# what may stand at the sides of a word that is no part of another: of "won't" or "kind="
-LEFT = re.compile(r"(?:^|[\s(\"'“‘—–_])$")
-RIGHT = re.compile(r"$|[\s,.;:!?)\"”—–_]|['’](?![^\W\d_])|['’]s\b")
 # after these an adjective stands for a clause: "as cheap as possible"
 ELLIPTIC = frozenset("as than if when whenever where wherever once unless".split())
 CLOSED = frozenset(
@@ -73,9 +69,8 @@ def _plain(words: Words, i: int, n: int) -> bool:
         title = words.capital(end) and n == 1
         named = n == 1 and words.after(i) in HELPERS  # Rich is a library
         return first and not title and not named
-    left, right = words.text[: words.starts[i]], words.text[words.ends[end - 1] :]
-    whole = LEFT.search(left) and RIGHT.match(right)
-    return bool(whole) and not any(words.capital(j) for j in range(i + 1, end))
+    whole = words.whole(i, end)
+    return whole and not any(words.capital(j) for j in range(i + 1, end))
 
 
 def _fact(words: Words, i: int, n: int, swap: Swap) -> Fact | None:
