@@ -87,8 +87,11 @@ def prepare(run: Path, ladders: list[tuple[Row, Row]], size: int) -> None:
                 (documents, file), copied(*ladders[i % len(ladders)], i), strict=True
             ):
                 table.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
-    nothing = {"cases": 0, "accuracy": None, "violated": {"precision": None, "recall": None}}
-    (run / "sources" / "planted.json").write_text(json.dumps(nothing))
+    nothing = {
+        "model": "offline", "cases": 0, "accuracy": None,
+        "violated": {"precision": None, "recall": None},
+    }  # fmt: skip
+    (run / "sources" / "calibration.json").write_text(json.dumps(nothing))
 
 
 def copied(document: Row, ladder: Row, number: int) -> tuple[Row, Row]:
@@ -101,6 +104,7 @@ def copied(document: Row, ladder: Row, number: int) -> tuple[Row, Row]:
     return document | name | {"text": text}, ladder | name | fresh | {
         "conditions": [f"{ladder['conditions'][0]}, number {number}", *ladder["conditions"][1:]],
         "queries": [f"{query} ({number})" for query in ladder["queries"]],
+        "verdicts": [one | {"quote": one["quote"].rstrip(".")} for one in ladder["verdicts"]],
     }
 
 

@@ -19,13 +19,14 @@ from retgen.generators.family import Asks, Plan
 from retgen.recipe import Recipe, load_recipe, with_judge
 
 if TYPE_CHECKING:  # most plans ask no model
+    from retgen.agents.context import Stage
     from retgen.ask import Asked, Asking
 
 __all__ = ["Plan", "plan", "plan_from"]
 
 _LONG = 400  # characters of an example that are shown
-_BYTES_A_TOKEN = (3.0, 4.5)  # of English and JSON
-_LENGTH = (0.7, 1.5)  # an answer's tokens, as parts of what the family expects
+_BYTES_A_TOKEN = (3.4, 4.8)  # of English and JSON; four in the middle
+_LENGTH = (0.7, 1.3)  # an answer's tokens, as parts of what the family expects
 _SECONDS = (0.5, 2.0)  # until an answer begins
 _TOKENS_A_SECOND = (150.0, 25.0)  # of one answer
 
@@ -84,7 +85,7 @@ def plan_from(recipe: Recipe, asked: Asked, asking: Asking) -> Plan:
             notes.append(f"for example: {told if len(told) <= _LONG else told[:_LONG] + ' ...'}")
         for agent in stage.agents:
             if agent in found.asks and tried:
-                ranges[agent] = _seen(asked, agent, stage.total, tried, low, high)
+                ranges[agent] = _seen(asked, agent, stage, tried, low, high)
     if asked.tally.silent:
         notes.append(
             f"{asked.tally.silent:,} answers did not say how many tokens they took; they count, "
@@ -105,13 +106,14 @@ def _expected(asks: Asks, hidden: tuple[int, int]) -> _Range:
     return _Range(*ends)
 
 
-def _seen(asked: Asked, agent: str, total: int, tried: int, low: float, high: float) -> _Range:
+def _seen(asked: Asked, agent: str, stage: Stage, tried: int, low: float, high: float) -> _Range:
     tally = asked.tally
     calls = tally.calls[agent] + tally.cached[agent]
     seconds = tally.milliseconds[agent] / 1e3 / max(1, tally.calls[agent])
 
     def end(rate: float) -> tuple[float, float, float, float]:
-        times = total / max(rate, 1e-9) / tried  # as many records tried, by those of the pilot
+        needed = min(stage.total / max(rate, 1e-9), stage.candidates or math.inf)
+        times = needed / tried  # as many records tried, by those of the pilot
         tokens = tally.tokens_in[agent] * times, tally.tokens_out[agent] * times
         return (calls * times, *tokens, seconds)
 

@@ -6,10 +6,11 @@
     positive  "... His graduation piece, a cantata for male choir, was awarded third prize. ..."
     HN1       breaks condition 1, HN2 conditions 1 and 2, ..., HN10 all ten
 
-Paper: MultiConIR, §3 and Appendices A-E. Where we deviate: the judge sees sentences, not whole
-documents, since rungs are made of whole sentences; the order of the sentences in the document is
-drawn apart from the order of the conditions; sentences of the source that state none of the ten
-conditions are left out, as in the paper's examples.
+Paper: MultiConIR, §3 and Appendices A-E. Where we deviate: the judge sees two documents of a
+ladder, each half of sentences and half of rewrites, not all eleven, since rungs are made of whole
+sentences that are read one by one; the order of the sentences in the document is drawn apart from
+the order of the conditions; sentences of the source that state none of the ten conditions are left
+out, as in the paper's examples.
 """
 
 from __future__ import annotations
@@ -22,15 +23,17 @@ import orjson
 
 from retgen.errors import RecipeError
 from retgen.generators.family import Evidence, Example, Family, Job, Plan, Records
-from retgen.generators.multiconir.agents import AGENTS
-from retgen.generators.multiconir.asking import ask_ladders, asks, source_of
+from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, VERIFY
+from retgen.generators.multiconir.asking import ask_ladders
+from retgen.generators.multiconir.calibration import CALIBRATION, told
+from retgen.generators.multiconir.estimate import asks
 from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladders, breaking_orders, rungs
 from retgen.generators.multiconir.params import MultiConIRParams
-from retgen.generators.multiconir.planted import PLANTED, told
 from retgen.generators.multiconir.review import review_tables
 from retgen.generators.multiconir.sentences import CONDITIONS, word_count
+from retgen.generators.multiconir.sourcing import on_the_hub, source_of
 from retgen.generators.multiconir.views import STYLES, Views
-from retgen.sources import HUB, Refused, read_sources
+from retgen.sources import Refused, read_sources
 from retgen.validators import multiconir as proof
 from retgen.validators.rule import CorpusRule, Judgements
 
@@ -54,7 +57,8 @@ class MultiConIR(Family[MultiConIRParams]):
     independent_judge = True
     judged = (
         "that a sentence meets its condition, and that its rewrite does not, rests on a judge who "
-        "saw one text and one condition at a time"
+        "saw ten texts, half of them rewrites, and ten conditions; tables/verdicts.jsonl has every "
+        "verdict with its quote"
     )
     tests = (
         "Whether a retriever orders the documents of a ladder by the number of the query's "
@@ -84,6 +88,11 @@ class MultiConIR(Family[MultiConIRParams]):
             notes.append("documents that give no ladder are rejected, so there may be fewer")
         if params.strategy() == "reassign" and params.domain != "people" and not job.live:
             notes.append("the offline rules of strategy reassign are made for texts about people")
+        if CALIBRATE.name in job.live:
+            notes.append(
+                f"{CALIBRATE.name} is asked once for each model and prompt: the ledger answers "
+                "later runs"
+            )
         return Plan(
             documents=documents,
             queries=queries,
@@ -103,13 +112,14 @@ class MultiConIR(Family[MultiConIRParams]):
         return "judged"
 
     def judges(self, job: Job[MultiConIRParams]) -> Mapping[str, Mapping[str, Any]]:
-        found = orjson.loads((_sources(job) / PLANTED).read_bytes())
-        return {"verify_condition": {**found, "measured": told(found)}}
+        found = _calibration(job)
+        return {VERIFY.name: {**found, "measured": told(found)}}
 
     def generate(self, job: Job[MultiConIRParams]) -> Records:
         params, domain = job.params, job.params.the_domain()
         ladders = Ladders(_sources(job) / LADDERS)
-        views = Views(ladders, job.seed, params.orders, domain.instruction, domain.name)
+        judge = VERIFY.name, _calibration(job)["model"]
+        views = Views(ladders, job.seed, params.orders, domain.instruction, domain.name, judge)
         return Records(
             corpus=views.corpus(),
             queries=views.queries(),
@@ -134,8 +144,8 @@ class MultiConIR(Family[MultiConIRParams]):
         sources = _sources(job)
         domain = job.params.the_domain()
         spec = proof.Spec(
-            sources / DOCUMENTS, sources / LADDERS, domain.instruction, job.params.orders,
-            domain.name,
+            sources / DOCUMENTS, sources / LADDERS, sources.parent / "tables" / "verdicts.jsonl",
+            domain.instruction, job.params.orders, domain.name,
         )  # fmt: skip
         return proof.proof_rules(spec, judgements)
 
@@ -149,17 +159,21 @@ def _sources(job: Job[MultiConIRParams]) -> Path:
     return job.sources
 
 
+def _calibration(job: Job[MultiConIRParams]) -> Any:
+    return orjson.loads((_sources(job) / CALIBRATION).read_bytes())
+
+
 def _available(params: MultiConIRParams) -> int:
     """Documents of the source; what a data set of the Hub holds is not looked up for a plan."""
     source = source_of(params)
-    if isinstance(source.path, str) and source.path.startswith(HUB):
+    if on_the_hub(params):
         return params.ladders or source.limit or 1000
     found = read_sources(source.path, source.columns, split=source.split, limit=source.limit)
     return sum(not isinstance(one, Refused) for one in found)
 
 
 def _licences(job: Job[MultiConIRParams]) -> dict[str, str]:
-    writers = {"extract_conditions", "write_query", "write_hard_negative"}
+    writers = {agent.name for agent in AGENTS if agent.role == "write"}
     written = "as the terms of the model that wrote them say"
     return {
         "documents": source_of(job.params).licence,

@@ -1,25 +1,27 @@
-"""What an agent's answer has to keep to, in words that a model can act on.
+"""What a part of an agent's answer has to keep to, in words that a model can act on.
 
-Each function returns what is wrong, or None. Tokens are lower-case words and numbers.
+Each function returns what is wrong with one sentence, condition, rewrite, query or quote, or None.
+Tokens are lower-case words and numbers.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from retgen.generators.multiconir.sentences import split, usable, word_count
 from retgen.validators.words import content_stems
 
 __all__ = [
-    "check_conditions", "check_descriptive", "check_extracted", "check_rewrite", "kept_share",
-    "key_terms_share", "negates", "terms",
+    "check_condition", "check_query", "check_quote", "check_rewrite", "check_sentence",
+    "kept_share", "key_terms_share", "negates", "terms",
 ]  # fmt: skip
 
 _SAME = 85  # of 100: above, two sentences say the same in nearly the same words
-_FEWEST, _MOST, _MEAN = 3, 26, 17.0  # words of a condition; about ten (paper, Appendix B)
+_FEWEST, _MOST = 3, 26  # words of a condition; about ten (paper, Appendix B)
 _SLACK = 14  # words of a query beside its conditions
 _NEGATORS = frozenset(
     """no not never n't nor neither none nothing nobody without cannot did does do don didn doesn
@@ -52,80 +54,76 @@ def _plain(text: str) -> str | None:
     return None
 
 
-def check_extracted(
-    document: str, wanted: int, sentences: Sequence[str], without: Sequence[str] = ()
-) -> str | None:
-    """So many whole sentences of the document, copied, none of them twice, none like another."""
+@lru_cache(maxsize=64)  # documents under way
+def _whole(document: str) -> frozenset[str]:
+    return frozenset(split(document))
+
+
+def check_sentence(document: str, sentence: str, taken: Sequence[str]) -> str | None:
+    """A whole sentence of the document, copied, that neither overlaps nor repeats a taken one."""
     from rapidfuzz import fuzz
 
-    if len(sentences) != wanted:
-        return f"there are {len(sentences)} sentences, not {wanted}"
-    taken: list[tuple[int, int, str]] = []
-    whole = frozenset(split(document))
-    for sentence in sentences:
-        if sentence in without:
-            return f"{sentence[:80]!r} is one of those not to be taken"
-        at = document.find(sentence) if sentence.strip() else -1
-        if at < 0:
-            return f"{sentence[:80]!r} does not stand in the document; copy it letter by letter"
-        if sentence not in whole or not usable(sentence):
-            return f"{sentence[:80]!r} is not a complete sentence of 5 to 60 words"
-        for start, stop, other in taken:
-            if start < at + len(sentence) and at < stop:
-                return f"{sentence[:60]!r} and {other[:60]!r} overlap"
-            if fuzz.token_sort_ratio(sentence, other) >= _SAME:
-                return f"{sentence[:60]!r} and {other[:60]!r} say nearly the same"
-        taken.append((at, at + len(sentence), sentence))
+    at = document.find(sentence) if sentence.strip() else -1
+    if at < 0:
+        return "it does not stand in the document; copy it letter by letter"
+    if sentence not in _whole(document):
+        return "it is not a whole sentence of the document"
+    if not usable(sentence):
+        return "it is not a complete sentence of 5 to 60 words"
+    for other in taken:
+        start = document.find(other)
+        if start < at + len(sentence) and at < start + len(other):
+            return f"it overlaps {other[:60]!r}"
+        if fuzz.token_sort_ratio(sentence, other) >= _SAME:
+            return f"it says nearly the same as {other[:60]!r}"
     return None
 
 
-def check_conditions(sentences: Sequence[str], conditions: Sequence[str]) -> str | None:
-    """A short condition for every sentence, in its order."""
-    if len(conditions) != len(sentences):
-        return f"there are {len(conditions)} conditions for {len(sentences)} sentences"
-    for number, (sentence, condition) in enumerate(zip(sentences, conditions, strict=True), 1):
-        if fault := _plain(condition):
-            return f"condition {number}: {fault}"
-        if re.match(r"\(?\d{1,2}[.)]\s", condition) or condition.endswith((".", ";", ",")):
-            return f"condition {number} is to have no number before it and no full stop after it"
-        if not _FEWEST <= word_count(condition) <= _MOST:
-            return f"condition {number} has {word_count(condition)} words; about ten are wanted"
-        if not content_stems(condition) & content_stems(sentence):
-            return f"condition {number} shares no word with sentence {number}"
-    if len({condition.casefold() for condition in conditions}) < len(conditions):
-        return "two conditions are the same"
-    mean = sum(map(word_count, conditions)) / max(1, len(conditions))
-    if mean > _MEAN:
-        return f"the conditions have {mean:.0f} words on average; about ten are wanted"
+def check_condition(sentence: str, condition: str, taken: Collection[str]) -> str | None:
+    """A short condition that its sentence states, and none of the taken ones."""
+    if fault := _plain(condition):
+        return f"the condition is bad: {fault}"
+    if re.match(r"\(?\d{1,2}[.)]\s", condition) or condition.endswith((".", ";", ",")):
+        return "the condition is to have no number before it and no full stop after it"
+    if not _FEWEST <= word_count(condition) <= _MOST:
+        return f"the condition has {word_count(condition)} words; about ten are wanted"
+    if not content_stems(condition) & content_stems(sentence):
+        return "the condition shares no word with its sentence"
+    if condition.casefold() in {one.casefold() for one in taken}:
+        return "the condition is that of another sentence"
     return None
 
 
-def check_descriptive(conditions: Sequence[str], queries: Sequence[str]) -> str | None:
-    """A query for every number of conditions, each holding what the one before it asks for."""
-    if len(queries) != len(conditions):
-        return f"there are {len(queries)} queries; {len(conditions)} are wanted"
-    if len({" ".join(query.casefold().split()) for query in queries}) < len(queries):
-        return "two queries are the same"
+def check_query(conditions: Sequence[str], count: int, query: str) -> tuple[str, int | None] | None:
+    """A query that asks for the first `count` conditions: what is wrong, and with which of them.
+
+    The condition's index, None where the fault is the whole query's.
+    """
+    if fault := _plain(query):
+        return fault, None
+    if re.search(r"(?:^|\s)\(?\d{1,2}[.)]\s", query):
+        return "it is a list; write prose", None
+    asked = sum(map(word_count, conditions[:count]))
+    if not asked / 3 <= word_count(query) <= 2 * asked + _SLACK:
+        return f"it has {word_count(query)} words for conditions of {asked}", None
     named = [terms(condition) for condition in conditions]
-    for count, query in enumerate(queries, 1):
-        if fault := _plain(query):
-            return f"query {count}: {fault}"
-        if re.search(r"(?:^|\s)\(?\d{1,2}[.)]\s", query):
-            return f"query {count} is a list; write prose"
-        asked = sum(map(word_count, conditions[:count]))
-        if not asked / 3 <= word_count(query) <= 2 * asked + _SLACK:
-            return f"query {count} has {word_count(query)} words for conditions of {asked}"
-        # 38.6 is one token, and no 6
-        there = set(_tokens(query)) | {one for one in content_stems(query) if not one.isdigit()}
-        for number, wanted in enumerate(named[:count], 1):
-            if 3 * len(wanted & there) < len(wanted):
-                return f"query {count} does not ask for condition {number}"
-        known = set().union(*named[:count])
-        for number, later in enumerate(named[count:], count + 1):
-            fresh = {one for one in later - known if one[:1].isdigit()}
-            if fresh & there:
-                return f"query {count} asks for condition {number} already"
+    # 38.6 is one token, and no 6
+    there = set(_tokens(query)) | {one for one in content_stems(query) if not one.isdigit()}
+    for index, wanted in enumerate(named[:count]):
+        if 3 * len(wanted & there) < len(wanted):
+            return f"it does not ask for condition {index + 1}", index
+    known = set().union(*named[:count])
+    for index, later in enumerate(named[count:], count):
+        fresh = {one for one in later - known if one[:1].isdigit()}
+        if fresh & there:
+            return f"it asks for condition {index + 1} already", index
     return None
+
+
+def check_quote(quote: str, text: str) -> str | None:
+    """A verdict has to show where its text says so."""
+    said, whole = (" ".join(one.split()).strip(" \"'“”").casefold() for one in (quote, text))
+    return None if said and said in whole else f"the quote {quote[:80]!r} is not a part of the text"
 
 
 def check_rewrite(

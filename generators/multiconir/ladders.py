@@ -1,9 +1,10 @@
 """Ladders as agents leave them, a line each in `sources/ladders.jsonl`, and their documents.
 
     {"id": "people-03", "title": "...", "sentences": [ten], "conditions": [ten], "queries": [ten],
-     "rewrites": [ten]}
+     "rewrites": [ten], "verdicts": [twenty], "refused": [{"sentence", "condition", "reason"}]}
 
-Everything is in the order of the conditions. HNi of breaking order o replaces the sentences of the
+Everything is in the order of the conditions; of their verdicts the sentence's stands before that of
+its rewrite. HNi of breaking order o replaces the sentences of the
 first i conditions of o by their rewrites (paper, §3.2, step 4); in which order the sentences stand
 in the document is drawn apart, so that rung and position are not confounded.
 """
@@ -11,10 +12,10 @@ in the document is drawn apart, so that rung and position are not confounded.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -24,17 +25,31 @@ from retgen.generators.multiconir.sentences import CONDITIONS
 from retgen.streams import Stream
 
 __all__ = [
-    "DOCUMENTS", "LADDERS", "Ladder", "Ladders", "Rung", "breaking_orders", "condition_order",
-    "places", "rungs",
+    "DOCUMENTS", "LADDERS", "Evidence", "Ladder", "Ladders", "Rung", "breaking_orders",
+    "condition_order", "halves", "places", "rungs",
 ]  # fmt: skip
 
 DOCUMENTS, LADDERS = "documents.jsonl", "ladders.jsonl"
 
 
+class Evidence(NamedTuple):
+    """Why a condition (from 1) is met by its sentence, or not by its rewrite (`of`).
+
+    `quote`: the part of that text on which the judge's verdict rests.
+    """
+
+    condition: int
+    of: str
+    verdict: str
+    quote: str
+
+
 class Ladder(NamedTuple):
     """Ten conditions of one document. Every list has ten entries, in the conditions' order.
 
-    `queries`: descriptive, the first for condition 1, the last for all.
+    `queries`: descriptive, the first for condition 1, the last for all. `verdicts`: what the judge
+    found of each sentence and rewrite, as `Evidence` says. `refused`: sentences of the document
+    that agents chose and that did not do, and why.
     """
 
     id: str
@@ -43,6 +58,8 @@ class Ladder(NamedTuple):
     conditions: Sequence[str]
     queries: Sequence[str]
     rewrites: Sequence[str]
+    verdicts: Sequence[Mapping[str, Any]]
+    refused: Sequence[Mapping[str, str]]
 
     def line(self) -> bytes:
         """One line of the file."""
@@ -110,6 +127,11 @@ def condition_order(seed: int, ladder: str) -> list[int]:
 def places(seed: int, ladder: str) -> list[int]:
     """The condition of the sentence at place 0, 1, ..., 9 of the ladder's documents."""
     return _drawn(seed, f"multiconir/places/{ladder}")
+
+
+def halves(seed: int, ladder: str) -> frozenset[int]:
+    """The conditions that are broken in the first of two documents that the judge sees: five."""
+    return frozenset(_drawn(seed, f"multiconir/halves/{ladder}")[: CONDITIONS // 2])
 
 
 def _drawn(seed: int, purpose: str) -> list[int]:

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 
-from retgen.agents.agent import GivenUp
 from retgen.generators.multiconir.alter import alterations
-from retgen.generators.multiconir.alter.lexicon import swaps
-from retgen.generators.multiconir.domains import Strategy
-from retgen.generators.multiconir.sentences import split, usable, word_count
+from retgen.generators.multiconir.alter.clauses import finite_verb
+from retgen.generators.multiconir.alter.lexicon import swaps, verbs
+from retgen.generators.multiconir.alter.words import Words
+from retgen.generators.multiconir.checks import check_condition, check_sentence
+from retgen.generators.multiconir.domains import Strategy, bundled_domains
+from retgen.generators.multiconir.sentences import split, word_count
 
-__all__ = ["condition", "descriptive", "extract", "nothing_left", "rewrites"]
+__all__ = ["condition", "descriptive", "extract", "rewrites"]
 
 _WANTED = 10  # words of a condition (paper, Appendix B)
 _LEAST = 6  # words that a shortened condition keeps
 _ENOUGH = 14  # words up to which nothing is cut
+_LONG = 17  # words of a condition that is taken where there is no shorter one
 
 # where a sentence can end earlier and stay true: before a clause that is added to it
 _CLAUSE = re.compile(
@@ -60,24 +64,59 @@ _ENDINGS = tuple(
     ents""".split()
 )
 _OWN = re.compile(r", (?:she|he|it|they)\b")  # "Held up by snow, she ...": a subject of its own
+_CODE = re.compile(r"[\\<>{}\[\]|@#^~*=`]|://|^[(\"'“‘]|\d[.)] ?[A-Z]|--")
+# a sentence that begins with one of these leans on another
+_LEANING = frozenset(
+    """this these that those such however therefore thus hence also so but and or then otherwise
+    instead moreover furthermore nevertheless please note""".split()
+)
 _ADVERBS = frozenset("also first later never often once soon still then twice always".split())
 
 
-def extract(document: str, count: int, without: Sequence[str]) -> list[str]:
-    """The sentences to build on, in the document's order: those with the firmest facts.
-
-    Raises `GivenUp` where fewer are usable and not among `without`.
-    """
+def extract(
+    document: str, count: int, known: Sequence[str], noun: str, subject: Sequence[str] = ()
+) -> list[tuple[str, str]]:
+    """At most `count` sentences to build on with their conditions, those with the firmest facts
+    first; none of the `known` ones."""
     ranked = []
     for place, sentence in enumerate(split(document)):
-        if usable(sentence) and sentence not in without:
-            found = alterations(sentence, condition(sentence), "modify")
-            firm = any(one.kind != "negation" for one in found)
-            ranked.append((not firm, -len({one.kind for one in found}), place, sentence))
-    if len(ranked) < count:
-        reason = f"it has {len(ranked)} usable sentences; {count} are needed"
-        raise GivenUp("extract_conditions/sentences", reason, ())
-    return [sentence for *_, sentence in sorted(sorted(ranked)[:count], key=lambda one: one[2])]
+        words = Words(sentence)
+        if not _statement(sentence, words):
+            continue
+        stated = condition(sentence, subject)
+        if check_condition(sentence, stated, ()) is None:
+            found = alterations(sentence, stated, "modify", sure=not _listed(noun))
+            if found:
+                negated = found[0].kind == "negation"  # the last resort, and few of them are taken
+                long = word_count(stated) > _LONG
+                apart = bool(subject) and words.words[0] not in subject  # of something else, maybe
+                kinds = len({one.kind for one in found})
+                ranked.append((negated, long, apart, -kinds, place, sentence, stated))
+    taken: list[tuple[str, str]] = []
+    for *_, sentence, stated in sorted(ranked):
+        others = [*known, *(one for one, _ in taken)]
+        if len(taken) < count and check_sentence(document, sentence, others) is None:
+            taken.append((sentence, stated))
+    return taken
+
+
+def _statement(sentence: str, words: Words) -> bool:
+    """Whether a sentence plainly says something that can be understood alone, for all rules can
+    tell: no question, order, code, nor what begins with "However" or "This"."""
+    first = words.lower[0]
+    ordered = verbs().forms.get(first, ("", ""))[1] == "base" and not swaps().get(first)
+    return (
+        sentence.endswith(".")
+        and not _CODE.search(sentence)
+        and not ordered
+        and first not in _LEANING
+        and finite_verb(words) is not None
+    )
+
+
+@cache
+def _listed(noun: str) -> bool:
+    return any(one.noun == noun for one in bundled_domains().values())
 
 
 def condition(sentence: str, subject: Sequence[str] = ()) -> str:
@@ -144,13 +183,11 @@ def _joined(clauses: Sequence[str]) -> str:
     return ", ".join(clauses[:-1]) + ", and " + clauses[-1]
 
 
-def rewrites(sentence: str, wanted: str, strategy: Strategy) -> Iterator[str]:
-    """Sentences that no longer meet the condition, the best first."""
-    for one in alterations(sentence, wanted, strategy):
+def rewrites(sentence: str, wanted: str, strategy: Strategy, noun: str) -> Iterator[str]:
+    """Sentences that no longer meet the condition, the best first.
+
+    `noun`: what the document is about. The lists of trades, instruments, ... are made for texts of
+    the bundled domains: elsewhere a table may be no furniture, and a library no house.
+    """
+    for one in alterations(sentence, wanted, strategy, sure=not _listed(noun)):
         yield one.text
-
-
-def nothing_left(sentence: str, tried: int) -> GivenUp:
-    """No rule falsifies the sentence, or none that has not been tried."""
-    told = f"no rule finds another fact to change in {sentence[:100]!r}"
-    return GivenUp("write_hard_negative/rules", told + (f", after {tried}" if tried else ""), ())

@@ -74,7 +74,7 @@ class Negatives(Params):
     kept: float = Field(0.6, ge=0, le=1)
     key_terms: float = Field(0.8, ge=0, le=1)
     negations: float = Field(0.2, ge=0, le=1)
-    attempts: int = Field(4, ge=1, le=20)
+    attempts: int = Field(2, ge=1, le=20)
 
 
 class MultiConIRParams(Params):

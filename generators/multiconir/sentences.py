@@ -51,9 +51,12 @@ def word_count(text: str) -> int:
 
 
 def usable(text: str) -> bool:
-    """Whether a sentence is complete and of a length that can state a condition."""
+    """Whether a sentence is one, complete, and of a length that can state a condition."""
     return (
-        _SHORTEST <= word_count(text) <= _LONGEST
+        all(_abbreviated(text[: end.start()], end[0]) for end in _END.finditer(text))
+        and text.count("(") == text.count(")")
+        and text.count('"') % 2 == 0
+        and _SHORTEST <= word_count(text) <= _LONGEST
         and bool(_OPENS.match(text))
         and bool(re.search(r"[.!?][\"'”’)\]]*$", text))
     )

@@ -68,11 +68,15 @@ class Views:
     """All tables of a set of ladders.
 
     `opening`: of instruction-style queries. Documents of a ladder stand together in the corpus, in
-    an order of their own, so that neither place nor id tells a rung.
+    an order of their own, so that neither place nor id tells a rung. `judge`: agent and model.
     """
 
-    def __init__(self, ladders: Ladders, seed: int, orders: int, opening: str, domain: str) -> None:
+    def __init__(
+        self, ladders: Ladders, seed: int, orders: int, opening: str, domain: str,
+        judge: tuple[str, str],
+    ) -> None:  # fmt: skip
         self.ladders, self.seed, self.opening, self.domain = ladders, seed, opening, domain
+        self.judge = judge
         self.rungs: list[Rung] = rungs(breaking_orders(orders))
         self.chain = self.rungs if orders == 1 else rungs(breaking_orders(1))
         purpose = f"multiconir/ids/{domain}"  # sets of several domains can be joined
@@ -173,12 +177,13 @@ class Views:
     # --- the paper's flat tables ------------------------------------------------------------
 
     def tables(self) -> dict[str, Rows]:
-        """Task 1, tasks 2 and 3, task 4 at two lengths, and the position study of §5.2."""
+        """Task 1, tasks 2 and 3, task 4 at two lengths, the position study of §5.2; verdicts."""
         made = {
             "task1": (len(STYLES), self._task1),
             "task2_3": (len(STYLES), self._task2_3),
             **{f"task4_{words}": (len(STYLES), self._task4(words)) for words in PADDED},
             "position": (1, self._position),
+            "verdicts": (2 * CONDITIONS, self._verdicts),
         }
         return {
             name: PerLadder(len(self.ladders), each, make) for name, (each, make) in made.items()
@@ -228,6 +233,31 @@ class Views:
             row[f"Query{place + 1}"] = instruction(self.opening, listed)
         positive, broken = self._plain(ladder)[:2]
         return [row | {"Positive": positive, "HN1": broken}]
+
+    # --- evidence ---------------------------------------------------------------------------
+
+    def _verdicts(self, index: int) -> list[dict[str, Any]]:
+        """Why each condition is met or not, and which labels count it.
+
+        The label of a query and a document is the number of its rows with verdict "satisfied" that
+        name both.
+        """
+        ladder, (agent, model) = self.ladders[index], self.judge
+        queries, documents = self.queries_of(index), self._shuffled(index)
+        rows = []
+        for one in ladder.verdicts:
+            c, rewritten = one["condition"] - 1, one["of"] == "rewrite"
+            rows.append({
+                "ladder": ladder.id, "condition": c + 1, "of": one["of"],
+                "asked": ladder.conditions[c],
+                "text": (ladder.rewrites if rewritten else ladder.sentences)[c],
+                "verdict": one["verdict"], "quote": one["quote"], "agent": agent, "model": model,
+                "query-ids": [q["_id"] for q in queries if q["metadata"]["conditions"] > c],
+                "corpus-ids": [
+                    name for name, rung in documents if (c in rung.broken) == rewritten
+                ],
+            })  # fmt: skip
+        return rows
 
     # --- training ---------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from retgen.agents.agent import A, Agent, GivenUp, Q, Rejection
 from retgen.agents.caller import Caller, Tally
 from retgen.agents.flow import Flight, Stop
-from retgen.agents.models import ModelSettings
+from retgen.agents.models import OFFLINE, ModelSettings
 from retgen.errors import ChecksFailed
 from retgen.progress import Progress, silent
 
@@ -35,13 +35,17 @@ _TICK = 0.25  # seconds between two reports of progress
 
 @dataclass
 class Stage:
-    """A part of the work: `done` of `total` records accepted. `agents`: whose work it is."""
+    """A part of the work: `done` of `total` records accepted. `agents`: whose work it is.
+
+    `candidates`: how many can be tried at most; None where nobody knows.
+    """
 
     name: str
     total: int
     agents: tuple[str, ...] = ()
     done: int = 0
     rejected: int = 0
+    candidates: int | None = None
     examples: list[Any] = field(default_factory=list, compare=False)
 
 
@@ -81,6 +85,11 @@ class Context:
         """Whether an agent's baseline answers in place of a model."""
         return agent.name not in self._models
 
+    def model(self, agent: Agent[Any, Any]) -> str:
+        """Who answers for an agent, as a user names it: "openai:gpt-5-mini", or "offline"."""
+        known = self._models.get(agent.name)
+        return known[0].shown if known else OFFLINE
+
     def few(self, count: int) -> int:
         """So many, or fewer in a pilot."""
         return count if self.pilot is None else min(count, self.pilot)
@@ -96,9 +105,11 @@ class Context:
         settings, caller = self._models[agent.name]
         return await agent.converse(question, settings, caller)
 
-    def stage(self, name: str, total: int, *agents: Agent[Any, Any]) -> Stage:
+    def stage(
+        self, name: str, total: int, *agents: Agent[Any, Any], candidates: int | None = None
+    ) -> Stage:
         """Begin a part of the work."""
-        made = Stage(name, total, tuple(agent.name for agent in agents))
+        made = Stage(name, total, tuple(a.name for a in agents), candidates=candidates)
         self.stages.append(made)
         self.show(made, now=True)
         return made

@@ -1,28 +1,28 @@
 """What the server on loopback says to MultiConIR's agents: the offline baselines, from the prompts.
 
 A prompt is read back into the question that it was rendered from, so a run through the server has to
-give the bytes of a run without one. What a baseline has no answer for is answered with no JSON.
+give the bytes of a run without one.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from retgen.agents.agent import Agent, GivenUp
-from retgen.generators.multiconir.agents import (
-    AGENTS,
+from retgen.agents.agent import Agent, Question
+from retgen.generators.multiconir.agents import AGENTS
+from retgen.generators.multiconir.domains import Domain, bundled_domains
+from retgen.generators.multiconir.questions import (
     Extract,
-    Pair,
+    Falsify,
+    Negatives,
     Queries,
-    Survey,
+    Refused,
     Tried,
-    Write,
+    Verify,
 )
-from retgen.generators.multiconir.domains import bundled_domains
-
-NO_ANSWER = "I cannot say."
 
 
 def ladder_mind(body: dict[str, Any]) -> str:
@@ -30,11 +30,7 @@ def ladder_mind(body: dict[str, Any]) -> str:
     first = next(m["content"] for m in body["messages"] if m["role"] == "user")
     title = body["response_format"]["json_schema"]["name"]
     agent: Agent[Any, Any] = next(one for one in AGENTS if one.answer.__name__ == title)
-    question = _QUESTIONS[title](_variables(agent, first))
-    try:
-        answer: str = agent.offline(question).model_dump_json()
-    except GivenUp:
-        return NO_ANSWER
+    answer: str = agent.offline(_QUESTIONS[title](_variables(agent, first))).model_dump_json()
     return answer
 
 
@@ -65,42 +61,62 @@ def _numbered(text: str) -> tuple[str, ...]:
     return tuple(line.partition(". ")[2] for line in text.split("\n"))
 
 
+def _counted(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(", ")))
+
+
+def _cells(text: str) -> list[list[str]]:
+    return [one.split(" | ") for one in _listed(text)]
+
+
+def _of(noun: str) -> Domain:
+    return next(one for one in bundled_domains().values() if one.noun == noun)
+
+
 def _extract(v: dict[str, str]) -> Extract:
     return Extract(
-        noun=v["noun"], features=_listed(v["features"]), count=int(v["count"]),
-        document=v["document"], without=_listed(v["without"]),
+        noun=v["noun"], features=_listed(v["features"]), examples=(), count=int(v["count"]),
+        document=v["document"], taken=_listed(v["taken"]), subject=_of(v["noun"]).subject,
+        refused=tuple(
+            Refused(sentence=sentence, condition=condition, reason=reason)
+            for sentence, condition, reason in _cells(v["refused"])
+        ),
+    )  # fmt: skip
+
+
+def _negatives(v: dict[str, str]) -> Negatives:
+    sentences = []
+    for condition, words, sentence in _cells(v["sentences"]):
+        fewest, most = words.split(" to ")
+        sentences.append(Falsify(condition=condition, sentence=sentence, fewest=fewest, most=most))
+    return Negatives(
+        noun=v["noun"], strategy=v["strategy"], examples=(),
+        conditions=_numbered(v["conditions"]), sentences=tuple(sentences), kept=int(v["kept"]),
+        key_terms=0.8 * (1.0 if v["strategy"] == "reassign" else 0.5),
+        negations=int(v["negations"]),
+        refused=tuple(
+            Tried(condition=condition, rewrite=rewrite, reason=reason)
+            for condition, rewrite, reason in _cells(v["refused"])
+        ),
+    )  # fmt: skip
+
+
+def _verify(v: dict[str, str]) -> Verify:
+    return Verify(
+        texts=_numbered(v["texts"]), conditions=_numbered(v["conditions"]),
+        asked=_counted(v["asked"]), refused=_listed(v["refused"]),
     )  # fmt: skip
 
 
 def _queries(v: dict[str, str]) -> Queries:
-    domain = next(
-        one
-        for one in bundled_domains().values()
-        if getattr(one.examples, v["style"])[0] in v["examples"]
-    )
+    domain = _of(v["noun"])
     return Queries(
-        noun=domain.noun, style=v["style"], examples=(), sentences=_numbered(v["sentences"]),
-        faults=_listed(v["faults"]), opening=domain.descriptive, who=domain.who,
-        where=domain.where, subject=domain.subject,
+        noun=domain.noun, examples=(), conditions=_numbered(v["conditions"]),
+        counts=_counted(v["counts"]), refused=_listed(v["refused"]), opening=domain.descriptive,
+        who=domain.who, where=domain.where, subject=domain.subject,
     )  # fmt: skip
 
 
-def _write(v: dict[str, str]) -> Write:
-    avoid = [re.fullmatch(r"(.*?[.!?]) \((.*)\)", one) for one in _listed(v["avoid"])]
-    return Write(
-        noun="", strategy=v["strategy"], examples=(), condition=v["condition"],
-        sentence=v["sentence"], fewest=int(v["fewest"]), most=int(v["most"]), kept=int(v["kept"]),
-        key_terms=0.8 * (1.0 if v["strategy"] == "reassign" else 0.5),
-        avoid=tuple(Tried(rewrite=one[1], fault=one[2]) for one in avoid if one),
-    )  # fmt: skip
-
-
-_QUESTIONS = {
-    "Extracted": _extract,
-    "Written": _queries,
-    "Rewritten": _write,
-    "Verified": lambda v: Pair(text=v["text"], condition=v["condition"]),
-    "Surveyed": lambda v: Survey(
-        sentences=_numbered(v["sentences"]), conditions=_numbered(v["conditions"])
-    ),
-}
+_QUESTIONS: dict[str, Callable[[dict[str, str]], Question]] = {
+    "Extracted": _extract, "Rewrites": _negatives, "Verdicts": _verify, "Written": _queries
+}  # fmt: skip

@@ -24,7 +24,10 @@ class Server(ThreadingHTTPServer):
     def __init__(self, say: Callable[[dict[str, Any]], str], delay: float) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.say, self.delay = say, delay
-        self.usage = 5, 2  # tokens of every prompt and answer
+        self.usage: tuple[int, int] | None = (
+            5,
+            2,
+        )  # tokens of every prompt and answer; None: counted
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
 
@@ -39,6 +42,14 @@ def serving(
 ) -> Iterator[Server]:
     with running(Server(say, delay)) as found:
         yield found
+
+
+def counted(body: dict[str, Any], answer: str) -> tuple[int, int]:
+    """Tokens of a prompt, with the schema that it asks for, and of an answer: four bytes each."""
+    parts = [message["content"] for message in body["messages"]]
+    if "response_format" in body:
+        parts.append(json.dumps(body["response_format"]["json_schema"]["schema"]))
+    return sum(len(part.encode()) for part in parts) // 4, len(answer.encode()) // 4
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -64,7 +75,11 @@ class _Handler(BaseHTTPRequestHandler):
         answer: Any = {
             "choices": [{"index": 0, "message": message, "finish_reason": reason}],
             "usage": dict(
-                zip(("prompt_tokens", "completion_tokens"), self.server.usage, strict=True)
+                zip(
+                    ("prompt_tokens", "completion_tokens"),
+                    self.server.usage or counted(body, message["content"]),
+                    strict=True,
+                )
             ),
         }
         if how == "flaky" and self.server.requests.count(body) <= 2:  # the first two of each

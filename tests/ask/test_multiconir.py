@@ -9,17 +9,20 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from retgen.generators.multiconir.calibration import sheets
 from tests.agents.ladder_mind import ladder_mind
 from tests.agents.server import Server, serving
 from tests.ask.conftest import Gen, contents, environment
 from tests.ask.test_kill import still_open
 from tests.conftest import read_jsonl
+from tests.generators.multiconir.test_texts import documents
 
 MODEL = ("--model", "openai:gpt-5-mini")
 
@@ -30,9 +33,24 @@ def server() -> Iterator[Server]:
         yield found
 
 
-@pytest.mark.parametrize("domain", ["movies", "people"])
+def asked_for(server: Server) -> dict[str, int]:
+    """Requests by the schema that they ask for."""
+    return dict(Counter(one["response_format"]["json_schema"]["name"] for one in server.requests))
+
+
+CALIBRATION = 24  # calls
+
+
+@pytest.mark.parametrize(
+    ("domain", "calls"),
+    [
+        # 24 ladders: 6.25 calls each, and 11.75 where the offline rules reassign
+        ("movies", {"Extracted": 24, "Rewrites": 37, "Verdicts": CALIBRATION + 65, "Written": 24}),
+        ("people", {"Extracted": 26, "Rewrites": 89, "Verdicts": CALIBRATION + 143, "Written": 24}),
+    ],
+)
 def test_a_model_that_says_what_the_baselines_say(
-    ask: Gen, server: Server, tmp_path: Path, domain: str
+    ask: Gen, server: Server, tmp_path: Path, domain: str, calls: dict[str, int]
 ) -> None:
     recipe = f"multiconir_{domain}"
     assert ask("run", recipe, "--out", "offline").returncode == 0
@@ -42,22 +60,76 @@ def test_a_model_that_says_what_the_baselines_say(
     assert {name for name in offline if name.startswith("tables/")} == {
         "tables/task1.jsonl", "tables/task2_3.jsonl", "tables/task4_512.jsonl",
         "tables/task4_1024.jsonl", "tables/position.jsonl", "tables/review_queries.jsonl",
-        "tables/review_labels.jsonl",
+        "tables/review_labels.jsonl", "tables/verdicts.jsonl",
     }  # fmt: skip
     same = [
         name
         for name in offline
         if name.startswith(("dataset/", "tables/", "training/", "sources/"))
     ]
-    assert [name for name in same if offline[name] != asked[name]] == ["dataset/README.md"]
+    # who judged, and who wrote, is all that differs
+    assert [name for name in same if offline[name] != asked[name]] == [
+        "dataset/README.md", "sources/calibration.json", "tables/verdicts.jsonl",
+    ]  # fmt: skip
+    judged = [json.loads(line) for line in asked["tables/verdicts.jsonl"].splitlines()]
+    assert {row["model"] for row in judged} == {"openai:gpt-5-mini"}
+    assert [row | {"model": "offline"} for row in judged] == [
+        json.loads(line) for line in offline["tables/verdicts.jsonl"].splitlines()
+    ]
     a, b = (json.loads(files["manifest.json"]) for files in (offline, asked))
     assert a["counts"] == b["counts"]
-    assert a["judges"] == b["judges"]
+    judge = a["judges"]["verify_conditions"]
+    assert b["judges"] == {"verify_conditions": judge | {"model": "openai:gpt-5-mini"}}
+    assert asked_for(server) == calls
     assert b["calls"] == len(server.requests)
     assert set(b["models"]) == {
-        "extract_conditions", "write_query", "write_hard_negative", "verify_condition",
-        "verify_document",
+        "extract_conditions", "write_query", "write_hard_negatives", "verify_conditions",
+        "calibrate_judge",
     }  # fmt: skip
+
+
+def test_a_ladder_takes_six_calls(ask: Gen, server: Server) -> None:
+    """On average over the four domains whose rewrites modify; without the calibration."""
+    domains = ("books", "movies", "medical", "legal")
+    for domain in domains:
+        assert ask("run", f"multiconir_{domain}", *MODEL, "--out", domain).returncode == 0
+    ladders = 24 * len(domains)
+    # the judge is calibrated once: the ledger answers the other runs
+    assert (len(server.requests) - CALIBRATION) / ladders == 579 / 96 < 8.5
+
+
+@pytest.mark.parametrize("domain", ["books", "people"])
+def test_plan_and_pilot_agree_with_what_is_paid(
+    ask: Gen, server: Server, tmp_path: Path, domain: str
+) -> None:
+    """The middles of calls and dollars lie within 15% of what the run is charged."""
+    server.usage = None  # four bytes a token
+    model = ("--model", "openai:gpt-4.1-mini")
+    recipe = f"multiconir_{domain}"
+    planned = json.loads(ask("plan", recipe, *model, "--json").stdout)
+    assert planned["calls"]["calibrate_judge"] == CALIBRATION
+    assert planned["notes"][-2] == (
+        "calibrate_judge is asked once for each model and prompt: the ledger answers later runs"
+    )
+    assert server.requests == []
+    tried = json.loads(ask("run", recipe, *model, "--out", "a", "--pilot", "8", "--json").stdout)
+    assert ask("run", recipe, *model, "--out", "a").returncode == 0
+    paid = json.loads((tmp_path / "a" / "manifest.json").read_text())
+    assert paid["calls"] == len(server.requests)
+    for told in (planned, tried):
+        assert sum(told["calls"].values()) == pytest.approx(paid["calls"], rel=0.15)
+        middle = (told["usd"]["low"] + told["usd"]["high"]) / 2
+        assert middle == pytest.approx(paid["usd"], rel=0.15)
+
+
+def test_the_judge_is_calibrated_once_for_a_ledger(ask: Gen, server: Server) -> None:
+    assert ask("run", "multiconir_legal", *MODEL, "--limit", "2", "--out", "a").returncode == 0
+    assert asked_for(server)["Verdicts"] > CALIBRATION
+    server.requests.clear()
+    assert ask("run", "multiconir_movies", *MODEL, "--limit", "2", "--out", "b").returncode == 0
+    every = {sheet.question.variables()["texts"] for sheet in sheets()}
+    assert [one for one in server.requests if any(t in str(one) for t in every)] == []
+    assert asked_for(server)["Verdicts"] <= 2 * 4
 
 
 def test_killed_and_resumed(tmp_path: Path) -> None:
@@ -74,7 +146,7 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
         assert unique == len({json.dumps(one, sort_keys=True) for one in server.requests})
         server.requests.clear()
         run = tmp_path / "killed" / "run"
-        for moment in sorted(random.Random(5).sample(range(240, unique), 4)):
+        for moment in sorted(random.Random(5).sample(range(8, unique), 4)):
             process = subprocess.Popen([*command, str(run)], env=env)
             while len(server.requests) < moment:
                 assert process.poll() is None
@@ -103,12 +175,12 @@ def test_a_judge_of_another_family_is_the_default(tmp_path: Path) -> None:
         return found
 
     both = models(*MODEL, OPENAI_API_KEY="a", GOOGLE_API_KEY="b")
-    assert both["write_hard_negative"] == "openai:gpt-5-mini"
-    assert both["verify_condition"] == both["verify_document"] == "google_genai:gemini-2.5-flash"
+    assert both["write_hard_negatives"] == "openai:gpt-5-mini"
+    assert both["verify_conditions"] == both["calibrate_judge"] == "google_genai:gemini-2.5-flash"
     other = models(
         "--model", "google_genai:gemini-2.5-flash", OPENAI_API_KEY="a", GOOGLE_API_KEY="b"
     )
-    assert other["verify_condition"] == "openai:gpt-5-mini"
+    assert other["verify_conditions"] == "openai:gpt-5-mini"
     assert set(models(*MODEL, OPENAI_API_KEY="a").values()) == {"openai:gpt-5-mini"}
     # a server of one's own: nothing goes elsewhere unasked
     local = {"OPENAI_BASE_URL": "http://localhost:1/v1", "GOOGLE_API_KEY": "b"}
@@ -116,51 +188,221 @@ def test_a_judge_of_another_family_is_the_default(tmp_path: Path) -> None:
     named = models(
         *MODEL, "--set", "models.judge=openai:gpt-5", OPENAI_API_KEY="a", GOOGLE_API_KEY="b"
     )
-    assert named["verify_condition"] == "openai:gpt-5"
+    assert named["verify_conditions"] == "openai:gpt-5"
 
 
-def stubborn(title: str, said: Callable[[dict[str, Any]], str]) -> Callable[[dict[str, Any]], str]:
-    """The baselines' answers, but for one agent's."""
+# --- answers that are wrong in part -------------------------------------------------------------
+
+Mind = Callable[[dict[str, Any]], str]
+
+
+def changed(title: str, change: Callable[[dict[str, Any], str], Any]) -> Mind:
+    """The baselines' answers; `change` sees those of one schema, and the prompt, and alters them."""
 
     def mind(body: dict[str, Any]) -> str:
-        asked = body["response_format"]["json_schema"]["name"]
-        return said(body) if asked == title else ladder_mind(body)
+        answer = json.loads(ladder_mind(body))
+        if body["response_format"]["json_schema"]["name"] == title:
+            prompt = next(m["content"] for m in body["messages"] if m["role"] == "user")
+            change(answer, prompt)
+        return json.dumps(answer)
 
     return mind
 
 
-def verdict(said: str, evidence: str = "") -> Callable[[dict[str, Any]], str]:
-    return lambda body: json.dumps({"verdict": said, "evidence": evidence})
+LONG = "The file held " + "one more letter to the harbour office, " * 9 + "and a map."
+STORY = documents("legal")[1]["text"]
+
+
+def recipe_of(folder: Path, text: str) -> Path:
+    (folder / "files.jsonl").write_text(json.dumps({"_id": "one", "text": text}) + "\n")
+    path = folder / "files.yaml"
+    path.write_text(
+        "name: files\nfamily: multiconir\nmodel: openai:gpt-5-mini\n"
+        "params: {domain: legal, source: {path: files.jsonl}}\n"
+    )
+    return path
+
+
+def ladder_of(folder: Path, mind: Mind, text: str = STORY) -> tuple[dict[str, Any], dict[str, int]]:
+    """The ladder of one document, and the calls that it took beside the calibration."""
+    recipe = recipe_of(folder, text)
+    with serving(mind) as server:
+        done = subprocess.run(
+            [sys.executable, "-m", "retgen.cli", "run", str(recipe), "--out", "run", "--fresh"],
+            env=environment(server), cwd=folder, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        calls = asked_for(server)
+    (folder / "ledger.sqlite").unlink()
+    (ladder,) = read_jsonl(folder / "run" / "sources" / "ladders.jsonl")
+    return ladder, calls | {"Verdicts": calls["Verdicts"] - CALIBRATION}
+
+
+PLAIN = {"Extracted": 1, "Rewrites": 1, "Verdicts": 2, "Written": 1}
+
+
+def test_a_ladder_without_faults_takes_five_calls(tmp_path: Path) -> None:
+    ladder, calls = ladder_of(tmp_path, ladder_mind)
+    assert calls == PLAIN
+    assert ladder["refused"] == []
 
 
 @pytest.mark.parametrize(
-    ("title", "said", "rule", "told"),
+    ("sentence", "reason"),
     [
-        ("Verified", verdict("cannot_tell"), "verify_condition/sentence",
-         "the judge does not find a condition met by its sentence: "),
-        ("Verified", verdict("satisfied", "nowhere"), "verify_condition/check",
-         "the evidence 'nowhere' is not a part of the text"),
-        ("Rewritten", lambda body: "I would rather not.", "write_hard_negative/answer",
-         "it is not JSON"),
-        ("Rewritten", lambda body: json.dumps({"rewrite": "It was another day entirely."}),
-         "write_hard_negative/check", "it "),
-        ("Extracted", lambda body: json.dumps({"sentences": ["Nothing of the kind."] * 10}),
-         "extract_conditions/check", "does not stand in the document; copy it letter by letter"),
-        ("Written", lambda body: json.dumps({"texts": []}), "write_query/check",
-         "there are 0 conditions for 10 sentences"),
-        ("Surveyed", lambda body: json.dumps(
-            {"found": [{"condition": 99, "sentence": 1, "verdict": "violated"}]}),
-         "verify_document/check", "there is no condition 99"),
-        ("Surveyed", lambda body: json.dumps(
-            {"found": [{"condition": 1, "sentence": s, "verdict": "violated"} for s in range(1, 11)]}),
-         "verify_document/sentences", "is found to contradict the condition"),
+        (LONG, "it is not a complete sentence of 5 to 60 words"),
+        ("Nothing of the kind stands there.",
+         "it does not stand in the document; copy it letter by letter"),
+        (STORY[:300], "it is not a whole sentence of the document"),
+    ],
+)  # fmt: skip
+def test_one_sentence_that_does_not_do(tmp_path: Path, sentence: str, reason: str) -> None:
+    """It is left out: the ladder is what it is without it, and says so."""
+    text = f"{STORY} {LONG}"
+    right, _ = ladder_of(tmp_path, ladder_mind, text)
+    bad = {"sentence": sentence, "condition": "The file held many letters to the harbour office"}
+
+    def change(answer: dict[str, Any], prompt: str) -> None:
+        answer["found"].insert(0, bad)
+
+    found, calls = ladder_of(tmp_path, changed("Extracted", change), text)
+    assert found == right | {"refused": [bad | {"reason": reason}]}
+    assert calls == PLAIN
+
+
+def test_fewer_than_ten_sentences(tmp_path: Path) -> None:
+    """More are asked for; those that did are not given up."""
+
+    def change(answer: dict[str, Any], prompt: str) -> None:
+        if "again:\n(none)" in prompt:
+            del answer["found"][8:]
+
+    found, calls = ladder_of(tmp_path, changed("Extracted", change))
+    assert calls == PLAIN | {"Extracted": 2}
+    assert len(set(found["sentences"])) == 10
+    assert found["refused"] == []
+
+
+def test_one_rewrite_that_fails_for_good(tmp_path: Path) -> None:
+    """Its sentence gives its place to a spare one; everything else stays."""
+    right, _ = ladder_of(tmp_path, ladder_mind)
+    lost = right["sentences"][3]
+
+    def change(answer: dict[str, Any], prompt: str) -> None:
+        asked = prompt.partition("The sentences to rewrite")[2].partition("Rewrites that")[0]
+        for one in answer["rewrites"]:
+            if f"- {one['condition']} | " in asked and f" | {lost}" in asked:
+                one["rewrite"] = "No." if one["condition"] == 4 else one["rewrite"]
+
+    found, calls = ladder_of(tmp_path, changed("Rewrites", change))
+    # the sentence once more, then the spare one
+    assert calls == PLAIN | {"Rewrites": 3}
+    assert found["refused"] == [
+        {
+            "sentence": lost,
+            "condition": right["conditions"][3],
+            "reason": "its rewrite 'No.' was not taken: it was given before, and not taken",
+        }
+    ]
+    for part in ("sentences", "conditions", "rewrites"):
+        differ = [a != b for a, b in zip(right[part], found[part], strict=True)]
+        assert differ == [n == 3 for n in range(10)]
+    assert found["verdicts"][6]["condition"] == 4
+
+
+def test_a_sentence_that_cannot_be_rewritten(tmp_path: Path) -> None:
+    """An empty rewrite says so: nothing is asked twice."""
+    right, _ = ladder_of(tmp_path, ladder_mind)
+    lost = right["sentences"][0]
+
+    def change(answer: dict[str, Any], prompt: str) -> None:
+        if f" | {lost}" in prompt:
+            answer["rewrites"][0]["rewrite"] = ""
+
+    found, calls = ladder_of(tmp_path, changed("Rewrites", change))
+    assert calls == PLAIN | {"Rewrites": 2}
+    assert found["refused"] == [
+        {
+            "sentence": lost,
+            "condition": right["conditions"][0],
+            "reason": "there is no rewrite of it",
+        }
+    ]
+    assert found["sentences"][1:] == right["sentences"][1:]
+
+
+def test_a_rewrite_that_the_judge_does_not_take(tmp_path: Path) -> None:
+    """Only what is new is judged again, in one call."""
+    right, _ = ladder_of(tmp_path, ladder_mind)
+
+    def change(answer: dict[str, Any], prompt: str) -> None:
+        for one in answer["verdicts"]:
+            if f"{one['text']}. {right['rewrites'][6]}\n" in prompt:
+                one.update(verdict="satisfied")
+
+    found, calls = ladder_of(tmp_path, changed("Verdicts", change))
+    assert calls == PLAIN | {"Rewrites": 2, "Verdicts": 3}
+    assert found["sentences"] == right["sentences"]
+    differ = [a != b for a, b in zip(right["rewrites"], found["rewrites"], strict=True)]
+    assert differ == [n == 6 for n in range(10)]
+    assert found["refused"] == []
+
+
+def test_one_query_that_asks_for_too_little(tmp_path: Path) -> None:
+    """It alone is asked for again, with its fault."""
+    seen: list[str] = []
+
+    def change(answer: dict[str, Any], prompt: str) -> None:
+        seen.append(prompt)
+        if len(seen) == 1:
+            answer["queries"][6]["text"] = answer["queries"][5]["text"]
+
+    right, _ = ladder_of(tmp_path, ladder_mind)
+    found, calls = ladder_of(tmp_path, changed("Written", change))
+    assert (found, calls) == (right, PLAIN | {"Written": 2})
+    assert "Write the queries 7, each with its number." in seen[1]
+    assert "\n- query 7: it does not ask for condition 7" in seen[1]
+
+
+def constant(verdict: str) -> Callable[[dict[str, Any], str], None]:
+    def change(answer: dict[str, Any], prompt: str) -> None:
+        for one in answer["verdicts"]:
+            one["verdict"] = verdict
+
+    return change
+
+
+def quoted_from_nowhere(answer: dict[str, Any], prompt: str) -> None:
+    for one in answer["verdicts"]:
+        one["quote"] = "nowhere"
+
+
+@pytest.mark.parametrize(
+    ("title", "change", "rule", "told"),
+    [
+        ("Verdicts", constant("violated"), "verify_conditions/sentence",
+         "the judge finds that it contradicts the condition"),
+        ("Verdicts", constant("satisfied"), "write_hard_negatives/judged",
+         "the judge finds that it satisfies the condition"),
+        ("Verdicts", constant("cannot_tell"), "verify_conditions/sentence",
+         "the judge finds that it leaves open the condition"),
+        ("Verdicts", lambda answer, prompt: answer["verdicts"].clear(),
+         "verify_conditions/sentence", "the judge gave no verdict on it: condition "),
+        ("Verdicts", quoted_from_nowhere, "verify_conditions/sentence",
+         "the quote 'nowhere' is not a part of the text"),
+        ("Rewrites", lambda answer, prompt: answer["rewrites"].clear(),
+         "write_hard_negatives/check", "its rewrite '' was not taken: there was none"),
+        ("Extracted", lambda answer, prompt: answer["found"].clear(),
+         "extract_conditions/sentences", "only 0 of 10 sentences do"),
+        ("Written", lambda answer, prompt: answer["queries"].clear(), "write_query/check",
+         "query 1: there was none"),
     ],
 )  # fmt: skip
 def test_answers_that_cannot_be_taken(
-    tmp_path: Path, title: str, said: Callable[[dict[str, Any]], str], rule: str, told: str
+    tmp_path: Path, title: str, change: Callable[[dict[str, Any], str], Any], rule: str, told: str
 ) -> None:
-    """Every document is rejected with the rule, the reason and what was said; the cost is bounded."""
-    with serving(stubborn(title, said)) as server:
+    """Every document is rejected with the rule and the reason; the cost is bounded."""
+    with serving(changed(title, change)) as server:
         done = subprocess.run(
             [sys.executable, "-m", "retgen.cli", "run", "multiconir_legal", *MODEL, "--limit", "2",
              "--set", "params.replacements=1", "--out", "a"],
@@ -170,7 +412,27 @@ def test_answers_that_cannot_be_taken(
         assert "ladders: 0 of 2 were accepted" in done.stderr
         rejected = read_jsonl(tmp_path / "a" / "rejected.jsonl")
         assert {row["rule"] for row in rejected} == {rule}
-        assert all(told in row["reason"] for row in rejected)
+        assert all(told in row["reason"] for row in rejected), rejected[0]["reason"]
         assert len(rejected) == 24
-        # of a document: 2 tries at ten sentences, each of 3 turns, and some of 10 each
-        assert len(server.requests) < 240 * 3 + 24 * 2 * 3 * 35
+        assert len(server.requests) <= CALIBRATION + 24 * 12
+
+
+def test_a_model_that_gives_no_json(tmp_path: Path) -> None:
+    """A whole answer that cannot be read is asked for twice more, and then the document is lost."""
+
+    def mind(body: dict[str, Any]) -> str:
+        asked = body["response_format"]["json_schema"]["name"]
+        return "I would rather not." if asked == "Rewrites" else ladder_mind(body)
+
+    with serving(mind) as server:
+        done = subprocess.run(
+            [sys.executable, "-m", "retgen.cli", "run", "multiconir_legal", *MODEL, "--limit", "2",
+             "--out", "a"],
+            env=environment(server), cwd=tmp_path, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 1, done.stderr
+        rejected = read_jsonl(tmp_path / "a" / "rejected.jsonl")
+        assert {(row["rule"], row["reason"]) for row in rejected} == {
+            ("write_hard_negatives/answer", "it is not JSON")
+        }
+        assert asked_for(server) == {"Extracted": 24, "Rewrites": 72, "Verdicts": CALIBRATION}

@@ -53,6 +53,7 @@ def test_a_finished_set_is_proven(finished: Path) -> None:
 
 
 CORPUS, QUERIES, QRELS = (f"dataset/{name}.jsonl" for name in ("corpus", "queries", "qrels"))
+VERDICTS = "tables/verdicts.jsonl"
 
 
 def at(rows: list[Row], broken: int) -> Row:
@@ -123,6 +124,29 @@ def swapped(text: str) -> str:
         ("sources/documents.jsonl", lambda rows: rows[0].update(text="Another text. " + rows[0]["text"][:300]),
          "a sentence does not stand in its source document: "),
         ("sources/documents.jsonl", lambda rows: rows.pop(0), "its source document is not there"),
+        (VERDICTS, lambda rows: rows.pop(0),
+         "ladder legal-01: condition 1, sentence: there are 0 verdicts, not one"),
+        (VERDICTS, lambda rows: rows.insert(1, rows[1]),
+         "ladder legal-01: condition 1, rewrite: there are 2 verdicts, not one"),
+        (VERDICTS, lambda rows: rows[5].update(verdict="satisfied"),
+         "ladder legal-01: condition 3, rewrite: the verdict is 'satisfied', the labels need 'violated'"),
+        (VERDICTS, lambda rows: rows[4].update(quote="nowhere"),
+         "ladder legal-01: condition 3, sentence: the quote 'nowhere' is not a part of the text"),
+        (VERDICTS, lambda rows: rows[4].update(quote="  "),
+         "ladder legal-01: condition 3, sentence: the quote '  ' is not a part of the text"),
+        (VERDICTS, lambda rows: rows[4].update(text=rows[4]["text"] + "x"),
+         "ladder legal-01: condition 3, sentence: the text or the condition that was judged is not"),
+        (VERDICTS, lambda rows: rows[4].update(asked="Another condition"),
+         "ladder legal-01: condition 3, sentence: the text or the condition that was judged is not"),
+        (VERDICTS, lambda rows: rows[4]["corpus-ids"].pop(),
+         "ladder legal-01: condition 3, sentence: the documents of its verdict are not those that"),
+        (VERDICTS, lambda rows: rows[0].update(condition=11),
+         "ladder legal-01: there are verdicts on what is none of its conditions: "
+         "[\"(11, 'sentence')\"]"),
+        (VERDICTS, lambda rows: rows.__delitem__(slice(20)),
+         "ladder legal-01: no verdict stands behind its labels"),
+        (VERDICTS, lambda rows: rows.append(rows[0]),
+         "ladder legal-01: its verdicts stand twice, or it is no ladder of the run"),
     ],
 )  # fmt: skip
 def test_what_is_altered_is_named(
@@ -180,6 +204,14 @@ def test_two_orders_that_break_the_same_at_a_rung(finished: Path, tmp_path: Path
     assert any("two breaking orders break the same condition at the same rung" in m for m in found)
 
 
+def test_a_table_of_verdicts_that_is_not_there(finished: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "altered"
+    shutil.copytree(finished, copy)
+    (copy / VERDICTS).unlink()
+    told = [one.message for one in validate(copy).findings if one.rule == "sources"]
+    assert told == [f"{copy / VERDICTS}: No such file or directory"]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
@@ -189,8 +221,8 @@ def test_two_orders_that_break_the_same_at_a_rung(finished: Path, tmp_path: Path
         ("ladders.jsonl", None, "No such file"),
         ("documents.jsonl", b'{"id": "legal-01"', "is damaged"),
         ("documents.jsonl", None, "No such file"),
-        ("planted.json", b"{", "what is known of the judges cannot be read"),
-        ("planted.json", None, "what is known of the judges cannot be read"),
+        ("calibration.json", b"{", "what is known of the judges cannot be read"),
+        ("calibration.json", None, "what is known of the judges cannot be read"),
     ],
 )  # fmt: skip
 def test_damaged_sources_are_named(

@@ -3,7 +3,8 @@
 Nothing of the generator is used. Every document is cut back into the sentences of its ladder: which
 conditions are broken follows from the words, and everything else has to be as it was, byte for
 byte. Queries and qrels are then read row by row and worked out anew. What cannot be proven without
-a reader, that a sentence meets a condition and its rewrite does not, is the judge's.
+a reader, that a sentence meets a condition and its rewrite does not, is the judge's: that its two
+verdicts on every condition are there, and quote the texts of the data set, is checked.
 """
 
 from __future__ import annotations

@@ -19,12 +19,14 @@ TEN = 10
 class Spec(NamedTuple):
     """What a proof has to know beside the data set.
 
-    `documents`, `ladders`: what a run keeps of its sources, one JSON object a line. `opening`: the
-    first line of instruction-style queries. `orders`: breaking orders. `domain`: of all queries.
+    `documents`, `ladders`: what a run keeps of its sources, `verdicts`: its table of the judge's
+    verdicts, one JSON object a line. `opening`: the first line of instruction-style queries.
+    `orders`: breaking orders. `domain`: of all queries.
     """
 
     documents: Path
     ladders: Path
+    verdicts: Path
     opening: str
     orders: int
     domain: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -21,7 +21,9 @@ from retgen.data import Dataset, Qrel, Query, qrel_of, query_of
 from retgen.validators.multiconir.asked import Asked
 from retgen.validators.multiconir.counts import Counts
 from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, Spec
+from retgen.validators.multiconir.pieces import bits, listed, pieces
 from retgen.validators.multiconir.rungs import ladder_faults
+from retgen.validators.multiconir.verdicts import verdict_faults
 from retgen.validators.order import spearman
 from retgen.validators.rule import Batch, CorpusRule, Finding, State
 
@@ -111,12 +113,12 @@ class LadderProof(CorpusRule):
         """A document's ladder and sentences; a text for what is wrong with it."""
         try:
             ladder = self.ladders.get(metadata["ladder"])
-            stated, orders = _bits(metadata["broken"]), _bits(metadata["orders"])
+            stated, orders = bits(metadata["broken"]), bits(metadata["orders"])
         except (KeyError, TypeError, ValueError):
             ladder = None
         if ladder is None:
             return "its metadata does not name a ladder of the run, broken conditions and orders"
-        read = _pieces(text, self._known(ladder))
+        read = pieces(text, self._known(ladder))
         if read is None:
             return "its text is not made of the sentences of its ladder, or of their rewrites"
         if sorted(c for c, _ in read) != list(range(TEN)):
@@ -124,8 +126,8 @@ class LadderProof(CorpusRule):
         broken = sum(1 << c for c, rewritten in read if rewritten)
         if broken != stated:
             return (
-                f"conditions {_listed(broken)} are broken in its text, its metadata says "
-                f"{_listed(stated)}"
+                f"conditions {listed(broken)} are broken in its text, its metadata says "
+                f"{listed(stated)}"
             )
         order = xxhash.xxh3_64_intdigest(bytes(c for c, _ in read))
         words = text.split()
@@ -135,9 +137,9 @@ class LadderProof(CorpusRule):
     def _known(self, ladder: Ladder) -> list[tuple[str, tuple[int, bool]]]:
         """The pieces of a ladder's documents, the longest first: (text, (condition, rewritten))."""
         if self._pieces_of[0] != ladder.number:
-            pieces = {one: (c, True) for c, one in enumerate(ladder.rewrites)}
-            pieces |= {one: (c, False) for c, one in enumerate(ladder.sentences)}
-            known = sorted(pieces.items(), key=lambda item: -len(item[0]))
+            parts = {one: (c, True) for c, one in enumerate(ladder.rewrites)}
+            parts |= {one: (c, False) for c, one in enumerate(ladder.sentences)}
+            known = sorted(parts.items(), key=lambda item: -len(item[0]))
             self._pieces_of = ladder.number, known
         return self._pieces_of[1]
 
@@ -247,6 +249,10 @@ class LadderProof(CorpusRule):
         places: list[int] = order[starts[ladder] : starts[ladder + 1]].tolist()
         return places
 
+    def _broken_of(self, ladder: Ladder) -> list[tuple[str, int]]:
+        broken = self.state.columns[1]
+        return [(self.state.ids[i], broken[i]) for i in self._documents_of(ladder.number)]
+
     def findings(self) -> Iterator[Finding]:
         for doc_id, what in self.state.wrong:
             yield _error([doc_id], f"{doc_id}: {what}")
@@ -262,14 +268,17 @@ class LadderProof(CorpusRule):
         yield from self._told_by_place()
 
     def _unsound(self) -> Iterator[Finding]:
-        """What is wrong with the ladders themselves, and with their source documents."""
+        """What is wrong with the ladders, their source documents, the verdicts behind them."""
+        path = self.spec.documents
         try:
             for name, what in self.ladders.unsound:
                 yield _error([name], f"ladder {name}: {what}")
-            for name, what in self.ladders.disagreements(self.spec.documents):
+            for name, what in self.ladders.disagreements(path):
+                yield _error([name], f"ladder {name}: {what}")
+            path = self.spec.verdicts
+            for name, what in verdict_faults(path, self.ladders, self._broken_of):
                 yield _error([name], f"ladder {name}: {what}")
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            path = self.spec.documents
             told = getattr(error, "strerror", None) or "is damaged"
             yield Finding("sources", "error", [str(path)], f"{path}: {told}")
 
@@ -329,39 +338,6 @@ def _parsed(table: Any, parse: Any) -> Iterator[Any]:
         for row in table.rows(chunk):
             if not isinstance(found := parse(row), str):
                 yield found
-
-
-def _pieces(
-    text: str, known: Sequence[tuple[str, tuple[int, bool]]]
-) -> list[tuple[int, bool]] | None:
-    """A text cut into known pieces, joined by single spaces; the longest that fits is taken."""
-    found, at = [], 0
-    while at < len(text):
-        for piece, which in known:
-            end = at + len(piece)
-            if text.startswith(piece, at) and text[end : end + 1] in ("", " "):
-                found.append(which)
-                break
-        else:
-            return None
-        at = end + 1
-    return found if at == len(text) + 1 else None
-
-
-def _bits(numbers: Any) -> int:
-    """Rising numbers from 1 to 16 as bits. Raises ValueError for anything else."""
-    if type(numbers) is not list or numbers != sorted(set(numbers)):
-        raise ValueError(numbers)
-    found = 0
-    for number in numbers:
-        if type(number) is not int or not 1 <= number <= 16:
-            raise ValueError(number)
-        found |= 1 << number - 1
-    return found
-
-
-def _listed(broken: int) -> str:
-    return ", ".join(str(c + 1) for c in range(16) if broken >> c & 1) or "none"
 
 
 def _shown(relevance: float | None) -> str:

@@ -82,7 +82,7 @@ def _clause_between(words: Words, start: int, stop: int) -> bool:
 def _finite(words: Words, i: int) -> bool:
     """Whether word i can be a finite verb where it stands."""
     word, before, after = words.lower[i], words.before(i), words.after(i)
-    if i == 0 or words.capital(i):
+    if i == 0 or words.capital(i) or not words.whole(i):
         return False
     if word in HELPERS:
         return True
@@ -108,7 +108,7 @@ def _finite(words: Words, i: int) -> bool:
     if tag == "s":
         noun = any(s.form == "plural" for s in swaps().get(word, ()))
         return not (noun and after in ("of", "and", ",", ".", "in", "from", "for", "at", "with"))
-    described = words.before(i - 1) in DETERMINERS and before.endswith("ly")
+    described = before.endswith("ly") and words.before(i - 1) in DETERMINERS | HELPERS
     return not (described or (before in HELPERS and before not in ("had",)))
 
 

@@ -48,6 +48,7 @@ def is_year(words: Words, i: int) -> bool:
         noun in MEASURES
         or noun in TIME
         or any(s.form == "plural" for s in swaps().get(following, ()))
+        or (len(following) > 4 and following.isalpha() and following.endswith("s"))  # 2048 entries
     ):
         return False
     return words.before(i) in YEAR_BEFORE or not following.isalpha()

@@ -25,7 +25,13 @@ from retgen.generators.multiconir.alter.numerals import (
     singular,
     written,
 )
-from retgen.generators.multiconir.alter.words import ORDINAL_VALUES, Fact, Words, number_value
+from retgen.generators.multiconir.alter.words import (
+    NUMBERS,
+    ORDINAL_VALUES,
+    Fact,
+    Words,
+    number_value,
+)
 
 __all__ = ["figure_facts"]
 
@@ -43,6 +49,10 @@ MORE = ("more", "longer", "older", "greater", "higher", "deeper", "larger")
 FEWER = ("fewer", "less", "younger", "shorter", "lower", "smaller")
 
 
+# what may stand at the sides of a figure that is no part of a code
+LEFT = re.compile(r"(?:^|[\s\"'“‘—–$£€]|(?:^|\s)\(|(?<=\d)-)$")
+RIGHT = re.compile(r"(?:$|[\s)\"'”’—–,;:?!%°]|\.(?:\s|$|\D)|[-/](?=\d)|-[a-z])")
+NEAR = 24  # characters between a figure and the same in another unit
 DECADE = re.compile(r"1\d\d0s|20[0-2]0s|(twen|thir|for|fif|six|seven|eigh|nine)ties")
 COMPOUND = re.compile(
     r"([\w.,-]+?)(-(year|month|week|day|hour|minute|page|part|room|storey|seat)(?:-old|-long)?)"
@@ -53,6 +63,8 @@ def figure_facts(words: Words) -> Iterator[Fact]:
     """All facts of a sentence that are figures."""
     years = [i for i in range(len(words)) if is_year(words, i)]
     for i, word in enumerate(words.lower):
+        if (word in NUMBERS or any(c.isdigit() for c in word)) and _of_a_code(words, i):
+            continue
         if i in years:
             yield year_fact(words, i, years)
         elif DECADE.fullmatch(word):
@@ -71,6 +83,28 @@ def figure_facts(words: Words) -> Iterator[Fact]:
             yield from _a_unit(words, i)
         elif word in ("half", "twice", "once", "tens"):
             yield from _multiple(words, i)
+
+
+def _of_a_code(words: Words, i: int) -> bool:
+    """Whether a figure is part of a name or code (UTF-8, RFC 3339), or is stated twice.
+
+    "51 miles (82 km)", "two buffers: front and back": one of the two cannot change alone.
+    """
+    text, start, end = words.text, words.starts[i], words.ends[i]
+    left, right = text[:start], text[end:]
+    if not LEFT.search(left) or not RIGHT.match(right):
+        return True
+    month = words.words[i - 1] in MONTHS
+    numeral = text[start].isdigit()
+    if numeral and i > 1 and words.capital(i - 1) and not month and text[start - 1] == " ":
+        return True
+    if ": " in right:
+        return True
+    opened = left.rfind("(") > left.rfind(")")
+    if opened:
+        return any(c.isdigit() for c in left[: left.rfind("(")][-NEAR:])
+    bracket = re.match(r"[^(),;.]{0,24}\(([^)]*)", right)
+    return bracket is not None and any(c.isdigit() or c.isupper() for c in bracket[1])
 
 
 def _number(words: Words, i: int) -> Iterator[Fact]:
@@ -203,10 +237,10 @@ def _decimal(words: Words, i: int) -> Iterator[Fact]:
 def _compound(words: Words, i: int) -> Iterator[Fact]:
     """58-year-old, nine-month, three-part, twenty-three-year-old."""
     word = words.words[i]
-    match = COMPOUND.fullmatch(word)
+    match = COMPOUND.fullmatch(words.lower[i])
     assert match
-    head, tail = match[1], match[2]
-    value = number_value(head.lower())
+    head, tail = word[: len(match[1])], match[2]
+    value = number_value(match[1])
     if value is None:
         return
     low, high = 2, None

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from retgen.generators.multiconir.alter.clauses import HELPERS, next_verb
 from retgen.generators.multiconir.alter.lexicon import Swap, longest, places, swaps
 from retgen.generators.multiconir.alter.words import DETERMINERS, NUMBERS, Fact, Words
 
 __all__ = ["lexical_facts"]
+
+# after these an adjective stands for a clause: "as cheap as possible"
+ELLIPTIC = frozenset("as than if when whenever where wherever once unless".split())
+CLOSED = frozenset(
+    "that who which whom whose where when while because although though if unless whereas so but "
+    "and or not never also too then there here up out down away back off on he she it they we you "
+    "his her its their this these those as than was were is are has have had will would can could "
+    "may might must should did does do".split()
+)
 
 NOT_BEFORE_A_NOUN = frozenset(
     "to will would can could may might must should not i you he she it they we who did does do "
@@ -57,9 +67,10 @@ def _plain(words: Words, i: int, n: int) -> bool:
     if words.capital(i):
         first = i == 0 or words.words[i - 1] in ("_", '"')
         title = words.capital(end) and n == 1
-        return first and not title
-    hyphen = words.after(end - 1) == "-" or words.before(i) == "-"
-    return not hyphen and not any(words.capital(j) for j in range(i + 1, end))
+        named = n == 1 and words.after(i) in HELPERS  # Rich is a library
+        return first and not title and not named
+    whole = words.whole(i, end)
+    return whole and not any(words.capital(j) for j in range(i + 1, end))
 
 
 def _fact(words: Words, i: int, n: int, swap: Swap) -> Fact | None:
@@ -70,7 +81,11 @@ def _fact(words: Words, i: int, n: int, swap: Swap) -> Fact | None:
             return None
         if swap.checked and not _after_article(words, i, swap.form):
             return None
+        if _compound(words, i, end, swap.form):
+            return None
     elif swap.form.startswith("verb") and not _verb_stands(words, i, swap.form[5:]):
+        return None
+    if swap.form == "word" and before in ELLIPTIC:
         return None
     if swap.context or swap.never:
         around = (f"_{'_'.join(words.lower[end : end + 2])}", f"_{_at(words, end)}", f"{before}_")
@@ -100,7 +115,20 @@ def _fact(words: Words, i: int, n: int, swap: Swap) -> Fact | None:
         own = words.words[end]
         options = tuple(o + (own[0] if o.endswith("s") else own) for o in options)
         stop = words.ends[end]
-    return Fact(words.starts[i], stop, swap.kind, options, weight, swap.form)
+    return Fact(words.starts[i], stop, swap.kind, options, weight, swap.form, swap.sure)
+
+
+def _compound(words: Words, i: int, end: int, form: str) -> bool:
+    """Whether words i to end may be no noun of their own: "general purpose", "in general"."""
+    following = _at(words, end)
+    closed = (
+        following in CLOSED | PREPOSITIONS | DETERMINERS
+        or following in NUMBERS
+        or following.endswith("ly")
+    )
+    if following.isalpha() and not closed and next_verb(words, end, end + 1) is None:
+        return True
+    return form == "singular" and words.before(i) in PREPOSITIONS - JOINS
 
 
 def _living(words: Words, end: int) -> bool:

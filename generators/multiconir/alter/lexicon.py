@@ -41,7 +41,8 @@ class Swap(NamedTuple):
     `form`: "singular" and "plural" nouns, "mass" nouns, "verb" forms ("verb:past", ...), "word" for
     all else. `checked`: also a verb, so that an article, adjective or number must stand before it.
     `after` and `before`: of the next and the previous words one must be among these, if there are
-    any; `never`: none may be. Their entries look like the lists' own: "_hand", "appeared_".
+    any; `never`: none may be. Their entries look like the lists' own: "_hand", "appeared_". `sure`:
+    whether it holds whatever a text is about, as for words that are opposites both ways.
     """
 
     kind: Kind
@@ -51,6 +52,7 @@ class Swap(NamedTuple):
     checked: bool = False
     context: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
+    sure: bool = False
 
 
 class Name(NamedTuple):
@@ -247,7 +249,7 @@ def swaps() -> dict[str, list[Swap]]:
         left, sign, right = re.split(r" ([=>]) ", rule)
         pairs = [(left, right)] + ([(right, left)] if sign == "=" else [])
         for old, new in pairs:
-            _opposite(add, known, section, old, new, wanted, never)
+            _opposite(add, known, section, old, new, wanted, never, sign == "=")
             if section == "word":
                 known.add(old)
     return found
@@ -261,6 +263,7 @@ def _opposite(
     new: str,
     wanted: tuple[str, ...],
     never: tuple[str, ...],
+    sure: bool,
 ) -> None:
     """Adds the swap of `old` for its opposite `new`, in all its forms."""
     weight = {"adjective": 73, "word": 74, "verb": 72}[section]
@@ -268,18 +271,18 @@ def _opposite(
         table = verbs()
         for tag in ("base", "s", "past", "participle", "ing"):
             form = table.inflect(old, tag)
-            swap = Swap("antonym", weight, f"verb:{tag}", (table.inflect(new, tag),))
+            swap = Swap("antonym", weight, f"verb:{tag}", (table.inflect(new, tag),), sure=sure)
             add(form, swap._replace(context=wanted, never=never))
         return
     options = tuple(new.split(", "))
-    add(old, Swap("antonym", weight, "word", options, context=wanted, never=never))
+    add(old, Swap("antonym", weight, "word", options, False, wanted, never, sure))
     if section == "adjective":
         for ending in ("er", "est"):
             new_form = _comparison(new, ending)
             compared = _comparison(old, ending)
             if compared in known:
                 continue  # lower, older: [word] says more of them
-            add(compared, Swap("antonym", weight + 3, "word", (new_form,), never=never))
+            add(compared, Swap("antonym", weight + 3, "word", (new_form,), False, (), never, sure))
 
 
 @cache

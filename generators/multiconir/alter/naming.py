@@ -79,7 +79,8 @@ def naming_facts(words: Words) -> Iterator[Fact]:
             and word not in NO_SCHOOLS
             and words.before(i) in ("to", "at", "from")
         ):
-            yield Fact(words.starts[i], words.ends[i], "organisation", ACRONYMS, 70, "name")
+            span = words.starts[i], words.ends[i]
+            yield Fact(*span, "organisation", ACRONYMS, 70, "name", False)
 
 
 def _mentioned(words: Words) -> tuple[set[str], set[str]]:
@@ -258,7 +259,8 @@ def _person(words: Words, start: int, end: int, demonyms: set[str]) -> Iterator[
     elif not known and start > 0 and surname is None:
         return
     span = words.starts[start], words.ends[end - 1]
-    yield Fact(*span, "person", options, weight - (15 if start == 0 else 0), "name")
+    sure = known is not None or surname is not None  # else it may be a product's or a firm's
+    yield Fact(*span, "person", options, weight - (15 if start == 0 else 0), "name", sure)
 
 
 ENDINGS = (

@@ -38,21 +38,23 @@ class Alteration(NamedTuple):
 
 
 def alterations(
-    sentence: str, condition: str, strategy: Literal["modify", "reassign"]
+    sentence: str, condition: str, strategy: Literal["modify", "reassign"], *, sure: bool = False
 ) -> list[Alteration]:
     """All alterations of `sentence` that falsify `condition`, best first, each text once.
 
     "modify" changes one fact that the condition states, and no other byte. "reassign" lets every
     word of the condition stand, but says the fact of something else (MultiConIR, appendix B,
     People). A sentence without a full stop is never reassigned. Choices among replacements follow
-    a hash of the sentence. Empty if nothing was found.
+    a hash of the sentence. Empty if nothing was found. `sure`: only what holds whatever the text is
+    about: figures, names, words that are opposites both ways.
     """
     words, stated = Words(sentence), Words(condition)
     denied = _denied(words)
     facts = [
         fact
         for fact in _facts(words)
-        if _states(stated, words, fact)
+        if (fact.sure or not sure)
+        and _states(stated, words, fact)
         and not (fact.kind in THINGS and any(a < fact.start < b for a, b in denied))
     ]
     facts.sort(key=lambda fact: (-fact.weight, fact.start))

@@ -37,11 +37,16 @@ ORDINALS = (
 ORDINAL_VALUES = {word: i + 1 for i, word in enumerate(ORDINALS)}
 
 
+# what may stand at the sides of a word that is no part of another: of "won't" or "kind="
+LEFT = re.compile(r"(?:^|[\s(\"'“‘—–]|(?:^|\s)_)$")
+RIGHT = re.compile(r"$|[\s,.;:!?)\"”—–]|_(?!\w)|['’](?![^\W\d_])|['’]s\b")
+
+
 class Fact(NamedTuple):
     """A span of a sentence that can be replaced.
 
     `start`, `end`: characters. `options`: what may stand there, best first. `weight`: how surely
-    the replacement reads well and is false, 0 to 100. `form` as in `lexicon.Swap`.
+    the replacement reads well and is false, 0 to 100. `form`, `sure`: as in `lexicon.Swap`.
     """
 
     start: int
@@ -50,6 +55,7 @@ class Fact(NamedTuple):
     options: tuple[str, ...]
     weight: int
     form: str = "word"
+    sure: bool = True
 
 
 class Words:
@@ -79,6 +85,11 @@ class Words:
     def after(self, i: int) -> str:
         """The word after word i in lower case, "" at the end."""
         return self.lower[i + 1] if i + 1 < len(self.lower) else ""
+
+    def whole(self, i: int, end: int | None = None) -> bool:
+        """Whether words i to end (default: word i) stand apart, and are no part of others."""
+        start, stop = self.starts[i], self.ends[(end or i + 1) - 1]
+        return bool(LEFT.search(self.text[:start]) and RIGHT.match(self.text[stop:]))
 
     def capital(self, i: int) -> bool:
         """Whether word i exists and begins with a capital letter."""

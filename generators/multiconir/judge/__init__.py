@@ -31,7 +31,7 @@ sets.txt (of which one excludes another), antonyms.txt, complements.txt, linking
 say little beside what they link), relations.txt (people who are not the subject).
 
 It knows the words of its lists and no others: of texts that reword a condition freely it decides
-about half. It is wrong at times, by design: how often is measured on planted cases.
+about half. It is wrong at times, by design: how often is measured on the calibration set.
 """
 
 from retgen.generators.multiconir.judge.verdict import Judged, Noticed, Verdict, judge, survey

@@ -5,77 +5,86 @@ from __future__ import annotations
 import pytest
 
 from retgen.generators.multiconir.checks import (
-    check_conditions,
-    check_descriptive,
-    check_extracted,
+    check_condition,
+    check_query,
+    check_quote,
     check_rewrite,
+    check_sentence,
     kept_share,
     negates,
 )
 
 DOCUMENT = (
     "She was born in Lisbon in 1931. Her father mended clocks for the navy. She left for Porto "
-    "as a girl. She was born in Lisbon in the year 1931."
+    "as a girl. She was born in Lisbon in the year 1931. She left Porto."
 )
 
 
 @pytest.mark.parametrize(
-    ("sentences", "fault"),
+    ("sentence", "taken", "fault"),
     [
-        (["She was born in Lisbon in 1931.", "Her father mended clocks for the navy."], None),
-        (["She was born in Lisbon in 1931."], "there are 1 sentences, not 2"),
-        (["She was born in Lisbon.", "x"], "'She was born in Lisbon.' does not stand in the document; copy it letter by letter"),
-        (["was born in Lisbon in 1931.", "x"], "'was born in Lisbon in 1931.' is not a complete sentence of 5 to 60 words"),
-        (["She was born in Lisbon in 1931."] * 2, "'She was born in Lisbon in 1931.' and 'She was born in Lisbon in 1931.' overlap"),
-        (["She was born in Lisbon in 1931.", "She was born in Lisbon in the year 1931."], "'She was born in Lisbon in the year 1931.' and 'She was born in Lisbon in 1931.' say nearly the same"),
+        ("She was born in Lisbon in 1931.", ["Her father mended clocks for the navy."], None),
+        ("She was born in Lisbon.", [], "it does not stand in the document; copy it letter by letter"),
+        (" ", [], "it does not stand in the document; copy it letter by letter"),
+        ("was born in Lisbon in 1931.", [], "it is not a whole sentence of the document"),
+        ("She left Porto.", [], "it is not a complete sentence of 5 to 60 words"),
+        ("She was born in Lisbon in 1931.", ["She was born in Lisbon in 1931."],
+         "it overlaps 'She was born in Lisbon in 1931.'"),
+        ("She was born in Lisbon in the year 1931.", ["She was born in Lisbon in 1931."],
+         "it says nearly the same as 'She was born in Lisbon in 1931.'"),
     ],
 )  # fmt: skip
-def test_extracted(sentences: list[str], fault: str | None) -> None:
-    assert check_extracted(DOCUMENT, 2, sentences) == fault
-
-
-SENTENCES = ["She was born in Lisbon in 1931.", "Her father mended clocks for the navy."]
+def test_sentence(sentence: str, taken: list[str], fault: str | None) -> None:
+    assert check_sentence(DOCUMENT, sentence, taken) == fault
 
 
 @pytest.mark.parametrize(
-    ("conditions", "fault"),
+    ("condition", "fault"),
     [
-        (["Born in Lisbon in 1931", "Daughter of a man who mended clocks"], None),
-        (["Born in Lisbon in 1931"], "there are 1 conditions for 2 sentences"),
-        (["Born in Lisbon in 1931", "Born in Lisbon in 1931"], "condition 2 shares no word with sentence 2"),
-        (["1. Born in Lisbon", "Father mended clocks"], "condition 1 is to have no number before it and no full stop after it"),
-        (["Born in Lisbon.", "Father mended clocks"], "condition 1 is to have no number before it and no full stop after it"),
-        (["Born in\nLisbon", "Father mended clocks"], "condition 1: it holds a line break or a character that cannot be seen"),
-        (["Lisbon", "Father mended clocks"], "condition 1 has 1 words; about ten are wanted"),
-        (["Born in Lisbon " + "very " * 16 + "early", "Father mended clocks " + "well " * 11], None),
-        (["Born in Lisbon " + "very " * 20 + "early", "Father mended clocks " + "well " * 12], "the conditions have"),
+        ("Born in Lisbon in 1931", None),
+        ("Cared for the clocks of a navy", "the condition shares no word with its sentence"),
+        ("1. Born in Lisbon", "the condition is to have no number before it and no full stop after it"),
+        ("Born in Lisbon.", "the condition is to have no number before it and no full stop after it"),
+        ("Born in\nLisbon", "the condition is bad: it holds a line break or a character that cannot be seen"),
+        ("Lisbon", "the condition has 1 words; about ten are wanted"),
+        ("Born in Lisbon " + "very " * 24 + "early", "the condition has 28 words; about ten are wanted"),
+        ("born in lisbon at dawn", "the condition is that of another sentence"),
     ],
 )  # fmt: skip
-def test_conditions(conditions: list[str], fault: str | None) -> None:
-    found = check_conditions(SENTENCES, [one.strip() for one in conditions])
-    assert found == fault or (fault is not None and found is not None and found.startswith(fault))
+def test_condition(condition: str, fault: str | None) -> None:
+    sentence = "She was born in Lisbon in 1931."
+    assert check_condition(sentence, condition, ["Born in Lisbon at dawn"]) == fault
 
 
 CONDITIONS = ["Born in Lisbon in 1931", "Daughter of a clockmaker", "Left for Porto in 1944"]
 
 
 @pytest.mark.parametrize(
-    ("queries", "fault"),
+    ("count", "query", "fault"),
     [
-        (["someone born in Lisbon in 1931", "a clockmaker's daughter born in Lisbon in 1931",
-          "a clockmaker's daughter born in Lisbon in 1931 who left for Porto in 1944"], None),
-        (["someone born in Lisbon in 1931"], "there are 1 queries; 3 are wanted"),
-        (["someone born in Lisbon in 1931", "the daughter of a clockmaker from somewhere else",
-          "x"], "query 2 does not ask for condition 1"),
-        (["born in Lisbon in 1931 and left in 1944", "x", "y"],
-         "query 1 asks for condition 3 already"),
-        (["1. born in Lisbon in 1931", "x", "y"], "query 1 is a list; write prose"),
-        (["x", "X", "y"], "two queries are the same"),
-        (["Lisbon", "x", "y"], "query 1 has 1 words for conditions of 5"),
+        (1, "someone born in Lisbon in 1931", None),
+        (2, "a clockmaker's daughter born in Lisbon in 1931", None),
+        (2, "the daughter of a clockmaker from somewhere else", ("it does not ask for condition 1", 0)),
+        (1, "born in Lisbon in 1931 and left in 1944", ("it asks for condition 3 already", 2)),
+        (1, "1. born in Lisbon in 1931", ("it is a list; write prose", None)),
+        (1, "Lisbon", ("it has 1 words for conditions of 5", None)),
     ],
 )  # fmt: skip
-def test_descriptive(queries: list[str], fault: str | None) -> None:
-    assert check_descriptive(CONDITIONS, queries) == fault
+def test_query(count: int, query: str, fault: tuple[str, int | None] | None) -> None:
+    assert check_query(CONDITIONS, count, query) == fault
+
+
+@pytest.mark.parametrize(
+    ("quote", "fault"),
+    [
+        ("in Lisbon", None),
+        (' "In  lisbon" ', None),
+        ("in Porto", "the quote 'in Porto' is not a part of the text"),
+        ("", "the quote '' is not a part of the text"),
+    ],
+)
+def test_quote(quote: str, fault: str | None) -> None:
+    assert check_quote(quote, "She was born in Lisbon.") == fault
 
 
 SENTENCE = "She was born in Lisbon in 1931 as the second of four children."

@@ -20,7 +20,7 @@ from retgen.generators.multiconir.ladders import (
 TEN = list(range(10))
 LADDER = Ladder(
     "a", "Title", [f"S{i}." for i in TEN], [f"c{i}" for i in TEN], [f"q{i}" for i in TEN],
-    [f"R{i}." for i in TEN],
+    [f"R{i}." for i in TEN], [], [],
 )  # fmt: skip
 
 

@@ -32,32 +32,54 @@ def manifest_of(path: Path) -> dict[str, Any]:
     return found
 
 
-def test_at_least_20_of_24_documents_become_ladders(finished: Path) -> None:
-    counts = manifest_of(finished)["counts"]
+def test_all_24_documents_become_ladders(finished: Path) -> None:
     ladders = read_jsonl(finished / "sources" / "ladders.jsonl")
-    rejected = read_jsonl(finished / "rejected.jsonl")
-    assert len(ladders) >= 20
-    assert len(ladders) + len(rejected) == 24
-    assert (
-        len({row["id"] for row in ladders} | {row["record"]["record"]["id"] for row in rejected})
-        == 24
-    )
-    assert counts == {
-        "documents": 11 * len(ladders), "queries": 20 * len(ladders),
-        "qrels": 220 * len(ladders), "rejected": len(rejected),
+    assert [row["id"] for row in ladders] == [f"{finished.name}-{n:02}" for n in range(1, 25)]
+    assert read_jsonl(finished / "rejected.jsonl") == []
+    assert manifest_of(finished)["counts"] == {
+        "documents": 11 * 24, "queries": 20 * 24, "qrels": 220 * 24, "rejected": 0,
     }  # fmt: skip
+
+
+def test_every_label_can_be_audited(finished: Path) -> None:
+    """A label is the number of satisfied verdicts that name its query and its document."""
+    rows = read_jsonl(finished / "tables" / "verdicts.jsonl")
+    ladders = {row["id"]: row for row in read_jsonl(finished / "sources" / "ladders.jsonl")}
+    first = rows[0]
+    assert list(first) == [
+        "ladder", "condition", "of", "asked", "text", "verdict", "quote", "agent", "model",
+        "query-ids", "corpus-ids",
+    ]  # fmt: skip
+    assert [(row["condition"], row["of"], row["verdict"]) for row in rows] == 24 * [
+        (n, *both)
+        for n in range(1, 11)
+        for both in (("sentence", "satisfied"), ("rewrite", "violated"))
+    ]
+    assert {(row["agent"], row["model"]) for row in rows} == {("verify_conditions", "offline")}
+    counted: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        ladder, c = ladders[row["ladder"]], row["condition"] - 1
+        part = "rewrites" if row["of"] == "rewrite" else "sentences"
+        assert (row["asked"], row["text"]) == (ladder["conditions"][c], ladder[part][c])
+        assert row["quote"]
+        assert row["quote"] in row["text"]
+        met = row["verdict"] == "satisfied"
+        pairs = [(q, d) for q in row["query-ids"] for d in row["corpus-ids"]]
+        counted.update({pair: int(met) for pair in pairs})
+    qrels = read_jsonl(finished / "dataset" / "qrels.jsonl")
+    assert counted == {(row["query-id"], row["corpus-id"]): row["score"] for row in qrels}
 
 
 def test_labels_are_judged_and_the_judge_is_measured(finished: Path) -> None:
     manifest = manifest_of(finished)
     qrels = manifest["counts"]["qrels"]
     assert manifest["evidence"] == {"structural": 0, "judged": qrels, "human": 0}
-    judge = manifest["judges"]["verify_condition"]
-    assert judge["cases"] == 240
+    judge = manifest["judges"]["verify_conditions"]
+    assert (judge["cases"], judge["model"]) == (240, "offline")
     assert judge["accuracy"] > 0.6
     assert judge["violated"]["precision"] > 0.7
     assert judge["measured"].startswith("wrong in ")
-    assert manifest["files"]["sources/planted.json"]
+    assert manifest["files"]["sources/calibration.json"]
     assert {one["model"] for one in manifest["models"].values()} == {"offline"}
     card = (finished / "dataset" / "README.md").read_text()
     assert f"{qrels:,} of {qrels:,} qrels are judged: that a sentence meets its condition" in card
@@ -99,7 +121,7 @@ def test_flat_tables(finished: Path) -> None:
     assert {name: len(rows) for name, rows in tables.items()} == {
         "task1": 2 * ladders, "task2_3": 2 * ladders, "task4_512": 2 * ladders,
         "task4_1024": 2 * ladders, "position": ladders, "review_queries": 100,
-        "review_labels": 100,
+        "review_labels": 100, "verdicts": 20 * ladders,
     }  # fmt: skip
     assert list(tables["task1"][0]) == ["id", "style", *queries, "Positive", "HN1"]
     assert list(tables["task2_3"][0]) == ["id", "style", *queries, "Positive", *negatives]

@@ -33,6 +33,10 @@ def test_split(text: str, sentences: list[str]) -> None:
         ("she left Lisbon in 1931.", False),
         ("She left Lisbon in 1931", False),
         ("She left Lisbon " + "again " * 58 + "today.", False),
+        ("She left Lisbon. lisbon.py is a script.", False),
+        ("She left Lisbon with Dr. Sousa in 1931.", True),
+        ("She left Lisbon (in 1931.", False),
+        ('She left "Lisbon in 1931.', False),
     ],
 )
 def test_usable(text: str, is_usable: bool) -> None:

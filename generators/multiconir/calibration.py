@@ -1,0 +1,149 @@
+"""How often the judge errs: it is asked about bundled cases whose answers are known.
+
+    {"text": "...", "condition": "...", "label": "violated", "kind": "antonym"}
+
+48 cases for each of the paper's five domains, paraphrases and near misses among them. The judge
+sees ten at a time, in the form in which it sees ladders: ten texts in one order, ten conditions in
+another, two cases of each domain, so that a text rarely bears on another case's condition. What is
+asked is the same in every run, so it is paid once for each model and prompt: the ledger has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from retgen.agents.agent import GivenUp
+from retgen.generators.multiconir.agents import CALIBRATE
+from retgen.generators.multiconir.questions import Verify
+from retgen.generators.multiconir.verdicts import read_verdicts
+from retgen.streams import Stream
+from retgen.write import dump_json, write_file
+
+if TYPE_CHECKING:
+    from retgen.agents.context import Context
+
+__all__ = ["CALIBRATION", "Case", "calibrate", "cases", "sheets", "told"]
+
+CALIBRATION = "calibration.json"
+NONE = "none"  # in place of a verdict: the judge gave none that could be taken
+_AT_A_TIME = 10
+
+
+class Case(NamedTuple):
+    """A case. `label`: satisfied, violated or cannot_tell; `kind`: what makes it hard."""
+
+    text: str
+    condition: str
+    label: str
+    kind: str
+
+
+class Sheet(NamedTuple):
+    """Cases that the judge sees together. `question`: where case `texts[i]` stands as text i + 1,
+    and case `conditions[i]` as condition i + 1."""
+
+    cases: tuple[Case, ...]
+    texts: tuple[int, ...]
+    conditions: tuple[int, ...]
+
+    @property
+    def question(self) -> Verify:
+        """What the judge is asked."""
+        return Verify(
+            texts=tuple(self.cases[i].text for i in self.texts),
+            conditions=tuple(self.cases[i].condition for i in self.conditions),
+            asked=tuple(range(1, len(self.cases) + 1)),
+        )
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    """All cases, domain by domain."""
+    files = sorted((Path(__file__).parent / "calibration_set").glob("*.jsonl"))
+    lines = (line for file in files for line in file.read_bytes().splitlines())
+    return tuple(Case(**orjson.loads(line)) for line in lines)
+
+
+@cache
+def sheets() -> tuple[Sheet, ...]:
+    """The cases, ten a sheet."""
+    every, count = cases(), len(cases()) // _AT_A_TIME
+    found = []
+    for number in range(count):
+        stream = Stream(0, f"multiconir/calibration/{number}")  # not the recipe's seed
+        texts, conditions = (tuple(stream.permutation(_AT_A_TIME).tolist()) for _ in range(2))
+        found.append(Sheet(every[number::count], texts, conditions))
+    return tuple(found)
+
+
+async def calibrate(context: Context) -> None:
+    """Ask the judge about every case; leaves what it said."""
+    every = sheets()
+    asked = every[: context.few(len(every))]
+    stage = context.stage("calibration", len(every), CALIBRATE, candidates=len(every))
+
+    async def verdicts(sheet: Sheet) -> Sequence[str]:
+        try:
+            answer = await context.answer(CALIBRATE, sheet.question)
+        except GivenUp:
+            return [NONE] * len(sheet.cases)
+        found, faults = read_verdicts(sheet.question, answer)
+        said = {(one.condition, one.text): one.verdict for one in found}
+        listed = []
+        for case in range(len(sheet.cases)):
+            condition, text = sheet.conditions.index(case) + 1, sheet.texts.index(case) + 1
+            verdict = said.get((condition, text), "cannot_tell")
+            listed.append(NONE if condition in faults else verdict)
+        return listed
+
+    results = await context.together(stage, map(verdicts, asked))
+    stage.done = len(asked)
+    context.show(stage, now=True)
+    pairs = [
+        both
+        for sheet, said in zip(asked, results, strict=True)
+        for both in zip(sheet.cases, said, strict=True)
+    ]
+    found = {"model": context.model(CALIBRATE), **measured(pairs)}
+    write_file(context.folder / CALIBRATION, dump_json(found))
+
+
+def measured(judged: Iterable[tuple[Case, str]]) -> dict[str, Any]:
+    """Accuracy, precision and recall of each verdict, and accuracy by kind."""
+    pairs = list(judged)
+    right = sum(said == case.label for case, said in pairs)
+    found: dict[str, Any] = {"cases": len(pairs), "accuracy": _share(right, len(pairs))}
+    for label in ("satisfied", "violated", "cannot_tell"):
+        hits = sum(said == label == case.label for case, said in pairs)
+        found[label] = {
+            "precision": _share(hits, sum(said == label for _, said in pairs)),
+            "recall": _share(hits, sum(case.label == label for case, _ in pairs)),
+        }
+    kinds: dict[str, list[bool]] = {}
+    for case, said in pairs:
+        kinds.setdefault(f"{case.label}/{case.kind}", []).append(said == case.label)
+    found["kinds"] = {kind: _share(sum(hits), len(hits)) for kind, hits in sorted(kinds.items())}
+    return found
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, 4) if whole else None
+
+
+def told(found: dict[str, Any]) -> str:
+    """The measurement in a few words."""
+
+    def percent(value: float | None) -> str:
+        return "-" if value is None else f"{value:.0%}"
+
+    wrong = round(found["cases"] * (1 - (found["accuracy"] or 0)))
+    violated = found["violated"]
+    return (
+        f"wrong in {wrong} of {found['cases']} calibration cases; of what it calls violated "
+        f"{percent(violated['precision'])} is, and it finds {percent(violated['recall'])} of it"
+    )

@@ -1,0 +1,185 @@
+"""A ladder that is being made: what stands so far, what was refused, and which texts are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from retgen.agents.agent import GivenUp, Turn
+from retgen.generators.multiconir.checks import check_condition, check_sentence
+from retgen.generators.multiconir.ladders import (
+    Evidence,
+    Ladder,
+    condition_order,
+    halves,
+    places,
+)
+from retgen.generators.multiconir.questions import Found, Refused, Tried
+from retgen.generators.multiconir.sentences import CONDITIONS
+from retgen.sources import SourceDocument
+
+__all__ = ["Draft", "Shown", "Text"]
+
+TEN = range(CONDITIONS)
+
+
+class Text(NamedTuple):
+    """A text of a draft: the sentence of a condition (from 0), or its rewrite."""
+
+    condition: int
+    rewrite: bool
+
+
+class Shown(NamedTuple):
+    """Ten texts that the judge sees together, in the document's order.
+
+    `asked`: conditions on which a verdict is wanted.
+    """
+
+    texts: tuple[Text, ...]
+    asked: tuple[int, ...]
+
+
+@dataclass
+class Draft:
+    """`spare`: sentences for whoever falls out, the best first; `out`: those never to be taken."""
+
+    document: SourceDocument
+    seed: int
+    spare: list[Found] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    verdicts: dict[Text, Evidence] = field(default_factory=dict)
+    out: set[str] = field(default_factory=set)
+    history: list[Turn] = field(default_factory=list)
+    replaced: int = 0
+
+    def __post_init__(self) -> None:
+        self.found: list[Found | None] = [None] * CONDITIONS
+        self.rewrites: list[str | None] = [None] * CONDITIONS
+        self.tried: list[list[Tried]] = [[] for _ in TEN]
+        self.order = places(self.seed, self.document.id)
+        self._broken_first = halves(self.seed, self.document.id)
+
+    # --- sentences and conditions ---------------------------------------------------------------
+
+    @property
+    def missing(self) -> int:
+        """How many conditions have no sentence."""
+        return self.found.count(None)
+
+    @property
+    def taken(self) -> list[Found]:
+        """Sentences in use, and spare ones."""
+        return [*filter(None, self.found), *self.spare]
+
+    @property
+    def sentences(self) -> list[str]:
+        """The ten sentences; there have to be ten."""
+        return [one.sentence for one in self.found if one is not None]
+
+    @property
+    def conditions(self) -> list[str]:
+        """The ten conditions; there have to be ten."""
+        return [one.condition for one in self.found if one is not None]
+
+    def fill(self) -> None:
+        """Spare sentences take the places that are free.
+
+        The seed orders the first ten; whoever falls out later gives its place to the next spare.
+        """
+        free = [c for c in TEN if self.found[c] is None]
+        fresh, self.spare = self.spare[: len(free)], self.spare[len(free) :]
+        if len(free) == CONDITIONS:
+            fresh.sort(key=lambda one: self.document.text.find(one.sentence))
+            fresh = [fresh[i] for i in condition_order(self.seed, self.document.id)]
+        for c, one in zip(free, fresh, strict=True):
+            self.found[c] = one
+
+    def offer(self, one: Found) -> None:
+        """A sentence that a model chose becomes a spare one, or is refused with what is wrong.
+
+        Where only its condition is wrong, it may come again with another.
+        """
+        taken = self.taken
+        sentences = [other.sentence for other in taken]
+        if one.sentence in self.out:
+            fault: str | None = "it was refused before"
+        elif fault := check_sentence(self.document.text, one.sentence, sentences):
+            self.out.add(one.sentence)
+        else:
+            conditions = [other.condition for other in taken]
+            fault = check_condition(one.sentence, one.condition, conditions)
+        if fault is None:
+            self.spare.append(one)
+        else:
+            self._refused(one, fault)
+
+    def _refused(self, one: Found, reason: str) -> None:
+        self.refused.append(Refused(sentence=one.sentence, condition=one.condition, reason=reason))
+        self.history.append(Turn(f"{one.sentence} | {one.condition}", reason))
+
+    def sentence(self, c: int) -> str:
+        """The sentence of a condition, "" where there is none."""
+        one = self.found[c]
+        return one.sentence if one else ""
+
+    def drop(self, c: int, reason: str) -> None:
+        """The sentence of a condition does not do: its place is free."""
+        one = self.found[c]
+        assert one is not None
+        self._refused(one, reason)
+        self.out.add(one.sentence)
+        self.found[c] = self.rewrites[c] = None
+        self.tried[c] = []
+        self.verdicts = {text: said for text, said in self.verdicts.items() if text.condition != c}
+        self.replaced += 1
+
+    def give_up(self, rule: str, reason: str) -> GivenUp:
+        """The error of a document that gives no ladder, with all that was refused."""
+        return GivenUp(rule, reason, self.history)
+
+    # --- rewrites and verdicts ------------------------------------------------------------------
+
+    def refuse(self, c: int, reason: str) -> None:
+        """The rewrite of a condition is not taken."""
+        rewrite = self.rewrites[c] or ""
+        self.tried[c].append(Tried(condition=c + 1, rewrite=rewrite, reason=reason))
+        self.history.append(Turn(rewrite, reason))
+        self.rewrites[c] = None
+        self.verdicts.pop(Text(c, True), None)
+
+    def text(self, which: Text) -> str:
+        """A sentence or a rewrite."""
+        c, rewrite = which
+        return (self.rewrites[c] or "") if rewrite else self.sentence(c)
+
+    def unjudged(self) -> Iterator[Shown]:
+        """One or two documents with all texts that have no verdict, and ten texts in all.
+
+        Half of the texts of the first are rewrites, and the second has the other of each, so no
+        judge can pass by giving one verdict to all. Where only rewrites are new there is no second.
+        """
+        fresh = {Text(c, r) for c in TEN for r in (False, True)} - self.verdicts.keys()
+        rewritten = {c for c in TEN if Text(c, True) in fresh}
+        both = {c for c in TEN if Text(c, False) in fresh}
+        first = {c for c in TEN if c in rewritten - both or c in self._broken_first}
+        if rewritten:
+            yield self._shown(first, fresh)
+        if both:
+            yield self._shown(set(TEN) - first, fresh)
+
+    def _shown(self, broken: set[int], fresh: set[Text]) -> Shown:
+        texts = tuple(Text(c, c in broken) for c in self.order)
+        return Shown(texts, tuple(sorted(text.condition for text in texts if text in fresh)))
+
+    # --- the end --------------------------------------------------------------------------------
+
+    def ladder(self, queries: Sequence[str]) -> Ladder:
+        """What has come of it."""
+        return Ladder(
+            self.document.id, self.document.title, self.sentences, self.conditions, queries,
+            [one for one in self.rewrites if one is not None],
+            [self.verdicts[Text(c, r)]._asdict() for c in TEN for r in (False, True)],
+            [one.model_dump() for one in self.refused],
+        )  # fmt: skip
