@@ -233,7 +233,8 @@ def ladder_of(folder: Path, mind: Mind, text: str = STORY) -> tuple[dict[str, An
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         calls = asked_for(server)
-    (folder / "ledger.sqlite").unlink()
+    for file in folder.glob("ledger.sqlite*"):
+        file.unlink()
     (ladder,) = read_jsonl(folder / "run" / "sources" / "ladders.jsonl")
     return ladder, calls | {"Verdicts": calls["Verdicts"] - CALIBRATION}
 
