@@ -9,7 +9,7 @@ import typer
 
 from retgen.cli.base import Json, LedgerOption, Verbose, expected, print_json
 from retgen.cli.ledger import commands, dollars, ledger_path, opened, usd
-from retgen.errors import UsageError
+from retgen.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
     from retgen.agents.ledger.check import Checked
@@ -46,7 +46,7 @@ def check_command(
     path = ledger_path(ledger, None, lost=True)
     try:
         found = Ledger(path, accept=accept)
-    except LostAnswers as error:
+    except (LostAnswers, OutputError) as error:
         _show_checked(path, Checked([str(error)]), json)
         raise typer.Exit(1) from None
     try:
@@ -54,6 +54,8 @@ def check_command(
             with found.together() as db:
                 recount(db)
         checked = check(found)
+    except OutputError as error:
+        checked = Checked([str(error)])
     finally:
         found.close()
     _show_checked(path, checked, json)
@@ -193,7 +195,7 @@ def _show_checked(path: Path, checked: Checked, json: bool) -> None:
         states = ", ".join(f"{number:,} {state}" for state, number in checked.states.items())
         print(f"{path}: {_size(checked.bytes)}, {states}")
     elif not checked.findings:
-        print(f"{path}: {_size(checked.bytes)}, nothing has been asked yet")
+        print(f"{path}: {_size(checked.bytes)}, it holds no request")
     for one in checked.notes:
         print(f"note: {one}")
     for one in checked.findings:

@@ -15,6 +15,7 @@ from retgen.agents.ledger.drives import network_drive
 from retgen.agents.ledger.ledger import Ledger
 from retgen.agents.ledger.owners import Owner
 from retgen.agents.ledger.texts import joined, with_texts
+from retgen.errors import OutputError
 
 __all__ = ["Checked", "check", "check_sums", "recount", "size_of"]
 
@@ -35,7 +36,10 @@ class Checked:
 def check(ledger: Ledger) -> Checked:
     """Read all of it and compare. Raises `OutputError` where it cannot be read at all."""
     found = Checked(bytes=size_of(ledger.path))
-    damage = [row[0] for row in ledger.outside(f"PRAGMA integrity_check({_SHOWN})")]
+    try:
+        damage = [row[0] for row in ledger.outside(f"PRAGMA integrity_check({_SHOWN})")]
+    except OutputError as error:  # too much so to be told in detail
+        damage = [str(error.__cause__)]
     if damage != ["ok"]:
         found.findings += [f"the file is damaged: {one}" for one in damage]
         return found
@@ -136,7 +140,7 @@ def _bodies(db: sa.Connection) -> Iterator[tuple[int, bytes, bytes]]:
         for number, key, request in rows:
             try:
                 yield number, key, joined(request, texts)
-            except (KeyError, ValueError):
+            except (KeyError, TypeError, ValueError):
                 yield number, key, b""
 
 

@@ -164,6 +164,12 @@ class LedgerFile:
                 f"{self.path} was written by a newer retgen (its version is {there.version}, this "
                 f"one reads up to {tables.VERSION}): upgrade retgen, or name another --ledger"
             )
+        if there.pages:
+            raise LostAnswers(
+                f"{self.path} is cut off: {there.size:,} of its {there.pages:,} bytes are there. "
+                "Nothing was sent. Put the whole file back, or save what can be read of it: "
+                f"sqlite3 {shlex.quote(real.name)} .recover | sqlite3 saved.sqlite"
+            )
         missing = _missing(known, there, alone is True)
         if missing and not accept:
             raise LostAnswers(_message(self.path, missing))
@@ -242,8 +248,6 @@ def _peek(real: Path) -> _There:
 
 def _missing(known: State | None, there: _There, alone: bool) -> str | None:
     """What the ledger has lost, in words."""
-    if there.pages:
-        return f"is cut off: {there.size:,} of its {there.pages:,} bytes are there"
     held = f"{known.answers:,} answers" if known else ""
     if known is None:
         # others that have it open had a look themselves

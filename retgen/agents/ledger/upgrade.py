@@ -7,6 +7,7 @@ bodies in `sends`, times of day for leases, and no sums.
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections import defaultdict
 from typing import Any
 
@@ -83,7 +84,10 @@ def _sends(db: sa.Connection) -> None:
     for old in db.connection.driver_connection.execute(_OLD):  # type: ignore[union-attr]
         (number, key, run, agent, model, state, sent_at, nano, priced, *tokens, reason, request,
          answer) = old  # fmt: skip
-        body, room = without_room(request)
+        try:
+            body, room = without_room(request)
+        except (KeyError, TypeError, ValueError) as error:
+            raise sqlite3.DatabaseError(f"its request {number} cannot be read: {error}") from error
         new = hashlib.sha256(body).digest()
         if state == "answered":
             if new in best and best[new] >= (room, -number):

@@ -1,0 +1,328 @@
+"""What a ledger stores, and how it is checked, shrunk and copied."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retgen.agents.ledger import Answer, Kept, Ledger, Send, tables
+from retgen.agents.ledger.check import check, recount, size_of
+from retgen.agents.ledger.drives import network_drive
+from retgen.agents.ledger.prune import Pruned, copy, prune
+from retgen.agents.ledger.texts import Texts, joined, numbers
+from retgen.agents.prompt import Message
+from retgen.agents.request import Request
+from retgen.errors import UsageError
+from tests.agents.ledgers import fill, request, reserve, send
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    made = Ledger(tmp_path / "ledger.sqlite")
+    yield made
+    made.close()
+
+
+def gen(*args: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "retgen.cli", "ledger", *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+# --- requests in pieces -------------------------------------------------------------------------
+
+contents = st.text(st.sampled_from('"\\{}[],:é\n\x00 contenrol') | st.characters(codec="utf-8"))
+
+
+@given(
+    st.lists(contents.map(lambda text: text * 7), max_size=4),
+    st.none() | st.dictionaries(st.text(max_size=9), contents, max_size=3),
+)
+def test_a_request_is_put_together_as_it_was(texts: list[str], schema: dict[str, str]) -> None:
+    body = Request("openai", "m", tuple(Message("user", t) for t in texts), {"a": 0.1}, schema).body
+    engine = sa.create_engine("sqlite://")
+    with engine.begin() as db:
+        tables.texts.create(db)
+        writer = Texts()
+        stored = [writer.pieces(db, body) for _ in range(3)]  # written, found, remembered
+        assert len(set(stored)) == 1
+        rows = {row.id: row.text for row in db.execute(sa.select(tables.texts))}
+        assert set(rows) == set(numbers(stored[0]))
+    engine.dispose()
+    assert joined(stored[0], rows) == body
+
+
+def test_a_growing_conversation_is_stored_once(ledger: Ledger) -> None:
+    prompt, schema = "a long question " * 190, {"type": "object", "title": "A long schema " * 9}
+    for record in range(20):
+        messages: tuple[Message, ...] = (
+            Message("system", "You are careful. " * 20),
+            Message("user", f"{record} {prompt}"),
+        )
+        for turn in range(3):
+            one = Request("openai", "m", messages, {"temperature": 1.0}, schema)
+            found = ledger.reserve(one, run="a", agent="write", worst=1, lease=60)
+            assert isinstance(found, Send)
+            ledger.answered(found, b"said", 1, 1, 1)
+            messages += (
+                Message("assistant", f"{record} {turn} an answer that is wrong " * 4),
+                Message("user", f"{record} {turn} correct what is wrong with it " * 3),
+            )
+    kept = list(ledger.answers())
+    sent = sum(len(one.request) for one in kept)
+    assert len({one.key for one in kept}) == 60
+    path = ledger.path
+    ledger.close()
+    db = sqlite3.connect(path)
+    ((texts,),) = db.execute("SELECT sum(length(text)) FROM texts")
+    ((pieces,),) = db.execute("SELECT sum(length(request)) FROM sends")
+    assert texts + pieces < sent / 2.8
+    # a system message, a schema, what stands between; then three texts of each record's own, twice
+    # an answer and a repair
+    assert db.execute("SELECT count(*) FROM texts").fetchone() == (3 + 20 * (1 + 2 + 2),)
+    db.close()
+
+
+# --- check --------------------------------------------------------------------------------------
+
+
+def test_what_is_wrong_is_found_and_set_right(ledger: Ledger) -> None:
+    fill(ledger, 3)
+    ledger.failed(send(ledger, 3), "429")
+    reserve(ledger, 0, run="b")
+    path = ledger.path
+    ledger.close()
+    done = gen("check", "--ledger", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(
+        "3 answered, 1 failed\nsound: nothing is missing, and the sums are those of the requests\n"
+    )
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE parts SET failed = 7, tokens_in = 0")
+        db.execute("UPDATE runs SET nano_usd = 99, hits = 5")
+        db.execute("UPDATE texts SET text = 'other' WHERE id = 1")
+        db.execute("DELETE FROM sends WHERE id = 3")
+    db.close()
+    findings = [
+        "a, write, small: calls is 4, its requests have 3",
+        "a, write, small: failed is 7, its requests have 1",
+        "a, write, small: answered is 3, its requests have 2",
+        "a, write, small: tokens_in is 0, its requests have 2",
+        "a, write, small: tokens_out is 3, its requests have 2",
+        "a, write, small: nano_usd is 30, its requests have 20",
+        "a: $0.0000 are charged, its requests have $0.0000",
+        "a: 5 cache hits, 0 are there",
+        "b: $0.0000 are charged, its requests have $0.0000",
+        "b: 5 cache hits, 1 are there",
+        "requests whose text is not that of their key: 1, 2, 4",
+    ]
+    done = gen("check", "--ledger", path, "--json")
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    assert found["findings"] == findings
+    assert (found["ok"], found["states"]) == (False, {"answered": 2, "failed": 1})
+    done = gen("check", "--ledger", path, "--accept")
+    assert done.stdout.splitlines()[1:] == [f"wrong: {findings[-1]}"]  # a text does not come back
+    again = Ledger(path)
+    assert [(run.run, run.calls, run.cache_hits, run.nano_usd) for run in again.runs()] == [
+        ("a", 3, 0, 20), ("b", 0, 1, 0),
+    ]  # fmt: skip
+    with again.together() as db_:
+        recount(db_)
+    assert len(check(again).findings) == 1
+    again.close()
+
+
+def test_a_damaged_file_is_found(ledger: Ledger) -> None:
+    with ledger.together():
+        fill(ledger, 300)
+    path = ledger.path
+    ledger.close()
+    with sqlite3.connect(path) as db:
+        (page,) = db.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'ix_sends_key'"
+        ).fetchone()
+    db.close()
+    with open(path, "r+b") as file:
+        file.seek(4096 * (page - 1))
+        file.write(b"\xff" * 4096)
+    done = gen("check", "--ledger", path)
+    assert done.returncode == 1
+    assert "wrong: the file is damaged: " in done.stdout
+    assert done.stderr == ""
+
+
+def test_what_is_missing_is_said_and_accepted(ledger: Ledger, tmp_path: Path) -> None:
+    fill(ledger, 3)
+    path = tmp_path / "copy" / "ledger.sqlite"
+    path.parent.mkdir()
+    state = "ledger.sqlite.state"
+    (path.parent / state).write_bytes((tmp_path / state).read_bytes())
+    for args in (("check",), ("check", "--json")):
+        done = gen(*args, "--ledger", path)
+        assert done.returncode == 1
+        assert f"{path} is empty or gone; it held 3 answers. Nothing was sent." in done.stdout
+    assert gen("--ledger", path).returncode == 2
+    assert gen("check", "--accept", "--ledger", path).returncode == 0
+    assert gen("--ledger", path).stdout.endswith("nothing has been asked yet\n")
+
+
+# --- prune and copy -----------------------------------------------------------------------------
+
+
+def test_what_nobody_reads_goes_and_the_sums_stay(ledger: Ledger) -> None:
+    with ledger.together():
+        for number in range(60):
+            first = send(ledger, number)
+            ledger.spoiled(first, b"<html>" * 500, "void", "a page", 1, 1, 5)
+            ledger.answered(send(ledger, number), b"answer %d" % number, 1, 1, 10)
+        ledger.failed(send(ledger, 99), "429")
+        out = send(ledger, 100)
+    runs, parts, answers = ledger.runs(), ledger.parts(), list(ledger.answers())
+    about = prune(ledger, dry=True)
+    assert about[:2] == (61, 0)
+    assert about.before - about.after > 60 * 3000
+    done = prune(ledger)
+    assert done == Pruned(61, 0, done.before, size_of(ledger.path))
+    assert done.after < done.before / 2
+    assert (ledger.runs(), ledger.parts(), list(ledger.answers())) == (runs, parts, answers)
+    assert check(ledger).findings == []
+    assert prune(ledger)[:2] == (0, 0)
+    ledger.answered(out, b"late", 1, 1, 1)  # what is out still has its request
+    assert Kept(request(100).key, "write", "small", request(100).body, b"late", 1, 1) in list(
+        ledger.answers()
+    )
+
+
+def test_whole_runs_go_but_for_what_others_used(ledger: Ledger) -> None:
+    fill(ledger, 4)
+    ledger.failed(send(ledger, 4), "429")
+    reserve(ledger, 0, run="b")
+    ledger.answered(send(ledger, 5, run="b"), b"of b", 1, 1, 7)
+    reserve(ledger, 5)
+    runs, parts = ledger.runs(), ledger.parts()
+    assert prune(ledger, ["a"], dry=True)[:2] == (0, 4)
+    assert prune(ledger, ["a"])[:2] == (0, 4)
+    assert (ledger.runs(), ledger.parts()) == (runs, parts)
+    assert check(ledger).findings == []
+    assert {one.answer for one in ledger.answers()} == {b"answer 0", b"of b"}
+    assert isinstance(reserve(ledger, 1), Send)  # what is gone is paid for again
+    assert reserve(ledger, 0) == Answer(b"answer 0", 1, 1)
+    assert prune(ledger, ["b"])[:2] == (0, 1)  # a no longer says that it used it
+    assert {one.answer for one in ledger.answers()} == {b"answer 0"}
+    assert check(ledger).findings == []
+
+
+def test_texts_are_written_again_after_a_prune(ledger: Ledger) -> None:
+    long = Request("openai", "small", (Message("user", "long " * 99),))
+    for _ in range(3):
+        found = ledger.reserve(long, run="a", agent="write", worst=1, lease=60)
+        assert isinstance(found, Send)
+        ledger.failed(found, "429")
+    prune(ledger)
+    found = ledger.reserve(long, run="a", agent="write", worst=1, lease=60)
+    assert isinstance(found, Send)
+    ledger.answered(found, b"x", 1, 1, 1)
+    assert [one.request for one in ledger.answers()] == [long.body]
+
+
+def test_nothing_is_pruned_while_another_has_it_open(ledger: Ledger) -> None:
+    fill(ledger, 1)
+    other = Ledger(ledger.path)
+    with pytest.raises(UsageError) as error:
+        prune(ledger)
+    assert str(error.value) == f"{ledger.path} is in use: end the runs that have it open first"
+    other.close()
+    prune(ledger)
+
+
+def test_a_copy_is_whole_while_the_ledger_is_in_use(ledger: Ledger, tmp_path: Path) -> None:
+    fill(ledger, 5)
+    copy(ledger, tmp_path / "copy.sqlite")
+    assert sorted(one.name for one in tmp_path.glob("copy*")) == ["copy.sqlite"]
+    copied = Ledger(tmp_path / "copy.sqlite")
+    assert check(copied).findings == []
+    assert list(copied.answers()) == list(ledger.answers())
+    copied.close()
+    with pytest.raises(UsageError) as error:
+        copy(ledger, tmp_path / "copy.sqlite")
+    assert str(error.value) == f"{tmp_path / 'copy.sqlite'} is there already: name a new file"
+
+
+# --- the commands -------------------------------------------------------------------------------
+
+
+def test_the_commands(ledger: Ledger, tmp_path: Path) -> None:
+    fill(ledger, 2)
+    ledger.refused(send(ledger, 2), b"{}", "invalid_prompt", "400: no", 0, 0, 0)
+    reserve(ledger, 0, run="b")
+    ledger.close()
+    at = ("--ledger", ledger.path)
+    for args, code, output in (
+        (("forget",), 2,
+         "gen: say what to forget: at least one of --run, --agent, --model, --state\n"),
+        (("forget", "--state", "failed"), 2,
+         "gen: --state failed: choose from refused, answered, open\n"),
+        (("forget", "--run", "c"), 2, f"gen: {ledger.path} has no run 'c'. It has: a, b\n"),
+        (("forget", "--run", "b"), 0, "nothing here is refused\n"),
+        (("forget", "--run", "a", "--state", "refused", "--state", "answered"), 0,
+         "a, write, small: 2 answered, $0.0000; other runs have used 1 of them\n"
+         "a, write, small: 1 refused, $0.0000 (400: no)\n"
+         "would forget 3 requests, which had cost $0.0000 and are paid for again when they are "
+         "needed: add --yes\n"),
+        (("forget", "--agent", "write", "--yes"), 0,
+         "a, write, small: 1 refused, $0.0000 (400: no)\n"
+         "forgot 1 requests; the $0.0000 that they cost stay charged\n"),
+        (("prune", "--run", "c"), 2, f"gen: {ledger.path} has no run 'c'. It has: a, b\n"),
+        (("copy", tmp_path / "ledger.sqlite"), 2,
+         f"gen: {tmp_path / 'ledger.sqlite'} is there already: name a new file\n"),
+    ):  # fmt: skip
+        done = gen(*args, *at)
+        assert (done.returncode, done.stderr + done.stdout) == (code, output)
+    shown = json.loads(gen("prune", "--run", "a", "--json", *at).stdout)
+    assert (shown["pruned"], shown["emptied"], shown["removed"]) == (False, 0, 2)
+    assert gen("prune", "--run", "a", "--yes", *at).stdout.startswith(
+        "dropped the texts of 0 requests and 2 requests of runs: "
+    )
+    assert gen("check", *at).returncode == 0
+    listed = json.loads(gen("--json", *at).stdout)["runs"]
+    assert listed == [
+        {"run": "a", "calls": 3, "cache_hits": 0, "tokens_in": 2, "tokens_out": 2, "usd": 2e-8},
+        {"run": "b", "calls": 0, "cache_hits": 1, "tokens_in": 0, "tokens_out": 0, "usd": 0.0},
+    ]
+
+
+# --- where it lies ------------------------------------------------------------------------------
+
+MOUNTS = """\
+/dev/sda1 / ext4 rw 0 0
+server:/home /home nfs4 rw 0 0
+/dev/sdb1 /home/me/disk ext4 rw 0 0
+host: /mnt/my\\040drive fuse.sshfs rw 0 0
+C: /mnt/c 9p rw 0 0
+/dev/sdc1 /mnt/ntfs fuse.ntfs-3g rw 0 0
+//nas/share /mnt/nas cifs rw 0 0
+broken
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/var/ledger.sqlite", None), ("/home/me/ledger.sqlite", "nfs4"),
+        ("/homes/ledger.sqlite", None), ("/home/me/disk/x/ledger.sqlite", None),
+        ("/mnt/my drive/ledger.sqlite", "fuse.sshfs"), ("/mnt/c/ledger.sqlite", "9p"),
+        ("/mnt/ntfs/ledger.sqlite", None), ("/mnt/nas/ledger.sqlite", "cifs"),
+    ],
+)  # fmt: skip
+def test_a_network_drive_is_known(path: str, kind: str | None) -> None:
+    assert network_drive(Path(path), MOUNTS) == kind
+    assert network_drive(Path(path), "") is None

@@ -1,0 +1,148 @@
+"""Refusals, answers that are none, what is learned of a model, and what is forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Part, Refusal, Room, Send, Spent
+from retgen.agents.ledger.check import check
+from retgen.agents.ledger.forget import Forgotten, forget
+from tests.agents.ledgers import request, reserve, send
+from tests.agents.test_ledger_leases import owned_by
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    made = Ledger(tmp_path / "ledger.sqlite")
+    yield made
+    checked = check(made)
+    assert checked.findings == []  # whatever was done, the sums are those of the rows
+    made.close()
+
+
+def test_a_refusal_is_final(ledger: Ledger) -> None:
+    ledger.refused(send(ledger), b'{"error":1}', "invalid_prompt", "400: no", 3, 0, 20)
+    refusal = Refusal("invalid_prompt", "400: no", 3, 0)
+    assert reserve(ledger) == refusal
+    assert reserve(ledger, run="b", cap=0) == refusal
+    assert ledger.find(request(), run="c") == refusal
+    assert ledger.runs() == [
+        Spent("a", 1, 0, 3, 0, 20), Spent("b", 0, 1, 0, 0, 0), Spent("c", 0, 1, 0, 0, 0),
+    ]  # fmt: skip
+    assert list(ledger.answers()) == []
+
+
+def test_what_failed_can_be_refused_for_good(ledger: Ledger) -> None:
+    first = send(ledger)
+    ledger.failed(first, "500")
+    assert ledger.parts()[0].failed == 1
+    ledger.refused(first, b"", "server_error", "500 six times", 0, 0, 5)
+    assert ledger.parts() == [Part("a", "write", "small", 1, 0, 0, 0, 0, 5, True, 0)]
+    assert reserve(ledger) == Refusal("server_error", "500 six times", 0, 0)
+    with pytest.raises(ValueError, match="has ended before"):
+        ledger.refused(first, b"", "server_error", "again", 0, 0, 5)
+
+
+@pytest.mark.parametrize("state", ["cut", "void"])
+def test_what_is_no_answer_is_charged_and_asked_again(ledger: Ledger, state: str) -> None:
+    ledger.spoiled(send(ledger), b"<html>", state, "an HTML page", 7, 3, 40)
+    assert ledger.spent("a") == Spent("a", 1, 0, 7, 3, 40)
+    assert ledger.find(request(), run="a") is None
+    assert list(ledger.answers()) == []
+    ledger.answered(send(ledger), b"fine", 7, 1, 30)
+    assert ledger.spent("a") == Spent("a", 2, 0, 14, 4, 70)
+    assert reserve(ledger) == Answer(b"fine", 7, 1)
+    with pytest.raises(ValueError, match=r"^'spare' is none of cut, void$"):
+        ledger.spoiled(send(ledger, 1), b"", "spare", "", 0, 0, 0)
+
+
+def test_an_answer_is_withdrawn_once(ledger: Ledger) -> None:
+    ledger.answered(send(ledger), b"bad", 7, 3, 40)
+    ledger.withdraw(request(), "void", "no choices", raw=b"bad")
+    assert ledger.parts() == [Part("a", "write", "small", 1, 0, 0, 7, 3, 40, True, 0)]
+    ledger.answered(send(ledger), b"good", 7, 3, 40)
+    ledger.withdraw(request(), "void", "no choices", raw=b"bad")  # another had seen that, too
+    assert reserve(ledger) == Answer(b"good", 7, 3)
+    ledger.withdraw(request(), "cut", "at 3")
+    assert isinstance(reserve(ledger), Send)
+    ledger.withdraw(request(), "cut", "at 3")  # none is there
+
+
+def test_a_refusal_does_not_hide_an_answer(ledger: Ledger) -> None:
+    slow = send(ledger)
+    ledger.lost(slow, "timeout")
+    ledger.refused(send(ledger), b"", "invalid_prompt", "400", 0, 0, 0)
+    assert ledger.answered(slow, b"late", 1, 1, 10) == b"late"
+    assert reserve(ledger) == Answer(b"late", 1, 1)
+
+
+def test_rooms_only_grow(ledger: Ledger) -> None:
+    assert ledger.rooms("openai", "small") == {}
+    ledger.learn("openai", "small", "write", 512, 400)
+    ledger.learn("openai", "small", "write", 256, 450)
+    ledger.learn("openai", "small", "judge", 64, 0)
+    ledger.learn("openai", "large", "write", 9, 9)
+    ledger.learn("other", "small", "write", 8, 8)
+    assert ledger.rooms("openai", "small") == {"write": Room(512, 450), "judge": Room(64, 0)}
+
+
+# --- forgetting ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mixed(ledger: Ledger) -> Ledger:
+    """Two refused requests, two answers of which another run used one, one that failed."""
+    for number in (0, 1):
+        ledger.refused(send(ledger, number), b"", "filtered", "content filter", 1, 0, 10)
+    for number in (2, 3):
+        ledger.answered(send(ledger, number), b"x", 1, 1, 30)
+    reserve(ledger, 2, run="b")
+    ledger.failed(send(ledger, 4), "429")
+    return ledger
+
+
+def test_what_is_forgotten_is_asked_again_and_stays_charged(mixed: Ledger) -> None:
+    before = mixed.runs()
+    rows = [Forgotten("a", "write", "small", "refused", 2, 0, 20, "content filter")]
+    assert forget(mixed, run="a", dry=True) == rows
+    assert reserve(mixed, 0) == Refusal("filtered", "content filter", 1, 0)
+    assert forget(mixed, run="a") == rows
+    assert mixed.runs() == before
+    assert isinstance(reserve(mixed, 0), Send)
+    assert reserve(mixed, 2) == Answer(b"x", 1, 1)
+    assert forget(mixed, run="a") == []
+
+
+@pytest.mark.parametrize(
+    ("chosen", "number"),
+    [
+        ({"run": "a"}, 2), ({"run": "b"}, 0), ({"agent": "write"}, 2), ({"agent": "judge"}, 0),
+        ({"model": "small", "run": "a"}, 2), ({"model": "large"}, 0),
+        ({"states": ["answered", "refused"]}, 4), ({"states": ["open"]}, 0),
+    ],
+)  # fmt: skip
+def test_what_is_chosen(mixed: Ledger, chosen: dict[str, object], number: int) -> None:
+    assert sum(row.requests for row in forget(mixed, **chosen)) == number  # type: ignore[arg-type]
+
+
+def test_an_answer_that_others_used_is_said_to_be(mixed: Ledger) -> None:
+    assert forget(mixed, run="a", states=["answered"]) == [
+        Forgotten("a", "write", "small", "answered", 2, 1, 60, None)
+    ]
+    assert mixed.parts("a")[0].answered == 0
+    assert isinstance(reserve(mixed, 2, run="b"), Send)
+
+
+def test_only_what_nobody_can_be_seen_to_send_is_taken_from_them(ledger: Ledger) -> None:
+    send(ledger)
+    assert forget(ledger, run="a", states=["open"]) == []  # this process runs
+    owned_by(ledger.path, boot="elsewhere", name="node7")
+    assert isinstance(reserve(ledger), Busy)
+    assert forget(ledger, run="a", states=["open"]) == [
+        Forgotten("a", "write", "small", "open", 1, 0, 100, None)
+    ]
+    assert reserve(ledger, cap=100) == OverCap(100, 0)  # it stays charged
+    assert isinstance(reserve(ledger), Send)
