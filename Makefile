@@ -9,7 +9,7 @@ BIN := .venv/bin
 INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
 RECIPE ?= recipes/limit_dense.yaml
 
-.PHONY: run test proof check lint types docs bench bench-agents bench-ladders bench-models bench-large clean
+.PHONY: run test proof check lint types docs bench bench-agents bench-ledger bench-ladders bench-models bench-large clean
 
 run: .venv/core  ## install the core and make the main data set
 	$(BIN)/gen run $(RECIPE)
@@ -36,6 +36,9 @@ bench: .venv/dev  ## speed, as ratios against named references
 
 bench-agents: .venv/dev  ## our own cost of a call to a chat model, against the bare client
 	$(BIN)/python benchmarks/agents.py
+
+bench-ledger: .venv/dev  ## a ledger of a million calls: opening, starting, a call, its size
+	$(BIN)/python benchmarks/ledger.py
 
 bench-ladders: .venv/dev  ## assembling, writing and proving up to 50,000 ladders
 	$(BIN)/python benchmarks/ladders.py

@@ -19,8 +19,10 @@ from retgen.agents.ledger.check import check, recount, size_of
 from retgen.agents.ledger.drives import network_drive
 from retgen.agents.ledger.prune import Pruned, copy, prune
 from retgen.agents.ledger.texts import Texts, joined, numbers
+from retgen.agents.models import ModelSettings
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
+from retgen.ask import Asked, Asking, ask_models
 from retgen.errors import UsageError
 from tests.agents.ledgers import fill, request, reserve, send
 
@@ -326,3 +328,27 @@ broken
 def test_a_network_drive_is_known(path: str, kind: str | None) -> None:
     assert network_drive(Path(path), MOUNTS) == kind
     assert network_drive(Path(path), "") is None
+
+
+def test_a_run_warns_of_a_network_drive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"server:/x {tmp_path} nfs4 rw 0 0\n")
+    # reason: a test cannot mount a drive
+    monkeypatch.setattr("retgen.agents.ledger.drives._MOUNTS", mounts)
+    settings = ModelSettings(provider="openai", name="small", base_url="http://127.0.0.1:9/v1")
+
+    async def work(_: object) -> None: ...
+
+    for asking in (Asking(), Asking(replay=mounts)):  # a replay sends nothing
+        mounts.write_text(f"server:/x {tmp_path} nfs4 rw 0 0\n" if not asking.replay else "")
+        folder = tmp_path / "runs" / "a"
+        ask_models(
+            work, folder, folder, {"write": settings}, asking, Asked(), None, lambda *_: None
+        )
+    assert capsys.readouterr().err == (
+        f"gen: {tmp_path / 'runs' / 'ledger.sqlite'} lies on a network drive (nfs4), where SQLite "
+        "is safe only while one machine uses it: let no other do so, or name a local file with "
+        "--ledger\n"
+    )
