@@ -6,7 +6,8 @@ parsed by pydantic and checked. The client is used as it comes, and what it retu
 server in a process of its own answers at once. Each case is a process of its own too; the CPU time
 of all its threads is counted, after a warm-up in which our gate, which begins at 8 in flight, opens
 to the number stated. The ledger's bytes are those of its files when all is over. Cases are taken in
-turn, and the best of all rounds is printed.
+turn, and the best of all rounds is printed. Last comes what it takes to begin and end a run on a
+ledger of a million calls (`ledger.py`; `--ledger 0` leaves it out).
 
     .venv/bin/python benchmarks/agents.py [--calls 6000] [--rounds 3] [--in-flight 64 256 512]
     .venv/bin/python benchmarks/agents.py --long [--calls 100000]
@@ -46,12 +47,23 @@ def main() -> None:
     parser.add_argument("--in-flight", type=int, nargs="+", default=IN_FLIGHT)
     parser.add_argument("--warm-up", type=int, default=WARM_UP, help="calls that are not counted")
     parser.add_argument("--long", action="store_true")
+    parser.add_argument(
+        "--ledger",
+        type=int,
+        default=1_000_000,
+        help="calls of the ledger that runs begin and end on",
+    )
     given = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     if given.long:
         memory(given.calls or 100_000)
     else:
         compare(given.calls or 6_000, given.rounds, given.in_flight, given.warm_up)
+        if given.ledger:
+            print(f"a ledger of {given.ledger:,} calls:", flush=True)
+            script = Path(__file__).with_name("ledger.py")
+            command = [sys.executable, str(script), "--calls", str(given.ledger)]
+            subprocess.run(command, check=True)
 
 
 def compare(calls: int, rounds: int, in_flight: Sequence[int], warm_up: int) -> None:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar, cast
 
@@ -30,7 +31,10 @@ from retgen.agents.rooms import HIDDEN, PROMPT, Rooms
 from retgen.agents.suspects import Suspects, Tries
 from retgen.errors import BudgetReached, EndpointFailed, RetgenError
 
-__all__ = ["Caller", "Tally"]
+__all__ = ["RECORD", "Caller", "Tally"]
+
+# what is worked on, as messages name it: the tasks of a record inherit it
+RECORD: ContextVar[str] = ContextVar("RECORD", default="")
 
 T = TypeVar("T")
 
@@ -252,7 +256,9 @@ class Caller:
         """The server answers nobody: what it said, to which request, and what to do."""
         whom = f"{request.model} at {request.endpoint}"
         often = f" ({tries} tries)" if tries > 1 else ""
-        named = f", asked by {agent}" + (f" ({request.about})" if request.about else "")
+        told = [f"record {record!r}"] if (record := RECORD.get()) else []
+        told += [request.about] if request.about else []
+        named = f", asked by {agent}" + (f" ({'; '.join(told)})" if told else "")
         hint = f" {sent.row.hint[:1].upper()}{sent.row.hint[1:]}." if sent.row.hint else ""
         passing = sent.row.outcome in ("retry", "later")
         then = "run the command again to go on" if passing else "correct this, and run again"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from retgen.agents.agent import A, Agent, GivenUp, Q, Rejection
-from retgen.agents.caller import Caller, Tally
+from retgen.agents.caller import RECORD, Caller, Tally
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.models import OFFLINE, ModelSettings
 from retgen.errors import ChecksFailed
@@ -30,6 +30,7 @@ R = TypeVar("R")
 
 _HOPELESS = 50  # rejected for two that are accepted: to go on would only cost
 _EXAMPLES = 3  # of what was accepted, for a pilot to show
+_LABEL = 60  # characters of a record in a message
 _TICK = 0.25  # seconds between two reports of progress
 
 
@@ -158,7 +159,9 @@ class Context:
             while True:
                 room = min(self._ahead, wanted - stage.done) - len(under_way)
                 for candidate in itertools.islice(source, max(0, room)):
+                    named = RECORD.set(_label(record(candidate)))
                     task = asyncio.ensure_future(work(candidate))
+                    RECORD.reset(named)
                     under_way.append((candidate, task))
                 if not under_way:
                     break
@@ -241,3 +244,10 @@ class Context:
         parts.append(f"{sum(tally.calls.values()) / passed:.1f} requests/s")
         parts.append(f"{tally.tokens / passed:.0f} tokens/s")
         return ", ".join(parts)
+
+
+def _label(record: Any) -> str:
+    """What a message calls a record: its id, its title, or how it begins."""
+    if isinstance(record, Mapping):
+        record = next((record[name] for name in ("id", "_id", "title") if record.get(name)), record)
+    return " ".join(str(record).split())[:_LABEL]

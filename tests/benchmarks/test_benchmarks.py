@@ -17,7 +17,7 @@ F = r"\d+\.\d+"
 # arguments, and the lines that are printed, as expressions; "..." stands for any line
 CASES: dict[str, tuple[str, list[str]]] = {
     "agents": (
-        "--calls 150 --rounds 1 --in-flight 4 16 --warm-up 40",
+        "--calls 150 --rounds 1 --in-flight 4 16 --warm-up 40 --ledger 0",
         [
             "...",
             "150 calls after 40 to warm up, best of 1 rounds",
@@ -40,6 +40,23 @@ CASES: dict[str, tuple[str, list[str]]] = {
             "...",
             "40 calls at 64 in flight: resident memory, and its maximum so far",
             *(rf"  {calls} calls: {N} MB, {N} MB" for calls in (4, 20, 40)),
+        ],
+    ),
+    "ledger": (
+        "--calls 400",
+        [
+            "...",
+            rf"an empty ledger: open {F} ms, start {F} ms, call {F} ms, end {F} ms, close {F} ms",
+            *(rf"calls {first} to {last}: {F} ms of CPU each, {N} calls/s"
+              for first, last in ((0, 100), (300, 400))),
+            rf"400 calls: {N} MB, {N} bytes each",
+            rf"peak memory of the process that wrote them: {N} MB",
+            rf"the same ledger, opened again: open {F} ms, .*",
+            rf"no step takes more than 1(.0)? s longer than on an empty ledger: -?{F} s, (NOT )?reached",
+            *(rf"{step}: {F} s, peak memory so far {N} MB"
+              for step in ("gen ledger", "check", "prune, dry", "prune", "check again")),
+            rf"after that: {N} MB",
+            rf"three turns, prompt of 3 kB: {N} bytes a call .*",
         ],
     ),
     "bm25": (
