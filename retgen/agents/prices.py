@@ -68,8 +68,6 @@ class Prices:
 
     def reasoning(self, model: ModelSettings) -> tuple[int, int]:
         """Hidden tokens to reckon with for an answer, at the least and at the most."""
-        if model.base_url:
-            return 0, 0
         extra = model.extra
         effort = extra.get("reasoning_effort") or part(extra, "reasoning").get("effort")
         budget = part(extra, "thinkingConfig").get("thinkingBudget")
@@ -80,8 +78,9 @@ class Prices:
             found = _reasoning(path)
             if found is None:
                 continue
-            pattern = found[1].get(model.provider)
-            if asked or (pattern and re.search(pattern, model.name)):
+            # a server of one's own may have any provider's model
+            own = found[1].values() if model.base_url else [found[1].get(model.provider)]
+            if asked or any(one and re.search(one, model.name) for one in own):
                 low, high = found[0]
                 return (low, high // 4) if effort == "low" else (low, high)
         return 0, 0

@@ -221,5 +221,13 @@ def test_hidden_tokens_to_reckon_with(
 ) -> None:
     model = ModelSettings(provider=provider, name=name, extra=extra)
     assert Prices().reasoning(model) == found
-    own = ModelSettings(provider=provider, name=name, base_url="http://localhost:1/v1")
-    assert Prices().reasoning(own) == (0, 0)  # what a server of one's own calls so may be anything
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("Qwen/Qwen3-8B", (100, 1500)), ("gpt-oss:20b", (100, 1500)), ("gpt-5-mini", (100, 1500)),
+     ("llama3.3", (0, 0)), ("tiny", (0, 0))],
+)  # fmt: skip
+def test_hidden_tokens_of_a_server_of_ones_own(name: str, found: tuple[int, int]) -> None:
+    own = ModelSettings(provider="openai", name=name, base_url="http://localhost:1/v1")
+    assert Prices().reasoning(own) == found
