@@ -1,0 +1,367 @@
+"""One request: its answer from the ledger, or leave to send it, what came back, what it cost.
+
+Whatever comes is committed with its charge before anybody acts on it. What is to be done about it
+is `caller`'s business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar, cast
+
+from retgen.agents.chat import ChatModel, Response, Unusable, Why
+from retgen.agents.flow import Flight, Gate, Probe, Rate, Stop
+from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Refusal, Send, Writer
+from retgen.agents.models import ModelSettings
+from retgen.agents.outcomes import Row, classify
+from retgen.agents.prices import Price
+from retgen.agents.request import Request
+from retgen.agents.rooms import HIDDEN, PROMPT, Rooms
+from retgen.agents.suspects import Suspects
+from retgen.errors import BudgetReached, EndpointFailed
+
+__all__ = ["Failed", "Sender", "Sent", "Tally"]
+
+T = TypeVar("T")
+
+_LEASE = 60.0  # seconds that a lease outlasts the time limit of a request
+_LOOK = 0.5  # seconds between two looks at a request that another process has out
+_SILENT = 2.0  # seconds of waiting for another process after which it is said
+
+
+@dataclass
+class Tally:
+    """What was done since the process began, by agent where it is a counter."""
+
+    calls: Counter[str] = field(default_factory=Counter)
+    cached: Counter[str] = field(default_factory=Counter)
+    # of all answers, those from the ledger too
+    tokens_in: Counter[str] = field(default_factory=Counter)
+    tokens_out: Counter[str] = field(default_factory=Counter)
+    milliseconds: Counter[str] = field(default_factory=Counter)  # that calls took, summed
+    tokens: int = 0  # in and out, of calls
+    silent: int = 0  # calls whose answers did not say what they took
+    nano_usd: int = 0
+
+    def answered(self, agent: str, answer: Answer | Refusal) -> None:
+        """Count an answer that the ledger held."""
+        self.cached[agent] += 1
+        self.tokens_in[agent] += answer.tokens_in
+        self.tokens_out[agent] += answer.tokens_out
+
+
+class Sent(NamedTuple):
+    """A request that was sent, and what came of it. `cost`: charged, in nano-dollars."""
+
+    send: Send
+    response: Response
+    row: Row
+    room: int
+    cost: int
+
+    @property
+    def reason(self) -> str:
+        """What is wrong, as far as possible in the server's words."""
+        status, error = self.response.status, self.response.error
+        words = f"{status}: {error}" if error and status > 0 else error or self.response.finish
+        if error and self.row.outcome != "reject":
+            return words
+        return self.row.what + (f" ({words})" if words else "")
+
+
+class Failed(Exception):
+    """Something that is worth another try."""
+
+    def __init__(self, sent: Sent) -> None:
+        super().__init__(sent.reason)
+        self.sent = sent
+
+
+class Sender:
+    """Sends the requests of one run to one model. `cap`: of the run, in nano-dollars.
+
+    `notice`: is told, once each, what a user has to wait for.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        writer: Writer,
+        chat: ChatModel,
+        settings: ModelSettings,
+        *,
+        run: str,
+        stop: Stop,
+        flight: Flight,
+        suspects: Suspects,
+        price: Price | None,
+        cap: int | None,
+        tally: Tally,
+        notice: Callable[[str], None],
+    ) -> None:
+        self._ledger, self._writer, self._chat, self._run = ledger, writer, chat, run
+        self._price, self._priced, self._cap = price or Price(), price is not None, cap
+        self._stop, self._flight, self._notice = stop, flight, notice
+        self._suspects, self._tally = suspects, tally
+        self._gate, self._probe = Gate(settings.concurrency), Probe()
+        self._requests = Rate(settings.requests_per_minute)
+        self._tokens = Rate(settings.tokens_per_minute)
+        self._limited = bool(settings.requests_per_minute or settings.tokens_per_minute)
+        self._lease = settings.timeout + _LEASE
+        self._whom = settings.endpoint(), settings.name
+        self.rooms = Rooms(ledger.rooms(*self._whom))
+        for agent in self.rooms.agents():
+            self._probe.open(agent)
+        self._waited: set[str] = set()
+
+    async def once(
+        self, request: Request, agent: str, least: int, *, first: bool = False
+    ) -> str | Sent:
+        """Its answer from the ledger, or what came back. Raises `Failed` for another try."""
+        paced = not self._limited
+        while True:
+            few = nullcontext() if self._probe.is_open(agent) else self._probe(agent)
+            async with few:
+                entered = await self._gate.enter()
+                well: bool | None = None
+                try:
+                    self._stop.check()
+                    # only now: what others learned meanwhile helps this one too
+                    room = self.rooms.of(agent, request.room, least)
+                    if not paced:
+                        known = await self._known(request, agent, room)
+                        if known is not None:
+                            return known
+                    paced = True
+                    found = await self._reserved(request, agent, room)
+                    if isinstance(found, Send):
+                        token = self._suspects.fly() if first else None
+                        try:
+                            sent = await self._send(request, found, agent, room)
+                        finally:
+                            self._suspects.land(token)
+                        again = sent.row.outcome in ("retry", "later")
+                        # of no account for the pace: an answer that was cut off, or refused
+                        well = False if again else sent.row.outcome == "answer" or None
+                        if again:
+                            raise Failed(sent)
+                        return sent
+                finally:
+                    self._gate.leave(entered, well=well)
+            if isinstance(found, Busy):
+                await self._wait(found)
+                continue
+            text = await self._from_ledger(request, agent, found)
+            if text is not None:
+                return text
+
+    async def refuse(self, sent: Sent, why: Why, reason: str) -> None:
+        """Have the ledger keep that a request is refused for good."""
+        raw, usage = sent.response.raw, sent.response.usage
+        spent = usage.tokens_in or 0, usage.tokens_out or 0
+        await self._do(lambda: self._ledger.refused(sent.send, raw, why, reason, *spent, sent.cost))
+
+    async def _from_ledger(
+        self, request: Request, agent: str, found: Answer | Refusal
+    ) -> str | None:
+        """The text of an answer that was kept; None where it turns out to be none. Raises
+        `Unusable`."""
+        if isinstance(found, Refusal):
+            self._tally.answered(agent, found)
+            raise Unusable(found.reason, cast(Why, found.why))
+        raw = found.raw
+        response = self._chat.read(raw)
+        row = classify(response)
+        if row.outcome not in ("answer", "reject"):  # of an earlier version, which kept anything
+            state = "cut" if row.outcome == "room" else "void"
+            await self._do(lambda: self._ledger.withdraw(request, state, row.what, raw))
+            return None
+        self._tally.answered(agent, found)
+        if row.outcome == "reject":
+            raise Unusable(row.what, row.why)
+        await self._answered(agent, fresh=False)
+        return response.text
+
+    async def _wait(self, busy: Busy) -> None:
+        """Wait a little for a request that somebody else has out."""
+        if busy.owner not in self._waited and busy.left > _SILENT:
+            self._waited.add(busy.owner)
+            self._notice(
+                f"waiting for {busy.owner}, which has sent a request that this run needs: until "
+                f"its answer comes, {busy.left:,.0f} seconds at most"
+            )
+        await self._stop.sleep(min(_LOOK, max(0.01, busy.left)))
+
+    async def _reserved(
+        self, request: Request, agent: str, room: int
+    ) -> Answer | Refusal | Send | Busy:
+        """What the ledger says, when the cap leaves room for the worst case."""
+        worst = self._price.worst(request, room, self.rooms.prompt())
+
+        def reserve() -> Answer | Refusal | Send | Busy | OverCap:
+            return self._ledger.reserve(
+                request, run=self._run, agent=agent, worst=worst, lease=self._lease, room=room,
+                cap=self._cap, priced=self._priced,
+            )  # fmt: skip
+
+        found = await self._left(reserve)
+        if not isinstance(found, OverCap):
+            return found
+        async with self._flight.turn:
+            while True:
+                ended = self._flight.ended
+                found = await self._left(reserve)
+                if not isinstance(found, OverCap):
+                    return found
+                self._stop.check()
+                if not await self._flight.changed(ended):
+                    raise BudgetReached(
+                        f"the next call could cost ${found.worst / 1e9:.4f}, and "
+                        f"${found.left / 1e9:.4f} of the cap are left. Raise --max-usd to go on; "
+                        "what was answered is kept."
+                    )
+
+    async def _known(self, request: Request, agent: str, room: int) -> str | None:
+        """The answer if the ledger holds it; else waits until another request may go out."""
+        found = await self._do(lambda: self._ledger.find(request, run=self._run))
+        if found is not None:
+            text = await self._from_ledger(request, agent, found)
+            if text is not None:
+                return text
+        now = time.monotonic()
+        # as providers count: a quarter of the prompt's bytes, and all the room for the answer
+        tokens = len(request.body) / 4 + room
+        await self._stop.sleep(max(self._requests.wait(1, now), self._tokens.wait(tokens, now)))
+        return None
+
+    async def _send(self, request: Request, send: Send, agent: str, room: int) -> Sent:
+        began = time.monotonic()
+        self._flight.begin()
+        try:
+            response = await self._chat.send(request, room)
+            sent = await self._keep(request, send, response, agent, room)
+        except asyncio.CancelledError:
+            await self._do(lambda: self._ledger.lost(send, "CancelledError"))
+            raise
+        finally:
+            self._flight.end()
+        self._tally.milliseconds[agent] += round(1e3 * (time.monotonic() - began))
+        return sent
+
+    async def _keep(
+        self, request: Request, send: Send, response: Response, agent: str, room: int
+    ) -> Sent:
+        """Commit what came, whatever it is, with what it cost, before anybody acts on it."""
+        row, usage = classify(response), response.usage
+        tokens_in, tokens_out = usage.tokens_in, usage.tokens_out
+        if response.text and not tokens_out:
+            tokens_out = None  # it cannot have taken none
+        stated = tokens_in is not None and tokens_out is not None
+        paid = row.charge == "most" or (row.charge == "stated or most" and not stated)
+        spent = tokens_in or 0, tokens_out or 0
+        cost = send.worst if paid else self._price.of(*spent)
+        sent = Sent(send, response, row, room, cost)
+        raw, ledger, reason = response.raw, self._ledger, sent.reason
+        excess = self._excess(request, sent, agent, *spent)
+        match row.outcome:
+            case "answer":
+                kept = await self._do(lambda: ledger.answered(send, raw, *spent, cost))
+                if kept != raw:  # somebody else was faster, and his answer stands
+                    sent = sent._replace(response=self._chat.read(kept))
+            case "reject":
+                await self._do(lambda: ledger.refused(send, raw, row.why, reason, *spent, cost))
+            case _ if row.charge == "most":
+                await self._do(lambda: ledger.lost(send, reason))
+            case _ if response.status == 200:
+                state = "cut" if row.outcome == "room" else "void"
+                await self._do(lambda: ledger.spoiled(send, raw, state, reason, *spent, cost))
+            case _:
+                await self._do(lambda: ledger.failed(send, reason))
+        self._count(request, sent, agent, *spent, silent=paid)
+        if row.outcome == "answer":
+            self._note(agent, spent[1], max(usage.hidden, spent[1] - len(response.text.encode())))
+            await self._answered(agent, fresh=True)
+        if excess is not None:
+            raise excess
+        return sent
+
+    def _excess(
+        self, request: Request, sent: Sent, agent: str, tokens_in: int, tokens_out: int
+    ) -> EndpointFailed | None:
+        """What ends a run under a cap: a server that spends more than a request had room for.
+
+        Set at once, so that nothing is sent any more; what is in flight may do the same.
+        """
+        over = tokens_in - len(request.body)
+        if over <= 0 and tokens_out <= sent.room:
+            return None
+        if self.rooms.note(PROMPT, max(0, over)):
+            self.learn(PROMPT)
+        if self.rooms.note(agent, tokens_out):
+            self.learn(agent)
+        if self._cap is None:
+            return None
+        where = f"{request.model} at {request.endpoint}, asked by {agent}"
+        error = EndpointFailed(
+            f"{where}: an answer states {tokens_in:,} and {tokens_out:,} tokens, more than its "
+            f"request had room for ({len(request.body):,} and {sent.room:,}), so the cap could be "
+            f"passed. ${sent.cost / 1e9:.4f} were charged for it where at most "
+            f"${sent.send.worst / 1e9:.4f} were reserved. Nothing more is sent; it is kept. The "
+            "same command goes on, and reserves half as much again as that for every call."
+        )
+        self._stop.set(error)
+        return error
+
+    def _count(
+        self, request: Request, sent: Sent, agent: str, tokens_in: int, tokens_out: int, *,
+        silent: bool,
+    ) -> None:  # fmt: skip
+        tally = self._tally
+        tally.nano_usd += sent.cost
+        if sent.response.status != 200:
+            return
+        tally.silent += silent
+        if silent:
+            tokens_in, tokens_out = len(request.body), sent.room
+        tally.calls[agent] += 1
+        tally.tokens_in[agent] += tokens_in
+        tally.tokens_out[agent] += tokens_out
+        tally.tokens += tokens_in + tokens_out
+
+    async def _answered(self, agent: str, *, fresh: bool) -> None:
+        self._probe.open(agent)
+        await self._suspects.answered(agent, fresh=fresh)
+
+    def _note(self, agent: str, tokens: int, hidden: int) -> None:
+        for name, needed in ((agent, tokens), (HIDDEN, hidden)):
+            if self.rooms.note(name, needed):
+                self.learn(name)
+
+    def learn(self, agent: str) -> None:
+        """Have the ledger keep what is known of an agent's room; nobody waits for it."""
+        known, whom = self.rooms.known(agent), self._whom
+        self._writer.submit(lambda: self._ledger.learn(*whom, agent, *known))
+
+    async def _left(self, reserve: Callable[[], T]) -> T:
+        """A reservation, given back where the task that wanted it is cancelled meanwhile."""
+        future = self._writer.submit(reserve)
+        try:
+            return await asyncio.shield(asyncio.wrap_future(future))
+        except asyncio.CancelledError:
+            future.add_done_callback(self._give_back)
+            raise
+
+    def _give_back(self, future: Future[T]) -> None:
+        send = future.result() if not future.exception() else None
+        if isinstance(send, Send):
+            self._writer.submit(lambda: self._ledger.failed(send, "not sent"))
+
+    async def _do(self, call: Callable[[], T]) -> T:
+        # once begun it is done, even for a task that is cancelled: an answer may have been paid
+        return await asyncio.shield(asyncio.wrap_future(self._writer.submit(call)))
