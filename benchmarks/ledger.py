@@ -5,7 +5,7 @@ Calls of ten runs and three agents, sixty-four a transaction: a prompt of 1.2 kB
 an earlier run. Then three turns with a prompt of 3 kB, as repairs send them. Everything goes
 through the disk, so times depend on it.
 
-    .venv/bin/python benchmarks/ledger.py [--calls 1000000]
+    .venv/bin/python benchmarks/ledger.py [--calls 1000000] [--folder DISK]
 """
 
 from __future__ import annotations
@@ -45,9 +45,11 @@ SCHEMA = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--calls", type=int, default=1_000_000)
-    calls = parser.parse_args().calls
+    parser.add_argument("--folder", help="where the ledgers lie meanwhile, on a disk")
+    given = parser.parse_args()
+    calls = given.calls
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=given.folder) as name:
         large(Path(name) / "ledger.sqlite", calls)
         repairs(Path(name) / "repairs.sqlite", max(20, min(2000, calls // 50)))
 

@@ -102,7 +102,8 @@ class GoogleChat:
         ended = str(candidates[0].get("finishReason") or "").casefold()
         said = parts(part(candidates[0], "content"), "parts")
         text = "".join(str(one.get("text") or "") for one in said if not one.get("thought"))
-        return Response(raw, 200, "", ended, text, usage)
+        words = "" if text else one_line(str(candidates[0].get("finishMessage") or ""))
+        return Response(raw, 200, words, ended, text, usage)
 
     async def close(self) -> None:
         """See `ChatModel`."""

@@ -237,6 +237,13 @@ def test_when_to_try_again(backend: str, canned: Canned, text: float | None) -> 
     assert response(backend, canned).wait == text
 
 
+def test_why_gemini_wrote_nothing() -> None:
+    content = made(None, "OTHER")
+    content.body["candidates"][0]["finishMessage"] = "the engine was restarted"
+    found = response("google", content)
+    assert (classify(found).outcome, found.error) == ("retry", "the engine was restarted")
+
+
 def test_the_words_of_a_server() -> None:
     """All forms in which errors come, code first."""
     provider = {"raw": "the engine is down", "provider_name": "x"}
