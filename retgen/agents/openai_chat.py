@@ -19,6 +19,8 @@ from retgen.agents.wire import Secrets, error_of, one_line, parsed, part, parts,
 
 __all__ = ["OpenAIChat", "read_completion"]
 
+_NEW_NAME = "max_completion_tokens"
+
 
 class OpenAIChat:
     """A chat model behind `base_url` (None: OpenAI's own). Keys appear in no message."""
@@ -47,7 +49,8 @@ class OpenAIChat:
             extensions={"timeout": httpx2.Timeout(timeout).as_dict()},
         )
         self._host = client.base_url.host
-        self._official = base_url is None
+        # its reasoning models know the new name only, most other servers the old one
+        self._room = _NEW_NAME if base_url is None else "max_tokens"
         self._secrets = Secrets([client.api_key])
 
     async def send(self, request: Request, room: int) -> Response:
@@ -55,7 +58,8 @@ class OpenAIChat:
         import aiohttp
         import httpx2
 
-        body = orjson.dumps(_body(request, room, official=self._official))
+        name = self._room
+        body = orjson.dumps(_body(request, name, room))
         try:
             found = await self._http.send(self._request(content=body))
         except httpx2.RequestError as error:
@@ -69,8 +73,11 @@ class OpenAIChat:
         if found.is_success:
             return read_completion(raw)
         wait = seconds(found.headers.get("retry-after"))
-        error_ = error_of(parsed(raw), raw) or "no reason given"
-        return Response(raw, found.status_code, error_, wait=wait)
+        said = error_of(parsed(raw), raw) or "no reason given"
+        if found.status_code == 400 and name != _NEW_NAME and _NEW_NAME in said:
+            self._room = _NEW_NAME  # OpenAI's own models, behind an address of somebody else
+            return await self.send(request, room)
+        return Response(raw, found.status_code, said, wait=wait)
 
     def read(self, raw: bytes) -> Response:
         """See `ChatModel`."""
@@ -132,13 +139,12 @@ def _silence(error: BaseException) -> str:
     return "the connection was lost before the answer came"
 
 
-def _body(request: Request, room: int, *, official: bool) -> dict[str, Any]:
+def _body(request: Request, name: str, room: int) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": request.model,
         "messages": [message._asdict() for message in request.messages],
         **request.sampling,
-        # its reasoning models know the new name only, other servers the old one
-        "max_completion_tokens" if official else "max_tokens": room,
+        name: room,
         "stream": False,  # some gateways stream unless they are told
     }
     if request.schema is not None:

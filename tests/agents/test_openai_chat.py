@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -11,8 +12,11 @@ from retgen.agents.openai_chat import OpenAIChat, read_completion
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
 from retgen.agents.usage import Usage
+from tests.agents.canned import Canned
+from tests.agents.canned import serving as serving_canned
 from tests.agents.loopback import send_all
 from tests.agents.server import Server, serving
+from tests.agents.test_outcomes import error, said
 
 KEY = "sk-planted-0123456789"
 SCHEMA = {"title": "Things", "type": "object", "properties": {"a": {"type": "string"}}}
@@ -88,3 +92,26 @@ def test_what_came_is_kept_to_the_byte(server: Server) -> None:
 def test_content_in_parts_is_one_text() -> None:
     raw = b'{"choices": [{"message": {"content": [{"type": "text", "text": "he"}, {"text": "llo"}, 7]}}]}'
     assert read_completion(raw).text == "hello"
+
+
+def test_a_server_that_knows_the_new_name_of_the_room_only() -> None:
+    """OpenAI's reasoning models behind another address: refused once, at no cost."""
+
+    def answer(body: dict[str, Any]) -> Canned:
+        if "max_tokens" in body:
+            told = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+            return error(400, told, "unsupported_parameter")
+        return said("hello")
+
+    with serving_canned(answer) as server:
+        found = ask(f"{server.url}/v1", request("m"))
+        assert [one.text for one in found] == ["hello"]
+        assert [body.get("max_completion_tokens") for body in server.requests] == [None, 9]
+
+
+def test_a_server_that_knows_neither_name() -> None:
+    told = "Unsupported parameter: 'max_completion_tokens'"
+    with serving_canned(lambda body: error(400, told)) as server:
+        (found,) = ask(f"{server.url}/v1", request("m"))
+        assert (found.status, found.error) == (400, told)
+        assert len(server.requests) == 2

@@ -101,8 +101,8 @@ CASES: list[tuple[str, Canned, Canned]] = [  # a row, and who says so: OpenAI's 
      error(400, "Could not finish the message because max_tokens or model output limit was reached."),
      google(400, "output limit was reached")),
     ("the server does not know a parameter",
-     error(400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
-           "'max_completion_tokens' instead.", "unsupported_parameter"),
+     error(400, "Unsupported parameter: 'seed' is not supported with this model.",
+           "unsupported_parameter"),
      google(400, "Unsupported parameter: seed")),
     ("the model has not so much room for an answer",
      error(400, "max_tokens is too large: 32768. This model supports at most 16384 completion tokens.",
