@@ -9,14 +9,17 @@ BIN := .venv/bin
 INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
 RECIPE ?= recipes/limit_dense.yaml
 
-.PHONY: run test proof check lint types docs bench bench-agents bench-ledger bench-ladders bench-models bench-large clean
+.PHONY: run test slow proof check lint types docs bench bench-agents bench-ledger bench-ladders bench-models bench-large clean
 
 run: .venv/core  ## install the core and make the main data set
 	$(BIN)/gen run $(RECIPE)
 
-test: .venv/dev  ## install everything and run all tests
+test: .venv/dev  ## install everything and run all tests but the slow ones
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+slow: .venv/dev  ## the tests that take many seconds each: outages, kills, trainings, benchmarks
+	$(BIN)/python -m pytest -n auto -m slow
 
 proof: .venv/dev  ## the long proof: 2,000 queries of two steps, killed 20 times
 	RETGEN_LONG_PROOFS=1 $(BIN)/python -m pytest -s tests/ask/test_kill.py

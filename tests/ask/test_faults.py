@@ -84,6 +84,7 @@ def charged(gen: Gen, ledger: str) -> float:
     return float(found["runs"][0]["usd"])
 
 
+@pytest.mark.slow
 def test_an_outage_passes(gen: Gen, server: Server, switch: Switch, tmp_path: Path) -> None:
     """In the middle of a run: the same command ends as if it had not been.
 
@@ -114,9 +115,11 @@ def test_an_outage_passes(gen: Gen, server: Server, switch: Switch, tmp_path: Pa
     [
         (error(400, "Invalid prompt: it was flagged", "invalid_prompt"), "paraphrase_query/filtered",
          "the request was filtered (400: invalid_prompt: Invalid prompt: it was flagged)"),
-        (page(413), "paraphrase_query/too_long",
-         "the request is too large (413: <html>Bad gateway</html>)"),
-        (error(422, "no"), "paraphrase_query/refused", "422: no"),
+        pytest.param(page(413), "paraphrase_query/too_long",
+         "the request is too large (413: <html>Bad gateway</html>)", marks=pytest.mark.slow),
+        pytest.param(
+            error(422, "no"), "paraphrase_query/refused", "422: no", marks=pytest.mark.slow
+        ),
     ],
 )  # fmt: skip
 def test_one_record_that_is_always_refused(

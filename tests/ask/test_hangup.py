@@ -87,6 +87,7 @@ def test_a_hang_up_is_an_interruption(asked: Path) -> None:
         assert len(asked_for) == len(set(asked_for))
 
 
+@pytest.mark.slow
 def test_a_terminal_that_is_gone(asked: Path) -> None:
     """Writing to it fails; what is in flight is kept all the same."""
     pty = pytest.importorskip("pty")
@@ -135,6 +136,7 @@ class Terminal:
                 os.read(self._number, 65536)
 
 
+@pytest.mark.slow
 def test_nohup_is_respected(asked: Path) -> None:
     held = Held()
     with serving(held, delay=0.05) as server:
@@ -152,6 +154,7 @@ def test_nohup_is_respected(asked: Path) -> None:
         assert process.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_killed_run_holds_no_other_back(asked: Path) -> None:
     """Another run directory of the same ledger wants what it had in flight; its lease is 660 s."""
     held = Held()

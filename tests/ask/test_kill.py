@@ -29,7 +29,7 @@ LONG = bool(os.environ.get("RETGEN_LONG_PROOFS"))
 @pytest.mark.parametrize(
     ("queries", "kills"),
     [
-        (150, 5),
+        pytest.param(150, 5, marks=pytest.mark.slow),
         pytest.param(2000, 20, marks=pytest.mark.skipif(not LONG, reason="minutes: make proof")),
     ],
 )

@@ -132,6 +132,7 @@ def test_the_judge_is_calibrated_once_for_a_ledger(ask: Gen, server: Server) -> 
     assert asked_for(server)["Verdicts"] <= 2 * 4
 
 
+@pytest.mark.slow
 def test_killed_and_resumed(tmp_path: Path) -> None:
     recipe = tmp_path / "six.yaml"
     recipe.write_text(

@@ -280,7 +280,6 @@ def test_what_a_plan_says(ask: Gen, asked: Path, server: Server) -> None:
         ("too-long", 1, "gen: attributes: 0 of 100 were accepted; rejected were "),
         ("cut", 1, "gen: attributes: 0 of 100 were accepted; rejected were "),
         ("filtered", 1, "gen: attributes: 0 of 100 were accepted; rejected were "),
-        ("broken", 4, 'gen: broken at {url}: 200: {{"choices": [{{"mess (6 tries), asked by prop'),
     ],
 )
 def test_every_fault_ends_as_documented(
@@ -298,6 +297,7 @@ def test_every_fault_ends_as_documented(
     assert (len(server.requests) == before) == (code == 1)
 
 
+@pytest.mark.slow
 def test_what_passes_is_retried_without_a_trace(ask: Gen, asked: Path, server: Server) -> None:
     assert ask("run", asked, "--out", "good/a").returncode == 0
     calls = len(server.requests)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parent.parent.parent
 N = r"[\d,]+"
 F = r"\d+\.\d+"

@@ -94,6 +94,7 @@ def test_data_sets_are_made_and_scored(recipe_file: Write, tmp_path: Path) -> No
     assert [row["model"] for row in again.to_json()["datasets"][0]["results"]] == ["tfidf"]
 
 
+@pytest.mark.slow
 def test_training_by_split_and_dimension(recipe_file: Write, tmp_path: Path) -> None:
     path = recipe_file(
         "study: splits\ndatasets:\n"

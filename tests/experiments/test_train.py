@@ -216,6 +216,7 @@ def test_views_are_told_by_what_they_hold(limit_run: Path, tmp_path: Path) -> No
     )
 
 
+@pytest.mark.slow
 def test_fresh_throws_away_the_comparison_too(other: Path, tmp_path: Path) -> None:
     settings = {**FAST, "hard_negatives": 1}
     out = tmp_path / "out"
@@ -233,6 +234,7 @@ def test_fresh_throws_away_the_comparison_too(other: Path, tmp_path: Path) -> No
     assert found.to_json()["test"]["in_batch_only"] == {"recall@2": 1.0}
 
 
+@pytest.mark.slow
 def test_a_model_that_is_gone_or_changed_is_trained_anew(limit_run: Path, tmp_path: Path) -> None:
     out, settings = tmp_path / "out", {"max_steps": 1}
     first = retgen.train(limit_run, "static:minilm", settings=settings, out=out)
