@@ -152,11 +152,19 @@ def ask(
     return asked
 
 
+def _notice(text: str) -> None:
+    """Say what a user has to wait or to pay for."""
+    print(f"gen: {text}", file=sys.stderr, flush=True)
+
+
 @contextlib.contextmanager
 def telling_how_far(asked: Asked) -> Iterator[None]:
     """Where asking ends early, the error says how far it came."""
     try:
         yield
+    except KeyboardInterrupt:
+        print(_remaining(asked), file=sys.stderr)
+        raise
     except (BudgetReached, EndpointFailed, ChecksFailed) as error:
         raise type(error)(f"{error}\n{_remaining(asked)}") from error
 
@@ -209,7 +217,7 @@ def ask_models(
                     callers[which] = Caller(
                         ledger, writer, chat, one, run=name, stop=stop, flight=flight,
                         price=priced[which], cap=None if asking.replay else cap, tally=asked.tally,
-                        notice=lambda text: print(f"gen: {text}", file=sys.stderr, flush=True),
+                        notice=_notice,
                     )  # fmt: skip
                 models = {agent: (one, callers[_whom(one)]) for agent, one in settings.items()}
                 context = Context(
@@ -230,6 +238,11 @@ def ask_models(
         try:
             _in_thread(everything)
         finally:
+            if asked.tally.silent:
+                _notice(
+                    f"{asked.tally.silent:,} answers do not state how many tokens they took: each "
+                    "is charged at the most that it could cost"
+                )
             if not asking.replay:
                 asked.spent = ledger.spent(name)
                 asked.unanswered = sum(part.open for part in ledger.parts(name))

@@ -72,10 +72,13 @@ class Writing:
                 break
         if draft.missing > len(draft.spare):
             have = len(draft.taken)
-            told = f"only {have} of {CONDITIONS} sentences do" + (
-                f"; the last that did not: {draft.refused[-1].sentence!r}: "
-                f"{draft.refused[-1].reason}" if draft.refused else ""
-            )  # fmt: skip
+            told = f"it has {have} sentences of {CONDITIONS} that can be asked for and falsified; "
+            if draft.refused:
+                last = draft.refused[-1]
+                told += f"{len(draft.refused)} were refused, the last: {last.sentence!r}: "
+                told += last.reason
+            else:
+                told += "in the others no fact was found that can be changed for sure"
             raise draft.give_up("extract_conditions/sentences", told)
         draft.fill()
 
@@ -83,7 +86,7 @@ class Writing:
         """Others take the places of sentences that do not do; condition -> (rule, reason)."""
         for c, (rule, reason) in sorted(faults.items()):
             if draft.replaced >= self.params.replacements:
-                told = f"more than {self.params.replacements} sentences do not do; the last: "
+                told = f"more than {self.params.replacements} sentences were refused; the last: "
                 raise draft.give_up(rule, f"{told}{draft.sentence(c)!r}: {reason}")
             draft.drop(c, reason)
         await self.choose(draft)

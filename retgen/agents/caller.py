@@ -56,6 +56,7 @@ class Caller:
         notice: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._chat, self._stop, self._suspects = chat, stop, Suspects()
+        self._notice, self._noticed = notice, set[str]()
         self.tally = tally or Tally()
         self._sender = Sender(
             ledger, writer, chat, settings, run=run, stop=stop, flight=flight,
@@ -125,6 +126,7 @@ class Caller:
             return await self._sender.once(request, agent, least, first=True)
         except Failed as error:
             failed: Failed | None = error
+            self._say(request, error.sent)
         try:
             # only now, since it costs more than all the rest and is mostly not needed
             self._suspects.failing(tries)
@@ -176,6 +178,18 @@ class Caller:
         reason = f"{sent.reason} ({often} tries; the server answers others)"
         await self._sender.refuse(sent, "refused", reason)
         raise Unusable(reason, "refused")
+
+    def _say(self, request: Request, sent: Sent) -> None:
+        """Tell the user what is tried again, once of a kind: it may take minutes."""
+        if sent.row.what not in self._noticed:
+            self._noticed.add(sent.row.what)
+            wait = sent.response.wait or 0.0
+            later = f" in {wait:,.0f} seconds, as it says" if wait > 1 else ""
+            paid = "; every try is charged at its most" if sent.row.charge == "most" else ""
+            self._notice(
+                f"{request.model} at {request.endpoint}: {sent.reason}. It is tried again{later}, "
+                f"{self._attempts} times in all{paid}"
+            )
 
     def _failed(self, request: Request, sent: Sent, agent: str, tries: int) -> EndpointFailed:
         """The server answers nobody: what it said, to which request, and what to do."""

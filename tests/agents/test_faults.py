@@ -416,3 +416,26 @@ def test_a_firewall_that_dislikes_one_body(ledger: Ledger) -> None:
         found = ask(server, ledger, range(10, 40))
     assert kinds(found) == {"str": 29, "Unusable": 1}
     assert str(found[3]) == "403: <html>Bad gateway</html>"
+
+
+def test_what_is_tried_again_is_said_once(ledger: Ledger) -> None:
+    """With the server's words, and how long it has to be waited for."""
+    failed: set[int] = set()
+
+    def answer(body: Any) -> Canned:
+        number = number_in(body)
+        if number in failed:
+            return said("hello")
+        failed.add(number)
+        if number % 2:
+            return error(429, "slow down")._replace(headers={"retry-after": "1.2"})
+        return Canned(0, b"")
+
+    notices: list[str] = []
+    with serving(answer) as server:
+        assert kinds(ask(server, ledger, range(10, 16), notice=notices.append)) == {"str": 6}
+    assert sorted(notices) == [
+        "m at loopback: 429: slow down. It is tried again in 1 seconds, as it says, 4 times in all",
+        "m at loopback: the connection was lost before the answer came. It is tried again, 4 times "
+        "in all; every try is charged at its most",
+    ]

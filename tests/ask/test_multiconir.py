@@ -395,7 +395,7 @@ def quoted_from_nowhere(answer: dict[str, Any], prompt: str) -> None:
         ("Rewrites", lambda answer, prompt: answer["rewrites"].clear(),
          "write_hard_negatives/check", "its rewrite '' was not taken: there was none"),
         ("Extracted", lambda answer, prompt: answer["found"].clear(),
-         "extract_conditions/sentences", "only 0 of 10 sentences do"),
+         "extract_conditions/sentences", "it has 0 sentences of 10 that can be asked for and falsified; "),
         ("Written", lambda answer, prompt: answer["queries"].clear(), "write_query/check",
          "query 1: there was none"),
     ],

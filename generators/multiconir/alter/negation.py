@@ -48,6 +48,8 @@ def negations(words: Words, at: int | None) -> list[Negation]:
         return [Negation(start, end, f"{helper} not {base}")]
     if verb in HELPERS:
         return [Negation(start, end, f"{verb} not")]
+    if verb not in verbs().forms and len(verb) <= len("ed") + 1:  # ed, a program; red
+        return []
     base, tag = verbs().forms.get(verb) or (_base(verb), "ed")
     helper = {"s": "does", "base": "do"}.get(tag, "did")
     return [Negation(start, end, f"{helper} not {base}"), Negation(start, end, f"never {verb}")]

@@ -406,3 +406,9 @@ def test_marked_shows_the_change() -> None:
     assert marked(sentence, made) == (
         "He was born in [Lisbon -> Ghent] in 1987 [, but his cousin was born in Lisbon in 1987.]"
     )
+
+
+def test_a_verb_that_is_only_its_ending() -> None:
+    """ed is a program; nothing is left of it without -ed."""
+    for text in ("Use sed and then ed the result.", "POSIX only specifies ed's response."):
+        assert all(one.text != text for one in alterations(text, text, "modify"))
