@@ -13,7 +13,7 @@ from typing import NamedTuple
 from retgen.agents.prices import checked, price_files
 from retgen.generators import families
 from retgen.progress import usable_cores
-from retgen.recipe import bundled
+from retgen.recipes import bundled
 from retgen.version import __version__
 
 __all__ = ["Check", "doctor"]

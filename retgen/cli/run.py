@@ -186,7 +186,7 @@ def plan_command(
     verbose: Verbose = False,
 ) -> None:
     """Say what a recipe or a study will make and cost. Touches nothing, calls nobody."""
-    from retgen.experiments.study import find_study
+    from retgen.recipes import find_study
 
     if (study := find_study(recipe)) is not None and not settings and model is None:
         _plan_study(study, json)
@@ -239,7 +239,8 @@ def _time(seconds: float) -> str:
 
 
 def _plan_study(path: Path, json: bool) -> None:
-    from retgen.experiments.study import bundled_studies, load_study, plan_study
+    from retgen.experiments.study import load_study, plan_study
+    from retgen.recipes import bundled_studies
 
     study = load_study(path)
     found = plan_study(study)
