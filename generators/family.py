@@ -108,6 +108,7 @@ class Plan:
 
     A family says what it will ask its live agents (`asks`); the calls, the tokens (in and out), the
     dollars (None: a model has no known price) and the seconds follow from the recipe's models.
+    `unknown`: how many records there will be is not known, and all counts are 0.
     """
 
     documents: int
@@ -121,9 +122,22 @@ class Plan:
     tokens: dict[str, int] = field(default_factory=dict)
     usd: tuple[float, float] | None = (0.0, 0.0)
     seconds: tuple[float, float] = (0.0, 0.0)
+    unknown: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """The keys that `gen plan --json` prints."""
+        """The keys that `gen plan --json` prints; null is what is not known."""
+        if self.unknown:
+            between = dict.fromkeys(("low", "high"))
+            return {
+                **dict.fromkeys(("documents", "queries", "qrels")),
+                "calls": dict.fromkeys(self.calls),
+                "models": self.models,
+                "tokens": dict.fromkeys(self.tokens),
+                "usd": between,
+                "seconds": between,
+                "bytes": None,
+                "notes": list(self.notes),
+            }
         low, high = self.usd or (None, None)
         return {
             "documents": self.documents,

@@ -72,12 +72,20 @@ class MultiConIR(Family[MultiConIRParams]):
     def plan(self, job: Job[MultiConIRParams]) -> Plan:
         params = job.params
         available = _available(params)
-        wanted = params.ladders if params.ladders is not None else available
-        wanted = min(wanted, job.limit or wanted)
+        asked = [n for n in (params.ladders, job.limit) if n is not None]
+        wanted = min([*asked, *([] if available is None else [available])], default=0)
         documents = wanted * len(rungs(breaking_orders(params.orders)))
         queries = wanted * 2 * CONDITIONS
         qrels = queries * (documents // max(1, wanted))
         notes = []
+        unknown = on_the_hub(params) and not wanted
+        if on_the_hub(params):
+            what = (
+                "how many ladders it gives" if unknown else f"whether it gives {wanted:,} ladders"
+            )
+            notes.append(
+                f"{source_of(params).path} is not looked up for a plan: {what} is not known"
+            )
         if params.ladders is None:
             notes.append("documents that give no ladder are rejected, so there may be fewer")
         if params.strategy() == "reassign" and params.domain != "people" and not job.live:
@@ -94,6 +102,7 @@ class MultiConIR(Family[MultiConIRParams]):
             bytes=documents * _DOCUMENT + queries * _QUERY + qrels * _QREL,
             asks=asks(job, wanted),
             notes=tuple(notes),
+            unknown=unknown,
         )
 
     def uses(self, job: Job[MultiConIRParams]) -> frozenset[str]:
@@ -157,14 +166,15 @@ def _calibration(job: Job[MultiConIRParams]) -> Any:
     return orjson.loads((_sources(job) / CALIBRATION).read_bytes())
 
 
-def _available(params: MultiConIRParams) -> int:
-    """Documents of the source; what a data set of the Hub holds is not looked up for a plan.
+def _available(params: MultiConIRParams) -> int | None:
+    """Documents of the source that can be used; of a data set of the Hub, which is not looked up
+    for a plan, as many as are read at most, None where that is not known.
 
     Raises `SourceRefused` where there are fewer than are asked for.
     """
     source = source_of(params)
     if on_the_hub(params):
-        return params.ladders or source.limit or 1000
+        return source.limit
     refused: list[Refused] = []
     available = 0
     for one in documents_of(params):

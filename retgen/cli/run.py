@@ -200,6 +200,13 @@ def _print_plan(found: Any, json: bool) -> None:
     if json:
         print_json(found.to_json())
         return
+    if found.unknown:
+        for what in ("documents", "queries", "qrels"):
+            print(f"{'not known':>12}  {what}")
+        for agent, who in found.models.items():
+            print(f"{'not known':>12}  calls of {agent}, {who}")
+        _print_notes(found)
+        return
     rows = [
         (f"{found.documents:,}", "documents"),
         (f"{found.queries:,}", "queries"),
@@ -224,6 +231,10 @@ def _print_plan(found: Any, json: bool) -> None:
     width = max(12, *(len(number) for number, _ in rows))
     for number, what in rows:
         print(f"{number:>{width}}  {what}")
+    _print_notes(found)
+
+
+def _print_notes(found: Any) -> None:
     for note in found.notes:
         print(f"note: {note}")
 
@@ -249,6 +260,9 @@ def _plan_study(path: Path, json: bool) -> None:
         return
     width = max(map(len, found))
     for name, one in found.items():
+        if one.unknown:
+            print(f"{name:{width}}  {'not known':>9}")
+            continue
         print(f"{name:{width}}  {one.documents:>9,} documents  {one.queries:>7,} queries")
     if study.models:
         dims = f" in {len(study.dims)} dimensions" if study.dims else ""

@@ -402,6 +402,51 @@ def test_what_a_folder_holds_and_is_not_read_is_rejected_by_name(tmp_path: Path)
     ]
 
 
+def test_a_plan_counts_the_documents_that_can_be_used(tmp_path: Path) -> None:
+    rows = [{"nr": i, "story": row["text"]} for i, row in enumerate(documents("movies")[:4])]
+    rows += [{"nr": "short", "story": "Too short."}, rows[0], {"nr": "none", "story": ""}]
+    (tmp_path / "ships.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = plan(recipe(tmp_path, "ships.jsonl"))
+    assert (found.documents, found.queries, found.qrels) == (44, 80, 880)
+
+
+def test_a_plan_says_that_it_does_not_know_a_data_set_of_the_hub(tmp_path: Path, gen: Any) -> None:
+    path = recipe(tmp_path, "hf:nobody/nothing")
+    why = "hf:nobody/nothing is not looked up for a plan: "
+    fewer = "documents that give no ladder are rejected, so there may be fewer"
+    notes = [f"{why}how many ladders it gives is not known", fewer]
+    nothing = {"low": None, "high": None}
+    assert json.loads(gen("plan", path, "--json").stdout) == {
+        "documents": None, "queries": None, "qrels": None, "calls": {}, "models": {}, "tokens": {},
+        "usd": nothing, "seconds": nothing, "bytes": None, "notes": notes,
+    }  # fmt: skip
+    assert gen("plan", path).stdout.splitlines() == [
+        "   not known  documents", "   not known  queries", "   not known  qrels",
+        *(f"note: {note}" for note in notes),
+    ]  # fmt: skip
+    live = json.loads(gen("plan", path, "--model", "openai:gpt-5-mini", "--json").stdout)
+    assert set(live["calls"].values()) == {None}
+    assert "write_query" in live["calls"]
+    assert (live["usd"], set(live["tokens"].values())) == (nothing, {None})
+    for change, ladders in (
+        ({"params.ladders": 30}, 30), ({"params.source.limit": 20}, 20), ({"limit": 2}, 2),
+        ({"params.ladders": 30, "limit": 2}, 2),
+    ):  # fmt: skip
+        found = plan(path, change)
+        assert (found.documents, found.unknown) == (11 * ladders, False)
+        assert found.notes[0] == f"{why}whether it gives {ladders} ladders is not known"
+
+
+def test_after_a_pilot_the_data_set_of_the_hub_is_known(tmp_path: Path) -> None:
+    from retgen.agents.context import Stage
+    from retgen.ask import Asked, Asking
+    from retgen.plan import plan_from
+
+    made = load_recipe(recipe(tmp_path, "hf:nobody/nothing"))
+    found = plan_from(made, Asked(stages=[Stage("ladders", 7)]), Asking())
+    assert (found.documents, found.unknown) == (77, False)
+
+
 def test_a_domain_block_with_a_key_missing(tmp_path: Path) -> None:
     path = recipe(tmp_path, "x")
     path.write_text(path.read_text().replace("    noun: ship\n", ""))
