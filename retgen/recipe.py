@@ -225,6 +225,11 @@ def json_schema() -> dict[str, Any]:
 
 
 def _find(source: str | Path) -> Path:
+    if isinstance(source, str) and not source.strip():
+        raise RecipeError(
+            "the name of the recipe is empty: give a recipe file or the name of a bundled recipe. "
+            "`gen recipes` lists them."
+        )
     path = Path(source)
     if path.is_file():
         return path

@@ -38,7 +38,15 @@ from retgen.report import collect_report, write_report
 from retgen.scan import check_rule_names
 from retgen.validate import SCRATCH, Validation, validate
 from retgen.version import __version__
-from retgen.write import FileInfo, dump_json, make_folder, os_errors, remove_partial, write_file
+from retgen.write import (
+    FileInfo,
+    dump_json,
+    make_folder,
+    os_errors,
+    remove_partial,
+    size_text,
+    write_file,
+)
 
 if TYPE_CHECKING:  # most runs ask no model
     from retgen.ask import Asked, Asking
@@ -415,8 +423,8 @@ def check_space(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if needed - there > free:
         raise OutputError(
-            f"cannot write {folder}: the data set needs about {needed / 1e9:.1f} GB, "
-            f"{free / 1e9:.1f} GB are free. Free some space, or choose another folder with --out."
+            f"cannot write {folder}: the data set needs about {size_text(needed)}, "
+            f"{size_text(free)} are free. Free some space, or choose another folder with --out."
         )
 
 

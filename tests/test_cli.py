@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import json
 import subprocess
 import sys
@@ -15,6 +16,8 @@ import typer
 
 import retgen
 from retgen.cli import app
+from retgen.errors import OutputError
+from retgen.write import size_text
 
 Gen = Callable[..., "subprocess.CompletedProcess[str]"]
 COMMANDS = list(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
@@ -339,3 +342,67 @@ def test_output_into_a_closed_pipe(small: Path, tmp_path: Path) -> None:
     found = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path)
     assert found.stdout == '{\n  "$sche'
     assert found.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (
+            ("run", ""),
+            "the name of the recipe is empty: give a recipe file or the name of a bundled recipe. "
+            "`gen recipes` lists them.",
+        ),
+        (
+            ("plan", " "),
+            "the name of the recipe is empty: give a recipe file or the name of a bundled recipe. "
+            "`gen recipes` lists them.",
+        ),
+        (
+            ("plan", "limit_dense", "--set", "params.docs=10"),
+            "params.docs: 10 documents of 45 attributes have 450 places; 1,000 queries with 2 relevant "
+            "documents each need 2,000. Ask for at least 45 documents, or for fewer queries",
+        ),
+        (
+            ("run", "limit_dense", "--model", "gpt5"),
+            "--model: 'gpt5' is neither 'offline' nor 'provider:name', as in openai:gpt-5-mini",
+        ),
+        (("report", "nothere"), "nothere does not exist. Give the folder of a run."),
+        (
+            ("report", "limit_dense"),
+            "limit_dense does not exist. Give the folder of a run. limit_dense is a recipe: "
+            "`gen run limit_dense` makes outputs/limit_dense.",
+        ),
+    ],
+)
+def test_messages(gen: Gen, tmp_path: Path, command: tuple[str, ...], told: str) -> None:
+    found = gen(*command)
+    assert (found.returncode, found.stderr) == (2, f"gen: {told}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks(
+    small: Path, tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fcntl
+
+    def refuse(*_: object) -> None:
+        raise OSError(number, "refused")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(OutputError) as error:
+        retgen.run(small, out=tmp_path / "out")
+    assert str(error.value) == (
+        f"cannot write {tmp_path}/out/.lock: its file system has no file locks (some network drives), "
+        "which keep two runs apart. What was finished before is kept: choose another folder with "
+        "--out and run the same command again."
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (999_960, "1.0 MB"), (4.2e6, "4.2 MB"),
+     (12e9, "12.0 GB"), (10**18, "1,000,000.0 TB")],
+)  # fmt: skip
+def test_sizes_have_the_unit_that_shows_them(number: float, shown: str) -> None:
+    assert size_text(number) == shown

@@ -200,6 +200,8 @@ def _print_plan(found: Any, json: bool) -> None:
     if json:
         print_json(found.to_json())
         return
+    from retgen.write import size_text
+
     if found.unknown:
         for what in ("documents", "queries", "qrels"):
             print(f"{'not known':>12}  {what}")
@@ -227,7 +229,7 @@ def _print_plan(found: Any, json: bool) -> None:
         rows.append((f"{_time(found.seconds[0])} to {_time(found.seconds[1])}", "for the calls"))
     else:
         rows.append(("$0.00", "since nobody is asked"))
-    rows.append((_bytes(found.bytes), "on disk, about"))
+    rows.append((size_text(found.bytes), "on disk, about"))
     width = max(12, *(len(number) for number, _ in rows))
     for number, what in rows:
         print(f"{number:>{width}}  {what}")
@@ -270,14 +272,6 @@ def _plan_study(path: Path, json: bool) -> None:
     if study.train:
         print(f"trainings: {len(study.train.on) * len(study.train.dims)} of {study.train.model}")
     print(f"measured by: gen eval {path.stem if path in bundled_studies().values() else path}")
-
-
-def _bytes(number: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if number < 1000:
-            return f"{number:.1f} {unit}" if unit != "B" else f"{number:.0f} B"
-        number /= 1000
-    return f"{number:.1f} TB"
 
 
 @app.command("preview", epilog="Example:  gen preview limit_dense -n 2")
