@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import errno
+import importlib
 import json
 import subprocess
 import sys
@@ -319,6 +320,33 @@ def test_doctor(gen: Gen) -> None:
     assert checks["accelerator"]["state"] in ("ok", "absent")
     assert "sk-secret-value" not in found.stdout
     assert found.returncode == 0
+
+
+def test_doctor_fails_where_a_package_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the core or of an extra; keys and devices are no packages."""
+    from importlib import metadata
+
+    from typer.testing import CliRunner
+
+    installed = metadata.version
+    gone = {"torch": "pip install 'retgen[eval]'", "orjson": "pip install --upgrade retgen"}
+
+    def version(name: str) -> str:
+        if name in gone:
+            raise metadata.PackageNotFoundError(name)
+        return installed(name)
+
+    monkeypatch.setattr(importlib.import_module("retgen.doctor"), "version", version)
+    found = CliRunner().invoke(app, ["doctor", "--json"])
+    assert found.exit_code == 1
+    missing = {
+        one["what"]: one["note"] for one in json.loads(found.stdout) if one["state"] == "missing"
+    }
+    assert missing == {name: f"not installed: {remedy}" for name, remedy in gone.items()}
+    gone.clear()
+    assert CliRunner().invoke(app, ["doctor"]).exit_code == 0
 
 
 def test_errors_have_no_traceback_unless_asked(gen: Gen) -> None:
