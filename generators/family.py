@@ -200,8 +200,8 @@ class Records:
     `code` is marked. `training`: rows of texts (anchor, positive, negative_1, ..., query-id) by the
     name of their file in training/, of which `features` names the columns that are no text under
     "training/NAME". `tables`: views in a layout of the family's own, by the name of their file in
-    tables/. `facts`: a row of figures for the card, by their headings. `example`: a record laid out
-    for a reader.
+    tables/. `languages`: ISO 639-3 and the script (ISO 15924) of the texts. `facts`: a row of
+    figures for the card, by their headings. `example`: a record laid out for a reader.
     """
 
     corpus: Rows
@@ -213,6 +213,7 @@ class Records:
     word_lists: Mapping[str, str] = field(default_factory=dict)
     card: Sequence[str] = ()
     licences: Mapping[str, str] = field(default_factory=dict)
+    languages: Sequence[str] = ("eng-Latn",)
     training: Mapping[str, Rows] = field(default_factory=dict)
     tables: Mapping[str, Rows] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)

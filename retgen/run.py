@@ -300,6 +300,7 @@ def _manifest(
         "usd": 0.0,
         "timings": dict(timings),
         "licences": dict(records.licences),
+        "languages": list(records.languages),
         "checks": {
             "errors": found.errors,
             "warnings": found.warnings,
