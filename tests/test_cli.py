@@ -153,7 +153,7 @@ def test_run_prints_what_it_made(gen: Gen, small: Path) -> None:
     assert lines[0].startswith("small: 400 documents, 100 queries, 200 qrels in ")
     assert lines[1:] == [
         "  proven      200 of 200 qrels, rebuilt from the words of the documents",
-        "  dimensions  4 to 4 needed in row order; excludes no embedder of 4 or more dimensions",
+        "  dimensions  an embedder needs at least 4, and 4 are enough, to rank each query's relevant documents first",
         lines[3],
         "  data        outputs/small/dataset",
         "  report      outputs/small/report.html",

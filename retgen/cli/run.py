@@ -140,8 +140,8 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
         )
     if bound:
         lines.append(
-            f"  dimensions  {bound['lower']} to {bound['upper']} needed in row order; excludes no "
-            f"embedder of {bound['upper']} or more dimensions"
+            f"  dimensions  an embedder needs at least {bound['lower']}, and {bound['upper']} are "
+            "enough, to rank each query's relevant documents first"
         )
     best = manifest["floors"]["best"]
     if best and manifest["tests"] and best[list(best)[-1]] <= 0.5:
