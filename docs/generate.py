@@ -59,9 +59,9 @@ def _help(arguments: list[str]) -> str:
 
 def recipes() -> str:
     """A row for every bundled recipe, with its plan."""
-    from retgen.experiments.study import bundled_studies, load_study, plan_study
+    from retgen.experiments.study import load_study, plan_study
     from retgen.plan import plan
-    from retgen.recipe import bundled
+    from retgen.recipes import bundled, bundled_studies
 
     rows = []
     for name, path in bundled().items():

@@ -10,7 +10,6 @@ from typing import Any
 import orjson
 
 from retgen.errors import UsageError
-from retgen.evaluation.embedders import quiet
 from retgen.evaluation.embeddings import default_folder
 from retgen.messages import did_you_mean
 from retgen.write import AtomicFile, make_folder
@@ -35,6 +34,8 @@ def fetch(name: str, folder: Path | None = None) -> Path:
         return kept
     import mteb
     from huggingface_hub import constants, get_session
+
+    from retgen.evaluation.embedders import quiet  # imports torch
 
     tasks: dict[str, Any] = {t.metadata.name: t for t in mteb.get_tasks(task_types=["Retrieval"])}
     if name not in tasks:

@@ -108,6 +108,7 @@ class Plan:
 
     A family says what it will ask its live agents (`asks`); the calls, the tokens (in and out), the
     dollars (None: a model has no known price) and the seconds follow from the recipe's models.
+    `unknown`: how many records there will be is not known, and all counts are 0.
     """
 
     documents: int
@@ -121,9 +122,22 @@ class Plan:
     tokens: dict[str, int] = field(default_factory=dict)
     usd: tuple[float, float] | None = (0.0, 0.0)
     seconds: tuple[float, float] = (0.0, 0.0)
+    unknown: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """The keys that `gen plan --json` prints."""
+        """The keys that `gen plan --json` prints; null is what is not known."""
+        if self.unknown:
+            between = dict.fromkeys(("low", "high"))
+            return {
+                **dict.fromkeys(("documents", "queries", "qrels")),
+                "calls": dict.fromkeys(self.calls),
+                "models": self.models,
+                "tokens": dict.fromkeys(self.tokens),
+                "usd": between,
+                "seconds": between,
+                "bytes": None,
+                "notes": list(self.notes),
+            }
         low, high = self.usd or (None, None)
         return {
             "documents": self.documents,
@@ -186,8 +200,8 @@ class Records:
     `code` is marked. `training`: rows of texts (anchor, positive, negative_1, ..., query-id) by the
     name of their file in training/, of which `features` names the columns that are no text under
     "training/NAME". `tables`: views in a layout of the family's own, by the name of their file in
-    tables/. `facts`: a row of figures for the card, by their headings. `example`: a record laid out
-    for a reader.
+    tables/. `languages`: ISO 639-3 and the script (ISO 15924) of the texts. `facts`: a row of
+    figures for the card, by their headings. `example`: a record laid out for a reader.
     """
 
     corpus: Rows
@@ -199,6 +213,7 @@ class Records:
     word_lists: Mapping[str, str] = field(default_factory=dict)
     card: Sequence[str] = ()
     licences: Mapping[str, str] = field(default_factory=dict)
+    languages: Sequence[str] = ("eng-Latn",)
     training: Mapping[str, Rows] = field(default_factory=dict)
     tables: Mapping[str, Rows] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)

@@ -3,27 +3,32 @@
 The commands of `gen` as functions: `run`, `pilot` (`gen run --pilot`), `plan`, `preview`,
 `validate`, `report`, `export`, `evaluate`, `train`, `capacity` and `certify` (`gen capacity`
 without and with a data set), `new_recipe`, `doctor`. `Asking`: how `run` asks models.
+
+Each is imported when it is first used: a command line pays for its own command only.
 """
 
+import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from retgen.doctor import doctor
-from retgen.errors import RetgenError
-from retgen.export import export
-from retgen.plan import plan
-from retgen.preview import preview
-from retgen.report import report
-from retgen.run import pilot, run
-from retgen.scaffold import new_recipe
-from retgen.validate import validate
 from retgen.version import __version__
 
 if TYPE_CHECKING:
     from retgen.ask import Asking
+    from retgen.doctor import doctor
+    from retgen.errors import RetgenError
     from retgen.experiments.capacity import capacity
     from retgen.experiments.certify import certify
     from retgen.experiments.evaluate import evaluate
     from retgen.experiments.train import train
+    from retgen.export import export
+    from retgen.plan import plan
+    from retgen.preview import preview
+    from retgen.report import report
+    from retgen.run import pilot, run
+    from retgen.scaffold import new_recipe
+    from retgen.validate import validate
 
 __all__ = [
     "Asking",
@@ -44,15 +49,46 @@ __all__ = [
     "validate",
 ]
 
+_MODULES = {
+    "Asking": "ask",
+    "RetgenError": "errors",
+    "capacity": "experiments.capacity",
+    "certify": "experiments.certify",
+    "doctor": "doctor",
+    "evaluate": "experiments.evaluate",
+    "export": "export",
+    "new_recipe": "scaffold",
+    "pilot": "run",
+    "plan": "plan",
+    "preview": "preview",
+    "report": "report",
+    "run": "run",
+    "train": "experiments.train",
+    "validate": "validate",
+}  # where each name of the package is defined
+
+
+class _Package(ModuleType):
+    """This package. `retgen.run` is the function, whether or not the module `retgen.run` of the
+    same name has been imported: importing a submodule binds it to its package.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and _MODULES.get(name) == name:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
 
 def __getattr__(name: str) -> Any:
-    # these need the extra `eval` and take seconds to import
-    if name in ("capacity", "certify", "evaluate", "train"):
-        import importlib
+    if name not in _MODULES:
+        raise AttributeError(f"module 'retgen' has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"retgen.{_MODULES[name]}"), name)
+    globals()[name] = found
+    return found
 
-        return getattr(importlib.import_module(f"retgen.experiments.{name}"), name)
-    if name == "Asking":  # it brings what only runs that ask a model need
-        from retgen.ask import Asking
 
-        return Asking
-    raise AttributeError(f"module 'retgen' has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

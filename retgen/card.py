@@ -16,10 +16,18 @@ from retgen.recipe import Recipe
 from retgen.validate import Validation
 from retgen.write import FileInfo
 
-__all__ = ["content_id", "dataset_card", "solved_blindly", "solves"]
+__all__ = ["content_id", "dataset_card", "free", "solved_blindly", "solves"]
 
 # parts under these can go out under Apache-2.0 together; in brackets stands whose part it is
 _FREE = re.compile(r"(Apache-2\.0|MIT|CC0-1\.0)( \(\w+\))?")
+
+
+_HUB = {"eng": "en"}  # the Hub has two letters where there are
+
+
+def free(licences: Mapping[str, str]) -> bool:
+    """Whether all parts can go out under Apache-2.0 together."""
+    return bool(licences) and all(_FREE.fullmatch(text) for text in licences.values())
 
 
 def dataset_card(
@@ -122,11 +130,10 @@ def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
         }
         for split in records.qrels
     ]  # fmt: skip
-    free = all(_FREE.fullmatch(text) for text in records.licences.values())
     return front_matter({
         "pretty_name": recipe.name,
-        "language": ["en"],
-        "license": "apache-2.0" if free else "other",
+        "language": [_HUB.get(name[:3], name[:3]) for name in records.languages],
+        "license": "apache-2.0" if free(records.licences) else "other",
         "task_categories": ["text-retrieval"],
         "tags": ["synthetic", "retgen", recipe.family],
         "configs": [

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from retgen.agents.prices import checked, price_files
 from retgen.generators import families
 from retgen.progress import usable_cores
-from retgen.recipe import bundled
+from retgen.recipes import bundled
 from retgen.version import __version__
 
 __all__ = ["Check", "doctor"]
@@ -22,7 +22,9 @@ _KEYS = ("OPENAI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KE
 
 
 class Check(NamedTuple):
-    """One line: `state` is "ok", "missing" (something fails without it) or "absent" (optional)."""
+    """One line: `state` is "ok", "missing" (a package that a command needs) or "absent" (a key or
+    a device that is not needed by all).
+    """
 
     what: str
     state: str
@@ -76,8 +78,7 @@ def _packages() -> list[Check]:
             installed = version(requirement.name)
         except PackageNotFoundError:
             remedy = f"pip install 'retgen[{extra}]'" if extra else "pip install --upgrade retgen"
-            state = "absent" if extra else "missing"
-            checks.append(Check(requirement.name, state, f"not installed: {remedy}"))
+            checks.append(Check(requirement.name, "missing", f"not installed: {remedy}"))
             continue
         fits = requirement.specifier.contains(installed, prereleases=True)
         note = installed if fits else f"{installed}, but {requirement.specifier} is needed"

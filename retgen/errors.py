@@ -4,7 +4,8 @@
     ├── UsageError                   2   a command was asked for something that does not fit
     ├── RecipeError                  2   a recipe cannot be read, or says what cannot be done
     ├── DatasetError                 2   a data set cannot be read
-    │   └── DatasetMissing           2   there is nothing at its path
+    │   ├── DatasetMissing           2   there is nothing at its path
+    │   └── SourceRefused            2   too few of a source's rows can be used
     ├── OutputError                  2   a file or folder cannot be written (full disk, rights)
     ├── RunDirectoryError            2   a run directory belongs to something else, or is in use
     ├── ChecksFailed                 1   the data was written but did not pass its checks
@@ -18,7 +19,8 @@ that).
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 __all__ = [
     "BudgetReached",
@@ -30,6 +32,7 @@ __all__ = [
     "RecipeError",
     "RetgenError",
     "RunDirectoryError",
+    "SourceRefused",
     "UsageError",
 ]
 
@@ -58,6 +61,16 @@ class DatasetMissing(DatasetError):
     def __init__(self, message: str, name: str) -> None:
         super().__init__(message)
         self.name = name
+
+
+class SourceRefused(DatasetError):
+    """Too few rows of a source can be used; `refused`: {"where", "rule", "reason", "id"} of each
+    of the others.
+    """
+
+    def __init__(self, message: str, refused: Sequence[dict[str, Any]]) -> None:
+        super().__init__(message)
+        self.refused = refused
 
 
 class OutputError(RetgenError):

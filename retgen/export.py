@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
-from retgen.card import content_id
+from retgen.card import content_id, free
 from retgen.data import Dataset, open_dataset
-from retgen.errors import OutputError, UsageError
+from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.markdown import escaped, front_matter
 from retgen.write import AtomicFile, FileInfo, make_folder, write_file
 
@@ -47,7 +47,24 @@ def _beir(dataset: Dataset, folder: Path, name: str) -> None:
                 file.write(f"{qrel.query_id}\t{qrel.doc_id}\t{int(qrel.relevance)}\n".encode())
 
 
+def _stated(dataset: Dataset) -> tuple[list[str], str]:
+    """Languages and licence of a run by its manifest; of another data set neither is known."""
+    try:
+        path = (dataset.run or dataset.root) / "manifest.json"
+        manifest: dict[str, Any] = orjson.loads(path.read_bytes()) if dataset.run else {}
+        licences = dict(manifest.get("licences") or {})
+        languages = list(manifest.get("languages") or [_NO_LANGUAGE])
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise DatasetError(
+            f"{path} cannot be read; it states the licences: make the run again with --fresh"
+        ) from error
+    if free(licences):
+        return languages, "apache-2.0"
+    return languages, "multiple" if len(set(licences.values())) > 1 else "not specified"
+
+
 def _mteb(dataset: Dataset, folder: Path, name: str) -> None:
+    languages, licence = _stated(dataset)
     files = {
         "corpus.jsonl": _documents(dataset, folder),
         "queries.jsonl": _queries(dataset, folder),
@@ -87,6 +104,8 @@ def _mteb(dataset: Dataset, folder: Path, name: str) -> None:
             depth=depth,
             score=score,
             told=score.replace("_at_", "@").replace("ndcg", "nDCG"),
+            languages=languages,
+            licence=licence,
         ),
     )
 
@@ -131,6 +150,8 @@ def _relevant(dataset: Dataset) -> dict[str, list[str]]:
     return found or {"": []}
 
 
+_NO_LANGUAGE = "und-Zyyy"  # ISO 639 and 15924 for what is not known
+
 _MTEB_CARD = "In the layout that MTEB reads. `task.py` beside this card is a ready task.\n"
 
 _MTEB_TASK = '''"""An MTEB task over this folder: python task.py MODEL"""
@@ -152,12 +173,12 @@ class {class_name}(AbsTaskRetrieval):
         category="t2t",
         modalities=["text"],
         eval_splits={splits},
-        eval_langs=["eng-Latn"],
+        eval_langs={languages!r},
         main_score="{score}",
         date=None,
         domains=[],
         task_subtypes=[],
-        license="apache-2.0",
+        license={licence!r},
         annotations_creators="derived",
         dialect=[],
         sample_creation="created",

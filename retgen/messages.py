@@ -23,11 +23,11 @@ class Origin:
     overridden: tuple[str, ...]
 
     def where(self, keys: Sequence[str | int]) -> str:
-        """ "FILE, line N, key" of a value, or the `--set` that gave it."""
+        """ "FILE, line N, key" of a value, or the option that gave it."""
         dotted = ".".join(map(str, keys))
         for given in self.overridden:
             if dotted == given or dotted.startswith(f"{given}."):
-                return f"--set {dotted}"
+                return _OPTIONS.get(dotted, f"--set {dotted}")
         line, node = None, self.tree
         for key in keys:
             marks: Any = getattr(node, "lc", None)
@@ -38,6 +38,9 @@ class Origin:
             except (KeyError, IndexError, TypeError):
                 break
         return f"{self.path}{f', line {line}' if line else ''}{f', {dotted}' if dotted else ''}"
+
+
+_OPTIONS = {"model": "--model", "limit": "--limit"}  # keys that have an option of their own
 
 
 def explain(

@@ -70,7 +70,10 @@ def plan(
 
 def plan_from(recipe: Recipe, asked: Asked, asking: Asking) -> Plan:
     """The plan of a recipe after a pilot: from its calls, tokens, times and rejections."""
-    found = recipe.the_family().plan(recipe.job())
+    family, job = recipe.the_family(), recipe.job()
+    found = family.plan(job)
+    if found.unknown:  # it has been read since
+        found = family.plan(job._replace(limit=max(stage.total for stage in asked.stages)))
     ranges, notes = {}, list(found.notes)
     for stage in asked.stages:
         tried = stage.done + stage.rejected

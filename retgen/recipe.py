@@ -19,12 +19,12 @@ from retgen.errors import RecipeError
 from retgen.generators import Family, families, family
 from retgen.generators.family import Job
 from retgen.messages import Origin, did_you_mean, explain
+from retgen.recipes import bundled
 
 __all__ = [
     "Output",
     "Recipe",
     "RuleSettings",
-    "bundled",
     "compare",
     "json_schema",
     "load_recipe",
@@ -114,14 +114,6 @@ def with_judge(recipe: Recipe) -> Recipe:
         return recipe
     judge: Any = another_family(writer) or named.get("write", recipe.model)
     return recipe.model_copy(update={"models": {**named, "judge": judge}})
-
-
-def bundled() -> dict[str, Path]:
-    """Name to path of the bundled recipes, sorted by name."""
-    import retgen.recipes as package
-
-    folder = Path(next(iter(package.__path__)))
-    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
 def load_recipe(source: str | Path, overrides: Mapping[str, Any] | None = None) -> Recipe:
@@ -233,6 +225,11 @@ def json_schema() -> dict[str, Any]:
 
 
 def _find(source: str | Path) -> Path:
+    if isinstance(source, str) and not source.strip():
+        raise RecipeError(
+            "the name of the recipe is empty: give a recipe file or the name of a bundled recipe. "
+            "`gen recipes` lists them."
+        )
     path = Path(source)
     if path.is_file():
         return path

@@ -15,7 +15,7 @@ import orjson
 
 from retgen.card import solved_blindly
 from retgen.data import Dataset, open_dataset
-from retgen.errors import DatasetError
+from retgen.errors import DatasetError, DatasetMissing
 from retgen.pages import render
 from retgen.recipe import Recipe, resolved
 from retgen.report_view import view
@@ -77,6 +77,8 @@ def write_report(folder: Path, content: Mapping[str, Any]) -> None:
 def report(path: str | Path) -> Path:
     """Make the page of a run again, from its report.json. Returns the page's path."""
     folder = Path(path)
+    if not folder.exists():
+        raise DatasetMissing(f"{folder} does not exist. Give the folder of a run.", str(folder))
     try:
         content = orjson.loads((folder / "report.json").read_bytes())
         if not isinstance(content, dict):

@@ -21,8 +21,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
+from retgen.agents.agent import Rejection
 from retgen.card import dataset_card
-from retgen.errors import ChecksFailed, OutputError, RunDirectoryError, UsageError
+from retgen.errors import (
+    ChecksFailed,
+    OutputError,
+    RunDirectoryError,
+    SourceRefused,
+    UsageError,
+)  # fmt: skip
 from retgen.generate import TABLES, write_dataset, write_rejected
 from retgen.plan import Plan, plan, plan_from
 from retgen.progress import Progress, silent, usable_cores
@@ -31,7 +38,15 @@ from retgen.report import collect_report, write_report
 from retgen.scan import check_rule_names
 from retgen.validate import SCRATCH, Validation, validate
 from retgen.version import __version__
-from retgen.write import FileInfo, dump_json, make_folder, os_errors, remove_partial, write_file
+from retgen.write import (
+    FileInfo,
+    dump_json,
+    make_folder,
+    os_errors,
+    remove_partial,
+    size_text,
+    write_file,
+)
 
 if TYPE_CHECKING:  # most runs ask no model
     from retgen.ask import Asked, Asking
@@ -44,7 +59,7 @@ _OWN = ("manifest.json", "dataset", "training", "tables", "exports", "eval", "ca
         "rejected.jsonl", "report.html", "report.json", "run.log", TABLES, "inputs", "sources",
         ".pilot", ".replay.sqlite", ".replay.sqlite-wal", ".replay.sqlite-shm",
         "recipe.yaml")  # fmt: skip
-_LOCK = ".lock"
+_LOCK, _REJECTED = ".lock", "rejected.jsonl"
 _NO_TOKENS = {"in": 0, "out": 0}
 
 
@@ -76,7 +91,7 @@ def run(
     `EndpointFailed` where models stop the work, which a second call resumes.
     """
     recipe, folder = _prepared(source, out, overrides, limit)
-    expected = plan(recipe)
+    expected = _planned(recipe, folder)
     _check_models(recipe, asking)
     with _locked(folder):
         if fresh:
@@ -106,7 +121,7 @@ def pilot(
     from retgen.ask import Asked, Asking, ask
 
     recipe, folder = _prepared(source, out, overrides, None)
-    plan(recipe)  # what is impossible is said before anything is asked
+    _planned(recipe, folder)  # what is impossible is said before anything is asked
     _check_models(recipe, asking)
     if not recipe.the_family().uses(recipe.job()) & set(recipe.settings()):
         raise UsageError("--pilot: this recipe asks no model, so there is nothing to try out")
@@ -120,6 +135,25 @@ def pilot(
             write_rejected(folder, asked.rejected)
             raise
     return plan_from(recipe, asked, asking or Asking())
+
+
+def _planned(recipe: Recipe, folder: Path) -> Plan:
+    """The plan; where a source has too few documents, rejected.jsonl says what was refused."""
+    try:
+        return plan(recipe)
+    except SourceRefused as error:
+        if not error.refused:
+            raise
+        with _locked(folder):
+            others = {path.name for path in folder.iterdir()} - {_LOCK, _REJECTED}
+            if others:  # that of another run stays as it is
+                raise
+            write_rejected(folder, [
+                Rejection(one["rule"], f"{one['where']}: {one['reason']}", {"record": one})
+                for one in error.refused
+            ])  # fmt: skip
+        told = f"{error} All are listed in {folder / _REJECTED}."
+        raise SourceRefused(told, error.refused) from error
 
 
 def _check_models(recipe: Recipe, asking: Asking | None) -> None:
@@ -266,6 +300,7 @@ def _manifest(
         "usd": 0.0,
         "timings": dict(timings),
         "licences": dict(records.licences),
+        "languages": list(records.languages),
         "checks": {
             "errors": found.errors,
             "warnings": found.warnings,
@@ -322,7 +357,9 @@ def _claim(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
     path = folder / "recipe.yaml"
     if not path.is_file():
         remove_partial(folder)  # of a run that was killed before its recipe stood
-        foreign = sorted(p.name for p in folder.iterdir() if p.name not in (_LOCK, "inputs"))
+        foreign = sorted(
+            p.name for p in folder.iterdir() if p.name not in (_LOCK, "inputs", _REJECTED)
+        )
         if foreign:
             raise RunDirectoryError(
                 f"{folder} is not a run directory: it holds {', '.join(foreign[:3])} but no "
@@ -387,8 +424,8 @@ def check_space(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if needed - there > free:
         raise OutputError(
-            f"cannot write {folder}: the data set needs about {needed / 1e9:.1f} GB, "
-            f"{free / 1e9:.1f} GB are free. Free some space, or choose another folder with --out."
+            f"cannot write {folder}: the data set needs about {size_text(needed)}, "
+            f"{size_text(free)} are free. Free some space, or choose another folder with --out."
         )
 
 

@@ -1,30 +1,39 @@
 """Source documents: the texts that a data set is written from, of any common format.
 
-JSON Lines, CSV, TSV, Parquet, a folder of .txt files, or a data set that `datasets` can load
-(`hf:owner/name`). Rows are read one by one. A row that is no document is a `Refused` with its
-reason, and reading goes on; a file that is none is an error.
+JSON Lines, CSV, TSV (also compressed), Parquet, a folder of text files, or a data set that
+`datasets` can load (`hf:owner/name`). Rows are read one by one. A row that is no document is a
+`Refused` with its reason, and so is a file of a folder that is not read; reading goes on. A file
+that cannot be read at all is an error.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 import xxhash
 
+from retgen.compressed import COMPRESSED, kind, opened
 from retgen.errors import DatasetError
 from retgen.messages import did_you_mean
 
-__all__ = ["FORMATS", "HUB", "Columns", "Refused", "SourceDocument", "read_sources"]
+__all__ = ["FORMATS", "HUB", "Columns", "Refused", "SourceDocument", "read_sources", "refusals"]
 
 HUB = "hf:"
-FORMATS = ".jsonl, .csv, .tsv, .parquet, a folder of .txt files, or hf:owner/name"
+FORMATS = (
+    ".jsonl, .csv or .tsv (also .gz, .bz2, .xz, .zst), .parquet, a folder of .txt, .md, .markdown "
+    "or .rst files, or hf:owner/name"
+)
 
+_TEXTS = (".txt", ".md", ".markdown", ".rst")
+_UNREAD = "source/format"  # the rule of a file that is not read
 _LONGEST = 1_000_000  # characters of a document; what is longer is no document of ten sentences
 
 
@@ -61,12 +70,18 @@ def read_sources(
 ) -> Iterator[SourceDocument | Refused]:
     """The documents of a source in its order, at most `limit` rows.
 
-    Documents without an id column are numbered by row, a .txt file is called as its file. Raises
-    `DatasetError` for a source that is not there, cannot be read, or lacks a column.
+    Documents without an id column are numbered by row, a text file is called as its file. What a
+    folder holds and is not read comes first, and is no row. Raises `DatasetError` for a source that
+    is not there, cannot be read, or lacks a column.
     """
     seen: set[str] = set()
     texts: dict[int, str] = {}  # hash of a text -> the id it stands under
-    for number, (where, row) in enumerate(_rows(path, columns, split)):
+    number = -1
+    for where, row in _rows(path, columns, split):
+        if isinstance(row, Refused) and row.rule == _UNREAD:
+            yield row
+            continue
+        number += 1
         if limit is not None and number >= limit:
             return
         made = row if isinstance(row, Refused) else _document(where, number, row, columns)
@@ -81,6 +96,20 @@ def read_sources(
             else:
                 seen.add(made.id)
         yield made
+
+
+def refusals(refused: Sequence[Refused]) -> str:
+    """What was refused and why, by rule, most first: one line with the first record of each."""
+    first: dict[str, Refused] = {}
+    for one in refused:
+        first.setdefault(one.rule, one)
+    parts = [
+        f"{count:,} by {rule}, the first at {first[rule].where}: {first[rule].reason}"
+        for rule, count in Counter(one.rule for one in refused).most_common()
+    ]
+    if "source/encoding" in first:
+        parts.append("convert the file to UTF-8")
+    return f"Refused are {'; '.join(parts)}." if parts else ""
 
 
 def _document(
@@ -124,42 +153,71 @@ def _rows(path: Path | str, columns: Columns, split: str) -> Iterator[_Row]:
         return
     if not path.is_file():
         raise DatasetError(f"there is no source {path}: give {FORMATS}")
-    readers = {".jsonl": _jsonl, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}
-    if path.suffix.lower() not in readers:
+    readers = {".jsonl": _jsonl, ".csv": _csv, ".tsv": _csv}
+    held = kind(path)
+    if path.suffix.lower() == ".parquet":
+        reader = _parquet
+    elif held in readers:
+        reader = readers[held]
+    else:
         raise DatasetError(
             f"{path}: a source is {FORMATS}, not {path.suffix or 'a file like this'}"
         )
     try:
-        yield from readers[path.suffix.lower()](path, columns)
+        yield from reader(path, columns)
     except OSError as error:
         raise DatasetError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def _folder(path: Path, columns: Columns) -> Iterator[_Row]:
     """A file is a document, called as the file; other columns there are none."""
-    files = sorted(file for file in path.glob("*.txt") if file.is_file())
+    every = sorted(path.iterdir())
+    files = [one for one in every if one.is_file() and kind(one) in _TEXTS]
     if not files:
-        raise DatasetError(f"{path}: holds no .txt file; a source is {FORMATS}")
-    for file in files:
-        name = os.fsencode(file.name).decode("utf-8", "replace")
+        raise DatasetError(
+            f"{path}: holds no {', '.join(_TEXTS[:-1])} or {_TEXTS[-1]} file; a source is {FORMATS}"
+        )
+    for one in every:
+        name = _shown(one)
+        if one.is_dir():
+            reason = "a folder within a folder is not read"
+            yield name, Refused(f"{name}/", _UNREAD, reason)
+        elif one not in files:
+            reason = f"a file of this kind is not read, only {', '.join(_TEXTS)}"
+            yield name, Refused(name, _UNREAD, reason)
+    stems = Counter(map(_stem, files))
+    for one in files:
+        name, stem = _shown(one), _stem(one)
+        called = stem if stems[stem] == 1 else name
         try:
-            text = file.read_text("utf-8-sig")
-            yield name, {columns.id or "id": name.removesuffix(".txt"), columns.text: text}
+            with opened(one) as file:
+                text = file.read().decode("utf-8-sig")
+            yield name, {columns.id or "id": called, columns.text: text}
         except UnicodeDecodeError:
-            yield (
-                name,
-                Refused(
-                    name, "source/encoding", "the file is not UTF-8", name.removesuffix(".txt")
-                ),
-            )
+            yield name, Refused(name, "source/encoding", "the file is not UTF-8", called)
         except OSError as error:
             reason = f"the file cannot be read: {error.strerror}"
-            yield name, Refused(name, "source/unreadable", reason, name.removesuffix(".txt"))
+            yield name, Refused(name, "source/unreadable", reason, called)
+        except DatasetError as error:
+            reason = str(error).removeprefix(f"{one}: ")
+            yield name, Refused(name, "source/unreadable", reason, called)
+
+
+def _shown(path: Path) -> str:
+    return os.fsencode(path.name).decode("utf-8", "replace")
+
+
+def _stem(path: Path) -> str:
+    """A file's name without what says its kind."""
+    name = _shown(path)
+    if path.suffix.lower() in COMPRESSED:
+        name = name.removesuffix(path.suffix)
+    return name[: -len(kind(path))]
 
 
 def _jsonl(path: Path, columns: Columns) -> Iterator[_Row]:
     first = True
-    with open(path, "rb") as file:
+    with opened(path) as file:
         for number, line in enumerate(file, 1):
             where = f"{path.name}:{number}"
             if not line.strip():
@@ -188,13 +246,16 @@ def _broken(line: bytes) -> tuple[str, str]:
 
 def _csv(path: Path, columns: Columns) -> Iterator[_Row]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    with open(path, "rb") as file:
+    with opened(path) as file:
         begin = file.readline(1 << 20)
     if begin.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DatasetError(f"{path}: is UTF-16; convert it to UTF-8")
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(begin)
+    delimiter = "\t" if kind(path) == ".tsv" else _delimiter(begin)
     # bytes that are not UTF-8 become lone surrogates, which are found row by row
-    with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+    with (
+        opened(path) as raw,
+        io.TextIOWrapper(raw, "utf-8-sig", errors="surrogateescape", newline="") as file,
+    ):
         reader = csv.DictReader(file, delimiter=delimiter, strict=True)
         try:
             _lacking(path, columns, set(reader.fieldnames or ()))

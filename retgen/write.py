@@ -25,6 +25,7 @@ __all__ = [
     "make_folder",
     "os_errors",
     "remove_partial",
+    "size_text",
     "write_file",
 ]
 
@@ -124,6 +125,18 @@ def remove_partial(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+_NO_LOCKS = "its file system has no file locks (some network drives), which keep two runs apart"
+
+
+def size_text(number: float) -> str:
+    """Bytes for a reader: "512 B", "1.5 MB"."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 999.95:
+            return f"{number:.1f} {unit}" if unit != "B" else f"{number:.0f} B"
+        number /= 1000
+    return f"{number:,.1f} TB"
+
+
 @contextlib.contextmanager
 def os_errors(path: Path) -> Iterator[None]:
     """Turn what the system refuses while `path` is written into an `OutputError`."""
@@ -137,6 +150,8 @@ def os_errors(path: Path) -> Iterator[None]:
             errno.EACCES: "permission denied",
             errno.EPERM: "permission denied",
             errno.EROFS: "the file system is read-only",
+            errno.ENOLCK: _NO_LOCKS,
+            errno.EOPNOTSUPP: _NO_LOCKS,
         }.get(error.errno or 0, error.strerror or str(error))
         remedy = (
             "free some space"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from ruamel.yaml import YAML
 
 from retgen import export, run, validate
 from retgen.data import open_dataset
-from retgen.errors import OutputError, UsageError
+from retgen.errors import DatasetError, OutputError, UsageError
 from tests.conftest import SMALL, Write, read_jsonl
 from tests.pages import rendered
 
@@ -54,6 +55,56 @@ def test_mteb_task_compiles(made: Path, tmp_path: Path) -> None:
     compile(code, "task.py", "exec")
     assert "class SmallRetrieval(AbsTaskRetrieval):" in code
     assert 'main_score="recall_at_2"' in code
+
+
+def stated(task: Path) -> tuple[Any, Any]:
+    """(eval_langs, license) of a task.py."""
+    words = {
+        one.arg: one.value for one in ast.walk(ast.parse(task.read_text()))
+        if isinstance(one, ast.keyword)
+    }  # fmt: skip
+    return ast.literal_eval(words["eval_langs"]), ast.literal_eval(words["license"])
+
+
+@pytest.mark.parametrize(
+    ("licences", "told"),
+    [
+        ({"a": "Apache-2.0 (retgen)", "b": "MIT (Faker)"}, "apache-2.0"),
+        ({"documents": "CC BY 4.0", "queries": "Apache-2.0 (retgen)"}, "multiple"),
+        ({"documents": "CC BY 4.0"}, "not specified"),
+        ({}, "not specified"),
+    ],
+)
+def test_licence_and_languages_are_the_manifest_s(
+    made: Path, tmp_path: Path, licences: dict[str, str], told: str
+) -> None:
+    run_folder = tmp_path / "run"
+    shutil.copytree(made, run_folder)
+    manifest = json.loads((run_folder / "manifest.json").read_text())
+    assert manifest["languages"] == ["eng-Latn"]
+    manifest |= {"licences": licences, "languages": ["deu-Latn", "eng-Latn"]}
+    (run_folder / "manifest.json").write_text(json.dumps(manifest))
+    folder = export(run_folder, "mteb", tmp_path / "mteb")
+    assert stated(folder / "task.py") == (["deu-Latn", "eng-Latn"], told)
+    assert stated(export(made, "mteb", tmp_path / "own") / "task.py") == (
+        ["eng-Latn"],
+        "apache-2.0",
+    )
+    (run_folder / "manifest.json").write_text("no")
+    with pytest.raises(DatasetError) as error:
+        export(run_folder, "mteb", tmp_path / "broken")
+    assert str(error.value) == (
+        f"{run_folder / 'manifest.json'} cannot be read; it states the licences: make the run again "
+        "with --fresh"
+    )
+
+
+def test_nothing_is_made_up_of_a_data_set_that_states_nothing(
+    dataset: Write, tmp_path: Path
+) -> None:
+    path = dataset({"d": "text"}, {"q": "text"}, [("q", "d", 1)])
+    folder = export(path, "mteb", tmp_path / "mteb")
+    assert stated(folder / "task.py") == (["und-Zyyy"], "not specified")
 
 
 def test_default_folder_and_refusals(made: Path) -> None:

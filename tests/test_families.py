@@ -15,7 +15,8 @@ from pydantic import TypeAdapter
 from retgen.ask import Asking, ask
 from retgen.generators import Family, families, family
 from retgen.generators.family import Job, Records
-from retgen.recipe import bundled, load_recipe
+from retgen.recipe import load_recipe
+from retgen.recipes import bundled
 from retgen.scaffold import new_recipe
 
 TOY = '''

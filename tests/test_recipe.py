@@ -10,7 +10,6 @@ import pytest
 from retgen import plan
 from retgen.errors import RecipeError
 from retgen.recipe import (
-    bundled,
     compare,
     json_schema,
     load_recipe,
@@ -18,6 +17,7 @@ from retgen.recipe import (
     resolved,
     to_yaml,
 )
+from retgen.recipes import bundled
 
 HEAD = "name: x\nfamily: limit\n"
 

@@ -193,7 +193,7 @@ def test_too_little_room_is_seen_before(tmp_path: Path) -> None:
     with pytest.raises(OutputError) as error:
         check_space(tmp_path, 10**18)
     assert re.fullmatch(
-        rf"cannot write {tmp_path}: the data set needs about 1000000000.0 GB, [0-9.]+ GB are free. "
+        rf"cannot write {tmp_path}: the data set needs about 1,000,000.0 TB, [0-9,.]+ [kMGT]?B are free. "
         r"Free some space, or choose another folder with --out\.",
         str(error.value),
     )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
+import gzip
 import json
+import lzma
 from pathlib import Path
 
 import pytest
 
 from retgen.errors import DatasetError
-from retgen.sources import Columns, Refused, SourceDocument, read_sources
+from retgen.sources import Columns, Refused, SourceDocument, read_sources, refusals
 
 ROWS = [
     {"key": "a", "name": "First", "body": "One  text.\nTwo lines."},
@@ -68,13 +71,84 @@ def test_a_folder_of_texts(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes("\ufeffFirst text.".encode())
     (tmp_path / "c.txt").write_bytes(b"caf\xe9")
     (tmp_path / "d.txt").write_text("  \n")
-    (tmp_path / "e.md").write_text("No text.")
-    assert list(read_sources(tmp_path, Columns())) == [
+    (tmp_path / "e.md").write_text("# Third text.")
+    (tmp_path / "f.MARKDOWN").write_text("Fourth text.")
+    (tmp_path / "g.rst").write_text("Fifth text.")
+    (tmp_path / "h.txt.gz").write_bytes(gzip.compress(b"Sixth text."))
+    (tmp_path / "i.md.xz").write_bytes(lzma.compress(b"Seventh text.")[:-9])
+    read: list[SourceDocument | Refused] = [
         SourceDocument("a", "", "First text."),
         SourceDocument("b", "", "Second text."),
         Refused("c.txt", "source/encoding", "the file is not UTF-8", "c"),
         Refused("d.txt", "source/empty", "the column 'text' is empty", "d"),
+        SourceDocument("e", "", "# Third text."),
+        SourceDocument("f", "", "Fourth text."),
+        SourceDocument("g", "", "Fifth text."),
+        SourceDocument("h", "", "Sixth text."),
+        Refused(
+            "i.md.xz", "source/unreadable",
+            "is not a whole .xz file (Compressed file ended before the end-of-stream marker was "
+            "reached); compress it again", "i",
+        ),
+    ]  # fmt: skip
+    assert list(read_sources(tmp_path, Columns())) == read
+    (tmp_path / "z.docx").write_bytes(b"x")
+    (tmp_path / "b.jsonl").write_text("{}")
+    (tmp_path / "deep").mkdir()
+    kind = "a file of this kind is not read, only .txt, .md, .markdown, .rst"
+    unread = [
+        Refused("b.jsonl", "source/format", kind),
+        Refused("deep/", "source/format", "a folder within a folder is not read"),
+        Refused("z.docx", "source/format", kind),
     ]
+    assert list(read_sources(tmp_path, Columns())) == unread + read
+    assert list(read_sources(tmp_path, Columns(), limit=2)) == unread + read[:2]
+
+
+def test_files_of_one_name_keep_their_kind(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("First text.")
+    (tmp_path / "a.md").write_text("Second text.")
+    assert list(read_sources(tmp_path, Columns())) == [
+        SourceDocument("a.md", "", "Second text."), SourceDocument("a.txt", "", "First text."),
+    ]  # fmt: skip
+
+
+def packed(name: str, content: bytes) -> bytes:
+    if name == ".zst":
+        import pyarrow as pa
+
+        return bytes(pa.compress(content, codec="zstd", asbytes=True))
+    return {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}[name](content)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.tsv"])
+def test_a_compressed_table(tmp_path: Path, name: str, suffix: str) -> None:
+    content = write(tmp_path / name).read_bytes()
+    path = tmp_path / f"{name}{suffix.upper()}"
+    path.write_bytes(packed(suffix, content))
+    assert list(read_sources(path, MAPPED)) == EXPECTED
+    path.write_bytes(packed(suffix, content * 500)[:-7])  # the end is missing
+    with pytest.raises(DatasetError) as error:
+        list(read_sources(path, MAPPED))
+    assert str(error.value).startswith(f"{path}: is not a whole {suffix} file (")
+    assert str(error.value).endswith("); compress it again")
+    path.write_bytes(b"not compressed")
+    with pytest.raises(DatasetError, match=f"is not a whole {suffix} file"):
+        list(read_sources(path, MAPPED))
+
+
+def test_refusals_are_counted_by_rule_with_the_first_of_each() -> None:
+    every = [
+        Refused("a:1", "source/json", "the line is not JSON"),
+        Refused("a:2", "source/encoding", "the line is not UTF-8"),
+        Refused("a:3", "source/encoding", "the line is not UTF-8"),
+    ]
+    assert refusals(every) == (
+        "Refused are 2 by source/encoding, the first at a:2: the line is not UTF-8; "
+        "1 by source/json, the first at a:1: the line is not JSON; convert the file to UTF-8."
+    )
+    assert refusals([]) == ""
 
 
 def test_rows_that_are_no_documents_are_refused_and_reading_goes_on(tmp_path: Path) -> None:
@@ -151,7 +225,12 @@ def test_a_data_set_of_the_datasets_library(tmp_path: Path) -> None:
     ("name", "content", "told"),
     [
         ("missing.jsonl", None, "there is no source"),
-        ("a.docx", b"x", "a source is .jsonl, .csv, .tsv, .parquet, a folder of .txt files"),
+        (
+            "a.docx",
+            b"x",
+            r"a source is .jsonl, .csv or .tsv \(also .gz, .bz2, .xz, .zst\), .parquet, a folder of .txt, .md,",
+        ),
+        ("a.parquet.gz", b"x", "a source is .jsonl, .csv or .tsv"),
         ("a.parquet", b"no", "is not a Parquet file of texts"),
         ("a.csv", b'text\n"open', "is not CSV"),
     ],
@@ -164,5 +243,5 @@ def test_sources_that_are_none(tmp_path: Path, name: str, content: bytes | None,
 
 
 def test_a_folder_without_texts(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"holds no \.txt file"):
+    with pytest.raises(DatasetError, match=r"holds no \.txt, \.md, \.markdown or \.rst file"):
         list(read_sources(tmp_path, Columns()))

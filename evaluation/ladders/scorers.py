@@ -82,6 +82,8 @@ def systems(name: str, retriever: Retriever | None, options: Options) -> list[Sy
 
     if name in LEXICAL:
         return [System(None, LEXICAL[name]())]
+    if name.startswith("hybrid:"):  # it ranks, and scores no pair
+        return []
     from retgen.evaluation.ladders.neural import Crossed, Embedded, Interacting, Vectors
     from retgen.evaluation.retrievers.dense import Dense
     from retgen.evaluation.retrievers.late import Late

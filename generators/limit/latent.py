@@ -136,9 +136,10 @@ def _check_before(params: LimitParams, available: int) -> None:
     k = getattr(params, "k", 1)
     if queries * k > room and not isinstance(params.form, Balanced):
         raise RecipeError(
-            f"params.k: {queries:,} queries with {k:,} relevant documents each need "
-            f"{queries * k:,} places; {params.docs:,} documents of {params.attributes_per_doc} "
-            f"attributes have {room:,}"
+            f"params.docs: {params.docs:,} documents of {params.attributes_per_doc} attributes "
+            f"have {room:,} places; {queries:,} queries with {k:,} relevant documents each need "
+            f"{queries * k:,}. Ask for at least {-(-queries * k // params.attributes_per_doc):,} "
+            "documents, or for fewer queries"
         )
 
 

@@ -59,7 +59,8 @@ def load_names(
 
     first: set[str] = set()
     last: set[str] = set()
-    for locale in locales:
+    used = tuple(locales)
+    for locale in used:
         provider = importlib.import_module(f"faker.providers.person.{locale}").Provider
         for kind, into in (("first_names", first), ("last_names", last)):
             for suffix in ("", "_male", "_female", "_nonbinary"):
@@ -81,10 +82,11 @@ def load_names(
         ]
     pairs = len(lists[0]) * len(lists[1])
     if pairs < documents:
+        missing = [one for one in LOCALES if one not in used]
         raise RecipeError(
             f"params.names: {len(lists[0]):,} first names and {len(lists[1]):,} surnames make "
-            f"{pairs:,} names, docs is {documents:,}; add locales "
-            f"(all {len(LOCALES)}: {', '.join(LOCALES)})"
+            f"{pairs:,} names, docs is {documents:,}; ask for at most {pairs:,} documents"
+            + (f", or add locales ({', '.join(missing)})" if missing else "")
         )
     digest = hashlib.sha256("\n".join([*lists[0], "", *lists[1]]).encode()).hexdigest()
     order = Permutation(seed, f"limit/names/{split}", pairs)

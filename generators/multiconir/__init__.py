@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from retgen.errors import RecipeError
+from retgen.errors import SourceRefused
 from retgen.generators.family import Evidence, Example, Family, Job, Plan, Records
 from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, VERIFY
 from retgen.generators.multiconir.asking import ask_ladders
@@ -31,9 +31,9 @@ from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladders, br
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.multiconir.review import review_tables
 from retgen.generators.multiconir.sentences import CONDITIONS, word_count
-from retgen.generators.multiconir.sourcing import on_the_hub, source_of
+from retgen.generators.multiconir.sourcing import documents_of, on_the_hub, source_of
 from retgen.generators.multiconir.views import STYLES, Views
-from retgen.sources import Refused, read_sources
+from retgen.sources import Refused, refusals
 from retgen.validators import multiconir as proof
 from retgen.validators.rule import CorpusRule, Judgements
 
@@ -72,18 +72,20 @@ class MultiConIR(Family[MultiConIRParams]):
     def plan(self, job: Job[MultiConIRParams]) -> Plan:
         params = job.params
         available = _available(params)
-        if available < max(1, params.ladders or 0):
-            key = "params.ladders" if params.ladders else "params.source"
-            raise RecipeError(
-                f"{key}: {params.ladders or 1:,} ladders need as many documents; "
-                f"{source_of(params).path} holds {available:,}"
-            )
-        wanted = params.ladders if params.ladders is not None else available
-        wanted = min(wanted, job.limit or wanted)
+        asked = [n for n in (params.ladders, job.limit) if n is not None]
+        wanted = min([*asked, *([] if available is None else [available])], default=0)
         documents = wanted * len(rungs(breaking_orders(params.orders)))
         queries = wanted * 2 * CONDITIONS
         qrels = queries * (documents // max(1, wanted))
         notes = []
+        unknown = on_the_hub(params) and not wanted
+        if on_the_hub(params):
+            what = (
+                "how many ladders it gives" if unknown else f"whether it gives {wanted:,} ladders"
+            )
+            notes.append(
+                f"{source_of(params).path} is not looked up for a plan: {what} is not known"
+            )
         if params.ladders is None:
             notes.append("documents that give no ladder are rejected, so there may be fewer")
         if params.strategy() == "reassign" and params.domain != "people" and not job.live:
@@ -100,6 +102,7 @@ class MultiConIR(Family[MultiConIRParams]):
             bytes=documents * _DOCUMENT + queries * _QUERY + qrels * _QREL,
             asks=asks(job, wanted),
             notes=tuple(notes),
+            unknown=unknown,
         )
 
     def uses(self, job: Job[MultiConIRParams]) -> frozenset[str]:
@@ -163,13 +166,32 @@ def _calibration(job: Job[MultiConIRParams]) -> Any:
     return orjson.loads((_sources(job) / CALIBRATION).read_bytes())
 
 
-def _available(params: MultiConIRParams) -> int:
-    """Documents of the source; what a data set of the Hub holds is not looked up for a plan."""
+def _available(params: MultiConIRParams) -> int | None:
+    """Documents of the source that can be used; of a data set of the Hub, which is not looked up
+    for a plan, as many as are read at most, None where that is not known.
+
+    Raises `SourceRefused` where there are fewer than are asked for.
+    """
     source = source_of(params)
     if on_the_hub(params):
-        return params.ladders or source.limit or 1000
-    found = read_sources(source.path, source.columns, split=source.split, limit=source.limit)
-    return sum(not isinstance(one, Refused) for one in found)
+        return source.limit
+    refused: list[Refused] = []
+    available = 0
+    for one in documents_of(params):
+        if isinstance(one, Refused):
+            refused.append(one)
+        else:
+            available += 1
+    if available >= max(1, params.ladders or 0):
+        return available
+    told = f"params.source: {source.path} holds no document that can be used."
+    if params.ladders:
+        told = (
+            f"params.ladders: {params.ladders:,} ladders need as many documents; "
+            f"{source.path} holds {available:,} that can be used."
+        )
+    rows = [one._asdict() for one in refused]
+    raise SourceRefused(f"{told} {refusals(refused)}".rstrip(), rows)
 
 
 def _licences(job: Job[MultiConIRParams]) -> dict[str, str]:

@@ -72,7 +72,7 @@ R = TypeVar("R")
 
 
 def complete_recipe(incomplete: str) -> list[str]:
-    from retgen.recipe import bundled
+    from retgen.recipes import bundled
 
     files = [str(path) for path in Path().glob(f"{incomplete}*.yaml")]
     return [name for name in bundled() if name.startswith(incomplete)] + files
@@ -189,7 +189,7 @@ def _hint(error: Exception) -> str:
     if not isinstance(error, DatasetMissing):
         return ""
     from retgen.messages import did_you_mean
-    from retgen.recipe import bundled
+    from retgen.recipes import bundled
 
     if error.name in bundled():
         return f" {error.name} is a recipe: `gen run {error.name}` makes outputs/{error.name}."

@@ -106,10 +106,13 @@ def eval_command(
 ) -> None:  # fmt: skip
     """Score retrievers and TREC runs, with floors, intervals and pictures."""
     from retgen.errors import UsageError
+    from retgen.recipes import find_study
+
+    study = find_study(paths[0]) if len(paths) == 1 and seeds is None else None
+    if study is None and seeds is None:
+        _look_at(*paths)
     from retgen.evaluation.ladders import INSTRUCTION
     from retgen.evaluation.retrievers import Options
-    from retgen.experiments.evaluate import evaluate
-    from retgen.experiments.study import find_study, run_study
 
     if paper_prompt and query_prompt is not None:
         raise UsageError("--paper-prompt and --query-prompt both say what stands before a query")
@@ -127,10 +130,11 @@ def eval_command(
         document_prompt=document_prompt, rerank=rerank_depth,
     )  # fmt: skip
     command, numbers = shlex.join(["gen", *sys.argv[1:]]), _numbers("--dims", dims)
-    study = find_study(paths[0]) if len(paths) == 1 and seeds is None else None
     found: Any
     with shown_progress(quiet or json) as progress:
         if study is not None:
+            from retgen.experiments.study import run_study
+
             if run or split:
                 raise UsageError("--run and --split are about data sets; a study makes its own")
             found = run_study(
@@ -138,6 +142,8 @@ def eval_command(
                 options=options, cache=not no_cache, command=command, progress=progress,
             )  # fmt: skip
         else:
+            from retgen.experiments.evaluate import evaluate
+
             found = evaluate(
                 paths, models=model or (), runs=run or (), metrics=metric or (), dims=numbers,
                 split=split, out=out, seeds=seeds, options=options, cache=not no_cache,
@@ -213,6 +219,7 @@ def train_command(
     verbose: Verbose = False,
 ) -> None:  # fmt: skip
     """Fine-tune an embedder on a data set, scored before, during and after."""
+    _look_at(path, test, outside)
     from retgen.experiments.train import train
 
     interruptible()
@@ -304,6 +311,7 @@ def capacity_command(
     else:
         if protocol or construct:
             raise UsageError("--protocol and --construct are about all pairs: leave PATH out")
+        _look_at(path)
         from retgen.experiments.certify import certify
 
         with shown_progress(quiet or json) as progress:
@@ -315,6 +323,15 @@ def capacity_command(
         print_json(found.to_json())
     elif not quiet:
         print(found.to_text())
+
+
+def _look_at(*paths: str | Path | None) -> None:
+    """Raise `DatasetError` for what is no data set before what scores one is imported."""
+    from retgen.data import open_dataset
+
+    for path in paths:
+        if path is not None and not str(path).startswith("mteb:"):
+            open_dataset(path)
 
 
 def _numbers(option: str, text: str | None) -> list[int]:

@@ -14,14 +14,12 @@ from retgen.cli.base import Json, app, complete_family, expected, print_json
 @expected
 def recipes_command(json: Json = False) -> None:
     """List the bundled recipes, and the studies for `gen eval`."""
-    from retgen.recipe import bundled
+    from retgen.recipes import bundled, bundled_studies
 
     rows = _with_abouts(bundled())
     if json:
         print_json(rows)
         return
-    from retgen.experiments.study import bundled_studies
-
     for title, found in (("", rows), ("\nStudies, for gen eval:", _with_abouts(bundled_studies()))):
         if title:
             print(title)

@@ -140,8 +140,8 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
         )
     if bound:
         lines.append(
-            f"  dimensions  {bound['lower']} to {bound['upper']} needed in row order; excludes no "
-            f"embedder of {bound['upper']} or more dimensions"
+            f"  dimensions  an embedder needs at least {bound['lower']}, and {bound['upper']} are "
+            "enough, to rank each query's relevant documents first"
         )
     best = manifest["floors"]["best"]
     if best and manifest["tests"] and best[list(best)[-1]] <= 0.5:
@@ -186,7 +186,7 @@ def plan_command(
     verbose: Verbose = False,
 ) -> None:
     """Say what a recipe or a study will make and cost. Touches nothing, calls nobody."""
-    from retgen.experiments.study import find_study
+    from retgen.recipes import find_study
 
     if (study := find_study(recipe)) is not None and not settings and model is None:
         _plan_study(study, json)
@@ -199,6 +199,15 @@ def plan_command(
 def _print_plan(found: Any, json: bool) -> None:
     if json:
         print_json(found.to_json())
+        return
+    from retgen.write import size_text
+
+    if found.unknown:
+        for what in ("documents", "queries", "qrels"):
+            print(f"{'not known':>12}  {what}")
+        for agent, who in found.models.items():
+            print(f"{'not known':>12}  calls of {agent}, {who}")
+        _print_notes(found)
         return
     rows = [
         (f"{found.documents:,}", "documents"),
@@ -220,10 +229,14 @@ def _print_plan(found: Any, json: bool) -> None:
         rows.append((f"{_time(found.seconds[0])} to {_time(found.seconds[1])}", "for the calls"))
     else:
         rows.append(("$0.00", "since nobody is asked"))
-    rows.append((_bytes(found.bytes), "on disk, about"))
+    rows.append((size_text(found.bytes), "on disk, about"))
     width = max(12, *(len(number) for number, _ in rows))
     for number, what in rows:
         print(f"{number:>{width}}  {what}")
+    _print_notes(found)
+
+
+def _print_notes(found: Any) -> None:
     for note in found.notes:
         print(f"note: {note}")
 
@@ -239,7 +252,8 @@ def _time(seconds: float) -> str:
 
 
 def _plan_study(path: Path, json: bool) -> None:
-    from retgen.experiments.study import bundled_studies, load_study, plan_study
+    from retgen.experiments.study import load_study, plan_study
+    from retgen.recipes import bundled_studies
 
     study = load_study(path)
     found = plan_study(study)
@@ -248,6 +262,9 @@ def _plan_study(path: Path, json: bool) -> None:
         return
     width = max(map(len, found))
     for name, one in found.items():
+        if one.unknown:
+            print(f"{name:{width}}  {'not known':>9}")
+            continue
         print(f"{name:{width}}  {one.documents:>9,} documents  {one.queries:>7,} queries")
     if study.models:
         dims = f" in {len(study.dims)} dimensions" if study.dims else ""
@@ -255,14 +272,6 @@ def _plan_study(path: Path, json: bool) -> None:
     if study.train:
         print(f"trainings: {len(study.train.on) * len(study.train.dims)} of {study.train.model}")
     print(f"measured by: gen eval {path.stem if path in bundled_studies().values() else path}")
-
-
-def _bytes(number: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if number < 1000:
-            return f"{number:.1f} {unit}" if unit != "B" else f"{number:.0f} B"
-        number /= 1000
-    return f"{number:.1f} TB"
 
 
 @app.command("preview", epilog="Example:  gen preview limit_dense -n 2")

@@ -18,16 +18,15 @@ from typing import Any
 import orjson
 
 from retgen.errors import OutputError, UsageError
-from retgen.evaluation.capacity import best, construct, free
+from retgen.evaluation.capacity import HIGHEST, best, construct, free
 from retgen.evaluation.capacity.free import Critical, Fit
 from retgen.evaluation.devices import choose_device
 from retgen.progress import Progress, silent
 from retgen.write import dump_json, make_folder, write_file
 
-__all__ = ["DIMENSIONS", "HIGHEST", "Capacity", "capacity"]
+__all__ = ["DIMENSIONS", "Capacity", "capacity"]
 
 DIMENSIONS = {"paper": range(4, 46), "best": range(4, 9), "construct": (4, 6, 8, 16, 32, 64)}
-HIGHEST = 4096  # dimensions; beyond, nothing here ends within a day
 _FIT = 8  # dimensions; a cubic through fewer says nothing
 _CLIMB: dict[str, Callable[..., Iterator[Critical]]] = {
     "paper": free.critical,

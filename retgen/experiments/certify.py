@@ -2,7 +2,7 @@
 
 Beside the theorems of `qrels.certificate` stands what a search finds: shattered documents (from
 below), a free embedding (from above, stored and checked in integers), and the widest margins for
-unit vectors with the caps that no embedding exceeds.
+unit vectors with the caps that no embedding exceeds. Theorems need no torch, embeddings do.
 """
 
 from __future__ import annotations
@@ -13,17 +13,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from retgen.data import open_dataset
 from retgen.errors import UsageError
-from retgen.evaluation.capacity import embedding, exact
-from retgen.evaluation.capacity.embedding import Embedding, Widest
+from retgen.evaluation.capacity import HIGHEST, exact
 from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.devices import choose_device
 from retgen.evaluation.significance import relevance_matrix
-from retgen.experiments.capacity import HIGHEST
 from retgen.progress import Progress, silent
 from retgen.qrels import QrelMatrix
 from retgen.qrels.certificate import Bound, Certificate, certificate
@@ -32,6 +30,9 @@ from retgen.qrels.notions import brackets
 from retgen.qrels.reduction import Reduced, reduce
 from retgen.qrels.vc import CELLS, shattered
 from retgen.write import dump_json, make_folder, write_file
+
+if TYPE_CHECKING:  # they import torch
+    from retgen.evaluation.capacity.embedding import Embedding, Widest
 
 __all__ = ["Certified", "Margin", "certify"]
 
@@ -127,8 +128,8 @@ def certify(
 
     `out` defaults to RUN/capacity for a run directory, else to outputs/capacity_NAME. `dims`: where
     margins are sought, default from the lower bound on in doublings. `minutes` are for the search
-    of an embedding, and as many for margins. Raises UsageError for what makes no sense and
-    DatasetError for a data set without positives.
+    of an embedding, and as many for margins; without torch neither is sought, and a note says so.
+    Raises UsageError for what makes no sense and DatasetError for a data set without positives.
     """
     if margin is not None and not 0 < margin <= 2:
         raise UsageError("--margin: scores of unit vectors differ by more than 0 and at most 2")
@@ -138,7 +139,8 @@ def certify(
         raise UsageError("--seeds: at least 1")
     if not all(1 <= d <= HIGHEST for d in dims):
         raise UsageError(f"--dims: dimensions are whole numbers from 1 to {HIGHEST:,}")
-    place = choose_device(device)
+    open_dataset(path)  # a wrong path is told before torch is imported
+    place = _device(device)
     collection = load(path, split, progress)
     notes = list(collection.notes)
     if not collection.complete:
@@ -161,14 +163,12 @@ def certify(
     found = _with_shattered(found, reduced)
     witness, margins, reached = None, [], None
     caps = margin_caps(reduced)
-    if whole.queries * whole.documents > embedding.CELLS:
-        why = (
-            f"{whole.queries:,} x {whole.documents:,} different queries and documents are too many "
-            f"to optimise (more than {embedding.CELLS:,} cells)"
-        )
+    why = _NO_TORCH if place is None else _too_many(whole)
+    if place is None or why:
         found.skipped.extend(
             {"theorem": what, "reason": why} for what in ("free embedding", "margins")
         )
+        notes += [f"no embedding and no margin was sought: {why}"]
     else:
         until = time.monotonic() + 60 * minutes
         witness = _search(whole, found, seeds, until, place, progress)
@@ -183,6 +183,8 @@ def certify(
         until = time.monotonic() + 60 * minutes
         known = witness.dimension if witness is not None else found.upper
         sweep = sorted(set(dims)) or _doublings(found.lower, known, whole.documents - 1)
+        from retgen.evaluation.capacity import embedding
+
         known_to_be = embedding.as_widest(whole, witness) if witness is not None else None
         widest = _widest(whole, sweep, known_to_be, until, place, progress)
         if len(widest) < len(sweep):
@@ -193,6 +195,34 @@ def certify(
     return _written(Certified(
         folder, collection, found, witness, caps, margins, margin, reached, notes, command
     ))  # fmt: skip
+
+
+_NO_TORCH = "this needs the package torch: pip install 'retgen[eval]'"
+
+
+def _device(device: str | None) -> str | None:
+    """Where embeddings are sought; None where there is no torch."""
+    try:
+        from retgen.evaluation.devices import choose_device
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        if device is not None:
+            raise UsageError(f"--device {device}: {_NO_TORCH}") from error
+        return None
+    return choose_device(device)
+
+
+def _too_many(whole: QrelMatrix) -> str:
+    """Why no embedding is sought; empty where one is."""
+    from retgen.evaluation.capacity.embedding import CELLS as most
+
+    if whole.queries * whole.documents <= most:
+        return ""
+    return (
+        f"{whole.queries:,} x {whole.documents:,} different queries and documents are too many "
+        f"to optimise (more than {most:,} cells)"
+    )
 
 
 def _written(found: Certified) -> Certified:
@@ -242,6 +272,8 @@ def _search(
     progress: Progress,
 ) -> Embedding | None:  # fmt: skip
     """From above: at the proven upper bound, or where an optimiser has an easier start."""
+    from retgen.evaluation.capacity import embedding
+
     # in one dimension unit vectors cannot move, so it begins above and comes down
     highest = min(max(found.upper, _BEGIN), max(whole.documents - 1, found.upper, 2))
     return embedding.smallest(
@@ -311,6 +343,8 @@ def _widest(
     progress: Progress,
 ) -> list[Widest]:
     """The widest margins found, each dimension beginning at the one before, or at `known`, too."""
+    from retgen.evaluation.capacity import embedding
+
     found: list[Widest] = []
     for place, d in enumerate(dims):
         if time.monotonic() >= until:
@@ -336,6 +370,8 @@ def _descend(
 
     No fewer than `lower` do.
     """
+    from retgen.evaluation.capacity import embedding
+
     reach = [one for one in widest if one.margin >= wanted]
     if not reach:
         return widest, None

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from retgen.experiments.evaluate import Evaluation
     from retgen.experiments.train import Training
 
-__all__ = ["Splits", "Study", "bundled_studies", "find_study", "load_study", "plan_study",
-           "run_study"]  # fmt: skip
+__all__ = ["Splits", "Study", "load_study", "plan_study", "run_study"]
 
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=100)]
 _Dimensions = list[Annotated[int, Field(ge=1)]]
@@ -79,23 +78,6 @@ class Study(_Strict):
                     f"Datasets: {', '.join(self.datasets)}"
                 )
         return self
-
-
-def bundled_studies() -> dict[str, Path]:
-    """Name to path of the bundled studies, sorted by name."""
-    import retgen.recipes as package
-
-    folder = Path(next(iter(package.__path__))) / "studies"
-    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
-
-
-def find_study(source: str | Path) -> Path | None:
-    """The file of a study, if that is what a path or a bundled name stands for."""
-    path = Path(source)
-    if path.exists():
-        is_text = path.suffix in (".yaml", ".yml") and path.is_file()
-        return path if is_text and b"\nstudy:" in b"\n" + path.read_bytes() else None
-    return bundled_studies().get(str(source))
 
 
 def load_study(path: Path) -> Study:

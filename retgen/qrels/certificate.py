@@ -84,8 +84,8 @@ class Certificate:
     def sentence(self) -> str:
         """The bracket in words, saying no more than is proven."""
         return (
-            f"needs at least {self.lower} and at most {self.upper} dimensions in {NOTION}; "
-            f"excludes no embedder of {self.upper} or more dimensions"
+            f"needs at least {self.lower} dimensions, and {self.upper} are enough, to rank each "
+            "query's relevant documents first"
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -13,12 +13,11 @@ from retgen.errors import RecipeError
 from retgen.experiments.evaluate import Evaluation
 from retgen.experiments.study import (
     Trainings,
-    bundled_studies,
-    find_study,
     load_study,
     plan_study,
     run_study,
 )
+from retgen.recipes import bundled_studies, find_study
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 

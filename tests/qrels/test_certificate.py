@@ -67,8 +67,7 @@ def test_brackets(matrix: QrelMatrix, total: int, lower: int, upper: int) -> Non
 
 def test_the_sentence_promises_nothing_more() -> None:
     assert certificate(OFFICIAL, 50_000).sentence() == (
-        "needs at least 4 and at most 4 dimensions in row order; excludes no embedder of 4 or more "
-        "dimensions"
+        "needs at least 4 dimensions, and 4 are enough, to rank each query's relevant documents first"
     )
 
 

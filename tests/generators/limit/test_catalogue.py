@@ -198,6 +198,14 @@ def test_names(recipe_file: Callable[[str], Path]) -> None:
     assert set(train.last).isdisjoint(names.last)
     with pytest.raises(RecipeError) as error:
         load_names(("en_US",), forbidden, 42, "test", 50_000_000)
-    assert str(error.value).startswith("params.names: ")
-    assert "surnames make" in str(error.value)
-    assert "docs is 50,000,000; add locales (all 18: cs_CZ, da_DK" in str(error.value)
+    found = re.fullmatch(
+        r"params\.names: ([\d,]+) first names and ([\d,]+) surnames make ([\d,]+) names, docs is "
+        r"50,000,000; ask for at most ([\d,]+) documents, or add locales \((.*)\)", str(error.value)
+    )  # fmt: skip
+    assert found is not None
+    one, other, make, most = (int(number.replace(",", "")) for number in found.groups()[:4])
+    assert one * other == make == most
+    assert found[5].split(", ") == [locale for locale in LOCALES if locale != "en_US"]
+    with pytest.raises(RecipeError) as error:
+        load_names(LOCALES, forbidden, 42, "test", 100_000_000)
+    assert re.search(r"ask for at most [\d,]+ documents$", str(error.value))

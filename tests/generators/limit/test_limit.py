@@ -15,7 +15,7 @@ import pytest
 
 from retgen import run, validate
 from retgen.errors import RecipeError
-from retgen.recipe import bundled
+from retgen.recipes import bundled
 from tests.conftest import read_jsonl
 
 Rows = list[dict[str, Any]]

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from retgen import export, plan, preview, run, validate
-from retgen.errors import ChecksFailed, DatasetError, RecipeError
+from retgen.errors import ChecksFailed, DatasetError, RecipeError, SourceRefused
 from retgen.generators.multiconir.sentences import split
 from retgen.recipe import load_recipe
 from tests.conftest import read_jsonl
@@ -268,8 +268,8 @@ def test_exactly_as_many_ladders_as_are_asked_for(tmp_path: Path) -> None:
     assert result.manifest["counts"]["documents"] == 33
     limited = run("multiconir_books", out=tmp_path / "b", limit=2)
     assert limited.manifest["counts"]["documents"] == 22
-    told = "params.ladders: 100 ladders need as many documents; .*books.jsonl holds 24"
-    with pytest.raises(RecipeError, match=told):
+    told = "params.ladders: 100 ladders need as many documents; .*books.jsonl holds 24 that can be used.$"
+    with pytest.raises(SourceRefused, match=told):
         run("multiconir_books", out=tmp_path / "c", overrides={"params.ladders": 100})
     strict = {"params.ladders": 24, "params.negatives": {"kept": 0.95}, "params.replacements": 0}
     with pytest.raises(ChecksFailed, match=r"ladders: \d+ of 24 were accepted; rejected") as error:
@@ -316,22 +316,135 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
         run(recipe(tmp_path, "ships.jsonl"), out=tmp_path / "out")
 
 
-def test_no_document_that_can_be_used(tmp_path: Path) -> None:
-    (tmp_path / "ships.jsonl").write_text('{"nr": "1", "story": "Too short."}\n')
-    with pytest.raises(ChecksFailed) as error:
-        run(recipe(tmp_path, "ships.jsonl"), out=tmp_path / "out")
-    assert "ladders: 0 of 0 were accepted; rejected were 1 (source/sentences 1 times)" in str(
-        error.value
-    )
-    assert "Ask for fewer" not in str(error.value)
-    rejected = read_jsonl(tmp_path / "out" / "rejected.jsonl")
-    assert [row["rule"] for row in rejected] == ["source/sentences"]
+@pytest.mark.parametrize(
+    ("name", "content", "told", "rows"),
+    [
+        (
+            "ships.jsonl", b'{"nr": "1", "story": "Too short."}\n{"nr": "2", "sto\n{"nr": 3\n',
+            "Refused are 2 by source/json, the first at ships.jsonl:2: the line is not JSON; 1 by "
+            "source/sentences, the first at 1: it has 0 usable sentences; 10 are needed.",
+            [
+                ("source/sentences", "1: it has 0 usable sentences; 10 are needed", "1"),
+                ("source/json", "ships.jsonl:2: the line is not JSON", "ships.jsonl:2"),
+                ("source/json", "ships.jsonl:3: the line is not JSON", "ships.jsonl:3"),
+            ],
+        ),
+        (
+            "ships.csv", "nr,story\n1,café\n2,naïve\n".encode("latin-1"),
+            "Refused are 2 by source/encoding, the first at ships.csv:2: the text is not UTF-8; "
+            "convert the file to UTF-8.",
+            [
+                ("source/encoding", "ships.csv:2: the text is not UTF-8", "ships.csv:2"),
+                ("source/encoding", "ships.csv:3: the text is not UTF-8", "ships.csv:3"),
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_no_document_that_can_be_used(
+    tmp_path: Path, name: str, content: bytes, told: str, rows: list[tuple[str, str, str]]
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    own, out = recipe(tmp_path, name), tmp_path / "out"
+    holds = f"params.source: {tmp_path / name} holds no document that can be used. {told}"
+    with pytest.raises(SourceRefused) as error:
+        plan(own)
+    assert str(error.value) == holds
+    assert not out.exists()
+    for _ in range(2):  # a repeated call says the same
+        with pytest.raises(SourceRefused) as error:
+            run(own, out=out)
+        assert str(error.value) == f"{holds} All are listed in {out / 'rejected.jsonl'}."
+    rejected = read_jsonl(out / "rejected.jsonl")
+    assert [(r["rule"], r["reason"], r["record"]["record"]["where"]) for r in rejected] == rows
+    # the source is mended: the same command makes the data set
+    lines = [json.dumps({"nr": d["_id"], "story": d["text"]}) for d in documents("movies")[:3]]
+    good = tmp_path / "good.jsonl"
+    good.write_text("\n".join(lines))
+    made = run(recipe(tmp_path, "good.jsonl"), out=out)
+    assert made.manifest["counts"]["documents"] > 0
+
+
+def test_another_run_keeps_its_rejections(tmp_path: Path) -> None:
+    out = run("multiconir_books", out=tmp_path / "out", limit=1).path
+    before = (out / "rejected.jsonl").read_bytes()
+    (tmp_path / "ships.jsonl").write_text("broken\n")
+    with pytest.raises(SourceRefused) as error:
+        run(recipe(tmp_path, "ships.jsonl"), out=out)
+    assert str(error.value).endswith("the first at ships.jsonl:1: the line is not JSON.")
+    assert (out / "rejected.jsonl").read_bytes() == before
 
 
 def test_a_source_without_documents(tmp_path: Path) -> None:
     (tmp_path / "ships.csv").write_text("nr,story\n")
-    with pytest.raises(RecipeError, match=r"params\.source: 1 ladders need as many documents"):
+    with pytest.raises(SourceRefused) as error:
         run(recipe(tmp_path, "ships.csv"), out=tmp_path / "out")
+    assert str(error.value) == (
+        f"params.source: {tmp_path / 'ships.csv'} holds no document that can be used."
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_a_folder_holds_and_is_not_read_is_rejected_by_name(tmp_path: Path) -> None:
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for number, row in enumerate(documents("movies")[:3]):
+        (folder / f"{number}{('.md', '.rst', '.txt')[number]}").write_text(row["text"])
+    (folder / "notes.docx").write_bytes(b"x")
+    path = recipe(tmp_path, "texts")
+    path.write_text(path.read_text().replace("columns: {text: story, id: nr}, ", ""))
+    assert plan(path).documents == 33
+    made = run(path, out=tmp_path / "out")
+    rejected = [
+        row for row in read_jsonl(made.path / "rejected.jsonl") if row["rule"] == "source/format"
+    ]
+    assert [row["reason"] for row in rejected] == [
+        "notes.docx: a file of this kind is not read, only .txt, .md, .markdown, .rst"
+    ]
+
+
+def test_a_plan_counts_the_documents_that_can_be_used(tmp_path: Path) -> None:
+    rows = [{"nr": i, "story": row["text"]} for i, row in enumerate(documents("movies")[:4])]
+    rows += [{"nr": "short", "story": "Too short."}, rows[0], {"nr": "none", "story": ""}]
+    (tmp_path / "ships.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = plan(recipe(tmp_path, "ships.jsonl"))
+    assert (found.documents, found.queries, found.qrels) == (44, 80, 880)
+
+
+def test_a_plan_says_that_it_does_not_know_a_data_set_of_the_hub(tmp_path: Path, gen: Any) -> None:
+    path = recipe(tmp_path, "hf:nobody/nothing")
+    why = "hf:nobody/nothing is not looked up for a plan: "
+    fewer = "documents that give no ladder are rejected, so there may be fewer"
+    notes = [f"{why}how many ladders it gives is not known", fewer]
+    nothing = {"low": None, "high": None}
+    assert json.loads(gen("plan", path, "--json").stdout) == {
+        "documents": None, "queries": None, "qrels": None, "calls": {}, "models": {}, "tokens": {},
+        "usd": nothing, "seconds": nothing, "bytes": None, "notes": notes,
+    }  # fmt: skip
+    assert gen("plan", path).stdout.splitlines() == [
+        "   not known  documents", "   not known  queries", "   not known  qrels",
+        *(f"note: {note}" for note in notes),
+    ]  # fmt: skip
+    live = json.loads(gen("plan", path, "--model", "openai:gpt-5-mini", "--json").stdout)
+    assert set(live["calls"].values()) == {None}
+    assert "write_query" in live["calls"]
+    assert (live["usd"], set(live["tokens"].values())) == (nothing, {None})
+    for change, ladders in (
+        ({"params.ladders": 30}, 30), ({"params.source.limit": 20}, 20), ({"limit": 2}, 2),
+        ({"params.ladders": 30, "limit": 2}, 2),
+    ):  # fmt: skip
+        found = plan(path, change)
+        assert (found.documents, found.unknown) == (11 * ladders, False)
+        assert found.notes[0] == f"{why}whether it gives {ladders} ladders is not known"
+
+
+def test_after_a_pilot_the_data_set_of_the_hub_is_known(tmp_path: Path) -> None:
+    from retgen.agents.context import Stage
+    from retgen.ask import Asked, Asking
+    from retgen.plan import plan_from
+
+    made = load_recipe(recipe(tmp_path, "hf:nobody/nothing"))
+    found = plan_from(made, Asked(stages=[Stage("ladders", 7)]), Asking())
+    assert (found.documents, found.unknown) == (77, False)
 
 
 def test_a_domain_block_with_a_key_missing(tmp_path: Path) -> None:
