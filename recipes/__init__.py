@@ -5,9 +5,20 @@ What is here is listed without importing what reads it.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-__all__ = ["bundled", "bundled_studies", "find_study"]
+__all__ = ["about", "bundled", "bundled_studies", "find_study"]
+
+
+def about(path: Path) -> str:
+    """What a recipe says of itself: the first sentence on top, behind the command."""
+    lines = []
+    for line in path.read_text("utf-8").splitlines()[1:]:
+        if not line.startswith("#"):
+            break
+        lines.append(line.lstrip("# "))
+    return re.split(r"(?<=\.) (?=[A-Z])", " ".join(lines))[0]
 
 
 def bundled() -> dict[str, Path]:

@@ -23,12 +23,13 @@ def export(path: str | Path, to: str, out: str | Path | None = None) -> Path:
 
     `to`: "beir" (corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv) or "mteb" (corpus.jsonl,
     queries.jsonl, qrels.jsonl, a card, and task.py with a ready task). Default folder:
-    PATH/exports/TO. Returns the folder. Raises `OutputError` where the folder is not empty.
+    RUN/exports/TO of a run, else outputs/export_NAME_TO. Returns the folder. Raises `OutputError`
+    where the folder is not empty.
     """
     if to not in LAYOUTS:
         raise UsageError(f"--to {to}: there is no such layout. Possible: {', '.join(LAYOUTS)}")
     dataset = open_dataset(path)
-    folder = Path(out) if out is not None else Path(path) / "exports" / to
+    folder = Path(out) if out is not None else _default_folder(dataset, Path(path), to)
     if folder.exists() and any(folder.iterdir()):
         raise OutputError(f"{folder} is not empty; choose another folder with --out")
     make_folder(folder)
@@ -45,6 +46,13 @@ def _beir(dataset: Dataset, folder: Path, name: str) -> None:
             file.write(b"query-id\tcorpus-id\tscore\n")
             for qrel in dataset.read_qrels(split)[0]:
                 file.write(f"{qrel.query_id}\t{qrel.doc_id}\t{int(qrel.relevance)}\n".encode())
+
+
+def _default_folder(dataset: Dataset, path: Path, to: str) -> Path:
+    """Nothing is written into a data set that is not ours."""
+    if dataset.run:
+        return path / "exports" / to
+    return Path("outputs") / f"export_{path.resolve().name}_{to}"
 
 
 def _stated(dataset: Dataset) -> tuple[list[str], str]:

@@ -13,7 +13,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,7 +68,7 @@ class RunResult:
     """A finished run. `repeated`: it had been finished before, and nothing was done."""
 
     path: Path
-    manifest: dict[str, Any]
+    manifest: dict[str, Any] = field(repr=False)  # hundreds of lines
     repeated: bool = False
 
 

@@ -18,6 +18,7 @@ import typer
 import retgen
 from retgen.cli import app
 from retgen.errors import OutputError
+from retgen.recipes import about, bundled, bundled_studies
 from retgen.write import size_text
 
 Gen = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -434,3 +435,21 @@ def test_a_file_system_without_locks(
 )  # fmt: skip
 def test_sizes_have_the_unit_that_shows_them(number: float, shown: str) -> None:
     assert size_text(number) == shown
+
+
+def test_what_recipes_say_of_themselves_is_whole(gen: Gen, tmp_path: Path) -> None:
+    path = tmp_path / "two.yaml"
+    path.write_text(
+        "# gen run two.yaml\n# A sentence that goes on\n# in a second line. And\n# another.\nname: two\n"
+    )
+    assert about(path) == "A sentence that goes on in a second line."
+    shown = gen("recipes").stdout
+    for file in (*bundled().values(), *bundled_studies().values()):
+        assert f"{file.stem} " in shown
+        assert f"  {about(file)}\n" in shown
+        assert about(file)[-1] == ".", file
+
+
+def test_a_result_prints_in_a_line(small: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert repr(retgen.run(small, out=out)) == f"RunResult(path={out!r}, repeated=False)"

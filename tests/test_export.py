@@ -200,3 +200,21 @@ def test_export_as_a_command(made: Path, tmp_path: Path, gen: Callable[..., Any]
     found = gen("export", made, "--to", "mteb", "--out", "there")
     assert (found.returncode, found.stdout) == (0, "there\n")
     assert json.loads((tmp_path / "there" / "queries.jsonl").read_text().splitlines()[0])["_id"]
+
+
+def test_the_result_as_json(made: Path, gen: Callable[..., Any]) -> None:
+    found = gen("export", made, "--to", "beir", "--out", "there", "--json")
+    assert json.loads(found.stdout) == {
+        "path": "there", "to": "beir", "files": ["corpus.jsonl", "qrels/test.tsv", "queries.jsonl"],
+    }  # fmt: skip
+
+
+def test_nothing_is_written_into_a_data_set_that_is_not_ours(
+    dataset: Write, tmp_path: Path, gen: Callable[..., Any]
+) -> None:
+    path = dataset({"d": "text"}, {"q": "text"}, [("q", "d", 1)], "foreign")
+    before = sorted(path.rglob("*"))
+    found = gen("export", path, "--to", "beir")
+    assert found.stdout == "outputs/export_foreign_beir\n"
+    assert (tmp_path / "outputs" / "export_foreign_beir" / "qrels" / "test.tsv").is_file()
+    assert sorted(path.rglob("*")) == before

@@ -89,10 +89,19 @@ def report_command(run: RunArgument, verbose: Verbose = False) -> None:
 def export_command(
     run: RunArgument,
     to: Annotated[str, typer.Option(help="beir or mteb.", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="Folder; default RUN/exports/TO.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder; default RUN/exports/TO, else outputs/export_NAME_TO."),
+    ] = None,
+    json: Json = False,
     verbose: Verbose = False,
 ) -> None:
     """Write a data set in another layout."""
     from retgen.export import export
 
-    print(export(run, to, out))
+    folder = export(run, to, out)
+    if json:
+        files = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+        print_json({"path": str(folder), "to": to, "files": files})
+    else:
+        print(folder)

@@ -29,11 +29,13 @@ def recipes_command(json: Json = False) -> None:
 
 
 def _with_abouts(files: dict[str, Path]) -> list[dict[str, str]]:
-    """Name, second line and path of some YAML files."""
+    """Name, first sentence and path of some YAML files."""
+    from retgen.recipes import about
+
     return [
         {
             "name": name,
-            "about": path.read_text("utf-8").splitlines()[1].lstrip("# "),
+            "about": about(path),
             "path": str(path),
         }
         for name, path in files.items()
