@@ -106,7 +106,7 @@ def opened(ledger: Path | None, run: str | None) -> tuple[Ledger, str | None]:
 
     folder = _folder(run)
     path = ledger_path(ledger, run)
-    found, name = Ledger(path), run if folder is None else run_name(folder, path)
+    found, name = Ledger(path, create=False), run if folder is None else run_name(folder, path)
     if name is not None and all(one.run != name for one in found.runs()):
         error = _unknown(found, name)
         found.close()

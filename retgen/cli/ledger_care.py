@@ -45,7 +45,7 @@ def check_command(
 
     path = ledger_path(ledger, None, lost=True)
     try:
-        found = Ledger(path, accept=accept)
+        found = Ledger(path, accept=accept, create=False)
     except (LostAnswers, OutputError) as error:
         _show_checked(path, Checked([str(error)]), json)
         raise typer.Exit(1) from None

@@ -54,6 +54,11 @@ def killed(left: Path, path: Path) -> Path:
     return path
 
 
+def gen(*args: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "retgen.cli", "ledger", *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+
+
 def sound(path: Path, answers: int) -> None:
     ledger = Ledger(path)
     assert check(ledger).findings == []
@@ -291,6 +296,29 @@ def test_a_file_that_is_no_ledger_is_left_alone(tmp_path: Path) -> None:
         Ledger(path)
     assert [one.name for one in tmp_path.iterdir()] == ["music.sqlite"]
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", ["nothing", "no table"])
+@pytest.mark.parametrize(
+    "args",
+    ["", "check", "check --accept", "forget --state open", "prune --yes", "copy c", "export e"],
+)
+def test_an_empty_file_is_no_ledger(tmp_path: Path, content: str, args: str) -> None:
+    path = tmp_path / "empty.sqlite"
+    path.touch()
+    if content == "no table":
+        with sqlite3.connect(path) as db:
+            db.execute("PRAGMA user_version = 1")
+        db.close()
+    before = path.read_bytes()
+    assert bool(before) == (content == "no table")
+    done = gen(*args.split(), "--ledger", path, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"gen: {path} is empty: it holds no ledger. Name another with --ledger\n"
+    assert [one.name for one in tmp_path.iterdir()] == ["empty.sqlite"]
+    assert path.read_bytes() == before
+    Ledger(path).close()  # a run that was killed while it made one goes on
+    sound(path, 0)
 
 
 @pytest.fixture

@@ -38,10 +38,11 @@ class LostAnswers(UsageError):
 class LedgerFile:
     """An open ledger. Raises `LostAnswers` where answers that were paid for are missing.
 
-    `accept`: take what is there as all there is. What cannot be written is opened for reading.
+    `accept`: take what is there as all there is; `create`: make a ledger where there is none, else
+    `UsageError`. What cannot be written is opened for reading.
     """
 
-    def __init__(self, path: Path, *, accept: bool = False) -> None:
+    def __init__(self, path: Path, *, accept: bool = False, create: bool = True) -> None:
         self.path = path
         self._open = threading.local()  # of this thread's transaction: .db, .sums
         self._parts: dict[tuple[str, str, str], int] = {}  # their numbers
@@ -50,11 +51,12 @@ class LedgerFile:
         with self._failures():
             if path.is_dir():
                 raise sqlite3.OperationalError("it is a folder")
-            make_folder(path.parent)
+            if create:
+                make_folder(path.parent)
             real = path.resolve()
             self._sidecar = Sidecar(real)
             try:
-                self._enter(real, accept)
+                self._enter(real, accept, create)
             except BaseException:
                 self._sidecar.undo()
                 self._sidecar.close()
@@ -155,7 +157,7 @@ class LedgerFile:
                 "room or repair the file, and run the command again."
             ) from error
 
-    def _enter(self, real: Path, accept: bool) -> None:
+    def _enter(self, real: Path, accept: bool, create: bool) -> None:
         alone = self._sidecar.enter()
         known = self._sidecar.read()  # before the database, which only grows
         there = _peek(real)
@@ -173,6 +175,10 @@ class LedgerFile:
         missing = _missing(known, there, alone is True)
         if missing and not accept:
             raise LostAnswers(_message(self.path, missing))
+        if not there.version and not missing and not create:
+            raise UsageError(
+                f"{self.path} is empty: it holds no ledger. Name another with --ledger"
+            )
         if accept and alone is False:
             raise UsageError(f"{self.path} is in use: end the runs that have it open first")
         self._writable = _can_write(real) and self._sidecar.writable

@@ -35,7 +35,7 @@ _s, _u = tables.sends.c, tables.uses.c
 
 
 class Ledger(LedgerFile):
-    """A ledger file. `clock`: monotonic, in seconds."""
+    """A ledger file. `clock`: monotonic, in seconds; the rest as of `LedgerFile`."""
 
     def __init__(
         self,
@@ -43,8 +43,9 @@ class Ledger(LedgerFile):
         clock: Callable[[], float] = time.monotonic,
         *,
         accept: bool = False,
+        create: bool = True,
     ) -> None:
-        super().__init__(path, accept=accept)
+        super().__init__(path, accept=accept, create=create)
         self._leases = Leases(clock)
 
     def reserve(
