@@ -200,6 +200,8 @@ def _show_checked(path: Path, checked: Checked, json: bool) -> None:
         print(f"note: {one}")
     for one in checked.findings:
         print(f"wrong: {one}")
+    for one in checked.advice:
+        print(f"to do: {one}")
     if not checked.findings:
         print("sound: nothing is missing, and the sums are those of the requests")
 

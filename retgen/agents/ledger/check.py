@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from retgen.agents.ledger import sums, tables
+from retgen.agents.ledger.damage import salvage
 from retgen.agents.ledger.drives import network_drive
 from retgen.agents.ledger.ledger import Ledger
 from retgen.agents.ledger.owners import Owner
@@ -25,10 +26,13 @@ _SHOWN = 5  # of each kind
 
 @dataclass
 class Checked:
-    """`findings`: what is wrong; `notes`: what is worth knowing; `states`: requests by state."""
+    """`findings`: what is wrong; `advice`: what to do about it; `notes`: what is worth knowing;
+    `states`: requests by state.
+    """
 
     findings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
     states: dict[str, int] = field(default_factory=dict)
     bytes: int = 0
 
@@ -42,6 +46,7 @@ def check(ledger: Ledger) -> Checked:
         damage = [str(error.__cause__)]
     if damage != ["ok"]:
         found.findings += [f"the file is damaged: {one}" for one in damage]
+        found.advice.append(f"put a whole copy back, or {salvage(ledger.path)}")
         return found
     with ledger.reading() as db:
         count = (
