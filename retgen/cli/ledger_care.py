@@ -65,9 +65,9 @@ def check_command(
 
 @commands.command(
     "forget",
-    epilog="Examples:  gen ledger forget --run outputs/mine  |  gen ledger forget --agent judge "
-    "--state answered --yes  |  gen ledger forget --model gpt-5-mini --state refused --state "
-    "answered",
+    epilog="Examples:  gen ledger forget --run outputs/mine  |  gen ledger forget --agent "
+    "identify_attribute --state answered --yes  |  gen ledger forget --model openai:gpt-5-mini "
+    "--state refused --state answered",
 )
 @expected
 def forget_command(
@@ -77,7 +77,10 @@ def forget_command(
         typer.Option(metavar="RUN", help="Sent by this run: its directory, or its name."),
     ] = None,
     agent: Annotated[str | None, typer.Option(metavar="NAME", help="Of this agent.")] = None,
-    model: Annotated[str | None, typer.Option(metavar="NAME", help="To this model.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="To this model, with its provider or without."),
+    ] = None,
     state: Annotated[
         list[str] | None,
         typer.Option(
@@ -101,6 +104,11 @@ def forget_command(
             raise UsageError(f"--state {one}: choose from {', '.join(STATES)}")
     found, name = opened(ledger, run)
     try:
+        parts = found.parts()
+        agent = _known("agent", agent, {part.agent for part in parts})
+        if model is not None and all(part.model != model for part in parts):
+            model = model.partition(":")[2] or model  # as recipes write it: PROVIDER:NAME
+        model = _known("model", model, {part.model for part in parts})
         rows = forget(found, run=name, agent=agent, model=model, states=states, dry=not yes)
     finally:
         found.close()
@@ -204,6 +212,13 @@ def _show_checked(path: Path, checked: Checked, json: bool) -> None:
         print(f"to do: {one}")
     if not checked.findings:
         print("sound: nothing is missing, and the sums are those of the requests")
+
+
+def _known(what: str, name: str | None, known: set[str]) -> str | None:
+    if name is not None and name not in known:
+        there = ", ".join(sorted(known)) or "none"
+        raise UsageError(f"there is no {what} {name!r} here; it has: {there}")
+    return name
 
 
 def _forgotten(row: Forgotten) -> str:

@@ -274,6 +274,14 @@ def test_the_commands(ledger: Ledger, tmp_path: Path) -> None:
         (("forget", "--state", "failed"), 2,
          "gen: --state failed: choose from refused, answered, open\n"),
         (("forget", "--run", "c"), 2, f"gen: {ledger.path} has no run 'c'. It has: a, b\n"),
+        (("forget", "--agent", "judge"), 2,
+         "gen: there is no agent 'judge' here; it has: write\n"),
+        (("forget", "--model", "openai:large"), 2,
+         "gen: there is no model 'large' here; it has: small\n"),
+        (("forget", "--model", "openai:small"), 0,
+         "a, write, small: 1 refused, $0.0000 (400: no)\n"
+         "would forget 1 requests, which had cost $0.0000 and are paid for again when they are "
+         "needed: add --yes\n"),
         (("forget", "--run", "b"), 0, "nothing here is refused\n"),
         (("forget", "--run", "a", "--state", "refused", "--state", "answered"), 0,
          "a, write, small: 2 answered, $0.0000; other runs have used 1 of them\n"
