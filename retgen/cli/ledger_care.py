@@ -93,7 +93,10 @@ def forget_command(
     json: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Have requests asked, and paid for, again. What they had cost stays charged."""
+    """Have requests asked, and paid for, again. What they had cost stays charged.
+
+    With --yes no run may have the ledger open.
+    """
     from retgen.agents.ledger.forget import STATES, forget
 
     if run is None and agent is None and model is None and not state:
