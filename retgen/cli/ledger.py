@@ -93,9 +93,12 @@ def export_command(
     """Write the answers to a file for gen run --replay, which needs neither key nor network."""
     from retgen.agents.replay import export_replay
 
+    check_target(file)
     found, name = opened(ledger, run)
-    count = export_replay(found, file, name)
-    found.close()
+    try:
+        count = export_replay(found, file, name)
+    finally:
+        found.close()
     print(f"wrote {count:,} answers to {file}")
 
 
@@ -112,6 +115,14 @@ def opened(ledger: Path | None, run: str | None) -> tuple[Ledger, str | None]:
         found.close()
         raise error
     return found, name
+
+
+def check_target(file: Path) -> None:
+    """Raises `UsageError` where no file can be written: at a folder, or in none."""
+    if file.is_dir():
+        raise UsageError(f"{str(file)!r} is a folder: name a file to write")
+    if not file.parent.is_dir():
+        raise UsageError(f"there is no folder {file.parent}: create it, or name another file")
 
 
 def ledger_path(ledger: Path | None, run: str | None, *, lost: bool = False) -> Path:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from retgen.cli.base import Json, LedgerOption, Verbose, expected, print_json
-from retgen.cli.ledger import commands, dollars, ledger_path, opened, usd
+from retgen.cli.ledger import check_target, commands, dollars, ledger_path, opened, usd
 from retgen.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
@@ -126,6 +126,10 @@ def forget_command(
         print(f"nothing here is {' or '.join(states)}")
     elif yes:
         print(f"forgot {count:,} requests; the {usd(nano, True)} that they cost stay charged")
+        print(
+            "A run that has finished asks again only with gen run ... --fresh; a replay of it is "
+            "no longer complete"
+        )
     else:
         print(
             f"would forget {count:,} requests, which had cost {usd(nano, True)} and are paid for "
@@ -189,6 +193,7 @@ def copy_command(
     """Copy the ledger as it is now into one whole file, also while a run is going on."""
     from retgen.agents.ledger.prune import copy
 
+    check_target(file)
     found, _ = opened(ledger, None)
     try:
         copy(found, file)

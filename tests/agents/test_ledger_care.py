@@ -259,57 +259,6 @@ def test_a_copy_is_whole_while_the_ledger_is_in_use(ledger: Ledger, tmp_path: Pa
     assert str(error.value) == f"{tmp_path / 'copy.sqlite'} is there already: name a new file"
 
 
-# --- the commands -------------------------------------------------------------------------------
-
-
-def test_the_commands(ledger: Ledger, tmp_path: Path) -> None:
-    fill(ledger, 2)
-    ledger.refused(send(ledger, 2), b"{}", "invalid_prompt", "400: no", 0, 0, 0)
-    reserve(ledger, 0, run="b")
-    ledger.close()
-    at = ("--ledger", ledger.path)
-    for args, code, output in (
-        (("forget",), 2,
-         "gen: say what to forget: at least one of --run, --agent, --model, --state\n"),
-        (("forget", "--state", "failed"), 2,
-         "gen: --state failed: choose from refused, answered, open\n"),
-        (("forget", "--run", "c"), 2, f"gen: {ledger.path} has no run 'c'. It has: a, b\n"),
-        (("forget", "--agent", "judge"), 2,
-         "gen: there is no agent 'judge' here; it has: write\n"),
-        (("forget", "--model", "openai:large"), 2,
-         "gen: there is no model 'large' here; it has: small\n"),
-        (("forget", "--model", "openai:small"), 0,
-         "a, write, small: 1 refused, $0.0000 (400: no)\n"
-         "would forget 1 requests, which had cost $0.0000 and are paid for again when they are "
-         "needed: add --yes\n"),
-        (("forget", "--run", "b"), 0, "nothing here is refused\n"),
-        (("forget", "--run", "a", "--state", "refused", "--state", "answered"), 0,
-         "a, write, small: 2 answered, $0.0000; other runs have used 1 of them\n"
-         "a, write, small: 1 refused, $0.0000 (400: no)\n"
-         "would forget 3 requests, which had cost $0.0000 and are paid for again when they are "
-         "needed: add --yes\n"),
-        (("forget", "--agent", "write", "--yes"), 0,
-         "a, write, small: 1 refused, $0.0000 (400: no)\n"
-         "forgot 1 requests; the $0.0000 that they cost stay charged\n"),
-        (("prune", "--run", "c"), 2, f"gen: {ledger.path} has no run 'c'. It has: a, b\n"),
-        (("copy", tmp_path / "ledger.sqlite"), 2,
-         f"gen: {tmp_path / 'ledger.sqlite'} is there already: name a new file\n"),
-    ):  # fmt: skip
-        done = gen(*args, *at)
-        assert (done.returncode, done.stderr + done.stdout) == (code, output)
-    shown = json.loads(gen("prune", "--run", "a", "--json", *at).stdout)
-    assert (shown["pruned"], shown["emptied"], shown["removed"]) == (False, 0, 2)
-    assert gen("prune", "--run", "a", "--yes", *at).stdout.startswith(
-        "dropped the texts of 0 requests and 2 requests of runs: "
-    )
-    assert gen("check", *at).returncode == 0
-    listed = json.loads(gen("--json", *at).stdout)["runs"]
-    assert listed == [
-        {"run": "a", "calls": 3, "cache_hits": 0, "tokens_in": 2, "tokens_out": 2, "usd": 2e-8},
-        {"run": "b", "calls": 0, "cache_hits": 1, "tokens_in": 0, "tokens_out": 0, "usd": 0.0},
-    ]
-
-
 # --- where it lies ------------------------------------------------------------------------------
 
 MOUNTS = """\
