@@ -124,7 +124,7 @@ def test_what_is_wrong_is_found_and_set_right(ledger: Ledger) -> None:
         "a: 5 cache hits, 0 are there",
         "b: $0.0000 are charged, its requests have $0.0000",
         "b: 5 cache hits, 1 are there",
-        "requests whose text is not that of their key: 1, 2, 4",
+        "a: requests whose text is not that of their key: 1, 2, 4",
     ]
     done = gen("check", "--ledger", path, "--json")
     assert done.returncode == 1
@@ -132,7 +132,12 @@ def test_what_is_wrong_is_found_and_set_right(ledger: Ledger) -> None:
     assert found["findings"] == findings
     assert (found["ok"], found["states"]) == (False, {"answered": 2, "failed": 1})
     done = gen("check", "--ledger", path, "--accept")
-    assert done.stdout.splitlines()[1:] == [f"wrong: {findings[-1]}"]  # a text does not come back
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[1:] == [  # a text does not come back
+        f"wrong: {findings[-1]}",
+        "to do: have these asked again: gen ledger forget --run RUN --state answered --state "
+        "refused --yes, then drop their texts: gen ledger prune --yes",
+    ]
     again = Ledger(path)
     assert [(run.run, run.calls, run.cache_hits, run.nano_usd) for run in again.runs()] == [
         ("a", 3, 0, 20), ("b", 0, 1, 0),
@@ -141,6 +146,11 @@ def test_what_is_wrong_is_found_and_set_right(ledger: Ledger) -> None:
         recount(db_)
     assert len(check(again).findings) == 1
     again.close()
+    for words in ("forget --run a --state answered --yes", "prune --yes"):
+        assert gen(*words.split(), "--ledger", path).returncode == 0
+    assert gen("check", "--ledger", path).stdout.splitlines()[1:] == [
+        "sound: nothing is missing, and the sums are those of the requests"
+    ]
 
 
 def test_a_damaged_file_is_found(ledger: Ledger) -> None:

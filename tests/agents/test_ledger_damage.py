@@ -65,7 +65,7 @@ def test_what_can_be_read_is_saved(path: Path, how: str) -> None:
     assert number is not None, counts
     if how == "cut off":
         assert accepted.returncode == 1
-        assert rest[0].startswith("wrong: requests whose text is not that of their key: ")
+        assert rest[0].startswith("wrong: a: requests whose text is not that of their key: ")
         assert 250 < int(number[1]) < 300
         saved = path.with_name("saved.sqlite")
         done = gen("export", path.with_name("answers.jsonl"), "--ledger", saved)

@@ -69,7 +69,8 @@ def message(path: Path, what: str) -> str:
     return (
         f"{path} {what}. Nothing was sent. Put the missing file back (ledger.sqlite, "
         "ledger.sqlite-wal and ledger.sqlite.state belong together), or go on with what is there, "
-        f"and pay again for what is not: gen ledger check --accept --ledger {path}"
+        "pay again for what is not, and have what it cost no longer counted against --max-usd: "
+        f"gen ledger check --accept --ledger {path}"
     )
 
 

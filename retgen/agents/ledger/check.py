@@ -56,7 +56,15 @@ def check(ledger: Ledger) -> Checked:
         )
         found.states = {row.state: row.number for row in db.execute(count)}
         found.findings += check_sums(db)
-        found.findings += _requests(db)
+        wrong = _requests(db)
+        found.findings += wrong
+        if wrong:
+            found.advice.append(
+                "have these asked again: gen ledger forget --run RUN --state answered --state "
+                "refused --yes, then drop their texts: gen ledger prune --yes"
+            )
+        elif found.findings:
+            found.advice.append("count the sums anew: gen ledger check --accept")
         found.notes += _out(db)
     drive = network_drive(ledger.path)
     if drive:
@@ -132,21 +140,33 @@ def _runs(db: sa.Connection) -> tuple[dict[str, int], dict[str, int]]:
 
 def _requests(db: sa.Connection) -> list[str]:
     """Requests that are not what their key says."""
-    wrong = [number for number, key, body in _bodies(db) if hashlib.sha256(body).digest() != key]
+    wrong, runs = [], set()
+    for number, run, key, body in _bodies(db):
+        if hashlib.sha256(body).digest() != key:
+            wrong.append(number)
+            runs.add(run)
     shown = ", ".join(str(number) for number in wrong[:_SHOWN])
     more = f" and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else ""
-    return [f"requests whose text is not that of their key: {shown}{more}"] if wrong else []
+    whose = ", ".join(sorted(runs))
+    return (
+        [f"{whose}: requests whose text is not that of their key: {shown}{more}"] if wrong else []
+    )
 
 
-def _bodies(db: sa.Connection) -> Iterator[tuple[int, bytes, bytes]]:
-    """Number, key and request of every row that has one; what is missing counts as empty."""
-    query = sa.select(_s.id, _s.key, _s.request).where(_s.request.is_not(None)).order_by(_s.id)
+def _bodies(db: sa.Connection) -> Iterator[tuple[int, str, bytes, bytes]]:
+    """Number, run, key and request of every row that has one; what is missing counts as empty."""
+    query = (
+        sa.select(_s.id, sa.func.coalesce(_p.run, "no run").label("run"), _s.key, _s.request)
+        .outerjoin(tables.parts, _p.id == _s.part)
+        .where(_s.request.is_not(None))
+        .order_by(_s.id)
+    )
     for rows, texts in with_texts(db, query):
-        for number, key, request in rows:
+        for number, run, key, request in rows:
             try:
-                yield number, key, joined(request, texts)
+                yield number, run, key, joined(request, texts)
             except (KeyError, TypeError, ValueError):
-                yield number, key, b""
+                yield number, run, key, b""
 
 
 def _out(db: sa.Connection) -> list[str]:

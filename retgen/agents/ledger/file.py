@@ -280,7 +280,8 @@ def _message(path: Path, missing: str) -> str:
     return (
         f"{path} {missing}. Nothing was sent. Put the missing file back ({path.name}, "
         f"{path.name}-wal and {state_path(path).name} belong together), or go on with what is "
-        f"there, and pay again for what is not: gen ledger check --accept --ledger {name}"
+        "there, pay again for what is not, and have what it cost no longer counted against "
+        f"--max-usd: gen ledger check --accept --ledger {name}"
     )
 
 
