@@ -99,7 +99,7 @@ def export_command(
         count = export_replay(found, file, name)
     finally:
         found.close()
-    print(f"wrote {count:,} answers to {file}")
+    print(f"wrote {plural(count, 'answer')} to {file}")
 
 
 def opened(ledger: Path | None, run: str | None) -> tuple[Ledger, str | None]:
@@ -152,6 +152,11 @@ def dollars(row: dict[str, Any], priced: bool) -> dict[str, Any]:
     """Dollars in place of nano-dollars; null where a price was not known."""
     nano = row.pop("nano_usd")
     return {**row, "usd": nano / 1e9 if priced else None}
+
+
+def plural(count: int, noun: str) -> str:
+    """A number with its noun: 1 request, 2 requests."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def usd(nano: int, priced: bool) -> str:

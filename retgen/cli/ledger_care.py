@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from retgen.cli.base import Json, LedgerOption, Verbose, expected, print_json
-from retgen.cli.ledger import check_target, commands, dollars, ledger_path, opened, usd
+from retgen.cli.ledger import check_target, commands, dollars, ledger_path, opened, plural, usd
 from retgen.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
@@ -85,8 +85,9 @@ def forget_command(
         list[str] | None,
         typer.Option(
             metavar="STATE",
-            help="refused (the default), answered, or open: what is out, of a process on another "
-            "machine. Repeatable. What failed, was cut off or void is asked again anyway.",
+            help="refused (the default), answered, or open: sent and never answered, by a process "
+            "on another machine. Repeatable. What failed, was cut off or void is asked again "
+            "anyway.",
         ),
     ] = None,
     yes: Yes = False,
@@ -125,15 +126,15 @@ def forget_command(
     if not rows:
         print(f"nothing here is {' or '.join(states)}")
     elif yes:
-        print(f"forgot {count:,} requests; the {usd(nano, True)} that they cost stay charged")
+        print(f"forgot {plural(count, 'request')}; the {usd(nano, True)} of cost stay charged")
         print(
             "A run that has finished asks again only with gen run ... --fresh; a replay of it is "
             "no longer complete"
         )
     else:
         print(
-            f"would forget {count:,} requests, which had cost {usd(nano, True)} and are paid for "
-            "again when they are needed: add --yes"
+            f"would forget {plural(count, 'request')} that had cost {usd(nano, True)}, to be paid "
+            "for again when needed: add --yes"
         )
 
 
@@ -176,7 +177,8 @@ def prune_command(
         return
     did, about = ("dropped", "") if yes else ("would drop", "about ")
     print(
-        f"{did} the texts of {pruned.emptied:,} requests and {pruned.removed:,} requests of runs: "
+        f"{did} the texts of {plural(pruned.emptied, 'request')} and "
+        f"{plural(pruned.removed, 'request')} of runs: "
         f"{_size(pruned.before)} -> {about}{_size(pruned.after)}"
     )
     if not yes:

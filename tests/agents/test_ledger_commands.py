@@ -44,17 +44,17 @@ def test_the_commands(ledger: Ledger, tmp_path: Path) -> None:
          "gen: there is no model 'large' here; it has: small\n"),
         (("forget", "--model", "openai:small"), 0,
          "a, write, small: 1 refused, $0.0000 (400: no)\n"
-         "would forget 1 requests, which had cost $0.0000 and are paid for again when they are "
-         "needed: add --yes\n"),
+         "would forget 1 request that had cost $0.0000, to be paid for again when needed: add "
+         "--yes\n"),
         (("forget", "--run", "b"), 0, "nothing here is refused\n"),
         (("forget", "--run", "a", "--state", "refused", "--state", "answered"), 0,
          "a, write, small: 2 answered, $0.0000; other runs have used 1 of them\n"
          "a, write, small: 1 refused, $0.0000 (400: no)\n"
-         "would forget 3 requests, which had cost $0.0000 and are paid for again when they are "
-         "needed: add --yes\n"),
+         "would forget 3 requests that had cost $0.0000, to be paid for again when needed: add "
+         "--yes\n"),
         (("forget", "--agent", "write", "--yes"), 0,
          "a, write, small: 1 refused, $0.0000 (400: no)\n"
-         "forgot 1 requests; the $0.0000 that they cost stay charged\n"
+         "forgot 1 request; the $0.0000 of cost stay charged\n"
          "A run that has finished asks again only with gen run ... --fresh; a replay of it is no "
          "longer complete\n"),
         (("prune", "--run", "c"), 2, f"gen: {ledger.path} has no run 'c'. It has: a, b\n"),
@@ -74,6 +74,24 @@ def test_the_commands(ledger: Ledger, tmp_path: Path) -> None:
         {"run": "a", "calls": 3, "cache_hits": 0, "tokens_in": 2, "tokens_out": 2, "usd": 2e-8},
         {"run": "b", "calls": 0, "cache_hits": 1, "tokens_in": 0, "tokens_out": 0, "usd": 0.0},
     ]
+
+
+def test_what_was_sent_and_never_answered_is_open(ledger: Ledger) -> None:
+    send(ledger, 0)
+    ledger.close()
+    done = gen("check", "--ledger", ledger.path)
+    assert ", 1 open\n" in done.stdout
+    assert "note: 1 request is open, charged $0.0000; " in done.stdout
+
+
+@pytest.mark.parametrize("command", ["", "check", "check --accept", "forget --run a", "prune",
+                                     "copy c", "export e"])  # fmt: skip
+def test_a_ledger_that_is_not_there_makes_no_folder(tmp_path: Path, command: str) -> None:
+    path = tmp_path / "nope" / "ledger.sqlite"
+    done = gen(*command.split(), "--ledger", path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("gen: there is no ledger at ")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_export_that_cannot_be_made(ledger: Ledger, tmp_path: Path) -> None:

@@ -54,7 +54,9 @@ def check(ledger: Ledger) -> Checked:
             .group_by(_s.state)
             .order_by(_s.state)
         )
-        found.states = {row.state: row.number for row in db.execute(count)}
+        found.states = {
+            "open" if row.state == "sent" else row.state: row.number for row in db.execute(count)
+        }
         found.findings += check_sums(db)
         wrong = _requests(db)
         found.findings += wrong
@@ -183,5 +185,6 @@ def _out(db: sa.Connection) -> list[str]:
     for *owner, number, nano in db.execute(query):
         who: Any = Owner(*owner)
         how = "has ended: they are asked again" if who.ended() else "may still run"
-        found.append(f"{number:,} requests are out, charged ${nano / 1e9:.4f}; {who} {how}")
+        requests = "1 request is" if number == 1 else f"{number:,} requests are"
+        found.append(f"{requests} open, charged ${nano / 1e9:.4f}; {who} {how}")
     return found
