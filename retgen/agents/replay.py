@@ -58,12 +58,18 @@ class Replayed:
 
 
 def export_replay(ledger: Ledger, path: Path, run: str | None = None) -> int:
-    """Write the answers of a run, or of all, in the order of their keys; returns their number."""
+    """Write the answers of a run, or of all, in the order of their keys; returns their number.
+
+    Raises `UsageError` where there is none, and writes nothing then.
+    """
     count = 0
     with AtomicFile(path) as file:
         for kept in ledger.answers(run):
             file.write(orjson.dumps(_line(kept), option=orjson.OPT_APPEND_NEWLINE))
             count += 1
+        if not count:
+            whose = f" of run {run!r}" if run is not None else ""
+            raise UsageError(f"there is no answer{whose} to export")
     return count
 
 

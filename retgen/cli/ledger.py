@@ -93,10 +93,13 @@ def export_command(
     """Write the answers to a file for gen run --replay, which needs neither key nor network."""
     from retgen.agents.replay import export_replay
 
+    check_target(file)
     found, name = opened(ledger, run)
-    count = export_replay(found, file, name)
-    found.close()
-    print(f"wrote {count:,} answers to {file}")
+    try:
+        count = export_replay(found, file, name)
+    finally:
+        found.close()
+    print(f"wrote {plural(count, 'answer')} to {file}")
 
 
 def opened(ledger: Path | None, run: str | None) -> tuple[Ledger, str | None]:
@@ -106,12 +109,20 @@ def opened(ledger: Path | None, run: str | None) -> tuple[Ledger, str | None]:
 
     folder = _folder(run)
     path = ledger_path(ledger, run)
-    found, name = Ledger(path), run if folder is None else run_name(folder, path)
+    found, name = Ledger(path, create=False), run if folder is None else run_name(folder, path)
     if name is not None and all(one.run != name for one in found.runs()):
         error = _unknown(found, name)
         found.close()
         raise error
     return found, name
+
+
+def check_target(file: Path) -> None:
+    """Raises `UsageError` where no file can be written: at a folder, or in none."""
+    if file.is_dir():
+        raise UsageError(f"{str(file)!r} is a folder: name a file to write")
+    if not file.parent.is_dir():
+        raise UsageError(f"there is no folder {file.parent}: create it, or name another file")
 
 
 def ledger_path(ledger: Path | None, run: str | None, *, lost: bool = False) -> Path:
@@ -141,6 +152,11 @@ def dollars(row: dict[str, Any], priced: bool) -> dict[str, Any]:
     """Dollars in place of nano-dollars; null where a price was not known."""
     nano = row.pop("nano_usd")
     return {**row, "usd": nano / 1e9 if priced else None}
+
+
+def plural(count: int, noun: str) -> str:
+    """A number with its noun: 1 request, 2 requests."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def usd(nano: int, priced: bool) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from retgen.cli.base import Json, LedgerOption, Verbose, expected, print_json
-from retgen.cli.ledger import commands, dollars, ledger_path, opened, usd
+from retgen.cli.ledger import check_target, commands, dollars, ledger_path, opened, plural, usd
 from retgen.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def check_command(
 
     path = ledger_path(ledger, None, lost=True)
     try:
-        found = Ledger(path, accept=accept)
+        found = Ledger(path, accept=accept, create=False)
     except (LostAnswers, OutputError) as error:
         _show_checked(path, Checked([str(error)]), json)
         raise typer.Exit(1) from None
@@ -65,9 +65,9 @@ def check_command(
 
 @commands.command(
     "forget",
-    epilog="Examples:  gen ledger forget --run outputs/mine  |  gen ledger forget --agent judge "
-    "--state answered --yes  |  gen ledger forget --model gpt-5-mini --state refused --state "
-    "answered",
+    epilog="Examples:  gen ledger forget --run outputs/mine  |  gen ledger forget --agent "
+    "identify_attribute --state answered --yes  |  gen ledger forget --model openai:gpt-5-mini "
+    "--state refused --state answered",
 )
 @expected
 def forget_command(
@@ -77,20 +77,27 @@ def forget_command(
         typer.Option(metavar="RUN", help="Sent by this run: its directory, or its name."),
     ] = None,
     agent: Annotated[str | None, typer.Option(metavar="NAME", help="Of this agent.")] = None,
-    model: Annotated[str | None, typer.Option(metavar="NAME", help="To this model.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="To this model, with its provider or without."),
+    ] = None,
     state: Annotated[
         list[str] | None,
         typer.Option(
             metavar="STATE",
-            help="refused (the default), answered, or open: what is out, of a process on another "
-            "machine. Repeatable. What failed, was cut off or void is asked again anyway.",
+            help="refused (the default), answered, or open: sent and never answered, by a process "
+            "on another machine. Repeatable. What failed, was cut off or void is asked again "
+            "anyway.",
         ),
     ] = None,
     yes: Yes = False,
     json: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Have requests asked, and paid for, again. What they had cost stays charged."""
+    """Have requests asked, and paid for, again. What they had cost stays charged.
+
+    With --yes no run may have the ledger open.
+    """
     from retgen.agents.ledger.forget import STATES, forget
 
     if run is None and agent is None and model is None and not state:
@@ -101,6 +108,11 @@ def forget_command(
             raise UsageError(f"--state {one}: choose from {', '.join(STATES)}")
     found, name = opened(ledger, run)
     try:
+        parts = found.parts()
+        agent = _known("agent", agent, {part.agent for part in parts})
+        if model is not None and all(part.model != model for part in parts):
+            model = model.partition(":")[2] or model  # as recipes write it: PROVIDER:NAME
+        model = _known("model", model, {part.model for part in parts})
         rows = forget(found, run=name, agent=agent, model=model, states=states, dry=not yes)
     finally:
         found.close()
@@ -114,11 +126,15 @@ def forget_command(
     if not rows:
         print(f"nothing here is {' or '.join(states)}")
     elif yes:
-        print(f"forgot {count:,} requests; the {usd(nano, True)} that they cost stay charged")
+        print(f"forgot {plural(count, 'request')}; the {usd(nano, True)} of cost stay charged")
+        print(
+            "A run that has finished asks again only with gen run ... --fresh; a replay of it is "
+            "no longer complete"
+        )
     else:
         print(
-            f"would forget {count:,} requests, which had cost {usd(nano, True)} and are paid for "
-            "again when they are needed: add --yes"
+            f"would forget {plural(count, 'request')} that had cost {usd(nano, True)}, to be paid "
+            "for again when needed: add --yes"
         )
 
 
@@ -161,7 +177,8 @@ def prune_command(
         return
     did, about = ("dropped", "") if yes else ("would drop", "about ")
     print(
-        f"{did} the texts of {pruned.emptied:,} requests and {pruned.removed:,} requests of runs: "
+        f"{did} the texts of {plural(pruned.emptied, 'request')} and "
+        f"{plural(pruned.removed, 'request')} of runs: "
         f"{_size(pruned.before)} -> {about}{_size(pruned.after)}"
     )
     if not yes:
@@ -178,6 +195,7 @@ def copy_command(
     """Copy the ledger as it is now into one whole file, also while a run is going on."""
     from retgen.agents.ledger.prune import copy
 
+    check_target(file)
     found, _ = opened(ledger, None)
     try:
         copy(found, file)
@@ -200,8 +218,17 @@ def _show_checked(path: Path, checked: Checked, json: bool) -> None:
         print(f"note: {one}")
     for one in checked.findings:
         print(f"wrong: {one}")
+    for one in checked.advice:
+        print(f"to do: {one}")
     if not checked.findings:
         print("sound: nothing is missing, and the sums are those of the requests")
+
+
+def _known(what: str, name: str | None, known: set[str]) -> str | None:
+    if name is not None and name not in known:
+        there = ", ".join(sorted(known)) or "none"
+        raise UsageError(f"there is no {what} {name!r} here; it has: {there}")
+    return name
 
 
 def _forgotten(row: Forgotten) -> str:

@@ -16,7 +16,7 @@ import pytest
 from retgen.agents.ledger import Answer, Busy, Kept, Ledger, OverCap, Part, Send, Spent, Writer
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
-from retgen.errors import OutputError
+from retgen.errors import UsageError
 
 
 class Clock:
@@ -201,11 +201,10 @@ def test_a_transaction_stands_as_a_whole(ledger: Ledger) -> None:
 def test_a_file_that_is_no_ledger(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     path.write_text("something else entirely" * 100)
-    with pytest.raises(OutputError) as error:
+    with pytest.raises(UsageError) as error:
         Ledger(path)
     assert str(error.value) == (
-        f"{path}: the ledger cannot be used (file is not a database). What it holds is kept; make "
-        "room or repair the file, and run the command again."
+        f"{path} is no ledger (file is not a database): name another with --ledger"
     )
 
 

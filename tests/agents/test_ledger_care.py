@@ -124,7 +124,7 @@ def test_what_is_wrong_is_found_and_set_right(ledger: Ledger) -> None:
         "a: 5 cache hits, 0 are there",
         "b: $0.0000 are charged, its requests have $0.0000",
         "b: 5 cache hits, 1 are there",
-        "requests whose text is not that of their key: 1, 2, 4",
+        "a: requests whose text is not that of their key: 1, 2, 4",
     ]
     done = gen("check", "--ledger", path, "--json")
     assert done.returncode == 1
@@ -132,7 +132,12 @@ def test_what_is_wrong_is_found_and_set_right(ledger: Ledger) -> None:
     assert found["findings"] == findings
     assert (found["ok"], found["states"]) == (False, {"answered": 2, "failed": 1})
     done = gen("check", "--ledger", path, "--accept")
-    assert done.stdout.splitlines()[1:] == [f"wrong: {findings[-1]}"]  # a text does not come back
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[1:] == [  # a text does not come back
+        f"wrong: {findings[-1]}",
+        "to do: have these asked again: gen ledger forget --run RUN --state answered --state "
+        "refused --yes, then drop their texts: gen ledger prune --yes",
+    ]
     again = Ledger(path)
     assert [(run.run, run.calls, run.cache_hits, run.nano_usd) for run in again.runs()] == [
         ("a", 3, 0, 20), ("b", 0, 1, 0),
@@ -141,6 +146,11 @@ def test_what_is_wrong_is_found_and_set_right(ledger: Ledger) -> None:
         recount(db_)
     assert len(check(again).findings) == 1
     again.close()
+    for words in ("forget --run a --state answered --yes", "prune --yes"):
+        assert gen(*words.split(), "--ledger", path).returncode == 0
+    assert gen("check", "--ledger", path).stdout.splitlines()[1:] == [
+        "sound: nothing is missing, and the sums are those of the requests"
+    ]
 
 
 def test_a_damaged_file_is_found(ledger: Ledger) -> None:
@@ -257,49 +267,6 @@ def test_a_copy_is_whole_while_the_ledger_is_in_use(ledger: Ledger, tmp_path: Pa
     with pytest.raises(UsageError) as error:
         copy(ledger, tmp_path / "copy.sqlite")
     assert str(error.value) == f"{tmp_path / 'copy.sqlite'} is there already: name a new file"
-
-
-# --- the commands -------------------------------------------------------------------------------
-
-
-def test_the_commands(ledger: Ledger, tmp_path: Path) -> None:
-    fill(ledger, 2)
-    ledger.refused(send(ledger, 2), b"{}", "invalid_prompt", "400: no", 0, 0, 0)
-    reserve(ledger, 0, run="b")
-    ledger.close()
-    at = ("--ledger", ledger.path)
-    for args, code, output in (
-        (("forget",), 2,
-         "gen: say what to forget: at least one of --run, --agent, --model, --state\n"),
-        (("forget", "--state", "failed"), 2,
-         "gen: --state failed: choose from refused, answered, open\n"),
-        (("forget", "--run", "c"), 2, f"gen: {ledger.path} has no run 'c'. It has: a, b\n"),
-        (("forget", "--run", "b"), 0, "nothing here is refused\n"),
-        (("forget", "--run", "a", "--state", "refused", "--state", "answered"), 0,
-         "a, write, small: 2 answered, $0.0000; other runs have used 1 of them\n"
-         "a, write, small: 1 refused, $0.0000 (400: no)\n"
-         "would forget 3 requests, which had cost $0.0000 and are paid for again when they are "
-         "needed: add --yes\n"),
-        (("forget", "--agent", "write", "--yes"), 0,
-         "a, write, small: 1 refused, $0.0000 (400: no)\n"
-         "forgot 1 requests; the $0.0000 that they cost stay charged\n"),
-        (("prune", "--run", "c"), 2, f"gen: {ledger.path} has no run 'c'. It has: a, b\n"),
-        (("copy", tmp_path / "ledger.sqlite"), 2,
-         f"gen: {tmp_path / 'ledger.sqlite'} is there already: name a new file\n"),
-    ):  # fmt: skip
-        done = gen(*args, *at)
-        assert (done.returncode, done.stderr + done.stdout) == (code, output)
-    shown = json.loads(gen("prune", "--run", "a", "--json", *at).stdout)
-    assert (shown["pruned"], shown["emptied"], shown["removed"]) == (False, 0, 2)
-    assert gen("prune", "--run", "a", "--yes", *at).stdout.startswith(
-        "dropped the texts of 0 requests and 2 requests of runs: "
-    )
-    assert gen("check", *at).returncode == 0
-    listed = json.loads(gen("--json", *at).stdout)["runs"]
-    assert listed == [
-        {"run": "a", "calls": 3, "cache_hits": 0, "tokens_in": 2, "tokens_out": 2, "usd": 2e-8},
-        {"run": "b", "calls": 0, "cache_hits": 1, "tokens_in": 0, "tokens_out": 0, "usd": 0.0},
-    ]
 
 
 # --- where it lies ------------------------------------------------------------------------------

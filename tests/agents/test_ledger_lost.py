@@ -18,7 +18,8 @@ import pytest
 
 from retgen.agents.ledger import Answer, Ledger, LostAnswers
 from retgen.agents.ledger.check import check
-from retgen.errors import OutputError
+from retgen.agents.ledger.damage import salvage
+from retgen.errors import UsageError
 from tests.agents.ledgers import fill, read_to, reserve, send, worker
 
 FILES = ("", "-wal", "-shm", ".state")
@@ -68,7 +69,8 @@ def message(path: Path, what: str) -> str:
     return (
         f"{path} {what}. Nothing was sent. Put the missing file back (ledger.sqlite, "
         "ledger.sqlite-wal and ledger.sqlite.state belong together), or go on with what is there, "
-        f"and pay again for what is not: gen ledger check --accept --ledger {path}"
+        "pay again for what is not, and have what it cost no longer counted against --max-usd: "
+        f"gen ledger check --accept --ledger {path}"
     )
 
 
@@ -160,8 +162,7 @@ def test_a_file_that_was_cut_off(path: Path) -> None:
         Ledger(path)
     assert str(error.value) == (
         f"{path} is cut off: {whole - 5000:,} of its {whole:,} bytes are there. Nothing was sent. "
-        "Put the whole file back, or save what can be read of it: sqlite3 ledger.sqlite .recover | "
-        "sqlite3 saved.sqlite"
+        f"Put the whole file back, or {salvage(path)}"
     )
     with pytest.raises(LostAnswers):
         Ledger(path, accept=True)
@@ -287,7 +288,9 @@ def test_a_file_that_is_no_ledger_is_left_alone(tmp_path: Path) -> None:
     db.execute("CREATE TABLE songs (title)")
     db.close()
     before = path.read_bytes()
-    with pytest.raises(OutputError, match=r"\(it is a database of something else\)"):
+    with pytest.raises(
+        UsageError, match=r" is no ledger \(it is a database of something else\): name "
+    ):
         Ledger(path)
     assert [one.name for one in tmp_path.iterdir()] == ["music.sqlite"]
     assert path.read_bytes() == before

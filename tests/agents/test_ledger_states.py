@@ -10,6 +10,7 @@ import pytest
 from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Part, Refusal, Room, Send, Spent
 from retgen.agents.ledger.check import check
 from retgen.agents.ledger.forget import Forgotten, forget
+from retgen.errors import UsageError
 from tests.agents.ledgers import request, reserve, send
 from tests.agents.test_ledger_leases import owned_by
 
@@ -127,6 +128,16 @@ def test_what_is_forgotten_is_asked_again_and_stays_charged(mixed: Ledger) -> No
 )  # fmt: skip
 def test_what_is_chosen(mixed: Ledger, chosen: dict[str, object], number: int) -> None:
     assert sum(row.requests for row in forget(mixed, **chosen)) == number  # type: ignore[arg-type]
+
+
+def test_nothing_is_forgotten_while_another_has_it_open(mixed: Ledger) -> None:
+    other = Ledger(mixed.path)
+    with pytest.raises(UsageError) as error:
+        forget(mixed, run="a")
+    assert str(error.value) == f"{mixed.path} is in use: end the runs that have it open first"
+    assert len(forget(mixed, run="a", dry=True)) == 1  # looking is allowed
+    other.close()
+    assert len(forget(mixed, run="a")) == 1
 
 
 def test_an_answer_that_others_used_is_said_to_be(mixed: Ledger) -> None:

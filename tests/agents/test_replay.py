@@ -87,13 +87,20 @@ def test_what_was_written_is_read_again(ledger: Ledger, file: Path, tmp_path: Pa
     again.close()
 
 
-@pytest.mark.parametrize(("run", "numbers"), [("a", {0, 1, 2, 3}), ("b", {0, 4}), ("c", set())])
+@pytest.mark.parametrize(("run", "numbers"), [("a", {0, 1, 2, 3}), ("b", {0, 4})])
 def test_the_answers_of_one_run(
     ledger: Ledger, tmp_path: Path, run: str, numbers: set[int]
 ) -> None:
     path = tmp_path / "one.jsonl"
     assert export_replay(ledger, path, run) == len(numbers)
     assert {kept.key for kept in read_replay(path)} == {request(i).key for i in numbers}
+
+
+def test_a_run_without_an_answer_is_not_exported(ledger: Ledger, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        export_replay(ledger, tmp_path / "one.jsonl", "c")
+    assert str(error.value) == "there is no answer of run 'c' to export"
+    assert not list(tmp_path.glob("*one*"))
 
 
 def test_a_file_that_cannot_be_written_or_read(ledger: Ledger, tmp_path: Path) -> None:

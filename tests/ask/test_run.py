@@ -419,7 +419,7 @@ def test_counts_that_cannot_be_true(asked: Path) -> None:
             "gen: --price 1: write the dollars per million tokens",
         ),
         (("--model", "opanai:gpt-5"), "gen: there is no provider 'opanai'; did you mean openai?"),
-        (("--ledger", "."), "the ledger cannot be used"),
+        (("--ledger", "."), ". is no ledger (it is a folder): name another with --ledger"),
         (
             ("--set", "params.catalogue.categories=['a]']"),
             "a category is one line of text, without",

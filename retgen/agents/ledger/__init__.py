@@ -16,6 +16,7 @@ and none is reported done before its transaction is.
 | `tables` | the tables and their version; `upgrade` brings those of version 1 up to it |
 | `file` | opening and closing the file, one transaction |
 | `sidecar` | the state file, which tells when the database went back in time |
+| `damage` | what to do about a file that SQLite cannot read |
 | `owners` | which process sent a request, and whether it still runs |
 | `leases` | how long to wait for a request that another process has out |
 | `texts` | messages stored once |

@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from retgen.agents.ledger import sums, tables
+from retgen.agents.ledger.damage import salvage
 from retgen.agents.ledger.drives import network_drive
 from retgen.agents.ledger.ledger import Ledger
 from retgen.agents.ledger.owners import Owner
@@ -25,10 +26,13 @@ _SHOWN = 5  # of each kind
 
 @dataclass
 class Checked:
-    """`findings`: what is wrong; `notes`: what is worth knowing; `states`: requests by state."""
+    """`findings`: what is wrong; `advice`: what to do about it; `notes`: what is worth knowing;
+    `states`: requests by state.
+    """
 
     findings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
     states: dict[str, int] = field(default_factory=dict)
     bytes: int = 0
 
@@ -42,6 +46,7 @@ def check(ledger: Ledger) -> Checked:
         damage = [str(error.__cause__)]
     if damage != ["ok"]:
         found.findings += [f"the file is damaged: {one}" for one in damage]
+        found.advice.append(f"put a whole copy back, or {salvage(ledger.path)}")
         return found
     with ledger.reading() as db:
         count = (
@@ -49,9 +54,19 @@ def check(ledger: Ledger) -> Checked:
             .group_by(_s.state)
             .order_by(_s.state)
         )
-        found.states = {row.state: row.number for row in db.execute(count)}
+        found.states = {
+            "open" if row.state == "sent" else row.state: row.number for row in db.execute(count)
+        }
         found.findings += check_sums(db)
-        found.findings += _requests(db)
+        wrong = _requests(db)
+        found.findings += wrong
+        if wrong:
+            found.advice.append(
+                "have these asked again: gen ledger forget --run RUN --state answered --state "
+                "refused --yes, then drop their texts: gen ledger prune --yes"
+            )
+        elif found.findings:
+            found.advice.append("count the sums anew: gen ledger check --accept")
         found.notes += _out(db)
     drive = network_drive(ledger.path)
     if drive:
@@ -127,21 +142,33 @@ def _runs(db: sa.Connection) -> tuple[dict[str, int], dict[str, int]]:
 
 def _requests(db: sa.Connection) -> list[str]:
     """Requests that are not what their key says."""
-    wrong = [number for number, key, body in _bodies(db) if hashlib.sha256(body).digest() != key]
+    wrong, runs = [], set()
+    for number, run, key, body in _bodies(db):
+        if hashlib.sha256(body).digest() != key:
+            wrong.append(number)
+            runs.add(run)
     shown = ", ".join(str(number) for number in wrong[:_SHOWN])
     more = f" and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else ""
-    return [f"requests whose text is not that of their key: {shown}{more}"] if wrong else []
+    whose = ", ".join(sorted(runs))
+    return (
+        [f"{whose}: requests whose text is not that of their key: {shown}{more}"] if wrong else []
+    )
 
 
-def _bodies(db: sa.Connection) -> Iterator[tuple[int, bytes, bytes]]:
-    """Number, key and request of every row that has one; what is missing counts as empty."""
-    query = sa.select(_s.id, _s.key, _s.request).where(_s.request.is_not(None)).order_by(_s.id)
+def _bodies(db: sa.Connection) -> Iterator[tuple[int, str, bytes, bytes]]:
+    """Number, run, key and request of every row that has one; what is missing counts as empty."""
+    query = (
+        sa.select(_s.id, sa.func.coalesce(_p.run, "no run").label("run"), _s.key, _s.request)
+        .outerjoin(tables.parts, _p.id == _s.part)
+        .where(_s.request.is_not(None))
+        .order_by(_s.id)
+    )
     for rows, texts in with_texts(db, query):
-        for number, key, request in rows:
+        for number, run, key, request in rows:
             try:
-                yield number, key, joined(request, texts)
+                yield number, run, key, joined(request, texts)
             except (KeyError, TypeError, ValueError):
-                yield number, key, b""
+                yield number, run, key, b""
 
 
 def _out(db: sa.Connection) -> list[str]:
@@ -158,5 +185,6 @@ def _out(db: sa.Connection) -> list[str]:
     for *owner, number, nano in db.execute(query):
         who: Any = Owner(*owner)
         how = "has ended: they are asked again" if who.ended() else "may still run"
-        found.append(f"{number:,} requests are out, charged ${nano / 1e9:.4f}; {who} {how}")
+        requests = "1 request is" if number == 1 else f"{number:,} requests are"
+        found.append(f"{requests} open, charged ${nano / 1e9:.4f}; {who} {how}")
     return found

@@ -22,10 +22,11 @@ from urllib.parse import quote
 import sqlalchemy as sa
 
 from retgen.agents.ledger import tables, upgrade
+from retgen.agents.ledger.damage import NO_LEDGER, failure, salvage
 from retgen.agents.ledger.sidecar import Sidecar, State, state_path
 from retgen.agents.ledger.sums import Sums
 from retgen.agents.ledger.texts import Texts
-from retgen.errors import OutputError, UsageError
+from retgen.errors import UsageError
 from retgen.write import make_folder
 
 __all__ = ["LedgerFile", "LostAnswers"]
@@ -38,10 +39,11 @@ class LostAnswers(UsageError):
 class LedgerFile:
     """An open ledger. Raises `LostAnswers` where answers that were paid for are missing.
 
-    `accept`: take what is there as all there is. What cannot be written is opened for reading.
+    `accept`: take what is there as all there is; `create`: make a ledger where there is none, else
+    `UsageError`. What cannot be written is opened for reading.
     """
 
-    def __init__(self, path: Path, *, accept: bool = False) -> None:
+    def __init__(self, path: Path, *, accept: bool = False, create: bool = True) -> None:
         self.path = path
         self._open = threading.local()  # of this thread's transaction: .db, .sums
         self._parts: dict[tuple[str, str, str], int] = {}  # their numbers
@@ -49,12 +51,13 @@ class LedgerFile:
         self._owner: int | None = None  # this process, in `owners`
         with self._failures():
             if path.is_dir():
-                raise sqlite3.OperationalError("it is a folder")
-            make_folder(path.parent)
+                raise sqlite3.OperationalError(NO_LEDGER[0])
+            if create:
+                make_folder(path.parent)
             real = path.resolve()
             self._sidecar = Sidecar(real)
             try:
-                self._enter(real, accept)
+                self._enter(real, accept, create)
             except BaseException:
                 self._sidecar.undo()
                 self._sidecar.close()
@@ -150,12 +153,9 @@ class LedgerFile:
             yield
         except (sa.exc.DBAPIError, sqlite3.Error) as error:
             reason = getattr(error, "orig", error)
-            raise OutputError(
-                f"{self.path}: the ledger cannot be used ({reason}). What it holds is kept; make "
-                "room or repair the file, and run the command again."
-            ) from error
+            raise failure(self.path, str(reason)) from error
 
-    def _enter(self, real: Path, accept: bool) -> None:
+    def _enter(self, real: Path, accept: bool, create: bool) -> None:
         alone = self._sidecar.enter()
         known = self._sidecar.read()  # before the database, which only grows
         there = _peek(real)
@@ -167,12 +167,15 @@ class LedgerFile:
         if there.pages:
             raise LostAnswers(
                 f"{self.path} is cut off: {there.size:,} of its {there.pages:,} bytes are there. "
-                "Nothing was sent. Put the whole file back, or save what can be read of it: "
-                f"sqlite3 {shlex.quote(real.name)} .recover | sqlite3 saved.sqlite"
+                f"Nothing was sent. Put the whole file back, or {salvage(self.path)}"
             )
         missing = _missing(known, there, alone is True)
         if missing and not accept:
             raise LostAnswers(_message(self.path, missing))
+        if not there.version and not missing and not create:
+            raise UsageError(
+                f"{self.path} is empty: it holds no ledger. Name another with --ledger"
+            )
         if accept and alone is False:
             raise UsageError(f"{self.path} is in use: end the runs that have it open first")
         self._writable = _can_write(real) and self._sidecar.writable
@@ -227,7 +230,8 @@ def _peek(real: Path) -> _There:
     if not size:
         return _There(wal=wal)
     pages = 0
-    if len(head) == 100 and head[24:28] == head[92:96]:  # the number of pages is up to date
+    whole = len(head) == 100 and head.startswith(b"SQLite format 3\0")
+    if whole and head[24:28] == head[92:96]:  # the number of pages is up to date
         length = int.from_bytes(head[16:18], "big")
         pages = int.from_bytes(head[28:32], "big") * (65536 if length == 1 else length)
     if pages > size and not wal:  # reading would fail, in words that help nobody
@@ -237,7 +241,7 @@ def _peek(real: Path) -> _There:
         if not names:
             return _There(wal=wal)
         if "sends" not in names:
-            raise sqlite3.DatabaseError("it is a database of something else")
+            raise sqlite3.DatabaseError(NO_LEDGER[1])
         if "meta" not in names:
             return _There(1, wal=wal)
         version, which, changes, answers, in_use = db.execute(
@@ -276,7 +280,8 @@ def _message(path: Path, missing: str) -> str:
     return (
         f"{path} {missing}. Nothing was sent. Put the missing file back ({path.name}, "
         f"{path.name}-wal and {state_path(path).name} belong together), or go on with what is "
-        f"there, and pay again for what is not: gen ledger check --accept --ledger {name}"
+        "there, pay again for what is not, and have what it cost no longer counted against "
+        f"--max-usd: gen ledger check --accept --ledger {name}"
     )
 
 

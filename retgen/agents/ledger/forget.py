@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -43,8 +44,9 @@ def forget(
     """Let requests be asked again; `dry`: only say which. `states`: of `STATES`.
 
     "open" are requests that are out, of a process that cannot be seen to run: their lease ends.
+    Raises `UsageError` while another process has the ledger open: its records may rest on them.
     """
-    with ledger.together() as db:
+    with nullcontext() if dry else ledger.alone(), ledger.together() as db:
         chosen = _chosen(db, run, agent, model, states)
         found = _count(db, chosen)
         if dry or not found:

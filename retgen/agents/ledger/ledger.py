@@ -27,6 +27,7 @@ from retgen.agents.ledger.records import (
 from retgen.agents.ledger.statements import Known, Out
 from retgen.agents.ledger.texts import joined, with_texts
 from retgen.agents.request import Request
+from retgen.errors import OutputError
 
 __all__ = ["Ledger"]
 
@@ -35,7 +36,7 @@ _s, _u = tables.sends.c, tables.uses.c
 
 
 class Ledger(LedgerFile):
-    """A ledger file. `clock`: monotonic, in seconds."""
+    """A ledger file. `clock`: monotonic, in seconds; the rest as of `LedgerFile`."""
 
     def __init__(
         self,
@@ -43,8 +44,9 @@ class Ledger(LedgerFile):
         clock: Callable[[], float] = time.monotonic,
         *,
         accept: bool = False,
+        create: bool = True,
     ) -> None:
-        super().__init__(path, accept=accept)
+        super().__init__(path, accept=accept, create=create)
         self._leases = Leases(clock)
 
     def reserve(
@@ -241,7 +243,14 @@ class Ledger(LedgerFile):
         with self.reading() as db:
             for rows, texts in with_texts(db, query):
                 for key, agent, model, request, *rest in rows:
-                    yield Kept(key.hex(), agent, model, joined(request, texts), *rest)
+                    try:
+                        body = joined(request, texts)
+                    except (KeyError, TypeError, ValueError) as error:
+                        raise OutputError(
+                            f"{self.path}: a request of {agent} cannot be read: gen ledger check "
+                            "says what to do"
+                        ) from error
+                    yield Kept(key.hex(), agent, model, body, *rest)
 
     def put(self, run: str, answers: Iterable[Kept]) -> None:
         """Take over answers from elsewhere, at no cost; of several to a request the first."""

@@ -85,12 +85,17 @@ def with_texts(
 
 
 def numbers(stored: bytes) -> list[int]:
-    """The texts that a stored request needs."""
-    return [piece for piece in orjson.loads(stored) if isinstance(piece, int)]
+    """The texts that a stored request needs; none where damage left no request."""
+    try:
+        return [piece for piece in orjson.loads(stored) if isinstance(piece, int)]
+    except (TypeError, ValueError):
+        return []
 
 
 def joined(stored: bytes, texts: Mapping[int, bytes]) -> bytes:
-    """The request's bytes. Raises KeyError for a text that is not there."""
+    """The request's bytes. Raises KeyError for a text that is not there, ValueError or TypeError
+    for what damage left.
+    """
     return b"".join(
         texts[piece] if isinstance(piece, int) else piece.encode() for piece in orjson.loads(stored)
     )
