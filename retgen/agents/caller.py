@@ -167,7 +167,7 @@ class Caller:
         Returns where it is to be tried once more: with no other beside it nobody can tell.
         """
         try:
-            verdict = await self._suspects.judge(agent, tries, self._stop)
+            verdict = await self._suspects.judge(tries, self._stop)
         finally:
             self._suspects.settled(tries)
         often = rounds * self._attempts

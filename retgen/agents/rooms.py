@@ -16,7 +16,7 @@ from retgen.agents.ledger import Room
 
 __all__ = ["HIDDEN", "LARGEST", "PROMPT", "Rooms"]
 
-LARGEST = 32_768  # tokens; no agent's answers need a fraction of it
+LARGEST = 32_768  # tokens that are learned; a recipe may ask for more
 HIDDEN = "(reasoning)"  # in place of an agent: most reasoning tokens of one answer of the model
 PROMPT = "(prompt)"  # the same: most tokens of a prompt beyond its bytes
 _SPARE = 1.5  # room, as a multiple of the most that was ever needed
@@ -30,7 +30,7 @@ class Rooms:
     def __init__(self, known: Mapping[str, Room]) -> None:
         self._room = {agent: one.room for agent, one in known.items()}
         self._most = {agent: one.most for agent, one in known.items()}
-        self._limit = LARGEST
+        self._limit: float = math.inf  # of the model, once it has refused more
 
     def agents(self) -> list[str]:
         """Those of which an answer was ever whole."""
@@ -61,15 +61,17 @@ class Rooms:
 
         While no answer of the agent was whole, the others are to have it too.
         """
-        grown = min(room * (2 if self.whole(agent) else _STEP), max(room, LARGEST), self._limit)
+        step = 2 if self.whole(agent) else _STEP
+        grown = int(min(room * step, max(room, LARGEST), self._limit))
         if not self.whole(agent):
             self._room[agent] = max(grown, self._room.get(agent, 0))
         return grown
 
     def less(self, room: int) -> int:
         """The room after the model had not as much as `room`; 0 where it cannot be less."""
-        self._limit = min(self._limit, room // 2)
-        return self._limit if self._limit >= 16 else 0
+        left = int(min(self._limit, room // 2))
+        self._limit = left
+        return left if left >= 16 else 0
 
     def note(self, agent: str, tokens: int) -> bool:
         """Note how many tokens were needed once; whether that is more than was known."""

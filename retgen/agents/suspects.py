@@ -124,7 +124,7 @@ class Suspects:
         await keep()
         return True
 
-    async def judge(self, agent: str, tries: Tries, stop: Stop) -> Verdict:
+    async def judge(self, tries: Tries, stop: Stop) -> Verdict:
         """What a request stands for that has failed as often as it may."""
         others = set(self._first)
         while self.answers == tries.mark:
@@ -136,9 +136,7 @@ class Suspects:
             await self._changes(stop)
         if self.answers > tries.mark:
             return "only this"
-        if len(self._failing - {tries}):
-            return "all"
-        return "alone"
+        return "all" if self._failing - {tries} else "alone"
 
     def rejected_alone(self, agent: str) -> bool:
         """Whether one that failed with no other beside it may be taken for the only one: once."""

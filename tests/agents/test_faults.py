@@ -312,6 +312,12 @@ def test_one_answer_without_end_is_rejected(ledger: Ledger) -> None:
     assert states(ledger) == {"answered": 19, "cut": 2, "refused": 1}
 
 
+def test_a_recipe_may_ask_for_more_room_than_is_learned(ledger: Ledger) -> None:
+    with serving(reasoning(50_000)) as server:
+        assert ask(server, ledger, [10], room=100_000) == ["hello"]
+        assert [body["max_tokens"] for body in server.requests] == [100_000]
+
+
 @pytest.mark.parametrize("most", [300, 3000])
 def test_a_model_with_less_room(ledger: Ledger, most: int) -> None:
     """What it does not have is not asked for; the ledger is charged nothing for that."""
