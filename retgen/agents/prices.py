@@ -59,7 +59,7 @@ class Prices:
         if model.base_url:
             return None  # a server of one's own does not charge what the provider of a name does
         for path in self._files:
-            table = _read(path).get(model.provider, {})
+            table = _read(path).prices.get(model.provider, {})
             # a dated name costs what the plain one does, unless it is listed
             for name in (model.name, _DATED.sub("", model.name)):
                 if name in table:
@@ -75,20 +75,21 @@ class Prices:
         if effort in ("none", "minimal") or budget == 0:
             return 0, 0
         for path in self._files:
-            found = _reasoning(path)
-            if found is None:
+            table = _read(path)
+            if table.hidden is None:
                 continue
             # a server of one's own may have any provider's model
-            own = found[1].values() if model.base_url else [found[1].get(model.provider)]
-            if asked or any(one and re.search(one, model.name) for one in own):
-                low, high = found[0]
+            own = table.patterns
+            patterns = own.values() if model.base_url else [own.get(model.provider)]
+            if asked or any(one and re.search(one, model.name) for one in patterns):
+                low, high = table.hidden
                 return (low, high // 4) if effort == "low" else (low, high)
         return 0, 0
 
     def models(self) -> list[str]:
         """All models that a table has, as recipes name them."""
         found = (f"{provider}:{name}" for path in self._files
-                 for provider, table in _read(path).items() for name in table)  # fmt: skip
+                 for provider, table in _read(path).prices.items() for name in table)  # fmt: skip
         return sorted(set(found))
 
 
@@ -125,14 +126,23 @@ def _price(dollars_in: float, dollars_out: float) -> Price:
     return Price(*(math.ceil(round(one * 1000, 6)) for one in (dollars_in, dollars_out)))
 
 
+class _Table(NamedTuple):
+    """A file: prices by provider and model; hidden tokens to reckon with (None: it says nothing)
+    and, by provider, a pattern of the models that have them."""
+
+    prices: Mapping[str, Mapping[str, Price]]
+    hidden: tuple[int, int] | None
+    patterns: Mapping[str, str]
+
+
 @cache
-def _read(path: Path) -> Mapping[str, Mapping[str, Price]]:
+def _read(path: Path) -> _Table:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     try:
         tree: Any = YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
-        return {
+        prices = {
             str(provider): {
                 str(name): _price(float(one["in"]), float(one["out"]))
                 for name, one in table.items()
@@ -145,17 +155,8 @@ def _read(path: Path) -> Mapping[str, Mapping[str, Price]]:
             f"{path}: is no price table. It says, in dollars per million tokens: "
             "prices: {openai: {gpt-5-mini: {in: 0.25, out: 2.00}}}"
         ) from error
-
-
-@cache
-def _reasoning(path: Path) -> tuple[tuple[int, int], Mapping[str, str]] | None:
-    """A table's allowance of hidden tokens, and its patterns by provider; None without any."""
-    from ruamel.yaml import YAML
-
-    _read(path)  # says what is wrong with it
-    stated = YAML(typ="safe", pure=True).load(path.read_text("utf-8")).get("reasoning")
-    if stated is None:
-        return None
+    if (stated := tree.get("reasoning")) is None:
+        return _Table(prices, None, {})
     try:
         low, high = map(int, stated["tokens"])
         patterns = {str(name): str(pattern) for name, pattern in stated["models"].items()}
@@ -166,7 +167,7 @@ def _reasoning(path: Path) -> tuple[tuple[int, int], Mapping[str, str]] | None:
             f"{path}: its part `reasoning` says `tokens: [LEAST, MOST]` and `models: {{PROVIDER: "
             "PATTERN OF NAMES}}`"
         ) from error
-    return (low, high), patterns
+    return _Table(prices, (low, high), patterns)
 
 
 @cache

@@ -40,9 +40,9 @@ def overwrite(path: Path, page: int) -> None:
         file.write(b"\xff" * 4096)
 
 
-@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="needs the shell of SQLite")
 @pytest.mark.parametrize("how", ["index", "last page", "cut off"])
 def test_what_can_be_read_is_saved(path: Path, how: str) -> None:
+    assert shutil.which("sqlite3"), "install the package sqlite3: the documented command needs it"
     ledger = Ledger(path)
     with ledger.together():
         fill(ledger, 300)

@@ -83,6 +83,7 @@ def test_a_clock_that_is_set_changes_nothing(
     ledger = Ledger(path)
     first = send(ledger)
     now = time.time
+    # reason: a test cannot set the clock of the machine
     monkeypatch.setattr(time, "time", lambda: now() + 86_400 * days)
     busy = reserve(ledger, run="b")
     assert isinstance(busy, Busy)
@@ -127,14 +128,14 @@ def test_a_container_is_another_machine(path: Path, ledger: Ledger) -> None:
 
 
 def test_a_machine_that_was_started_anew_holds_nothing() -> None:
-    here = this_process()
-    if here.space != "pid:[4026531836]" or not here.machine:
-        pytest.skip("this is a container, or a machine without a name")
-    before = here._replace(boot="before", pid=os.getpid())
-    assert before.ended()
-    assert not before._replace(name="another").ended()
-    assert not here.ended()
-    assert here.runs_here()
+    here = Owner("m", "host", "now", "pid:[4026531836]", os.getpid(), this_process().started)
+    before = here._replace(boot="before")
+    assert before.ended(here)
+    assert not before._replace(name="another").ended(here)
+    assert not before._replace(machine="").ended(here)
+    box = here._replace(space="pid:[1]")  # of a container nobody can tell
+    assert not before._replace(space="pid:[1]").ended(box)
+    assert not here.ended(here)
 
 
 def test_nothing_is_claimed_where_nothing_is_known() -> None:
@@ -142,5 +143,6 @@ def test_nothing_is_claimed_where_nothing_is_known() -> None:
     assert not unknown.ended()
     assert not unknown.runs_here()
     assert str(unknown) == f"another machine, process {os.getpid()}"
+    assert this_process().runs_here()
     assert not this_process()._replace(started="").ended()
     assert not Owner(*this_process()[:4], 1, "").ended()  # another user's

@@ -312,8 +312,7 @@ def read_only(killed: Path) -> Iterator[Path]:
 def test_a_read_only_medium_is_read(read_only: Path) -> None:
     command = [sys.executable, "-m", "retgen.cli", "ledger"]
     if os.getuid() == 0:  # who may write anywhere, but for this
-        if shutil.which("setpriv") is None:
-            pytest.skip("root without setpriv")
+        assert shutil.which("setpriv"), "install the package util-linux, or do not test as root"
         command = ["setpriv", "--bounding-set=-dac_override", *command]
     for inner in ([], ["check"]):
         done = subprocess.run(

@@ -231,3 +231,21 @@ def test_hidden_tokens_to_reckon_with(
 def test_hidden_tokens_of_a_server_of_ones_own(name: str, found: tuple[int, int]) -> None:
     own = ModelSettings(provider="openai", name=name, base_url="http://localhost:1/v1")
     assert Prices().reasoning(own) == found
+
+
+@pytest.mark.parametrize(
+    "stated",
+    ["{tokens: [1], models: {}}", "{tokens: [1, 2]}", "{tokens: [1, 2], models: {a: '('}}"],
+)
+def test_a_table_whose_allowance_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stated: str
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"prices: {{}}\nreasoning: {stated}\n")
+    monkeypatch.setenv("RETGEN_PRICES", str(path))
+    with pytest.raises(UsageError) as error:
+        Prices().reasoning(ModelSettings(provider="openai", name="gpt-5"))
+    assert str(error.value) == (
+        f"{path}: its part `reasoning` says `tokens: [LEAST, MOST]` and `models: {{PROVIDER: PATTERN "
+        "OF NAMES}`"
+    )

@@ -31,11 +31,11 @@ class Owner(NamedTuple):
     pid: int
     started: str
 
-    def ended(self) -> bool:
-        """Whether it is known to have ended."""
-        if self._seen_from_here():
+    def ended(self, here: Owner | None = None) -> bool:
+        """Whether it is known to have ended, as seen by `here`: by default, this process."""
+        here = here or this_process()
+        if self._seen_from(here):
             return _ended(self.pid, self.started)
-        here = this_process()
         # this machine, before it was started anew
         return (
             bool(self.machine)
@@ -46,14 +46,13 @@ class Owner(NamedTuple):
 
     def runs_here(self) -> bool:
         """Whether it is seen to run."""
-        return self._seen_from_here() and not self.ended()
+        return self._seen_from(this_process()) and not self.ended()
 
-    def _seen_from_here(self) -> bool:
-        here = this_process()
+    def _seen_from(self, here: Owner) -> bool:
         return bool(self.boot) and (self.boot, self.space) == (here.boot, here.space)
 
     def __str__(self) -> str:
-        if self._seen_from_here():
+        if self._seen_from(this_process()):
             return f"process {self.pid} on this machine"
         return f"{self.name or 'another machine'}, process {self.pid}"
 
