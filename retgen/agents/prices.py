@@ -165,7 +165,7 @@ def _read(path: Path) -> _Table:
     except (KeyError, TypeError, ValueError, AttributeError, re.error) as error:
         raise UsageError(
             f"{path}: its part `reasoning` says `tokens: [LEAST, MOST]` and `models: {{PROVIDER: "
-            "PATTERN OF NAMES}}`"
+            "PATTERN OF NAMES}`"
         ) from error
     return _Table(prices, (low, high), patterns)
 
