@@ -272,10 +272,9 @@ def _ledger(path: Path, replay: Path | None, run: str) -> Iterator[Ledger]:
 def _warn_of_network_drive(path: Path) -> None:
     drive = network_drive(path)
     if drive is not None:
-        print(
-            f"gen: {path} lies on a network drive ({drive}), where SQLite is safe only while one "
-            "machine uses it: let no other do so, or name a local file with --ledger",
-            file=sys.stderr,
+        _notice(
+            f"{path} lies on a network drive ({drive}), where SQLite is safe only while one machine "
+            "uses it: let no other do so, or name a local file with --ledger"
         )
 
 

@@ -38,8 +38,12 @@ class Question(BaseModel):
 
     def about(self) -> str:
         """What an error message calls it: how its texts begin."""
-        texts = ((name, " ".join(value.split())) for name, value in self if isinstance(value, str))
-        return ", ".join(f"{name} {text[:_ABOUT]!r}" for name, text in texts if text)[: 3 * _ABOUT]
+        texts = (
+            (name, " ".join(value[: 2 * _ABOUT].split())[:_ABOUT])  # a document may be long
+            for name, value in self
+            if isinstance(value, str)
+        )
+        return ", ".join(f"{name} {text!r}" for name, text in texts if text)[: 3 * _ABOUT]
 
 
 class Shape(BaseModel):
