@@ -273,8 +273,8 @@ def _warn_of_network_drive(path: Path) -> None:
     drive = network_drive(path)
     if drive is not None:
         _notice(
-            f"{path} lies on a network drive ({drive}), where SQLite is safe only while one machine "
-            "uses it: let no other do so, or name a local file with --ledger"
+            f"{path} lies on a network drive ({drive}), where SQLite is safe only while one "
+            "machine uses it: let no other do so, or name a local file with --ledger"
         )
 
 
