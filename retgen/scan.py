@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from retgen.validators.lexical import LexicalAmbiguity
 from retgen.validators.order import OrderLeak
 from retgen.validators.rule import Batch, CorpusRule, Judgements, Severity
 from retgen.validators.samples import Samples
+from retgen.workers import process_pool
 
 __all__ = ["build_rules", "check_rule_names", "load_judgements", "scan", "which_split"]
 
@@ -226,27 +225,17 @@ def _scan_parallel(
         parts[-1].append(chunk)
         filled += max(chunk.stop - chunk.start, 1 if dataset.corpus.format != "parquet" else _PART)
     path = dataset.run or dataset.root
-    context = multiprocessing.get_context("spawn")
     documents, lines = 0, 0
     problems: list[Problem] = []
-    with ProcessPoolExecutor(
-        workers,
-        mp_context=context,
-        initializer=_start_worker,
-        initargs=(path, split, scratch, proof),
-    ) as pool:
-        try:
-            for number, result in enumerate(pool.map(_scan_part, parts), start=1):
-                states, part_documents, part_lines, found = result
-                for rule, state in zip(rules, states, strict=True):
-                    rule.state.merge(state, documents)
-                problems += [Problem(lines + line, reason) for line, reason in found]
-                documents += part_documents
-                lines += part_lines
-                progress("proof", number, len(parts))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with process_pool(workers, _start_worker, (path, split, scratch, proof)) as pool:
+        for number, result in enumerate(pool.map(_scan_part, parts), start=1):
+            states, part_documents, part_lines, found = result
+            for rule, state in zip(rules, states, strict=True):
+                rule.state.merge(state, documents)
+            problems += [Problem(lines + line, reason) for line, reason in found]
+            documents += part_documents
+            lines += part_lines
+            progress("proof", number, len(parts))
     return documents, problems
 
 
