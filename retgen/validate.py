@@ -135,7 +135,9 @@ def _validate(
     matrix, play = _matrix(judgements, documents)
     cutoffs = (play,) if play <= 2000 else ()
     own = next((found for rule in rules if (found := rule.floors()) is not None), None)
-    floors = own or query_blind_floors(terms.state, terms.query_terms(), judgements, cutoffs)
+    floors = own or query_blind_floors(
+        terms.state, terms.query_terms(), judgements, cutoffs, workers
+    )
     floored = time.perf_counter()
     # a rule names the documents that the corpus lacks; the qrels ask for them all the same
     total = max(documents, len(np.unique(matrix.indices)))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from retgen.data import Dataset, Document, Problem, Qrel, Query
+from retgen.validators.words import tokens
 
 __all__ = ["Batch", "CorpusRule", "Finding", "Judgements", "Named", "Severity", "State"]
 
@@ -29,13 +30,17 @@ class Finding(NamedTuple):
 
 @dataclass(slots=True)
 class Batch:
-    """Some consecutive documents as columns. `first` is the index of the first one in its part."""
+    """Some consecutive documents as columns, which rules leave as they are.
+
+    `first` is the index of the first one in its part.
+    """
 
     first: int
     ids: list[str] = field(default_factory=list)
     titles: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     metadata: list[Any] = field(default_factory=list)
+    _words: list[list[str]] | None = field(default=None, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -46,6 +51,13 @@ class Batch:
         self.titles.append(document.title)
         self.texts.append(document.text)
         self.metadata.append(document.metadata)
+
+    def words(self) -> list[list[str]]:
+        """The words of each document, title first: cut once, however many rules ask."""
+        if self._words is None:
+            both = zip(self.titles, self.texts, strict=True)
+            self._words = [tokens(f"{title} {text}" if title else text) for title, text in both]
+        return self._words
 
 
 @dataclass
