@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from retgen.data import Chunk, Dataset, Document, Problem, document_of, open_dataset
-from retgen.errors import DatasetError, RecipeError
-from retgen.messages import did_you_mean
+from retgen.errors import DatasetError
 from retgen.progress import Progress
 from retgen.recipe import Recipe, RuleSettings, load_recipe
 from retgen.validators.corpus import DanglingDocuments, EmptyText, Encoding, duplicate_rules
@@ -21,7 +20,7 @@ from retgen.validators.rule import Batch, CorpusRule, Judgements, Severity
 from retgen.validators.samples import Samples
 from retgen.workers import process_pool
 
-__all__ = ["build_rules", "check_rule_names", "load_judgements", "scan", "which_split"]
+__all__ = ["build_rules", "load_judgements", "rule_names", "scan", "which_split"]
 
 _BATCH = 4096  # documents
 _FEW, _EACH = 2000, 100  # queries that rules see where one reads all itself; qrels of each, at most
@@ -95,21 +94,22 @@ def _generic_rules(
     ]
 
 
-def check_rule_names(recipe: Recipe) -> None:
-    """A recipe switches off only rules that exist; raises `RecipeError` naming them all."""
-    if not recipe.rules.off:
-        return
+# beside the family's own rules: what a run's labels and files rest on
+_VOUCH = frozenset({"manifest", "word-lists", "sources"})
+
+
+def rule_names(recipe: Recipe | None) -> tuple[frozenset[str], frozenset[str]]:
+    """(all rules by name, those of them that vouch for a run)."""
     nothing = Judgements([], [])
-    rules = _generic_rules(nothing, recipe.rules, "error")
-    rules += recipe.the_family().checks(recipe.job(), nothing)
-    names = {rule.name.partition("/")[0] for rule in rules} - {"terms", "samples"}
-    names |= {"schema", *JUDGEMENT_RULES}
-    for name in recipe.rules.off:
-        if name not in names:
-            raise RecipeError(
-                f"validate.off: there is no rule {name!r}"
-                f"{did_you_mean(name, sorted(names)) or '.'} Rules: {', '.join(sorted(names))}"
-            )
+    settings = recipe.rules if recipe else RuleSettings()
+    generic = {rule.name for rule in _generic_rules(nothing, settings, "error")}
+    generic |= {"schema", "byte-order-mark", *JUDGEMENT_RULES}
+    generic -= {"terms", "samples"}
+    if recipe is None:
+        return frozenset(generic), frozenset()
+    of_family = recipe.the_family().checks(recipe.job(), nothing)
+    own = {rule.name.partition("/")[0] for rule in of_family} - generic
+    return frozenset(generic | own | _VOUCH), frozenset(own | _VOUCH)
 
 
 def scan(

@@ -108,7 +108,7 @@ def test_the_parent_killed_alone_again_and_again(
     recipe = tmp_path / "shards.yaml"
     recipe.write_text(
         "name: shards\nfamily: limit\noutput: {shards: 12}\nparams: {pattern: dense, "
-        f"docs: {documents}, queries: 1000, k: 2, attributes_per_doc: 25}}\n"
+        f"docs: {documents}, queries: 1000, k: 2, attributes_per_doc: 45}}\n"
     )
     command = [sys.executable, "-m", "retgen.cli", "run", str(recipe), "-q", "--workers", "2",
                "--out"]  # fmt: skip
