@@ -69,7 +69,7 @@ class Chunk(NamedTuple):
 
 
 _NUMBER = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
-_CHUNK_BYTES = 16 << 20
+CHUNK_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Table:
                     found.append(path)
         return found
 
-    def chunks(self, size: int = _CHUNK_BYTES) -> list[Chunk]:
+    def chunks(self, size: int = CHUNK_BYTES) -> list[Chunk]:
         """The table cut into parts of about `size` bytes (Parquet: single row groups)."""
         if self.format == "parquet":
             import pyarrow.parquet as pq

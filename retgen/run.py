@@ -36,6 +36,7 @@ from retgen.plan import Plan, plan, plan_from
 from retgen.progress import Progress, silent, usable_cores
 from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml, with_judge
 from retgen.report import collect_report, write_report
+from retgen.states import PROOF, forget
 from retgen.validate import SCRATCH, Validation, validate
 from retgen.version import __version__
 from retgen.write import (
@@ -57,7 +58,7 @@ FORMAT_VERSION = 1
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
 _OWN = ("manifest.json", "dataset", "training", "tables", "exports", "eval", "capacity",
         "rejected.jsonl", "report.html", "report.json", "run.log", TABLES, "inputs", "sources",
-        ".pilot", ".replay.sqlite", ".replay.sqlite-wal", ".replay.sqlite-shm",
+        ".pilot", PROOF, ".replay.sqlite", ".replay.sqlite-wal", ".replay.sqlite-shm",
         "recipe.yaml")  # fmt: skip
 _LOCK, _REJECTED = ".lock", "rejected.jsonl"
 _NO_TOKENS = {"in": 0, "out": 0}
@@ -209,7 +210,9 @@ def _make(
     if tables.kept:
         clock.note(f"kept {tables.kept} corpus files of an earlier run")
     clock.lap("generate and write")
-    found = validate(folder, workers=workers, progress=progress)
+    found = validate(folder, workers=workers, progress=progress, written=tables.files)
+    if found.taken_up:
+        clock.note(f"kept the proof of {found.taken_up} parts of an earlier run")
     found.findings[:] = [f for f in found.findings if f.rule != "manifest"]  # it comes last
     clock.lap("prove and measure")
     files = dict(tables.files)
@@ -222,11 +225,13 @@ def _make(
     write_report(folder, collect_report(folder, recipe, manifest, found))
     clock.lap("report")
     if not found.ok:
+        forget(folder)
         clock.note(f"stopped: {found.errors} errors")
         raise ChecksFailed(_verdict(folder, found))
     manifest["timings"] = clock.laps
     write_file(folder / "manifest.json", dump_json(manifest))
     (folder / TABLES).unlink(missing_ok=True)  # the manifest says it now
+    forget(folder)
     clock.note("finished")
     return RunResult(folder, manifest)
 

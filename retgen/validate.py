@@ -24,11 +24,12 @@ from retgen.progress import Progress, silent, usable_cores
 from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import Recipe, load_recipe
 from retgen.scan import build_rules, load_judgements, scan, which_split
+from retgen.states import States
 from retgen.validators.floors import Terms, query_blind_floors
 from retgen.validators.judgements import check_judgements
 from retgen.validators.rule import Finding, Judgements
 from retgen.validators.samples import Samples
-from retgen.write import file_info
+from retgen.write import FileInfo, file_info
 
 __all__ = ["SCRATCH", "Validation", "validate"]
 
@@ -42,7 +43,8 @@ class Validation:
     `statistics`: counts and histograms. `samples`: see `Samples.shown`. `floors`: see
     `query_blind_floors`. `certificate`: of the qrel matrix, see `retgen.qrels`. `proven`: qrels
     whose labels were proven, 0 without a proof; `judged`: whose labels rest on a judge, all else
-    being proven; `judges`: how good these were found to be. `seconds`: by stage.
+    being proven; `judges`: how good these were found to be. `seconds`: by stage. `taken_up`: parts
+    of the corpus that a killed validation had finished.
     """
 
     findings: list[Finding]
@@ -56,6 +58,7 @@ class Validation:
     switched_off: dict[str, str] = field(default_factory=dict)
     severities: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    taken_up: int = 0
 
     @property
     def errors(self) -> int:
@@ -95,21 +98,28 @@ def validate(
     split: str | None = None,
     off: Mapping[str, str] | None = None,
     severity: Mapping[str, str] | None = None,
+    written: Mapping[str, FileInfo] | None = None,
 ) -> Validation:
     """Check a run directory, or any data set in MTEB, BEIR or Hub layout.
 
     `workers`: processes, default all cores. `split`: which qrels, default test, else the first.
     `off`: rules to switch off, each with the reason; `severity`: rules and what their findings are
-    to be, "error", "warning" or "info"; both come on top of what a run's recipe says. Raises
+    to be, "error", "warning" or "info"; both come on top of what a run's recipe says. `written`: of
+    a run that is being made, its files as they were just written; what is found of a part of the
+    corpus is then kept in the run directory, for the next call if this one is killed. Raises
     `DatasetError` where there is no data set to check, `UsageError` for rules that are none or
     cannot be changed.
     """
     dataset = open_dataset(path)
+    cores = workers or usable_cores()
+    rulings = off or {}, severity or {}
+    if written is not None and dataset.run is not None:
+        states = States(dataset.run, written)
+        return _validate(dataset, cores, progress, split, str(states.folder), rulings, states)
     # beside a large data set there is room; the system's folder for such files may be in memory
     beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
-        rulings = off or {}, severity or {}
-        return _validate(dataset, workers or usable_cores(), progress, split, scratch, rulings)
+        return _validate(dataset, cores, progress, split, scratch, rulings)
 
 
 def _validate(
@@ -119,6 +129,7 @@ def _validate(
     split: str | None,
     scratch: str,
     rulings: tuple[Mapping[str, str], Mapping[str, str]],
+    states: States | None = None,
 ) -> Validation:
     began = time.perf_counter()
     recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
@@ -139,7 +150,7 @@ def _validate(
         judgements = load_judgements(dataset, split, None)
         rules = build_rules(None, judgements, settings, scratch)
     proof = recipe is not None
-    documents, problems = scan(dataset, rules, workers, split, progress, scratch, proof)
+    documents, problems = scan(dataset, rules, workers, split, progress, scratch, proof, states)
     findings += rows_at_fault("corpus", problems)
     for rule in rules:
         rule.judge(dataset, which_split(dataset, split))
@@ -186,6 +197,7 @@ def _validate(
         proven=labels if evidence == "structural" else 0,
         judged=labels if evidence == "judged" else 0,
         judges=judges,
+        taken_up=states.loaded if states is not None else 0,
         switched_off=dict(settings.off),
         severities=dict(settings.severity),
         seconds={

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import heapq
 import os
-import pickle
 import tempfile
 import zlib
 from abc import abstractmethod
@@ -26,6 +25,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.pickles import dump, load
 from retgen.validators.containment import Containment
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 from retgen.validators.words import STOPWORDS, tokens
@@ -57,6 +57,9 @@ class TermSpool(State):
 
     def __post_init__(self) -> None:
         self.frequencies = np.zeros(self.vocabulary, np.int64)
+
+    def files(self) -> Sequence[str]:
+        return self.paths
 
     def merge(self, later: Self, offset: int) -> None:
         self.frequencies += later.frequencies
@@ -103,7 +106,7 @@ class Terms(CorpusRule):
         if self.vocabulary <= 1 << 16:
             terms = terms.astype(np.uint16)  # half the size on disk
         with open(state.paths[-1], "ab") as file:
-            pickle.dump((batch.ids, counts, terms, lengths), file, protocol=5)
+            file.write(dump((batch.ids, counts, terms, lengths)))
 
     def _once(
         self, counts: NDArray[np.uint32], terms: NDArray[np.uint32] | NDArray[np.uint16]
@@ -284,7 +287,7 @@ def _spooled(path: str) -> Iterator[_SpooledBatch]:
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         while file.tell() < size:
-            yield _SpooledBatch(*pickle.load(file))
+            yield _SpooledBatch(*load(file))
 
 
 def _row_sums(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ needs to name what it only knows as a hash looks a second time at the documents 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -104,7 +104,11 @@ class Judgements:
 
 
 class State(ABC):
-    """What a rule knows after its part of the corpus. Picklable."""
+    """What a rule knows after its part of the corpus, as data: see `retgen.pickles`."""
+
+    def files(self) -> Sequence[str]:
+        """Files that the state refers to, in the folder that the rule was given for them."""
+        return ()
 
     @abstractmethod
     def merge(self, later: Self, offset: int) -> None:
