@@ -35,7 +35,7 @@ class PersonNames(CorpusRule):
 
     def scan(self, batch: Batch) -> None:
         first_names, surnames = self.known
-        for doc_id, (name, _) in zip(batch.ids, self.proof.parsed(batch), strict=True):
+        for doc_id, name in zip(batch.ids, self.proof.names(batch), strict=True):
             first, _, last = name.partition(" ")
             wrong = first_names.get(first)
             if wrong is None:
