@@ -23,8 +23,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
-from retgen.validators.words import STOPWORDS, tokens
 
 __all__ = ["TermSpool", "Terms", "WordTerms", "query_blind_floors", "query_blind_rankings"]
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Self
 
+from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
-from retgen.validators.words import STOPWORDS, tokens
 
 __all__ = ["LexicalAmbiguity"]
 
@@ -31,7 +31,7 @@ class _Hits(State):
 class LexicalAmbiguity(CorpusRule):
     """Queries that are not told apart by their content words. Only judged queries are looked at.
 
-    Words are compared case folded and unstemmed. Words shared by every query ("likes") are the
+    Words are tokens (`retgen.tokenizer`), unstemmed. Words shared by every query ("likes") are the
     template's, not the topic's, and do not count.
     """
 

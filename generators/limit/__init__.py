@@ -74,9 +74,9 @@ from retgen.generators.limit.params import (
     Single,
 )
 from retgen.streams import Stream
+from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators import limit as proof
 from retgen.validators.rule import CorpusRule, Judgements
-from retgen.validators.words import STOPWORDS, tokens
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context

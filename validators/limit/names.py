@@ -6,10 +6,10 @@ import hashlib
 import importlib
 from collections.abc import Iterator, Sequence
 
+from retgen.tokenizer import stems, tokens
 from retgen.validators.limit.proof import LimitProof
 from retgen.validators.limit.spec import Spec, error
 from retgen.validators.rule import Batch, CorpusRule, Finding, Named
-from retgen.validators.words import stems, tokens
 
 __all__ = ["PersonNames"]
 

@@ -11,11 +11,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.tokenizer import content_stems, stems, tokens
 from retgen.validators.floors import Terms, TermSpool
 from retgen.validators.limit.matrix import check_matrix
 from retgen.validators.limit.spec import Spec, cut, error, parse_queries
 from retgen.validators.rule import Batch, Finding, Judgements
-from retgen.validators.words import content_stems, stems, tokens
 
 __all__ = ["LimitProof"]
 

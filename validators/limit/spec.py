@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from retgen.tokenizer import content_stems
 from retgen.validators.rule import Finding, Judgements
-from retgen.validators.words import content_stems
 
 __all__ = [
     "Spec",

@@ -16,8 +16,8 @@ from retgen.generators.limit.attributes import (
     bundled_files,
     load_attributes,
 )
+from retgen.tokenizer import content_stems, stems
 from retgen.validators.limit import read_attributes, split_half
-from retgen.validators.words import content_stems, stems
 from tests.conftest import SMALL
 
 EVERYTHING = load_attributes(CatalogueParams(split="all"), 42)[0]
