@@ -28,7 +28,7 @@ from retgen.validators.floors import Terms, query_blind_floors
 from retgen.validators.judgements import check_judgements
 from retgen.validators.rule import Finding, Judgements
 from retgen.validators.samples import Samples
-from retgen.write import file_info
+from retgen.write import file_info, full_disk
 
 __all__ = ["SCRATCH", "Validation", "validate"]
 
@@ -107,7 +107,8 @@ def validate(
     dataset = open_dataset(path)
     # beside a large data set there is room; the system's folder for such files may be in memory
     beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
+    room = beside or Path(tempfile.gettempdir())
+    with full_disk(room), tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
         rulings = off or {}, severity or {}
         return _validate(dataset, workers or usable_cores(), progress, split, scratch, rulings)
 
