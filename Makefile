@@ -21,8 +21,8 @@ test: .venv/dev  ## install everything and run all tests but the slow ones
 slow: .venv/dev  ## the tests that take many seconds each: outages, kills, trainings, benchmarks
 	$(BIN)/python -m pytest -n auto -m slow
 
-proof: .venv/dev  ## the long proof: 2,000 queries of two steps, killed 20 times
-	RETGEN_LONG_PROOFS=1 $(BIN)/python -m pytest -s tests/ask/test_kill.py
+proof: .venv/dev  ## the long proofs: 2,000 queries of two steps killed 20 times, a million documents 15 times
+	RETGEN_LONG_PROOFS=1 $(BIN)/python -m pytest -s tests/ask/test_kill.py tests/test_workers.py
 
 check: .venv/dev  ## tests, linters, types, generated docs
 	$(BIN)/ruff check .

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,6 +87,17 @@ class Table:
         """Size on disk."""
         return sum(path.stat().st_size for path in self.files)
 
+    def marked(self) -> list[Path]:
+        """The text files that begin with a byte order mark, which `rows` reads past."""
+        if self.format == "parquet":
+            return []
+        found = []
+        for path in self.files:
+            with open(path, "rb") as file:
+                if file.read(len(BOM_UTF8)) == BOM_UTF8:
+                    found.append(path)
+        return found
+
     def chunks(self, size: int = _CHUNK_BYTES) -> list[Chunk]:
         """The table cut into parts of about `size` bytes (Parquet: single row groups)."""
         if self.format == "parquet":
@@ -110,7 +122,10 @@ class Table:
             return rows
         with open(chunk.path, "rb") as file:
             file.seek(chunk.start)
-            lines = file.read(chunk.stop - chunk.start).split(b"\n")
+            text = file.read(chunk.stop - chunk.start)
+        if chunk.start == 0:
+            text = text.removeprefix(BOM_UTF8)
+        lines = text.split(b"\n")
         if not lines[-1]:
             lines.pop()
         if self.format == "tsv":
@@ -124,7 +139,7 @@ class Table:
         return [_json_row(number, line) for number, line in enumerate(lines, start=1)]
 
     def _tsv_rows(self, chunk: Chunk, lines: list[bytes]) -> list[Any]:
-        with open(chunk.path, encoding="utf-8", errors="replace") as text:
+        with open(chunk.path, encoding="utf-8-sig", errors="replace") as text:
             header = text.readline().rstrip("\r\n").split("\t")
         if chunk.start == 0:
             lines = lines[1:]
@@ -312,7 +327,7 @@ def _qrels(root: Path) -> dict[str, tuple[Path, ...]]:
 def _declared_files(root: Path) -> dict[str, tuple[Path, ...]]:
     """The files that a data set card's `configs` header names for corpus and queries."""
     try:
-        card = (root / "README.md").read_text(encoding="utf-8", errors="replace")
+        card = (root / "README.md").read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
         return {}
     if not card.startswith("---\n") or "\n---" not in card[4:]:

@@ -7,10 +7,10 @@ nothing.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import multiprocessing
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from retgen.generators.family import Records, Rejection, Rows
 from retgen.progress import Progress, silent
 from retgen.recipe import SOURCES, Recipe, load_recipe
 from retgen.version import __version__
+from retgen.workers import SPAWN, process_pool
 from retgen.write import (
     AtomicFile,
     FileInfo,
@@ -70,21 +71,16 @@ def write_dataset(
     missing = [i for i, name in enumerate(names) if name not in files]
     done = sum(bounds[i + 1] - bounds[i] for i in range(shards) if i not in missing)
     if workers > 1 and len(missing) > 1 and count >= _PARALLEL_FROM:
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(workers, len(missing)), mp_context=context) as pool:
-            try:
-                tasks = [
-                    pool.submit(_write_shard, run, names[i], bounds[i], bounds[i + 1])
-                    for i in missing
-                ]
-                for i, task in zip(missing, tasks, strict=True):
-                    files[names[i]] = task.result()
+        parts = {names[i]: (bounds[i], bounds[i + 1]) for i in missing}
+        try:
+            made = _in_processes(run, parts, workers, done, count, progress)
+            with contextlib.closing(made):
+                for name, info in made:
+                    files[name] = info
                     _note(run, files, made_from)
-                    done += bounds[i + 1] - bounds[i]
-                    progress("corpus", done, count)
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        except BaseException:
+            remove_partial(folder)  # its writers ended in the middle
+            raise
     else:
         for i in missing:
             base = done
@@ -163,12 +159,51 @@ def _note(run: Path, files: Mapping[str, FileInfo], made_from: str) -> None:
     write_file(run / TABLES, dump_json(noted))
 
 
+_LOOK = 0.5  # seconds between two looks at how far the processes are
+
+
+def _in_processes(
+    run: Path,
+    parts: Mapping[str, tuple[int, int]],
+    workers: int,
+    done: int,
+    count: int,
+    progress: Progress,
+) -> Generator[tuple[str, FileInfo], None, None]:
+    """Shards made by several processes, each as it is finished. `done` of `count` documents are."""
+    made = SPAWN.Value("q", done)
+    with process_pool(min(workers, len(parts)), _count_in, (made,)) as pool:
+        tasks = {pool.submit(_write_shard, run, name, *parts[name]): name for name in parts}
+        left = set(tasks)
+        while left:
+            ended, left = wait(left, _LOOK, FIRST_COMPLETED)
+            for task in ended:
+                yield tasks[task], task.result()
+            progress("corpus", made.value, count)
+
+
+_made: Any = None  # in a process of the pool: documents made by all of them
+
+
+def _count_in(made: Any) -> None:
+    global _made
+    _made = made
+
+
 def _write_shard(run: Path, name: str, start: int, stop: int) -> FileInfo:
     """In a process of its own: make one shard from the run's recipe."""
     recipe = load_recipe(run / "recipe.yaml")
     records = recipe.the_family().generate(recipe.job(run))
     features = records.features.get("corpus", {})
-    return _write_table(run / name, records.corpus, start, stop, features)
+    told = 0
+
+    def shown(rows: int) -> None:
+        nonlocal told
+        with _made.get_lock():
+            _made.value += rows - told
+        told = rows
+
+    return _write_table(run / name, records.corpus, start, stop, features, shown)
 
 
 def _write_table(
@@ -181,7 +216,7 @@ def _write_table(
 ) -> FileInfo:
     with AtomicFile(path) as file:
         if path.suffix == ".parquet":
-            _write_parquet(file, rows, start, stop, features)
+            _write_parquet(file, rows, start, stop, features, shown)
         else:
             # hashing and writing wait for the disk and leave the interpreter free meanwhile
             with ThreadPoolExecutor(1) as writer:
@@ -200,7 +235,12 @@ def _write_table(
 
 
 def _write_parquet(
-    file: AtomicFile, rows: Rows, start: int, stop: int, features: Mapping[str, Any]
+    file: AtomicFile,
+    rows: Rows,
+    start: int,
+    stop: int,
+    features: Mapping[str, Any],
+    shown: Any = None,
 ) -> None:
     """The same rows, read back from their JSON by Arrow under a fixed schema."""
     import io
@@ -216,8 +256,11 @@ def _write_parquet(
     sink = _Sink(file)
     with pq.ParquetWriter(pa.PythonFile(sink, "w"), schema, compression="zstd") as writer:
         for begin in range(start, stop, _BLOCK):
-            block = io.BytesIO(rows.jsonl(begin, min(begin + _BLOCK, stop)))
+            last = min(begin + _BLOCK, stop)
+            block = io.BytesIO(rows.jsonl(begin, last))
             writer.write_table(pj.read_json(block, read, options).cast(schema))
+            if shown:
+                shown(last - start)
 
 
 class _Sink:

@@ -20,6 +20,7 @@ from retgen.generators import Family, families, family
 from retgen.generators.family import Job
 from retgen.messages import Origin, did_you_mean, explain
 from retgen.recipes import bundled
+from retgen.validators.rule import Severity
 
 __all__ = [
     "Output",
@@ -54,11 +55,17 @@ class Output(_Strict):
 
 
 class RuleSettings(_Strict):
-    """Thresholds of the rules. A rule is switched off only by name and with a reason."""
+    """Thresholds of the rules. A rule is switched off only by name and with a reason.
+
+    Whatever vouches for a run (its proof, its manifest) is neither switched off nor lowered.
+    """
 
     order_leak_p: float = Field(1e-6, gt=0, lt=1, description="level of the order-leak tests")
     off: dict[str, Annotated[str, Field(min_length=3)]] = Field(
         default_factory=dict, description="rule name -> why it is switched off"
+    )
+    severity: dict[str, Severity] = Field(
+        default_factory=dict, description="rule name -> how grave its findings are"
     )
 
 

@@ -70,6 +70,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "errors": content.get("errors", 0),
         "warnings": content.get("warnings", 0),
         "switched_off": content.get("switched_off") or {},
+        "severities": content.get("severities") or {},
         "files": files[:_FILES],
         "more_files": max(0, len(files) - _FILES),
         "timings": manifest.get("timings") or {},

@@ -30,12 +30,12 @@ from retgen.errors import (
     SourceRefused,
     UsageError,
 )  # fmt: skip
+from retgen.findings import check_rule_names
 from retgen.generate import TABLES, write_dataset, write_rejected
 from retgen.plan import Plan, plan, plan_from
 from retgen.progress import Progress, silent, usable_cores
 from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml, with_judge
 from retgen.report import collect_report, write_report
-from retgen.scan import check_rule_names
 from retgen.validate import SCRATCH, Validation, validate
 from retgen.version import __version__
 from retgen.write import (
@@ -305,6 +305,7 @@ def _manifest(
             "errors": found.errors,
             "warnings": found.warnings,
             "switched_off": found.switched_off,
+            "severities": found.severities,
         },
         "card": list(records.card),
         "facts": dict(records.facts),

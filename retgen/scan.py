@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from retgen.data import Chunk, Dataset, Document, Problem, document_of, open_dataset
-from retgen.errors import DatasetError, RecipeError
-from retgen.messages import did_you_mean
+from retgen.errors import DatasetError
 from retgen.progress import Progress
 from retgen.recipe import Recipe, RuleSettings, load_recipe
 from retgen.validators.corpus import DanglingDocuments, EmptyText, Encoding, duplicate_rules
@@ -21,8 +18,9 @@ from retgen.validators.lexical import LexicalAmbiguity
 from retgen.validators.order import OrderLeak
 from retgen.validators.rule import Batch, CorpusRule, Judgements, Severity
 from retgen.validators.samples import Samples
+from retgen.workers import process_pool
 
-__all__ = ["build_rules", "check_rule_names", "load_judgements", "scan", "which_split"]
+__all__ = ["build_rules", "load_judgements", "rule_names", "scan", "which_split"]
 
 _BATCH = 4096  # documents
 _FEW, _EACH = 2000, 100  # queries that rules see where one reads all itself; qrels of each, at most
@@ -96,21 +94,22 @@ def _generic_rules(
     ]
 
 
-def check_rule_names(recipe: Recipe) -> None:
-    """A recipe switches off only rules that exist; raises `RecipeError` naming them all."""
-    if not recipe.rules.off:
-        return
+# beside the family's own rules: what a run's labels and files rest on
+_VOUCH = frozenset({"manifest", "word-lists", "sources"})
+
+
+def rule_names(recipe: Recipe | None) -> tuple[frozenset[str], frozenset[str]]:
+    """(all rules by name, those of them that vouch for a run)."""
     nothing = Judgements([], [])
-    rules = _generic_rules(nothing, recipe.rules, "error")
-    rules += recipe.the_family().checks(recipe.job(), nothing)
-    names = {rule.name.partition("/")[0] for rule in rules} - {"terms", "samples"}
-    names |= {"schema", *JUDGEMENT_RULES}
-    for name in recipe.rules.off:
-        if name not in names:
-            raise RecipeError(
-                f"validate.off: there is no rule {name!r}"
-                f"{did_you_mean(name, sorted(names)) or '.'} Rules: {', '.join(sorted(names))}"
-            )
+    settings = recipe.rules if recipe else RuleSettings()
+    generic = {rule.name for rule in _generic_rules(nothing, settings, "error")}
+    generic |= {"schema", "byte-order-mark", *JUDGEMENT_RULES}
+    generic -= {"terms", "samples"}
+    if recipe is None:
+        return frozenset(generic), frozenset()
+    of_family = recipe.the_family().checks(recipe.job(), nothing)
+    own = {rule.name.partition("/")[0] for rule in of_family} - generic
+    return frozenset(generic | own | _VOUCH), frozenset(own | _VOUCH)
 
 
 def scan(
@@ -226,27 +225,17 @@ def _scan_parallel(
         parts[-1].append(chunk)
         filled += max(chunk.stop - chunk.start, 1 if dataset.corpus.format != "parquet" else _PART)
     path = dataset.run or dataset.root
-    context = multiprocessing.get_context("spawn")
     documents, lines = 0, 0
     problems: list[Problem] = []
-    with ProcessPoolExecutor(
-        workers,
-        mp_context=context,
-        initializer=_start_worker,
-        initargs=(path, split, scratch, proof),
-    ) as pool:
-        try:
-            for number, result in enumerate(pool.map(_scan_part, parts), start=1):
-                states, part_documents, part_lines, found = result
-                for rule, state in zip(rules, states, strict=True):
-                    rule.state.merge(state, documents)
-                problems += [Problem(lines + line, reason) for line, reason in found]
-                documents += part_documents
-                lines += part_lines
-                progress("proof", number, len(parts))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with process_pool(workers, _start_worker, (path, split, scratch, proof)) as pool:
+        for number, result in enumerate(pool.map(_scan_part, parts), start=1):
+            states, part_documents, part_lines, found = result
+            for rule, state in zip(rules, states, strict=True):
+                rule.state.merge(state, documents)
+            problems += [Problem(lines + line, reason) for line, reason in found]
+            documents += part_documents
+            lines += part_lines
+            progress("proof", number, len(parts))
     return documents, problems
 
 

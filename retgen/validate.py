@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,18 @@ from typing import Any
 import numpy as np
 import orjson
 
-from retgen.data import Dataset, Problem, open_dataset
+from retgen.data import Dataset, open_dataset
 from retgen.errors import RetgenError
+from retgen.findings import marked, regraded, rows_at_fault, with_rulings
 from retgen.progress import Progress, silent, usable_cores
 from retgen.qrels import QrelMatrix, certificate
-from retgen.recipe import Recipe, RuleSettings, load_recipe
+from retgen.recipe import Recipe, load_recipe
 from retgen.scan import build_rules, load_judgements, scan, which_split
 from retgen.validators.floors import Terms, query_blind_floors
 from retgen.validators.judgements import check_judgements
 from retgen.validators.rule import Finding, Judgements
 from retgen.validators.samples import Samples
-from retgen.write import file_info
+from retgen.write import file_info, full_disk
 
 __all__ = ["SCRATCH", "Validation", "validate"]
 
@@ -53,6 +54,7 @@ class Validation:
     judges: dict[str, Any] = field(default_factory=dict)
     samples: dict[str, Any] = field(default_factory=dict)
     switched_off: dict[str, str] = field(default_factory=dict)
+    severities: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -74,8 +76,9 @@ class Validation:
             "ok": self.ok,
             "errors": self.errors,
             "warnings": self.warnings,
-            "findings": [finding._asdict() for finding in self.findings],
+            "findings": [finding.to_json() for finding in self.findings],
             "switched_off": self.switched_off,
+            "severities": self.severities,
             "proven_qrels": self.proven,
             "judged_qrels": self.judged,
             "statistics": self.statistics,
@@ -90,31 +93,45 @@ def validate(
     workers: int | None = None,
     progress: Progress = silent,
     split: str | None = None,
+    off: Mapping[str, str] | None = None,
+    severity: Mapping[str, str] | None = None,
 ) -> Validation:
     """Check a run directory, or any data set in MTEB, BEIR or Hub layout.
 
     `workers`: processes, default all cores. `split`: which qrels, default test, else the first.
-    Raises `DatasetError` where there is no data set to check.
+    `off`: rules to switch off, each with the reason; `severity`: rules and what their findings are
+    to be, "error", "warning" or "info"; both come on top of what a run's recipe says. Raises
+    `DatasetError` where there is no data set to check, `UsageError` for rules that are none or
+    cannot be changed.
     """
     dataset = open_dataset(path)
     # beside a large data set there is room; the system's folder for such files may be in memory
     beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
-        return _validate(dataset, workers or usable_cores(), progress, split, scratch)
+    room = beside or Path(tempfile.gettempdir())
+    with full_disk(room), tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
+        rulings = off or {}, severity or {}
+        return _validate(dataset, workers or usable_cores(), progress, split, scratch, rulings)
 
 
 def _validate(
-    dataset: Dataset, workers: int, progress: Progress, split: str | None, scratch: str
+    dataset: Dataset,
+    workers: int,
+    progress: Progress,
+    split: str | None,
+    scratch: str,
+    rulings: tuple[Mapping[str, str], Mapping[str, str]],
 ) -> Validation:
     began = time.perf_counter()
     recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
-    settings = recipe.rules if recipe else RuleSettings()
-    findings = list(_manifest(dataset.run, recipe)) if dataset.run and recipe else []
+    settings, findings = with_rulings(recipe, *rulings)
+    findings += _manifest(dataset.run, recipe) if dataset.run and recipe else []
     if any(finding.rule == "word-lists" for finding in findings):
         recipe = None  # the proof would compare with other words than the data set was made of
     judgements = load_judgements(dataset, split, recipe)
-    findings += _problems("queries", judgements.query_problems)
-    findings += _problems("qrels", judgements.qrel_problems)
+    chosen = dataset.qrels[which_split(dataset, split)]
+    findings += marked(dataset.root, (dataset.corpus, dataset.queries, chosen))
+    findings += rows_at_fault("queries", judgements.query_problems)
+    findings += rows_at_fault("qrels", judgements.qrel_problems)
     try:
         rules = build_rules(recipe, judgements, settings, scratch, dataset.run)
     except OSError as error:  # what agents have said, which only a proof reads
@@ -124,7 +141,7 @@ def _validate(
         rules = build_rules(None, judgements, settings, scratch)
     proof = recipe is not None
     documents, problems = scan(dataset, rules, workers, split, progress, scratch, proof)
-    findings += _problems("corpus", problems)
+    findings += rows_at_fault("corpus", problems)
     for rule in rules:
         rule.judge(dataset, which_split(dataset, split))
     findings += check_judgements(judgements)
@@ -143,10 +160,7 @@ def _validate(
     asked = bool(matrix.nnz) and own is None
     stated = certificate(matrix, documents_total=total).to_json() if asked else {}
     ended = time.perf_counter()
-    off = settings.off
-    kept = [finding for finding in findings if finding.rule.partition("/")[0] not in off]
-    order = {"error": 0, "warning": 1, "info": 2}
-    kept.sort(key=lambda finding: order[finding.severity])
+    kept = regraded(findings, settings)
     judges: dict[str, Any] = {}
     if recipe is not None:
         try:
@@ -171,7 +185,8 @@ def _validate(
         proven=labels if evidence == "structural" else 0,
         judged=labels if evidence == "judged" else 0,
         judges=judges,
-        switched_off=dict(off),
+        switched_off=dict(settings.off),
+        severities=dict(settings.severity),
         seconds={
             "scan": round(scanned - began, 3),
             "floors": round(floored - scanned, 3),
@@ -188,11 +203,6 @@ def _lost(error: OSError) -> str:
 
 
 # --- what the files say beside the rules --------------------------------------------------------
-
-
-def _problems(table: str, problems: Sequence[Problem]) -> Iterator[Finding]:
-    for line, reason in problems:
-        yield Finding("schema", "error", [f"{table}:{line}"], f"{table}, row {line}: {reason}")
 
 
 def _manifest(run: Path, recipe: Recipe) -> Iterator[Finding]:

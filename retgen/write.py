@@ -9,6 +9,8 @@ import contextlib
 import errno
 import hashlib
 import os
+import secrets
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +24,7 @@ __all__ = [
     "FileInfo",
     "dump_json",
     "file_info",
+    "full_disk",
     "make_folder",
     "os_errors",
     "remove_partial",
@@ -30,6 +33,7 @@ __all__ = [
 ]
 
 _TEMPORARY = ".partial"
+_PATIENCE = 30.0  # seconds; the workers of a killed run end at once, unless their disk is slow
 _PIECE = 1 << 20
 
 
@@ -43,19 +47,24 @@ class FileInfo(NamedTuple):
 class AtomicFile:
     """A file that appears under its name only when it is complete. Use as a context manager.
 
-    Raises `OutputError` where the system refuses a write; the temporary file is then removed.
+    The temporary file's name is this writer's own, and it is locked while it is written: two
+    writers of one file never meet. Raises `OutputError` where the system refuses a write; the
+    temporary file is then removed.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._temporary = path.with_name(f".{path.name}{_TEMPORARY}")
+        own = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._temporary = path.with_name(f"{_hidden(path)}{own}{_TEMPORARY}")
         self._hash = hashlib.sha256()
         self._size = 0
 
     def __enter__(self) -> AtomicFile:
         with os_errors(self.path):
-            self._temporary.unlink(missing_ok=True)  # of a killed process, or a link laid there
+            for left in _partial(self.path.parent, _hidden(self.path)):
+                _remove_unheld(left)  # of a process that was killed
             self._file = open(self._temporary, "xb", buffering=0)
+            _lock(self._file.fileno())
         return self
 
     def write(self, data: bytes) -> None:
@@ -120,9 +129,64 @@ def make_folder(path: Path) -> None:
 
 
 def remove_partial(folder: Path) -> None:
-    """Remove temporary files that a killed process left behind in `folder`."""
-    for path in folder.glob(f".*{_TEMPORARY}"):
-        path.unlink(missing_ok=True)
+    """Remove temporary files that killed processes left behind in `folder`.
+
+    One that is still being written is waited for: its process is about to end, as its parent did.
+    Raises `OutputError` where that does not come.
+    """
+    for path in _partial(folder):
+        until = time.monotonic() + _PATIENCE
+        while not _remove_unheld(path):
+            if time.monotonic() > until:
+                process = path.name.removesuffix(_TEMPORARY).rpartition(".")[2].partition("-")[0]
+                raise OutputError(
+                    f"{path} is still being written by another process ({process}), which a "
+                    "killed run may have left. End it, and run the same command again."
+                )
+            time.sleep(0.02)
+
+
+def _hidden(path: Path) -> str:
+    """How the names of a file's temporary files begin; a name has its limit, 255 bytes."""
+    return f".{path.name[:40]}."
+
+
+def _partial(folder: Path, start: str = ".") -> list[Path]:
+    try:
+        names = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+    return [folder / n for n in names if n.startswith(start) and n.endswith(_TEMPORARY)]
+
+
+def _remove_unheld(path: Path) -> bool:
+    """Remove a temporary file unless a living process holds it; whether it is gone."""
+    try:
+        if path.is_symlink():  # laid there: whatever it leads to is none of ours
+            path.unlink()
+            return True
+        with open(path, "rb") as file:
+            _lock(file.fileno())
+            path.unlink()
+    except FileNotFoundError:
+        return True
+    except (BlockingIOError, PermissionError):  # held: by a lock, on Windows by being open
+        return False
+    return True
+
+
+def _lock(descriptor: int) -> None:
+    """Hold an open file until it is closed, or its process ends. `BlockingIOError`: it is held."""
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # Windows, where a file that is open cannot be removed
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:  # a file system without locks: a run into it is refused before this
+        return
 
 
 _NO_LOCKS = "its file system has no file locks (some network drives), which keep two runs apart"
@@ -135,6 +199,21 @@ def size_text(number: float) -> str:
             return f"{number:.1f} {unit}" if unit != "B" else f"{number:.0f} B"
         number /= 1000
     return f"{number:,.1f} TB"
+
+
+@contextlib.contextmanager
+def full_disk(path: Path) -> Iterator[None]:
+    """`os_errors` for a block that does more than write: only a lack of room is turned."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        with os_errors(path):
+            raise
+
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextlib.contextmanager
@@ -154,9 +233,7 @@ def os_errors(path: Path) -> Iterator[None]:
             errno.EOPNOTSUPP: _NO_LOCKS,
         }.get(error.errno or 0, error.strerror or str(error))
         remedy = (
-            "free some space"
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-            else "choose another folder with --out"
+            "free some space" if error.errno in _NO_ROOM else "choose another folder with --out"
         )
         raise OutputError(
             f"cannot write {path}: {what}. What was finished before is kept: "

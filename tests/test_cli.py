@@ -278,25 +278,50 @@ def test_validate_exit_codes_and_json(gen: Gen, small: Path, tmp_path: Path) -> 
     assert found["findings"][1]["ids"] == [lost["query-id"], lost["corpus-id"]]
 
 
-def test_a_rule_is_switched_off_by_name_with_a_reason(gen: Gen, small: Path) -> None:
-    small.write_text(small.read_text() + "validate: {off: {limit-proof: trying something}}\n")
+def test_rules_of_a_recipe_that_are_switched_off_and_regraded(
+    gen: Gen, small: Path, tmp_path: Path
+) -> None:
+    asked = "{off: {order-leak: trying something}, severity: {encoding: error}}"
+    small.write_text(small.read_text() + f"validate: {asked}\n")
     found = json.loads(gen("run", small, "--json").stdout)
-    assert found["checks"]["switched_off"] == {"limit-proof": "trying something"}
+    assert found["checks"]["switched_off"] == {"order-leak": "trying something"}
+    assert found["checks"]["severities"] == {"encoding": "error"}
     shown = gen("validate", "outputs/small").stdout
-    assert "  off     limit-proof: trying something\n" in shown
+    assert "  off     order-leak: trying something\n" in shown
+    assert "  level   encoding: error, as asked for\n" in shown
+    page = (tmp_path / "outputs" / "small" / "report.html").read_text()
+    assert "Switched off by the recipe" in page
+    assert "Severities that the recipe gives" in page
 
 
-def test_a_rule_that_does_not_exist_cannot_be_switched_off(gen: Gen, small: Path) -> None:
-    small.write_text(small.read_text() + "validate: {off: {order-leek: no reason}}\n")
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (
+            "off: {order-leek: no reason}",
+            "validate.off: there is no rule 'order-leek'; did you mean order-leak? Rules: "
+            "byte-order-mark, dangling-qrel, duplicate-id, duplicate-qrel, duplicate-query, "
+            "duplicate-query-id, duplicate-text, empty-query, empty-text, encoding, "
+            "lexical-ambiguity, limit-names, limit-proof, manifest, normalised-duplicate, "
+            "normalised-duplicate-query, order-leak, query-encoding, query-without-qrels, schema, "
+            "score-range, sources, word-lists",
+        ),
+        (
+            "off: {limit-proof: trying something}",
+            "validate.off: limit-proof vouches for this data set, so it can be neither switched off "
+            "nor lowered. That holds for limit-names, limit-proof, manifest, sources, word-lists",
+        ),
+        (
+            "severity: {word-lists: info}",
+            "validate.severity: word-lists vouches for this data set, so it can be neither switched "
+            "off nor lowered. That holds for limit-names, limit-proof, manifest, sources, word-lists",
+        ),
+    ],
+)
+def test_rules_that_a_recipe_cannot_change(gen: Gen, small: Path, asked: str, told: str) -> None:
+    small.write_text(small.read_text() + f"validate: {{{asked}}}\n")
     found = gen("run", small)
-    assert found.returncode == 2
-    assert found.stderr == (
-        "gen: validate.off: there is no rule 'order-leek'; did you mean order-leak? Rules: "
-        "dangling-qrel, duplicate-id, duplicate-qrel, duplicate-query, duplicate-query-id, "
-        "duplicate-text, empty-query, empty-text, encoding, lexical-ambiguity, limit-names, "
-        "limit-proof, normalised-duplicate, normalised-duplicate-query, order-leak, "
-        "query-encoding, query-without-qrels, schema, score-range\n"
-    )
+    assert (found.returncode, found.stderr) == (2, f"gen: {told}\n")
 
 
 def test_report_again(gen: Gen, small: Path, tmp_path: Path) -> None:

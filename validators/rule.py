@@ -13,18 +13,36 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from retgen.data import Dataset, Document, Problem, Qrel, Query
 
-__all__ = ["Batch", "CorpusRule", "Finding", "Judgements", "Named", "Severity", "State"]
+__all__ = [
+    "SEVERITIES",
+    "Batch",
+    "CorpusRule",
+    "Finding",
+    "Judgements",
+    "Named",
+    "Severity",
+    "State",
+]
 
 Severity = Literal["error", "warning", "info"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 
 class Finding(NamedTuple):
-    """What a rule has to say. `ids` names every record involved (for a qrel both ids)."""
+    """What a rule has to say. `ids` names every record involved (for a qrel both ids).
+
+    `folded`: the ids and the message of each finding that this one stands for, if it does.
+    """
 
     rule: str
     severity: Severity
     ids: list[str]
     message: str
+    folded: tuple[dict[str, Any], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The shape of `gen validate --json`; `folded` only where there is any."""
+        return {key: value for key, value in self._asdict().items() if key != "folded" or value}
 
 
 @dataclass(slots=True)

@@ -18,11 +18,13 @@ from retgen.cli.base import (
     print_json,
     shown_progress,
 )
+from retgen.errors import UsageError
 
 
 @app.command(
     "validate",
-    epilog="Examples:  gen validate outputs/limit_dense  |  gen validate ~/beir/scifact --json",
+    epilog="Examples:  gen validate outputs/limit_dense  |  "
+    'gen validate ~/beir/scifact --off duplicate-text="as published" --severity empty-text=warning',
 )
 @expected
 def validate_command(
@@ -34,6 +36,16 @@ def validate_command(
         ),
     ],
     split: Annotated[str | None, typer.Option(help="Which qrels; default test.")] = None,
+    off: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RULE=REASON", help="Switch a rule off, and say why. Repeatable."),
+    ] = None,
+    severity: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE=LEVEL", help="Make it an error, a warning or an info. Repeatable."
+        ),
+    ] = None,
     workers: Workers = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -43,13 +55,31 @@ def validate_command(
     from retgen.validate import validate
 
     with shown_progress(quiet or json) as progress:
-        found = validate(path, workers=workers, progress=progress, split=split)
+        found = validate(
+            path,
+            workers=workers,
+            progress=progress,
+            split=split,
+            off=_pairs(off, "--off", "REASON"),
+            severity=_pairs(severity, "--severity", "error|warning|info"),
+        )
     if json:
         print_json(found.to_json())
     elif not quiet:
         print(_findings(path, found))
     if not found.ok:
         raise typer.Exit(1)
+
+
+def _pairs(given: list[str] | None, option: str, value: str) -> dict[str, str]:
+    """RULE=VALUE, as often as it was given."""
+    found = {}
+    for text in given or []:
+        rule, equals, said = text.partition("=")
+        if not (rule.strip() and equals and said.strip()):
+            raise UsageError(f"{option} {text}: write {option} RULE={value}")
+        found[rule.strip()] = said.strip()
+    return found
 
 
 def _findings(path: Path, found: Any) -> str:
@@ -64,6 +94,8 @@ def _findings(path: Path, found: Any) -> str:
         lines.append(f"  ... and {len(found.findings) - 50} more; --json prints all")
     for rule, reason in found.switched_off.items():
         lines.append(f"  off     {rule}: {reason}")
+    for rule, level in found.severities.items():
+        lines.append(f"  level   {rule}: {level}, as asked for")
     if found.proven:
         lines.append(f"  proven: {found.proven:,} qrels, rebuilt from the words of the documents")
     verdict = "ok" if found.ok else "not ok"

@@ -176,7 +176,8 @@ def test_two_queries_that_ask_the_same(finished: Path, tmp_path: Path) -> None:
             row["text"] = texts[row["metadata"]["style"], row["metadata"]["conditions"]]
     (copy / QUERIES).write_text("".join(json.dumps(row) + "\n" for row in queries))
     found = [message for message in messages(copy) if "another query asks the same" in message]
-    assert len(found) == 40
+    assert len(found) == 1
+    assert "(39 more of this kind: " in found[0]
 
 
 def test_documents_in_the_order_of_their_rungs(finished: Path, tmp_path: Path) -> None:

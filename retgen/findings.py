@@ -1,0 +1,194 @@
+"""What is done with findings before anybody reads them: switched off, regraded, folded.
+
+A rule is switched off, or given another severity, by name: in a recipe, or beside it for one call.
+What proves the labels of a run, or ties its files to its manifest, takes neither.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from retgen.data import Problem, Table
+from retgen.errors import RecipeError, RetgenError, UsageError
+from retgen.messages import did_you_mean
+from retgen.recipe import Recipe, RuleSettings
+from retgen.scan import rule_names
+from retgen.validators.rule import SEVERITIES, Finding
+
+__all__ = ["check_rule_names", "folded", "marked", "regraded", "rows_at_fault", "with_rulings"]
+
+_NAMED = 5  # records that a folded finding names; all are in its ids
+_ROWS = 10
+
+
+# --- switched off, or of another severity -------------------------------------------------------
+
+
+def check_rule_names(recipe: Recipe) -> None:
+    """A recipe names rules that exist and may be changed; raises `RecipeError`."""
+    _check(recipe, recipe.rules, "validate.", RecipeError)
+
+
+def with_rulings(
+    recipe: Recipe | None, off: Mapping[str, str], severity: Mapping[str, str]
+) -> tuple[RuleSettings, list[Finding]]:
+    """(the recipe's settings with what this call adds to them, what the recipe may not say).
+
+    The latter is of a recipe.yaml that was changed after its run. Raises `UsageError`.
+    """
+    settings, findings = _lawful(recipe) if recipe else (RuleSettings(), [])
+    for name, reason in off.items():
+        if len(reason.strip()) < 3:
+            raise UsageError(f'--off {name}: say why, for example --off {name}="kept as it is"')
+    for name, level in severity.items():
+        if level not in SEVERITIES:
+            raise UsageError(
+                f"--severity {name}: there is no severity {level!r}"
+                f"{did_you_mean(level, SEVERITIES) or '.'} There are: {', '.join(SEVERITIES)}"
+            )
+    added = RuleSettings.model_validate({"off": dict(off), "severity": dict(severity)})
+    _check(recipe, added, "--", UsageError)
+    both = {"off": settings.off | added.off, "severity": settings.severity | added.severity}
+    return settings.model_copy(update=both), findings
+
+
+def _lawful(recipe: Recipe) -> tuple[RuleSettings, list[Finding]]:
+    settings = recipe.rules
+    if not settings.off and not settings.severity:
+        return settings, []
+    _, proof = rule_names(recipe)
+    off = {name: why for name, why in settings.off.items() if not _vouches(name, proof)}
+    severity = {
+        name: level
+        for name, level in settings.severity.items()
+        if level == "error" or not _vouches(name, proof)
+    }
+    findings = [
+        Finding(
+            "manifest",
+            "error",
+            ["recipe.yaml"],
+            f"recipe.yaml switches off or lowers {name}, which vouches for this data set and was "
+            "applied all the same",
+        )
+        for name in sorted({*settings.off, *settings.severity} - {*off, *severity})
+    ]
+    return settings.model_copy(update={"off": off, "severity": severity}), findings
+
+
+def _vouches(name: str, proof: frozenset[str]) -> bool:
+    return name.partition("/")[0] in proof
+
+
+def _check(
+    recipe: Recipe | None, settings: RuleSettings, where: str, kind: type[RetgenError]
+) -> None:
+    if not settings.off and not settings.severity:
+        return
+    names, proof = rule_names(recipe)
+    for key, given in (("off", settings.off), ("severity", settings.severity)):
+        for name in given:
+            if _vouches(name, proof):
+                if key == "severity" and settings.severity[name] == "error":
+                    continue
+                raise kind(
+                    f"{where}{key}: {name} vouches for this data set, so it can be neither "
+                    f"switched off nor lowered. That holds for {', '.join(sorted(proof))}"
+                )
+            if name not in names:
+                raise kind(
+                    f"{where}{key}: there is no rule {name!r}"
+                    f"{did_you_mean(name, sorted(names)) or '.'} Rules: {', '.join(sorted(names))}"
+                )
+
+
+def regraded(findings: Iterable[Finding], settings: RuleSettings) -> list[Finding]:
+    """What is left of the findings, errors first, equal ones folded."""
+    kept = []
+    for finding in findings:
+        name = finding.rule.partition("/")[0]
+        if name not in settings.off:
+            level = settings.severity.get(finding.rule, settings.severity.get(name))
+            kept.append(finding._replace(severity=level) if level else finding)
+    kept = folded(kept)
+    kept.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+    return kept
+
+
+# --- many of one kind ---------------------------------------------------------------------------
+
+# a number by itself; that of "U+200B" is part of a name
+_NUMBER = re.compile(r"(?<![\w+])[0-9]+(?:[.,][0-9]+)*(?!\w)")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+
+
+def folded(findings: Sequence[Finding]) -> list[Finding]:
+    """Findings that differ only in records, numbers and quotations become one with all ids.
+
+    The first of them speaks for all; `Finding.folded` keeps every one.
+    """
+    alike: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in findings:
+        alike.setdefault((finding.rule, finding.severity, _shape(finding)), []).append(finding)
+    return [members[0] if len(members) == 1 else _one(members) for members in alike.values()]
+
+
+def _shape(finding: Finding) -> str:
+    text = finding.message
+    for one in finding.ids[:_NAMED]:
+        if one and one in text:
+            text = re.sub(rf"(?<!\w){re.escape(one)}(?!\w)", "\0", text)
+    return _NUMBER.sub("0", _QUOTED.sub("''", text))
+
+
+def _one(members: Sequence[Finding]) -> Finding:
+    first, *rest = members
+    others = [" and ".join(finding.ids[:_NAMED]) for finding in rest[:_NAMED] if finding.ids]
+    named = f": {', '.join(others)}{', ...' if len(rest) > _NAMED else ''}" if others else ""
+    return Finding(
+        first.rule,
+        first.severity,
+        list(dict.fromkeys(one for finding in members for one in finding.ids)),
+        f"{first.message} ({len(rest):,} more of this kind{named})",
+        tuple({"ids": finding.ids, "message": finding.message} for finding in members),
+    )
+
+
+def rows_at_fault(table: str, problems: Sequence[Problem]) -> Iterator[Finding]:
+    """Rows of a table that are none, one finding for all with the same fault."""
+    faults: dict[str, list[int]] = {}
+    for line, reason in problems:
+        faults.setdefault(reason, []).append(line)
+    for reason, lines in faults.items():
+        ids = [f"{table}:{line}" for line in lines]
+        told = f"{table}, row {lines[0]}: {reason}"
+        if len(lines) > 1:
+            rows = ", ".join(map(str, lines[:_ROWS])) + (", ..." if len(lines) > _ROWS else "")
+            told = f"{len(lines):,} rows of the {table} {_plural(reason)} (rows {rows})"
+        yield Finding("schema", "error", ids, told)
+
+
+def _plural(reason: str) -> str:
+    """What is wrong with a row, said of several."""
+    if reason.startswith("is "):
+        return "are " + reason.removeprefix("is ").replace("a JSON object", "JSON objects")
+    parts = reason.split(", ")
+    if all(part.startswith("has ") for part in parts):
+        return ", ".join("have " + part.removeprefix("has ") for part in parts)
+    return f"are wrong: {reason}"
+
+
+def marked(root: Path, tables: Iterable[Table]) -> Iterator[Finding]:
+    """Files that begin with a byte order mark, which is read past."""
+    for table in tables:
+        for path in table.marked():
+            name = path.relative_to(root).as_posix()
+            yield Finding(
+                "byte-order-mark",
+                "warning",
+                [name],
+                f"{name} begins with a byte order mark (U+FEFF), which many readers take for "
+                "text: write it without. Here it was read past",
+            )

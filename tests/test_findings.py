@@ -1,0 +1,195 @@
+"""What becomes of findings: rules switched off and regraded for a call, equal findings folded."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from codecs import BOM_UTF8
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from retgen import run, validate
+from retgen.errors import UsageError
+from retgen.findings import folded
+from retgen.validators.rule import Finding
+from tests.conftest import Write
+
+Gen = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def foreign(dataset: Write) -> Path:
+    """Six documents, of which four are two pairs of the same text; one query."""
+    texts = ["one text", "two text", "one text", "two text", "third", "fourth"]
+    corpus = {f"d{number}": text for number, text in enumerate(texts)}
+    return dataset(corpus, {"q0": "fifth?"}, [("q0", "d5", 1)])
+
+
+def test_equal_findings_are_one_with_all_ids(foreign: Path) -> None:
+    found = validate(foreign)
+    assert (found.ok, found.errors, found.warnings) == (False, 1, 0)
+    assert found.findings[0][:4] == (
+        "duplicate-text",
+        "error",
+        ["d0", "d2", "d1", "d3"],
+        "2 documents have the same title and text (rows 1, 3) (1 more of this kind: d1 and d3)",
+    )
+    assert found.to_json()["findings"][0]["folded"] == (
+        {"ids": ["d0", "d2"], "message": "2 documents have the same title and text (rows 1, 3)"},
+        {"ids": ["d1", "d3"], "message": "2 documents have the same title and text (rows 2, 4)"},
+    )
+
+
+def test_what_differs_stays_apart() -> None:
+    def of(one: str, message: str) -> Finding:
+        return Finding("encoding", "warning", [one], message)
+
+    findings = [
+        of("a", "document a holds the invisible character U+200B"),
+        of("b", "document b holds the invisible character U+2060"),
+        of("c.", "document c. holds the invisible character U+200B"),
+        of("d", "document d has 7 words"),
+        of("17", "document 17 has 12,000.5 words"),
+        Finding("encoding", "error", ["e"], "document e has 9 words"),
+    ]
+    assert [(f.ids, f.message) for f in folded(findings)] == [
+        (["a", "c."], "document a holds the invisible character U+200B (1 more of this kind: c.)"),
+        (["b"], "document b holds the invisible character U+2060"),
+        (["d", "17"], "document d has 7 words (1 more of this kind: 17)"),
+        (["e"], "document e has 9 words"),
+    ]
+
+
+def test_a_rule_switched_off_for_a_call(gen: Gen, foreign: Path) -> None:
+    bad = gen("validate", foreign)
+    assert bad.returncode == 1
+    good = gen("validate", foreign, "--off", "duplicate-text=as it was published")
+    assert good.returncode == 0
+    assert good.stdout == (
+        f"{foreign}: 6 documents, 1 queries, 1 qrels\n"
+        "  off     duplicate-text: as it was published\n"
+        "ok: 0 errors, 0 warnings\n"
+    )
+    found = validate(foreign, off={"duplicate-text": "as it was published"}).to_json()
+    assert found["findings"] == []
+    assert found["switched_off"] == {"duplicate-text": "as it was published"}
+
+
+def test_another_severity_for_a_call(gen: Gen, foreign: Path) -> None:
+    shown = gen("validate", foreign, "--severity", "duplicate-text=warning", "--severity",
+                "empty-text=info", "--json")  # fmt: skip
+    assert shown.returncode == 0
+    found = json.loads(shown.stdout)
+    assert (found["ok"], found["errors"], found["warnings"]) == (True, 0, 1)
+    assert found["severities"] == {"duplicate-text": "warning", "empty-text": "info"}
+    assert [finding["severity"] for finding in found["findings"]] == ["warning"]
+    assert validate(foreign, severity={"duplicate-text": "info"}).warnings == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--off", "duplicate-text"], "--off duplicate-text: write --off RULE=REASON"),
+        (["--off", "duplicate-text= "], "--off duplicate-text= : write --off RULE=REASON"),
+        (["--off", "duplicate-text=x"],
+         '--off duplicate-text: say why, for example --off duplicate-text="kept as it is"'),
+        (["--off", "duplicate_text=known"],
+         "--off: there is no rule 'duplicate_text'; did you mean duplicate-text? Rules: "
+         "byte-order-mark, dangling-qrel, duplicate-id, duplicate-qrel, duplicate-query, "
+         "duplicate-query-id, duplicate-text, empty-query, empty-text, encoding, "
+         "lexical-ambiguity, normalised-duplicate, normalised-duplicate-query, order-leak, "
+         "query-encoding, query-without-qrels, schema, score-range"),
+        (["--severity", "encoding=warn"],
+         "--severity encoding: there is no severity 'warn'; did you mean warning? There are: error, "
+         "warning, info"),
+        (["--severity", "encoding"], "--severity encoding: write --severity "
+         "RULE=error|warning|info"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_asked_for(gen: Gen, foreign: Path, options: list[str], told: str) -> None:
+    found = gen("validate", foreign, *options)
+    assert (found.returncode, found.stdout, found.stderr) == (2, "", f"gen: {told}\n")
+
+
+@pytest.mark.parametrize("name", ["limit-proof", "limit-proof/names", "manifest", "word-lists"])
+def test_what_vouches_for_a_run_stays(limit_run: Path, name: str) -> None:
+    for asked in ({"off": {name: "no time"}}, {"severity": {name: "warning"}}):
+        with pytest.raises(UsageError, match=f"{name} vouches for this data set"):
+            validate(limit_run, **asked)  # type: ignore[arg-type]
+    assert validate(limit_run, severity={name: "error"}).ok
+
+
+def test_a_recipe_changed_after_the_run_switches_no_proof_off(small: Path, tmp_path: Path) -> None:
+    folder = run(small, out=tmp_path / "out").path
+    recipe = folder / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("off: {}", "off: {limit-proof: not needed}"))
+    queries = folder / "dataset" / "qrels.jsonl"
+    queries.write_text("".join(queries.read_text().splitlines(keepends=True)[1:]))
+    found = validate(folder)
+    assert (
+        "manifest",
+        ["recipe.yaml"],
+        "recipe.yaml switches off or lowers limit-proof, which vouches for this data set and was "
+        "applied all the same",
+    ) in [(f.rule, f.ids, f.message) for f in found.findings]
+    assert "limit-proof/qrels" in [f.rule for f in found.findings]
+    assert found.switched_off == {}
+
+
+# --- one broken file ----------------------------------------------------------------------------
+
+
+def test_rows_that_are_no_json(foreign: Path) -> None:
+    path = foreign / "corpus.jsonl"
+    rows = path.read_text().splitlines()
+    path.write_text("\n".join([*(f"<p>{row}" for row in rows * 7), '{"_id": "d5", "text": "x"}']))
+    found = validate(foreign)
+    assert [(f.rule, f.severity, f.message) for f in found.findings] == [
+        ("schema", "error", "42 rows of the corpus are not JSON (rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, "
+         "...)"),
+    ]  # fmt: skip
+    assert found.findings[0].ids == [f"corpus:{row}" for row in range(1, 43)]
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("[]", "are not JSON objects"),
+        ("", "are blank"),
+        ('{"_id": 1}', "are wrong: _id is not a string, has no text"),
+        ("{}", "have no _id, have no text"),
+    ],
+)
+def test_rows_with_one_fault(foreign: Path, row: str, reason: str) -> None:
+    path = foreign / "corpus.jsonl"
+    path.write_text(f"{row}\n{row}\n" + '{"_id": "d5", "text": "x"}\n')
+    found = [(f.rule, f.ids, f.message) for f in validate(foreign).findings]
+    told = f"2 rows of the corpus {reason} (rows 1, 2)"
+    assert found == [("schema", ["corpus:1", "corpus:2"], told)]
+
+
+def test_a_byte_order_mark_is_named_once_and_read_past(dataset: Write) -> None:
+    corpus = {f"d{number}": f"text {number:04}" for number in range(90)}
+    root = dataset(corpus, {"q0": "which?"}, [("q0", "d0", 1)])
+    tsv = root / "qrels" / "test.tsv"
+    tsv.parent.mkdir()
+    (root / "qrels.jsonl").unlink()
+    tsv.write_bytes(BOM_UTF8 + b"query-id\tcorpus-id\tscore\nq0\td0\t1\nq0\td1\t1\n")
+    for name in ("corpus", "queries"):
+        path = root / f"{name}.jsonl"
+        path.write_bytes(BOM_UTF8 + path.read_bytes())
+    found = validate(root)
+    assert (found.statistics["documents"], found.statistics["queries"]) == (90, 1)
+    assert found.statistics["qrels"] == 2
+    assert [(f.rule, f.severity, f.ids, f.message) for f in found.findings] == [
+        (
+            "byte-order-mark",
+            "warning",
+            ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"],
+            "corpus.jsonl begins with a byte order mark (U+FEFF), which many readers take for text: "
+            "write it without. Here it was read past (2 more of this kind: queries.jsonl, "
+            "qrels/test.tsv)",
+        )
+    ]
