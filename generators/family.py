@@ -260,6 +260,13 @@ class Family(ABC, Generic[P]):
         What is asked depends on the job and on earlier answers only, never on which came first.
         """
 
+    def repeatable(self, job: Job[P]) -> bool:
+        """Whether offline agents read nothing but the recipe's files, so that all can be repeated.
+
+        Only asked where no agent is live.
+        """
+        return True
+
     def evidence(self, job: Job[P]) -> Evidence:
         """What the labels rest on: a model-free proof, or the word of a judge."""
         return "structural"

@@ -13,7 +13,7 @@ from typing import Any
 from retgen.generators.family import Family, Records
 from retgen.markdown import code_spans, escaped, front_matter, markdown_table
 from retgen.recipe import Recipe
-from retgen.validate import Validation
+from retgen.validation import Validation
 from retgen.write import FileInfo
 
 __all__ = ["content_id", "dataset_card", "free", "solved_blindly", "solves"]

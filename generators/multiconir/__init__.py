@@ -111,6 +111,10 @@ class MultiConIR(Family[MultiConIRParams]):
     async def ask(self, job: Job[MultiConIRParams], context: Context) -> None:
         await ask_ladders(job, context)
 
+    def repeatable(self, job: Job[MultiConIRParams]) -> bool:
+        source = job.params.source
+        return source is None or isinstance(source.path, Path)  # no folder, which may change
+
     def evidence(self, job: Job[MultiConIRParams]) -> Evidence:
         return "judged"
 
