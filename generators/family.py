@@ -195,6 +195,8 @@ class Records:
 
     `features` gives the types of the metadata columns for the data set card, table by table, in
     the notation of `datasets` ({"corpus": {"attributes": ["int32"], "column": "int32"}}).
+    `qrels` are what a scorer counts, by split. `graded`: where these are binary, because a document
+    that is right in part is a hard negative, the grades of the same pairs, by split.
     `complete`: a pair without a qrel is known to be not relevant. `word_lists`: name -> SHA-256 of
     every list of words used. `card`: paragraphs for the data set card, plain text in which only
     `code` is marked. `training`: rows of texts (anchor, positive, negative_1, ..., query-id) by the
@@ -207,6 +209,7 @@ class Records:
     corpus: Rows
     queries: Rows
     qrels: Mapping[str, Rows]
+    graded: Mapping[str, Rows] = field(default_factory=dict)
     features: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     complete: bool = False
     rejected: Sequence[Rejection] = ()

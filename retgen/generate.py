@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from retgen.data import GRADED
 from retgen.generators.family import Records, Rejection, Rows
 from retgen.progress import Progress, silent
 from retgen.recipe import SOURCES, Recipe, load_recipe
@@ -101,9 +102,10 @@ def write_dataset(
     small: list[tuple[str, Rows, Mapping[str, Any]]] = [
         (f"dataset/queries.{suffix}", records.queries, records.features.get("queries", {}))
     ]
-    for split, rows in records.qrels.items():
-        name = "qrels" if split == "test" else f"qrels.{split}"
-        small.append((f"dataset/{name}.{suffix}", rows, {}))
+    for stem, splits in (("qrels", records.qrels), (GRADED, records.graded)):
+        for split, rows in splits.items():
+            name = stem if split == "test" else f"{stem}.{split}"
+            small.append((f"dataset/{name}.{suffix}", rows, {}))
     if records.training:
         make_folder(run / "training")
         remove_partial(run / "training")
