@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from retgen.data import GRADED
 from retgen.generators.family import Records, Rejection, Rows
 from retgen.progress import Progress, silent
 from retgen.recipe import SOURCES, Recipe, load_recipe
@@ -66,9 +67,10 @@ def table_files(recipe: Recipe, records: Records) -> tuple[list[TableFile], list
         for name, start, stop in zip(names, bounds, bounds[1:], strict=False)
     ]
     others = [(f"dataset/queries.{suffix}", records.queries, features.get("queries", {}))]
-    for split, rows in records.qrels.items():
-        name = "qrels" if split == "test" else f"qrels.{split}"
-        others.append((f"dataset/{name}.{suffix}", rows, {}))
+    for stem, splits in (("qrels", records.qrels), (GRADED, records.graded)):
+        for split, rows in splits.items():
+            name = stem if split == "test" else f"{stem}.{split}"
+            others.append((f"dataset/{name}.{suffix}", rows, {}))
     for name, rows in records.training.items():
         others.append((f"training/{name}.parquet", rows, features.get(f"training/{name}", {})))
     others += [(f"tables/{name}.jsonl", rows, {}) for name, rows in records.tables.items()]

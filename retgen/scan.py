@@ -16,6 +16,7 @@ from retgen.progress import Progress
 from retgen.recipe import Recipe, RuleSettings, load_recipe
 from retgen.validators.corpus import DanglingDocuments, EmptyText, Encoding, duplicate_rules
 from retgen.validators.floors import Terms, WordTerms
+from retgen.validators.graded import GRADED_QRELS
 from retgen.validators.judgements import RULES as JUDGEMENT_RULES
 from retgen.validators.lexical import LexicalAmbiguity
 from retgen.validators.order import OrderLeak
@@ -102,9 +103,9 @@ def check_rule_names(recipe: Recipe) -> None:
         return
     nothing = Judgements([], [])
     rules = _generic_rules(nothing, recipe.rules, "error")
-    rules += recipe.the_family().checks(recipe.job(), nothing)
     names = {rule.name.partition("/")[0] for rule in rules} - {"terms", "samples"}
-    names |= {"schema", *JUDGEMENT_RULES}
+    names |= recipe.the_family().rules
+    names |= {"schema", GRADED_QRELS, *JUDGEMENT_RULES}
     for name in recipe.rules.off:
         if name not in names:
             raise RecipeError(

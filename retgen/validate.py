@@ -23,6 +23,7 @@ from retgen.recipe import RuleSettings, load_recipe
 from retgen.scan import build_rules, load_judgements, scan, which_split
 from retgen.validation import Validation
 from retgen.validators.floors import Terms, query_blind_floors
+from retgen.validators.graded import GRADED_QRELS, check_graded
 from retgen.validators.judgements import check_judgements
 from retgen.validators.rule import Finding, Judgements
 from retgen.validators.samples import Samples
@@ -97,6 +98,9 @@ def _validate(
     for rule in rules:
         rule.judge(dataset, which_split(dataset, split))
     findings += check_judgements(judgements)
+    covered = recipe is not None and GRADED_QRELS in recipe.the_family().covers
+    which = which_split(dataset, split)
+    findings += check_graded(dataset, which, judgements, pairs=not covered)
     for rule in rules:
         findings += rule.findings()
     scanned = time.perf_counter()

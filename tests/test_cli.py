@@ -293,8 +293,8 @@ def test_a_rule_that_does_not_exist_cannot_be_switched_off(gen: Gen, small: Path
     assert found.stderr == (
         "gen: validate.off: there is no rule 'order-leek'; did you mean order-leak? Rules: "
         "dangling-qrel, duplicate-id, duplicate-qrel, duplicate-query, duplicate-query-id, "
-        "duplicate-text, empty-query, empty-text, encoding, lexical-ambiguity, limit-names, "
-        "limit-proof, normalised-duplicate, normalised-duplicate-query, order-leak, "
+        "duplicate-text, empty-query, empty-text, encoding, graded-qrels, lexical-ambiguity, "
+        "limit-names, limit-proof, normalised-duplicate, normalised-duplicate-query, order-leak, "
         "query-encoding, query-without-qrels, schema, score-range\n"
     )
 

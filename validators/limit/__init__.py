@@ -21,6 +21,7 @@ from retgen.validators.rule import Batch, CorpusRule, Judgements
 
 __all__ = [
     "COVERS",
+    "RULES",
     "Spec",
     "hadamard_common",
     "proof_rules",
@@ -32,6 +33,7 @@ __all__ = [
 # generic rules that the proof replaces by a stronger statement
 # (names that differ by more than case make texts that differ by more than case and punctuation)
 COVERS = frozenset({"lexical-ambiguity", "terms", "duplicate-text", "normalised-duplicate"})
+RULES = frozenset({"limit-proof", "limit-names"})
 
 
 def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:

@@ -41,6 +41,10 @@ class Asked:
         packed = self._packed[int(order[place])]
         return packed >> 4, packed & 15
 
+    def again(self) -> None:
+        """Let every query be taken once more."""
+        self._sorted[2][:] = False
+
     def left(self) -> int:
         """How many were not taken."""
         return int((~self._sorted[2]).sum())

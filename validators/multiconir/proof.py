@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import xxhash
 
-from retgen.data import Dataset, Qrel, Query, qrel_of, query_of
+from retgen.data import Dataset, Qrel, Query, Table, qrel_of, query_of
 from retgen.validators.multiconir.asked import Asked
 from retgen.validators.multiconir.counts import Counts
 from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, Spec
@@ -39,6 +39,26 @@ _ORDERS = (
 )
 _CONTRASTS = frozenset("but while whereas though although another".split())
 _STYLES = ("instruction", "descriptive")
+
+
+class _Kind(NamedTuple):
+    """A kind of labels. `score`: of the conditions that a query asks for, and those met."""
+
+    table: str
+    label: str
+    score: Callable[[int, int], int]
+
+
+_BINARY = _Kind("qrels", "relevance", lambda asked, met: int(met == asked))
+_GRADED = _Kind("graded qrels", "the grade", lambda asked, met: met)
+
+_NO_GRADES = (
+    "there is no table qrels_graded, which says how many of a query's conditions a document meets"
+)
+_FORMER = (
+    ": this set was made by an earlier version, which had the grades in qrels and so counted hard "
+    "negatives as relevant; make the run again with --fresh"
+)
 
 
 class _Seen(NamedTuple):
@@ -175,21 +195,36 @@ class LadderProof(CorpusRule):
             name = self.ladders.ids()[number]
             yield _error([name], f"ladder {name}: its queries are not two styles of 1 to 10")
         counts = Counts(len(self.state.ids))
-        rows = _parsed(dataset.qrels[split], qrel_of)
-        for query_id, group in groupby(rows, key=lambda row: row.query_id):
-            which = asked.take(query_id)
-            if which is None:
-                told = "its qrels do not stand together, or it is not among the queries"
-                yield _error([query_id], f"{query_id}: {told}")
-                continue
-            yield from self._labels(query_id, *which, group, counts)
-        if left := asked.left():
-            yield _error([], f"{left:,} queries have no qrels")
+        qrels, graded = dataset.qrels[split], dataset.graded.get(split)
+        if graded is not None:
+            yield from self._labels(qrels, asked, _BINARY, counts)
+            asked.again()
+            yield from self._labels(graded, asked, _GRADED, None)
+        else:
+            former = any(qrel.relevance > 1 for qrel in _parsed(qrels, qrel_of))
+            yield _error([], _NO_GRADES + (_FORMER if former else ""))
+            yield from self._labels(qrels, asked, _GRADED if former else _BINARY, counts)
         self._counts = counts.told(int(np.bitwise_count(there).sum()))
 
     def _labels(
-        self, query_id: str, ladder: int, count: int, rows: Iterable[Qrel], counts: Counts
+        self, table: Table, asked: Asked, kind: _Kind, counts: Counts | None
     ) -> Iterator[Finding]:
+        """What is wrong with a table of labels, query by query."""
+        rows = _parsed(table, qrel_of)
+        for query_id, group in groupby(rows, key=lambda row: row.query_id):
+            which = asked.take(query_id)
+            if which is None:
+                told = f"its {kind.table} do not stand together, or it is not among the queries"
+                yield _error([query_id], f"{query_id}: {told}")
+                continue
+            yield from self._labels_of(query_id, *which, group, kind, counts)
+        if left := asked.left():
+            yield _error([], f"{left:,} queries have no {kind.table}")
+
+    def _labels_of(
+        self, query_id: str, ladder: int, count: int, rows: Iterable[Qrel], kind: _Kind,
+        counts: Counts | None,
+    ) -> Iterator[Finding]:  # fmt: skip
         places = self._documents_of(ladder)
         given: dict[str, float] = {}
         twice = set()
@@ -199,15 +234,19 @@ class LadderProof(CorpusRule):
             given[doc_id] = relevance
         asked = (1 << count) - 1
         broken = self.state.columns[1]
-        right = {self.state.ids[i]: count - (broken[i] & asked).bit_count() for i in places}
-        counts.add(right, {self.state.ids[i]: i for i in places})
+        right = {
+            self.state.ids[i]: kind.score(count, count - (broken[i] & asked).bit_count())
+            for i in places
+        }
+        if counts is not None:
+            counts.add(right, {self.state.ids[i]: i for i in places})
         if given == right and not twice:
             return
         for doc_id in sorted(right.keys() | given.keys()):
             expected, said = right.get(doc_id), given.get(doc_id)
             if expected != said or doc_id in twice:
-                told = "judged twice" if doc_id in twice else (
-                    f"relevance is {_shown(said)}, the words say {_shown(expected)}"
+                told = f"judged twice in the {kind.table}" if doc_id in twice else (
+                    f"{kind.label} is {_shown(said)}, the words say {_shown(expected)}"
                 )  # fmt: skip
                 yield _error([query_id, doc_id], f"{query_id} and {doc_id}: {told}")
 
