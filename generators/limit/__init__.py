@@ -305,6 +305,7 @@ def _spec(job: Job[LimitParams]) -> proof.Spec:
         column_sum=column_sum,
         locales=params.names.locales,
         surname_half=None if split == "all" else (job.seed, split),
+        training=split == "train",
     )
 
 

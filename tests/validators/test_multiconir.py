@@ -196,7 +196,8 @@ def test_a_row_that_is_no_grade(finished: Path, tmp_path: Path) -> None:
     def change(rows: list[Row]) -> None:
         rows.append({"query-id": rows[0]["query-id"]})
 
-    found = validate(altered(finished, tmp_path, GRADED, change)).findings
+    every = validate(altered(finished, tmp_path, GRADED, change)).findings
+    found = [one for one in every if one.rule not in ("regenerated", "derived")]
     assert [(one.rule, one.message) for one in found] == [
         ("schema", f"qrels_graded, row {4 * 20 * 29 + 1}: has no corpus-id, has no score")
     ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from retgen.validators.corpus import Duplicates
 from retgen.validators.limit.names import PersonNames
 from retgen.validators.limit.proof import LimitProof
+from retgen.validators.limit.sets import SharedAttributes
 from retgen.validators.limit.spec import (
     Spec,
     hadamard_common,
@@ -17,6 +18,7 @@ from retgen.validators.limit.spec import (
     read_descriptions,
     split_half,
 )
+from retgen.validators.limit.training import TrainingPairs
 from retgen.validators.rule import Batch, CorpusRule, Judgements
 
 __all__ = [
@@ -37,7 +39,7 @@ RULES = frozenset({"limit-proof", "limit-names"})
 
 
 def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
-    """All rules of the proof: labels, unique names, and what names are made of."""
+    """All rules of the proof: labels, names, distinct documents, training pairs."""
     proof = LimitProof(spec, judgements)
 
     def names(batch: Batch) -> list[str]:
@@ -48,5 +50,7 @@ def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
         proof,
         Duplicates("limit-proof/names", "error", "name, apart from case,", names),
         PersonNames(proof, spec),
+        SharedAttributes(proof, spec),
+        TrainingPairs(spec, judgements),
     ]
     return rules

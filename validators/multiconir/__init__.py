@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from retgen.data import Query
 from retgen.validators.graded import GRADED_QRELS
+from retgen.validators.multiconir.exported import ExportedTables
 from retgen.validators.multiconir.ladders import Spec
 from retgen.validators.multiconir.proof import LadderProof
 from retgen.validators.order import OrderLeak
@@ -26,7 +27,8 @@ RULES = frozenset({"ladder-proof"})
 
 def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
     """The rules of the proof. `judgements`: the first of them are enough to test the order."""
-    return [LadderProof(spec), OrderLeak(judgements, "error", unit=_ladder_of)]
+    proof = LadderProof(spec)
+    return [proof, ExportedTables(proof), OrderLeak(judgements, "error", unit=_ladder_of)]
 
 
 def _ladder_of(query: Query) -> str:

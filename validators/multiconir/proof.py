@@ -15,7 +15,6 @@ from itertools import groupby
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import xxhash
 
 from retgen.data import Dataset, Qrel, Query, Table, qrel_of, query_of
 from retgen.validators.multiconir.asked import Asked
@@ -27,7 +26,7 @@ from retgen.validators.multiconir.verdicts import verdict_faults
 from retgen.validators.order import spearman
 from retgen.validators.rule import Batch, CorpusRule, Finding, State
 
-__all__ = ["LadderProof"]
+__all__ = ["STYLES", "LadderProof"]
 
 _LINE = re.compile(r"([1-9][0-9]?)\. (.+)")
 _P = 1e-6  # below, an order is not taken for chance
@@ -38,7 +37,7 @@ _ORDERS = (
     ("fewest contrasts first", 1, -1),
 )
 _CONTRASTS = frozenset("but while whereas though although another".split())
-_STYLES = ("instruction", "descriptive")
+STYLES = ("instruction", "descriptive")
 
 
 class _Kind(NamedTuple):
@@ -64,8 +63,9 @@ _FORMER = (
 class _Seen(NamedTuple):
     """A document as it was read.
 
-    `broken`: its broken conditions, bit c for condition c + 1; `order`: a hash of its conditions by
-    place; `orders`: breaking orders, bit o for order o + 1; `contrasts`: words like "whereas".
+    `broken`: its broken conditions, bit c for condition c + 1; `order`: its conditions by place,
+    four bits each; `orders`: breaking orders, bit o for order o + 1; `contrasts`: words like
+    "whereas".
     """
 
     doc_id: str
@@ -110,6 +110,7 @@ class LadderProof(CorpusRule):
         self.spec = spec
         self.ladders = LadderFile(spec.ladders)
         self.found: list[Finding] = []
+        self.asked = Asked()
         self._counts: dict[str, Any] = {}
         self.start()
 
@@ -149,7 +150,7 @@ class LadderProof(CorpusRule):
                 f"conditions {listed(broken)} are broken in its text, its metadata says "
                 f"{listed(stated)}"
             )
-        order = xxhash.xxh3_64_intdigest(bytes(c for c, _ in read))
+        order = sum(c << 4 * place for place, (c, _) in enumerate(read))
         words = text.split()
         contrasts = sum(word in _CONTRASTS for word in words)
         return ladder.number, _Seen(doc_id, broken, order, orders, len(words), contrasts)
@@ -173,25 +174,26 @@ class LadderProof(CorpusRule):
     def _judged(self, dataset: Dataset, split: str) -> Iterator[Finding]:
         """Each ladder has twenty queries, and each of these all its ladder's documents judged."""
         there = np.zeros(len(self.ladders), np.int64)  # which of the twenty, as bits
-        asked = Asked()
+        asked = self.asked = Asked()
         for query in _parsed(dataset.queries, query_of):
             found = self._asked(query)
             if isinstance(found, str):
                 yield _error([query.query_id], f"{query.query_id}: {found}")
                 continue
             ladder, style, count = found
-            bit = 1 << (_STYLES.index(style) * TEN + count - 1)
+            number = STYLES.index(style)
+            bit = 1 << (number * TEN + count - 1)
             if there[ladder] & bit:
                 told = f"its ladder has another {style} query of {count} conditions"
                 yield _error([query.query_id], f"{query.query_id}: {told}")
             there[ladder] |= bit
-            asked.add(query.query_id, query.text, ladder, count)
+            asked.add(query.query_id, query.text, ladder, number, count)
         if among := asked.repeated():
             for query in _parsed(dataset.queries, query_of):
                 if asked.repeats(query.text, among):
                     told = "another query asks the same"
                     yield _error([query.query_id], f"{query.query_id}: {told}")
-        for number in np.flatnonzero(there != (1 << len(_STYLES) * TEN) - 1).tolist():
+        for number in np.flatnonzero(there != (1 << len(STYLES) * TEN) - 1).tolist():
             name = self.ladders.ids()[number]
             yield _error([name], f"ladder {name}: its queries are not two styles of 1 to 10")
         counts = Counts(len(self.state.ids))
@@ -257,7 +259,7 @@ class LadderProof(CorpusRule):
             ladder = self.ladders.get(query.metadata["ladder"])
         except (KeyError, TypeError):
             ladder = None
-        if ladder is None or style not in _STYLES or type(count) is not int:
+        if ladder is None or style not in STYLES or type(count) is not int:
             return "its metadata does not name a ladder of the run, a style and a number"
         if not 1 <= count <= TEN or query.metadata.get("domain") != self.spec.domain:
             return f"its metadata does not name 1 to 10 conditions of domain {self.spec.domain!r}"
@@ -287,6 +289,16 @@ class LadderProof(CorpusRule):
         order, starts = self._by_ladder
         places: list[int] = order[starts[ladder] : starts[ladder + 1]].tolist()
         return places
+
+    def order_of(self, ladder: int) -> list[int] | None:
+        """The conditions of a ladder's documents by place, from 0; None where it has none."""
+        places = self._documents_of(ladder)
+        packed = self.state.columns[2][places[0]] if places else 0
+        return [packed >> 4 * place & 15 for place in range(TEN)] if places else None
+
+    def documents_of(self, ladder: int) -> dict[str, int]:
+        """A ladder's documents and the conditions broken in each, as bits."""
+        return {self.state.ids[i]: self.state.columns[1][i] for i in self._documents_of(ladder)}
 
     def _broken_of(self, ladder: Ladder) -> list[tuple[str, int]]:
         broken = self.state.columns[1]
