@@ -19,7 +19,12 @@ import orjson
 
 from retgen.errors import DatasetError, DatasetMissing
 
-__all__ = ["Chunk", "Dataset", "Document", "Problem", "Qrel", "Query", "Table", "open_dataset"]
+__all__ = [
+    "GRADED", "Chunk", "Dataset", "Document", "Problem", "Qrel", "Query", "Table", "open_dataset",
+]  # fmt: skip
+
+# the table of grades beside binary qrels; loaders that look for qrels do not take it for a split
+GRADED = "qrels_graded"
 
 LAYOUTS = (
     "corpus.jsonl, queries.jsonl and qrels.jsonl (a run, MTEB), "
@@ -169,7 +174,8 @@ class Dataset:
     """A retrieval data set on disk.
 
     `root` is the folder of the tables; `run` the run directory around it, None for a data set that
-    retgen did not write. `qrels` maps a split's name to its table.
+    retgen did not write. `qrels` maps a split's name to its table; so does `graded`, which holds
+    the grades of the same pairs where qrels are binary.
     """
 
     root: Path
@@ -177,6 +183,7 @@ class Dataset:
     corpus: Table
     queries: Table
     qrels: dict[str, Table] = field(default_factory=dict)
+    graded: dict[str, Table] = field(default_factory=dict)
 
     def documents(self, strict: Path | None = None) -> Iterator[Document]:
         """Every well-formed document, in order.
@@ -201,6 +208,10 @@ class Dataset:
     def read_qrels(self, split: str, first: int | None = None) -> tuple[list[Qrel], list[Problem]]:
         """All qrels of a split in order, or the first so many, and the rows that are none."""
         return _read(self.qrels[split], qrel_of, first)
+
+    def read_graded(self, split: str, first: int | None = None) -> tuple[list[Qrel], list[Problem]]:
+        """All grades of a split in order, or the first so many, and the rows that are none."""
+        return _read(self.graded[split], qrel_of, first)
 
     def judged(self, path: Path, split: str) -> tuple[list[Query], list[Qrel]]:
         """Queries and qrels of a split.
@@ -295,8 +306,14 @@ def open_dataset(path: Path | str) -> Dataset:
         if not files:
             raise DatasetError(f"{path} holds no {name} table. A data set is {LAYOUTS}.")
         tables[name] = Table(name, files)
-    qrels = {split: Table(f"qrels ({split})", files) for split, files in _qrels(root).items()}
-    return Dataset(root, run, tables["corpus"], tables["queries"], qrels)
+    qrels, graded = (
+        {
+            split: Table(f"{stem} ({split})", files)
+            for split, files in _splits(root, stem, *folders).items()
+        }
+        for stem, folders in (("qrels", ("data", "default")), (GRADED, ()))
+    )
+    return Dataset(root, run, tables["corpus"], tables["queries"], qrels, graded)
 
 
 def _find(root: Path, *patterns: str) -> tuple[Path, ...]:
@@ -307,15 +324,18 @@ def _find(root: Path, *patterns: str) -> tuple[Path, ...]:
     return ()
 
 
-def _qrels(root: Path) -> dict[str, tuple[Path, ...]]:
-    """Split name to files: qrels.jsonl is the test split, others carry theirs in their name."""
+def _splits(root: Path, stem: str, *folders: str) -> dict[str, tuple[Path, ...]]:
+    """Split name to files: STEM.jsonl is the test split, others carry theirs in their name.
+
+    Where there is no such file, the files of a folder of the same name, or of `folders`.
+    """
     found: dict[str, tuple[Path, ...]] = {}
     for suffix in ("jsonl", "parquet", "tsv"):
-        if (root / f"qrels.{suffix}").is_file():
-            found.setdefault("test", (root / f"qrels.{suffix}",))
-        for path in sorted(root.glob(f"qrels.*.{suffix}")):
+        if (root / f"{stem}.{suffix}").is_file():
+            found.setdefault("test", (root / f"{stem}.{suffix}",))
+        for path in sorted(root.glob(f"{stem}.*.{suffix}")):
             found.setdefault(path.name.split(".")[1], (path,))
-        for folder in ("qrels", "data", "default"):
+        for folder in (stem, *folders):
             shards: dict[str, list[Path]] = {}
             for path in sorted((root / folder).glob(f"*.{suffix}")):
                 shards.setdefault(path.stem.partition("-")[0], []).append(path)

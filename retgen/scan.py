@@ -13,6 +13,7 @@ from retgen.progress import Progress
 from retgen.recipe import Recipe, RuleSettings, load_recipe
 from retgen.validators.corpus import DanglingDocuments, EmptyText, Encoding, duplicate_rules
 from retgen.validators.floors import Terms, WordTerms
+from retgen.validators.graded import GRADED_QRELS
 from retgen.validators.judgements import RULES as JUDGEMENT_RULES
 from retgen.validators.lexical import LexicalAmbiguity
 from retgen.validators.order import OrderLeak
@@ -95,7 +96,7 @@ def _generic_rules(
 
 
 # beside the family's own rules: what a run's labels and files rest on
-_VOUCH = frozenset({"manifest", "word-lists", "sources"})
+_VOUCH = frozenset({"manifest", "derived", "regenerated", "word-lists", "sources"})
 
 
 def rule_names(recipe: Recipe | None) -> tuple[frozenset[str], frozenset[str]]:
@@ -103,12 +104,13 @@ def rule_names(recipe: Recipe | None) -> tuple[frozenset[str], frozenset[str]]:
     nothing = Judgements([], [])
     settings = recipe.rules if recipe else RuleSettings()
     generic = {rule.name for rule in _generic_rules(nothing, settings, "error")}
-    generic |= {"schema", "byte-order-mark", *JUDGEMENT_RULES}
+    generic |= {"schema", "byte-order-mark", GRADED_QRELS, *JUDGEMENT_RULES}
     generic -= {"terms", "samples"}
     if recipe is None:
         return frozenset(generic), frozenset()
     of_family = recipe.the_family().checks(recipe.job(), nothing)
     own = {rule.name.partition("/")[0] for rule in of_family} - generic
+    own |= recipe.the_family().rules
     return frozenset(generic | own | _VOUCH), frozenset(own | _VOUCH)
 
 

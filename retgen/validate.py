@@ -9,82 +9,30 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 
 from retgen.data import Dataset, open_dataset
-from retgen.errors import RetgenError
+from retgen.derived import changed_lists, check_written
 from retgen.findings import marked, regraded, rows_at_fault, with_rulings
 from retgen.progress import Progress, silent, usable_cores
 from retgen.qrels import QrelMatrix, certificate
-from retgen.recipe import Recipe, load_recipe
+from retgen.recipe import load_recipe
 from retgen.scan import build_rules, load_judgements, scan, which_split
+from retgen.validation import Validation
 from retgen.validators.floors import Terms, query_blind_floors
+from retgen.validators.graded import GRADED_QRELS, check_graded
 from retgen.validators.judgements import check_judgements
-from retgen.validators.rule import Finding, Judgements
+from retgen.validators.rule import SEVERITIES, Finding, Judgements
 from retgen.validators.samples import Samples
-from retgen.write import file_info, full_disk
+from retgen.write import full_disk
 
-__all__ = ["SCRATCH", "Validation", "validate"]
+__all__ = ["SCRATCH", "validate"]
 
 SCRATCH = ".scratch-"  # prefix of the folder that a validation keeps its terms in
-
-
-@dataclass
-class Validation:
-    """What `validate` found.
-
-    `statistics`: counts and histograms. `samples`: see `Samples.shown`. `floors`: see
-    `query_blind_floors`. `certificate`: of the qrel matrix, see `retgen.qrels`. `proven`: qrels
-    whose labels were proven, 0 without a proof; `judged`: whose labels rest on a judge, all else
-    being proven; `judges`: how good these were found to be. `seconds`: by stage.
-    """
-
-    findings: list[Finding]
-    statistics: dict[str, Any]
-    floors: dict[str, Any]
-    certificate: dict[str, Any]
-    proven: int = 0
-    judged: int = 0
-    judges: dict[str, Any] = field(default_factory=dict)
-    samples: dict[str, Any] = field(default_factory=dict)
-    switched_off: dict[str, str] = field(default_factory=dict)
-    severities: dict[str, str] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def errors(self) -> int:
-        return sum(finding.severity == "error" for finding in self.findings)
-
-    @property
-    def warnings(self) -> int:
-        return sum(finding.severity == "warning" for finding in self.findings)
-
-    @property
-    def ok(self) -> bool:
-        """No error; warnings are allowed."""
-        return self.errors == 0
-
-    def to_json(self) -> dict[str, Any]:
-        """The shape of `gen validate --json`."""
-        return {
-            "ok": self.ok,
-            "errors": self.errors,
-            "warnings": self.warnings,
-            "findings": [finding.to_json() for finding in self.findings],
-            "switched_off": self.switched_off,
-            "severities": self.severities,
-            "proven_qrels": self.proven,
-            "judged_qrels": self.judged,
-            "statistics": self.statistics,
-            "floors": self.floors,
-            "certificate": self.certificate,
-        }
 
 
 def validate(
@@ -95,22 +43,32 @@ def validate(
     split: str | None = None,
     off: Mapping[str, str] | None = None,
     severity: Mapping[str, str] | None = None,
+    finished: bool = True,
 ) -> Validation:
     """Check a run directory, or any data set in MTEB, BEIR or Hub layout.
 
     `workers`: processes, default all cores. `split`: which qrels, default test, else the first.
     `off`: rules to switch off, each with the reason; `severity`: rules and what their findings are
-    to be, "error", "warning" or "info"; both come on top of what a run's recipe says. Raises
-    `DatasetError` where there is no data set to check, `UsageError` for rules that are none or
-    cannot be changed.
+    to be, "error", "warning" or "info"; both come on top of what a run's recipe says. `finished`:
+    of a run, check what it wrote beside the tables as well: the manifest, the card, the report, and
+    that the recipe makes these tables again. Raises `DatasetError` where there is no data set to
+    check, `UsageError` for rules that are none or cannot be changed.
     """
     dataset = open_dataset(path)
     # beside a large data set there is room; the system's folder for such files may be in memory
     beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
     room = beside or Path(tempfile.gettempdir())
     with full_disk(room), tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
+        workers = workers or usable_cores()
         rulings = off or {}, severity or {}
-        return _validate(dataset, workers or usable_cores(), progress, split, scratch, rulings)
+        found = _validate(dataset, workers, progress, split, scratch, rulings, finished)
+        if dataset.run is not None and finished:
+            written = check_written(dataset, found, workers, Path(scratch), progress)
+            found.findings += written
+            found.findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+            if not found.ok:  # something is wrong, so nothing is called proven
+                found.proven = found.judged = 0
+        return found
 
 
 def _validate(
@@ -120,12 +78,15 @@ def _validate(
     split: str | None,
     scratch: str,
     rulings: tuple[Mapping[str, str], Mapping[str, str]],
+    finished: bool,
 ) -> Validation:
+    """What the tables say, whatever is written about them."""
     began = time.perf_counter()
     recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
     settings, findings = with_rulings(recipe, *rulings)
-    findings += _manifest(dataset.run, recipe) if dataset.run and recipe else []
-    if any(finding.rule == "word-lists" for finding in findings):
+    lists = changed_lists(dataset.run, recipe) if dataset.run and recipe and finished else []
+    findings += lists
+    if lists:
         recipe = None  # the proof would compare with other words than the data set was made of
     judgements = load_judgements(dataset, split, recipe)
     chosen = dataset.qrels[which_split(dataset, split)]
@@ -145,6 +106,9 @@ def _validate(
     for rule in rules:
         rule.judge(dataset, which_split(dataset, split))
     findings += check_judgements(judgements)
+    covered = recipe is not None and GRADED_QRELS in recipe.the_family().covers
+    which = which_split(dataset, split)
+    findings += check_graded(dataset, which, judgements, pairs=not covered)
     for rule in rules:
         findings += rule.findings()
     scanned = time.perf_counter()
@@ -203,52 +167,6 @@ def _lost(error: OSError) -> str:
 
 
 # --- what the files say beside the rules --------------------------------------------------------
-
-
-def _manifest(run: Path, recipe: Recipe) -> Iterator[Finding]:
-    """Files whose hash no longer fits the manifest, and word lists that have changed since."""
-    path = run / "manifest.json"
-    try:
-        manifest = orjson.loads(path.read_bytes())
-        stated = {name: info["sha256"] for name, info in manifest["files"].items()}
-        made_with = dict(manifest.get("word_lists", {}))
-    except FileNotFoundError:
-        yield Finding(
-            "manifest",
-            "warning",
-            [],
-            f"{run} has no manifest.json: the run did not end, or did not pass its checks",
-        )
-        return
-    except (ValueError, KeyError, TypeError, AttributeError):
-        yield Finding("manifest", "error", ["manifest.json"], f"{path} is not a manifest")
-        return
-    for found in sorted((run / "dataset").rglob("*")):
-        name = found.relative_to(run).as_posix()
-        if found.is_file() and name not in stated:
-            yield Finding("manifest", "error", [name], f"{name} is not in the manifest")
-    for name, digest in stated.items():
-        file = run / name
-        if not file.is_file():
-            yield Finding("manifest", "error", [name], f"{name} is in the manifest but not there")
-        elif file_info(file).sha256 != digest:
-            yield Finding(
-                "manifest", "error", [name], f"{name} is not the file that the manifest describes"
-            )
-    try:
-        lists = recipe.the_family().word_lists(recipe.job(run))
-    except (OSError, RetgenError):  # its sources are gone or damaged, which is found above
-        lists = {}
-    for name, digest in lists.items():
-        if made_with.get(name, digest) != digest:
-            version = manifest.get("versions", {}).get("retgen", "unknown")
-            yield Finding(
-                "word-lists",
-                "error",
-                [],
-                f"the list of {name} has changed since this data set was made (with retgen "
-                f"{version}), so its proof cannot be repeated here: install that version",
-            )
 
 
 def _matrix(judgements: Judgements, documents: int) -> tuple[QrelMatrix, int]:

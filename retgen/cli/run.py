@@ -302,7 +302,7 @@ def preview_command(
     for query in found["queries"]:
         print(f"\n{query['_id']}  {query['text']}")
         for qrel in found["qrels"]:
-            if qrel["query-id"] == query["_id"]:
+            if qrel["query-id"] == query["_id"] and qrel["score"] > 0:
                 doc_id = qrel["corpus-id"]
                 print(f"    {doc_id}  {texts.get(doc_id, '(further back in the corpus)')}")
     print("\nThe corpus begins:")

@@ -57,6 +57,9 @@ class LimitProof(Terms):
         self.spread: list[tuple[str, str]] = []
         self._risky: dict[str, frozenset[str]] | None = None
         self._parsed: tuple[Batch | None, list[tuple[str, list[str]]]] = None, []
+        self._terms: tuple[Batch | None, tuple[list[int], NDArray[np.int64], NDArray[np.uint32]]]
+        nothing = np.zeros(0, np.int64), np.zeros(0, np.uint32)
+        self._terms = None, ([], *nothing)
         self.start()
 
     def start(self) -> None:
@@ -88,6 +91,15 @@ class LimitProof(Terms):
             self._parsed = batch, [self.parse(text) or ("", []) for text in batch.texts]
         return self._parsed[1]
 
+    def terms_of(self, batch: Batch) -> tuple[list[int], NDArray[np.int64], NDArray[np.uint32]]:
+        """Attribute ids of all documents (-1: unknown), as list and as array; how many each has."""
+        if self._terms[0] is not batch:
+            rows = [listed for _, listed in self.parsed(batch)]
+            flat = list(map(self.spec.attributes.get, chain.from_iterable(rows), repeat(-1)))
+            counts = np.array([len(row) for row in rows], np.uint32)
+            self._terms = batch, (flat, np.array(flat, np.int64), counts)
+        return self._terms[1]
+
     def scan(self, batch: Batch) -> None:
         spec, state = self.spec, self.state
         rows: list[list[str]] = []
@@ -99,9 +111,7 @@ class LimitProof(Terms):
         state.broken += [
             (i, "its id is not 'd' and digits, so it may reveal something") for i in strange
         ]
-        counts = np.array([len(row) for row in rows], np.uint32)
-        flat = list(map(spec.attributes.get, chain.from_iterable(rows), repeat(-1)))
-        terms = np.array(flat, np.int64)
+        flat, terms, counts = self.terms_of(batch)
         starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         suspects = np.flatnonzero(counts != spec.attributes_per_doc).tolist()
         if len(terms) and terms.min() < 0:
