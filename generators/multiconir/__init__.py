@@ -151,10 +151,11 @@ class MultiConIR(Family[MultiConIRParams]):
 
     def checks(self, job: Job[MultiConIRParams], judgements: Judgements) -> Sequence[CorpusRule]:
         sources = _sources(job)
-        domain = job.params.the_domain()
+        domain, run = job.params.the_domain(), sources.parent
+        asked = min(filter(None, (job.params.ladders, job.limit)), default=None)
         spec = proof.Spec(
-            sources / DOCUMENTS, sources / LADDERS, sources.parent / "tables" / "verdicts.jsonl",
-            domain.instruction, job.params.orders, domain.name,
+            sources / DOCUMENTS, sources / LADDERS, run / "tables" / "verdicts.jsonl",
+            domain.instruction, job.params.orders, domain.name, run / "rejected.jsonl", asked,
         )  # fmt: skip
         return proof.proof_rules(spec, judgements)
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from retgen.data import Dataset, Qrel, Query, Table, qrel_of, query_of
+from retgen.validators.multiconir.accounts import unaccounted
 from retgen.validators.multiconir.asked import Asked
 from retgen.validators.multiconir.counts import Counts
 from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, Spec
@@ -326,6 +327,9 @@ class LadderProof(CorpusRule):
                 yield _error([name], f"ladder {name}: {what}")
             for name, what in self.ladders.disagreements(path):
                 yield _error([name], f"ladder {name}: {what}")
+            path = self.spec.rejected
+            for name, what in unaccounted(self.spec, self.ladders):
+                yield _error([name], f"document {name} of the source: {what}")
             path = self.spec.verdicts
             for name, what in verdict_faults(path, self.ladders, self._broken_of):
                 yield _error([name], f"ladder {name}: {what}")
