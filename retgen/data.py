@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -106,12 +106,10 @@ class Table:
     def chunks(self, size: int = _CHUNK_BYTES) -> list[Chunk]:
         """The table cut into parts of about `size` bytes (Parquet: single row groups)."""
         if self.format == "parquet":
-            import pyarrow.parquet as pq
-
             return [
                 Chunk(path, group, group + 1)
                 for path in self.files
-                for group in range(pq.ParquetFile(path).metadata.num_row_groups)
+                for group in range(_parquet(path, lambda file: file.metadata.num_row_groups))
             ]
         return [chunk for path in self.files for chunk in _text_chunks(path, size)]
 
@@ -121,9 +119,9 @@ class Table:
         The line of a `Problem` counts from 1 within the chunk.
         """
         if self.format == "parquet":
-            import pyarrow.parquet as pq
-
-            rows: list[Any] = pq.ParquetFile(chunk.path).read_row_group(chunk.start).to_pylist()
+            rows: list[Any] = _parquet(
+                chunk.path, lambda file: file.read_row_group(chunk.start).to_pylist()
+            )
             return rows
         with open(chunk.path, "rb") as file:
             file.seek(chunk.start)
@@ -149,6 +147,22 @@ class Table:
         if chunk.start == 0:
             lines = lines[1:]
         return [_tsv_row(number, line, header) for number, line in enumerate(lines, start=1)]
+
+
+def _parquet(path: Path, read: Callable[[Any], Any]) -> Any:
+    """What is read from a Parquet file. Raises `DatasetError` where it is none."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            return read(file)
+    except (pa.ArrowException, OSError) as error:
+        why = str(error).splitlines()[0].rstrip(".")
+        raise DatasetError(
+            f"{path} cannot be read as Parquet: {why}. Put a whole file in its place, or take it "
+            "away"
+        ) from error
 
 
 def _json_row(number: int, line: bytes) -> Any:

@@ -409,7 +409,7 @@ def test_output_into_a_closed_pipe(small: Path, tmp_path: Path) -> None:
         (
             ("plan", "limit_dense", "--set", "params.docs=10"),
             "params.docs: 10 documents of 45 attributes have 450 places; 1,000 queries with 2 relevant "
-            "documents each need 2,000. Ask for at least 45 documents, or for fewer queries",
+            "documents each need 2,000. Ask for at least 46 documents, or for fewer queries",
         ),
         (
             ("run", "limit_dense", "--model", "gpt5"),

@@ -54,7 +54,7 @@ def validate_command(
     """Check a data set: all rules, and for a run the structural proof. Exit 1 on errors."""
     from retgen.validate import validate
 
-    with shown_progress(quiet or json) as progress:
+    with shown_progress(quiet, json) as progress:
         found = validate(
             path,
             workers=workers,
