@@ -74,7 +74,7 @@ class Chunk(NamedTuple):
 
 
 _NUMBER = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
-_CHUNK_BYTES = 16 << 20
+CHUNK_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Table:
                     found.append(path)
         return found
 
-    def chunks(self, size: int = _CHUNK_BYTES) -> list[Chunk]:
+    def chunks(self, size: int = CHUNK_BYTES) -> list[Chunk]:
         """The table cut into parts of about `size` bytes (Parquet: single row groups)."""
         if self.format == "parquet":
             return [

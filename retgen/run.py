@@ -35,6 +35,7 @@ from retgen.plan import Plan, plan, plan_from
 from retgen.progress import Progress, silent, usable_cores
 from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml, with_judge
 from retgen.report import collect_report, write_report
+from retgen.states import PROOF, forget
 from retgen.validate import SCRATCH, validate
 from retgen.validation import Validation
 from retgen.version import __version__
@@ -55,7 +56,7 @@ __all__ = ["RunResult", "pilot", "run"]
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
 _OWN = ("manifest.json", "dataset", "training", "tables", "exports", "eval", "capacity",
         "rejected.jsonl", "report.html", "report.json", "run.log", TABLES, "inputs", "sources",
-        ".pilot", ".replay.sqlite", ".replay.sqlite-wal", ".replay.sqlite-shm",
+        ".pilot", PROOF, ".replay.sqlite", ".replay.sqlite-wal", ".replay.sqlite-shm",
         "recipe.yaml")  # fmt: skip
 _LOCK, _REJECTED = ".lock", "rejected.jsonl"
 
@@ -206,7 +207,9 @@ def _make(
     if tables.kept:
         clock.note(f"kept {tables.kept} corpus files of an earlier run")
     clock.lap("generate and write")
-    found = validate(folder, workers=workers, progress=progress, finished=False)
+    found = validate(folder, workers=workers, progress=progress, written=tables.files)
+    if found.taken_up:
+        clock.note(f"kept the proof of {found.taken_up} parts of an earlier run")
     clock.lap("prove and measure")
     files = dict(tables.files)
     if found.ok:
@@ -218,11 +221,13 @@ def _make(
     write_report(folder, collect_report(folder, recipe, manifest, found))
     clock.lap("report")
     if not found.ok:
+        forget(folder)
         clock.note(f"stopped: {found.errors} errors")
         raise ChecksFailed(_verdict(folder, found))
     manifest["timings"] = clock.laps
     write_file(folder / "manifest.json", dump_json(manifest))
     (folder / TABLES).unlink(missing_ok=True)  # the manifest says it now
+    forget(folder)
     clock.note("finished")
     return RunResult(folder, manifest)
 

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import as_completed
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from retgen.data import Chunk, Dataset, Document, Problem, document_of, open_dataset
+from retgen.data import (
+    CHUNK_BYTES,
+    Chunk,
+    Dataset,
+    Document,
+    Problem,
+    Table,
+    document_of,
+    open_dataset,
+)
 from retgen.errors import DatasetError
 from retgen.progress import Progress
 from retgen.recipe import Recipe, RuleSettings, load_recipe
+from retgen.states import States
 from retgen.validators.corpus import DanglingDocuments, EmptyText, Encoding, duplicate_rules
 from retgen.validators.floors import Terms, WordTerms
 from retgen.validators.graded import GRADED_QRELS
 from retgen.validators.judgements import RULES as JUDGEMENT_RULES
 from retgen.validators.lexical import LexicalAmbiguity
 from retgen.validators.order import OrderLeak
-from retgen.validators.rule import Batch, CorpusRule, Judgements, Severity
+from retgen.validators.rule import Batch, CorpusRule, Judgements, Severity, State
 from retgen.validators.samples import Samples
 from retgen.workers import process_pool
 
@@ -26,7 +38,9 @@ __all__ = ["build_rules", "load_judgements", "rule_names", "scan", "which_split"
 _BATCH = 4096  # documents
 _FEW, _EACH = 2000, 100  # queries that rules see where one reads all itself; qrels of each, at most
 _PARALLEL_FROM = 100 << 20  # bytes of corpus; below, a second process costs more than it saves
-_PART = 64 << 20  # bytes of corpus that a process scans at a time
+_PART = (
+    64 << 20
+)  # bytes of corpus that a process scans at a time, and a killed run keeps the proof of
 
 
 def which_split(dataset: Dataset, split: str | None) -> str:
@@ -122,57 +136,137 @@ def scan(
     progress: Progress,
     scratch: str,
     proof: bool = True,
+    states: States | None = None,
 ) -> tuple[int, list[Problem]]:
-    """Show every document to every rule. Returns (documents, rows that are none)."""
-    chunks = dataset.corpus.chunks()
-    size = dataset.corpus.size()
-    if workers > 1 and size >= _PARALLEL_FROM and len(chunks) > 1:
-        count, problems = _scan_parallel(
-            dataset, rules, chunks, workers, split, progress, scratch, proof
-        )
+    """Show every document to every rule. Returns (documents, rows that are none).
+
+    `states`: where the results of parts are kept, and taken from.
+    """
+    parts = _parts(dataset.corpus)
+    if len(parts) == 1:
+        states = None  # nothing is finished before everything is
+    kept = states.begin(parts, split, proof) if states is not None else {}
+    waiting = {number: _Result(*result) for number, result in kept.items()}
+    missing = [number for number in range(len(parts)) if number not in waiting]
+    done, total = sum(len(parts[number]) for number in waiting), sum(map(len, parts))
+    if workers > 1 and dataset.corpus.size() >= _PARALLEL_FROM and len(missing) > 1:
+        asked = dataset.run or dataset.root, split, scratch, proof
+        scanned = _in_processes(parts, missing, workers, asked)
     else:
-        part = _Part(dataset, rules)
-        for number, chunk in enumerate(chunks, start=1):
-            part.scan(chunk)
-            progress("proof", number, len(chunks))
-        count, problems = part.documents, part.problems
+        scanned = _one_by_one(
+            dataset, rules, parts, missing, lambda more: progress("proof", done + more, total)
+        )
+    whole = _Whole()
+    with contextlib.closing(scanned):
+        for number, result in scanned:
+            if states is not None:
+                files = [file for state in result.states for file in state.files()]
+                states.keep(number, tuple(result), files)
+            waiting[number] = result
+            done += len(parts[number])
+            progress("proof", done, total)
+            whole.take(waiting)
+    whole.take(waiting)
+    for rule, state in zip(rules, whole.states, strict=True):
+        rule.state = state
     again = [rule for rule in rules if rule.suspicious()]
     if again:
         position = 0
-        for chunk in chunks:
-            for batch in _batches(dataset.corpus.rows(chunk), position, []):
-                for rule in again:
-                    rule.confirm(batch)
-                position += len(batch)
-    return count, problems
+        for part in parts:
+            for chunk in part:
+                for batch in _batches(dataset.corpus.rows(chunk), position, []):
+                    for rule in again:
+                        rule.confirm(batch)
+                    position += len(batch)
+    return whole.documents, whole.problems
 
 
-class _Part:
-    """A scan of consecutive chunks."""
+def _parts(corpus: Table) -> list[list[Chunk]]:
+    """The corpus cut into parts, whatever the number of processes; one part at least."""
+    parts: list[list[Chunk]] = [[]]
+    filled = 0
+    for chunk in corpus.chunks(min(_PART, CHUNK_BYTES)):
+        if filled >= _PART:
+            parts.append([])
+            filled = 0
+        parts[-1].append(chunk)
+        filled += _PART if corpus.format == "parquet" else chunk.stop - chunk.start
+    return parts
 
-    def __init__(self, dataset: Dataset, rules: Sequence[CorpusRule]) -> None:
-        self.dataset = dataset
-        self.rules = rules
-        self.documents = 0
-        self.lines = 0
+
+class _Result(NamedTuple):
+    """What a part was found to be: the states of all rules, and the rows that are no documents."""
+
+    states: list[State]
+    documents: int
+    lines: int
+    problems: list[Problem]
+
+
+class _Whole:
+    """The parts so far as one."""
+
+    def __init__(self) -> None:
+        self.states: list[State] = []
         self.problems: list[Problem] = []
+        self.documents = self._lines = self._parts = 0
 
-    def scan(self, chunk: Chunk) -> None:
+    def take(self, waiting: dict[int, _Result]) -> None:
+        """Add the parts that follow, and take them away from those that wait."""
+        while (part := waiting.pop(self._parts, None)) is not None:
+            if not self.states:
+                self.states = part.states
+            else:
+                for state, later in zip(self.states, part.states, strict=True):
+                    state.merge(later, self.documents)
+            self.problems += [Problem(self._lines + line, why) for line, why in part.problems]
+            self.documents += part.documents
+            self._lines += part.lines
+            self._parts += 1
+
+
+def _one_by_one(
+    dataset: Dataset,
+    rules: Sequence[CorpusRule],
+    parts: Sequence[Sequence[Chunk]],
+    missing: Sequence[int],
+    shown: Callable[[int], None],
+) -> Generator[tuple[int, _Result], None, None]:
+    """Part after part in this process; `shown`: how many chunks of one are done."""
+    for number in missing:
+        yield number, _scan_part(dataset, rules, parts[number], shown)
+
+
+def _scan_part(
+    dataset: Dataset,
+    rules: Sequence[CorpusRule],
+    chunks: Sequence[Chunk],
+    shown: Callable[[int], None] = lambda done: None,
+) -> _Result:
+    """A scan of consecutive chunks."""
+    for rule in rules:
+        rule.start()
+    documents, lines = 0, 0
+    problems: list[Problem] = []
+    for number, chunk in enumerate(chunks, start=1):
         found: list[Problem] = []
         # rows hold no cycles; the collector would walk over all of them again and again
         collecting = gc.isenabled()
         gc.disable()
         try:
-            rows = self.dataset.corpus.rows(chunk)
-            for batch in _batches(rows, self.documents, found):
-                for rule in self.rules:
+            rows = dataset.corpus.rows(chunk)
+            for batch in _batches(rows, documents, found):
+                for rule in rules:
                     rule.scan(batch)
-                self.documents += len(batch)
+                documents += len(batch)
         finally:
             if collecting:
                 gc.enable()
-        self.problems += [Problem(self.lines + line, reason) for line, reason in found]
-        self.lines += len(rows)
+        problems += [Problem(lines + line, reason) for line, reason in found]
+        lines += len(rows)
+        if number < len(chunks):
+            shown(number)  # of the last one it is said when all is kept
+    return _Result([rule.state for rule in rules], documents, lines, problems)
 
 
 def _batches(rows: Sequence[Any], position: int, problems: list[Problem]) -> Iterator[Batch]:
@@ -207,38 +301,17 @@ def _columns(rows: Sequence[Any], position: int) -> Batch | None:
     return Batch(position, ids, titles, texts, metadata)
 
 
-def _scan_parallel(
-    dataset: Dataset,
-    rules: Sequence[CorpusRule],
-    chunks: Sequence[Chunk],
+def _in_processes(
+    parts: Sequence[Sequence[Chunk]],
+    missing: Sequence[int],
     workers: int,
-    split: str | None,
-    progress: Progress,
-    scratch: str,
-    proof: bool,
-) -> tuple[int, list[Problem]]:
-    """The same in processes, which rebuild the rules from the files; states merge in order."""
-    parts: list[list[Chunk]] = [[]]
-    filled = 0
-    for chunk in chunks:
-        if filled >= _PART:
-            parts.append([])
-            filled = 0
-        parts[-1].append(chunk)
-        filled += max(chunk.stop - chunk.start, 1 if dataset.corpus.format != "parquet" else _PART)
-    path = dataset.run or dataset.root
-    documents, lines = 0, 0
-    problems: list[Problem] = []
-    with process_pool(workers, _start_worker, (path, split, scratch, proof)) as pool:
-        for number, result in enumerate(pool.map(_scan_part, parts), start=1):
-            states, part_documents, part_lines, found = result
-            for rule, state in zip(rules, states, strict=True):
-                rule.state.merge(state, documents)
-            problems += [Problem(lines + line, reason) for line, reason in found]
-            documents += part_documents
-            lines += part_lines
-            progress("proof", number, len(parts))
-    return documents, problems
+    given: tuple[Path, str | None, str, bool],
+) -> Generator[tuple[int, _Result], None, None]:
+    """The same in processes, which build the rules from the files; parts come as they end."""
+    with process_pool(min(workers, len(missing)), _start_worker, given) as pool:
+        futures = {pool.submit(_scan_apart, parts[number]): number for number in missing}
+        for future in as_completed(list(futures)):
+            yield futures.pop(future), future.result()
 
 
 _worker: dict[str, Any] = {}
@@ -254,11 +327,5 @@ def _start_worker(path: Path, split: str | None, scratch: str, proof: bool) -> N
     _worker["rules"] = build_rules(recipe, judgements, settings, scratch, dataset.run)
 
 
-def _scan_part(chunks: Sequence[Chunk]) -> Any:
-    rules = _worker["rules"]
-    for rule in rules:
-        rule.start()
-    part = _Part(_worker["dataset"], rules)
-    for chunk in chunks:
-        part.scan(chunk)
-    return [rule.state for rule in rules], part.documents, part.lines, part.problems
+def _scan_apart(chunks: Sequence[Chunk]) -> _Result:
+    return _scan_part(_worker["dataset"], _worker["rules"], chunks)

@@ -22,13 +22,14 @@ from retgen.progress import Progress, silent, usable_cores
 from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import load_recipe
 from retgen.scan import build_rules, load_judgements, scan, which_split
+from retgen.states import States
 from retgen.validation import Validation
 from retgen.validators.floors import Terms, query_blind_floors
 from retgen.validators.graded import GRADED_QRELS, check_graded
 from retgen.validators.judgements import check_judgements
 from retgen.validators.rule import SEVERITIES, Finding, Judgements
 from retgen.validators.samples import Samples
-from retgen.write import full_disk
+from retgen.write import FileInfo, full_disk
 
 __all__ = ["SCRATCH", "validate"]
 
@@ -43,28 +44,34 @@ def validate(
     split: str | None = None,
     off: Mapping[str, str] | None = None,
     severity: Mapping[str, str] | None = None,
-    finished: bool = True,
+    written: Mapping[str, FileInfo] | None = None,
 ) -> Validation:
     """Check a run directory, or any data set in MTEB, BEIR or Hub layout.
 
     `workers`: processes, default all cores. `split`: which qrels, default test, else the first.
     `off`: rules to switch off, each with the reason; `severity`: rules and what their findings are
-    to be, "error", "warning" or "info"; both come on top of what a run's recipe says. `finished`:
-    of a run, check what it wrote beside the tables as well: the manifest, the card, the report, and
-    that the recipe makes these tables again. Raises `DatasetError` where there is no data set to
-    check, `UsageError` for rules that are none or cannot be changed.
+    to be, "error", "warning" or "info"; both come on top of what a run's recipe says.
+
+    Of a finished run, what it wrote beside the tables is checked as well: manifest, card, report,
+    and that the recipe makes these tables again. `written`: of a run that is being made, its files
+    as they were just written; what is found of a part of the corpus is then kept in the run
+    directory, for the next call if this one is killed. Raises `DatasetError` where there is no data
+    set to check, `UsageError` for rules that are none or cannot be changed.
     """
     dataset = open_dataset(path)
+    cores = workers or usable_cores()
+    rulings = off or {}, severity or {}
+    if written is not None and dataset.run is not None:
+        states = States(dataset.run, written)
+        with full_disk(dataset.run):
+            return _validate(dataset, cores, progress, split, str(states.folder), rulings, states)
     # beside a large data set there is room; the system's folder for such files may be in memory
     beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
     room = beside or Path(tempfile.gettempdir())
     with full_disk(room), tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
-        workers = workers or usable_cores()
-        rulings = off or {}, severity or {}
-        found = _validate(dataset, workers, progress, split, scratch, rulings, finished)
-        if dataset.run is not None and finished:
-            written = check_written(dataset, found, workers, Path(scratch), progress)
-            found.findings += written
+        found = _validate(dataset, cores, progress, split, scratch, rulings)
+        if dataset.run is not None:
+            found.findings += check_written(dataset, found, cores, Path(scratch), progress)
             found.findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
             if not found.ok:  # something is wrong, so nothing is called proven
                 found.proven = found.judged = 0
@@ -78,13 +85,13 @@ def _validate(
     split: str | None,
     scratch: str,
     rulings: tuple[Mapping[str, str], Mapping[str, str]],
-    finished: bool,
+    states: States | None = None,
 ) -> Validation:
     """What the tables say, whatever is written about them."""
     began = time.perf_counter()
     recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
     settings, findings = with_rulings(recipe, *rulings)
-    lists = changed_lists(dataset.run, recipe) if dataset.run and recipe and finished else []
+    lists = changed_lists(dataset.run, recipe) if dataset.run and recipe and not states else []
     findings += lists
     if lists:
         recipe = None  # the proof would compare with other words than the data set was made of
@@ -101,7 +108,7 @@ def _validate(
         judgements = load_judgements(dataset, split, None)
         rules = build_rules(None, judgements, settings, scratch)
     proof = recipe is not None
-    documents, problems = scan(dataset, rules, workers, split, progress, scratch, proof)
+    documents, problems = scan(dataset, rules, workers, split, progress, scratch, proof, states)
     findings += rows_at_fault("corpus", problems)
     for rule in rules:
         rule.judge(dataset, which_split(dataset, split))
@@ -116,7 +123,9 @@ def _validate(
     matrix, play = _matrix(judgements, documents)
     cutoffs = (play,) if play <= 2000 else ()
     own = next((found for rule in rules if (found := rule.floors()) is not None), None)
-    floors = own or query_blind_floors(terms.state, terms.query_terms(), judgements, cutoffs)
+    floors = own or query_blind_floors(
+        terms.state, terms.query_terms(), judgements, cutoffs, workers
+    )
     floored = time.perf_counter()
     # a rule names the documents that the corpus lacks; the qrels ask for them all the same
     total = max(documents, len(np.unique(matrix.indices)))
@@ -149,6 +158,7 @@ def _validate(
         proven=labels if evidence == "structural" else 0,
         judged=labels if evidence == "judged" else 0,
         judges=judges,
+        taken_up=states.loaded if states is not None else 0,
         switched_off=dict(settings.off),
         severities=dict(settings.severity),
         seconds={

@@ -17,7 +17,8 @@ class Validation:
     `statistics`: counts and histograms. `samples`: see `Samples.shown`. `floors`: see
     `query_blind_floors`. `certificate`: of the qrel matrix, see `retgen.qrels`. `proven`: qrels
     whose labels were proven, 0 without a proof; `judged`: whose labels rest on a judge, all else
-    being proven; `judges`: how good these were found to be. `seconds`: by stage.
+    being proven; `judges`: how good these were found to be. `seconds`: by stage. `taken_up`: parts
+    of the corpus that a killed validation had finished.
     """
 
     findings: list[Finding]
@@ -31,6 +32,7 @@ class Validation:
     switched_off: dict[str, str] = field(default_factory=dict)
     severities: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    taken_up: int = 0
 
     @property
     def errors(self) -> int:

@@ -501,7 +501,7 @@ def test_without_a_manifest_a_run_is_not_finished(
     (copy / "manifest.json").unlink()
     message = f"{copy} has no manifest.json: the run did not end, or did not pass its checks"
     assert findings(validate(copy)) == [("manifest", message)]
-    assert validate(copy, finished=False).findings == []
+    assert validate(copy, written={}).findings == []
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", '{"files": {"x": 1}}', '{"files": []}', "no"])
@@ -587,7 +587,9 @@ def test_ladders_of_documents_of_ones_own(tmp_path: Path) -> None:
         if source == "mine":
             assert told[0] == "manifest.json: counts.rejected is 1, must be 0"
         else:
-            start = "rejected.jsonl is not what the recipe makes (0 rows, must be 1): row 1 is missing"
+            start = (
+                "rejected.jsonl is not what the recipe makes (0 rows, must be 1): row 1 is missing"
+            )
             assert told[0] == start
 
 

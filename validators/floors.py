@@ -4,31 +4,38 @@ A set that such a ranking solves tests nothing (in LIMIT the 50,000 documents so
 have all positives among the first 46). Scores are recall@k, averaged over the queries, with
 trec_eval's order: score descending, then document id descending.
 
-The terms of every document are spooled to a temporary file while the corpus is scanned, since a
-document's IDF is known only afterwards; memory stays flat.
+The terms of every document are spooled to temporary files while the corpus is scanned, since a
+document's IDF is known only afterwards; memory stays flat. The files are scored one by one, by
+several processes where there are many.
 """
 
 from __future__ import annotations
 
 import heapq
 import os
-import pickle
 import tempfile
 import zlib
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.pickles import dump, load
 from retgen.tokenizer import STOPWORDS, tokens
+from retgen.validators.containment import Containment
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.workers import process_pool
 
 __all__ = ["TermSpool", "Terms", "WordTerms", "query_blind_floors", "query_blind_rankings"]
 
 CUTOFFS = (2, 10, 20, 100)
+_SPOOL = 16 << 20  # bytes of a spool file, after which a new one begins
+_PARALLEL_FROM = 128 << 20  # bytes of all; below, a second process costs more than it saves
 
 
 class _SpooledBatch(NamedTuple):
@@ -51,19 +58,14 @@ class TermSpool(State):
     def __post_init__(self) -> None:
         self.frequencies = np.zeros(self.vocabulary, np.int64)
 
+    def files(self) -> Sequence[str]:
+        return self.paths
+
     def merge(self, later: Self, offset: int) -> None:
         self.frequencies += later.frequencies
         self.documents += later.documents
         self.words = _add_histograms(self.words, later.words)
         self.paths += later.paths
-
-    def batches(self) -> Iterator[_SpooledBatch]:
-        """The spooled documents, in order."""
-        for path in self.paths:
-            with open(path, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                while file.tell() < size:
-                    yield _SpooledBatch(*pickle.load(file))
 
 
 class Terms(CorpusRule):
@@ -92,15 +94,11 @@ class Terms(CorpusRule):
         `distinct`: no document repeats a term, which saves a sort.
         """
         state = self.state
-        if not state.paths:
+        if not state.paths or os.path.getsize(state.paths[-1]) >= _SPOOL:
             handle, path = tempfile.mkstemp(prefix="terms-", dir=self.scratch)
             os.close(handle)
             state.paths.append(path)
-        once = terms
-        if not distinct:
-            rows = np.repeat(np.arange(len(batch), dtype=np.int64), counts)
-            once = np.unique(rows * self.vocabulary + terms) % self.vocabulary
-        state.frequencies += np.bincount(once, minlength=self.vocabulary)
+        np.add.at(state.frequencies, terms if distinct else self._once(counts, terms), 1)
         state.documents += len(batch)
         words = np.array([text.count(" ") + 1 for text in batch.texts])
         state.words = _add_histograms(state.words, np.bincount(words))
@@ -108,7 +106,20 @@ class Terms(CorpusRule):
         if self.vocabulary <= 1 << 16:
             terms = terms.astype(np.uint16)  # half the size on disk
         with open(state.paths[-1], "ab") as file:
-            pickle.dump((batch.ids, counts, terms, lengths), file, protocol=5)
+            file.write(dump((batch.ids, counts, terms, lengths)))
+
+    def _once(
+        self, counts: NDArray[np.uint32], terms: NDArray[np.uint32] | NDArray[np.uint16]
+    ) -> NDArray[np.integer]:
+        """The terms without those that their document has had."""
+        # 32 bits are sorted several times as fast
+        wide = np.uint64 if len(counts) * self.vocabulary > 1 << 32 else np.uint32
+        bases = np.arange(len(counts)) * self.vocabulary
+        keys = np.repeat(bases.astype(wide), counts) + terms
+        keys.sort()
+        first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
+        once: NDArray[np.integer] = keys[first] % np.array(self.vocabulary, wide)
+        return once
 
     @abstractmethod
     def query_terms(self) -> list[NDArray[np.int64]]:
@@ -116,6 +127,14 @@ class Terms(CorpusRule):
 
     def findings(self) -> Iterable[Finding]:
         return ()
+
+
+class _Hashed(dict[str, int]):
+    """Word -> 20 bits of its hash, worked out once."""
+
+    def __missing__(self, word: str) -> int:
+        term = self[word] = zlib.crc32(word.encode()) % WordTerms.vocabulary
+        return term
 
 
 class WordTerms(Terms):
@@ -126,27 +145,21 @@ class WordTerms(Terms):
 
     def __init__(self, judgements: Judgements) -> None:
         self.judgements = judgements
-        self._known: dict[str, int] = {}
+        self._known = _Hashed()
         self.start()
 
-    def _term(self, word: str) -> int:
-        term = self._known.get(word)
-        if term is None:
-            term = self._known[word] = zlib.crc32(word.encode()) % self.vocabulary
-        return term
-
     def scan(self, batch: Batch) -> None:
-        rows = [
-            [self._term(word) for word in tokens(f"{title} {text}")]
-            for title, text in zip(batch.titles, batch.texts, strict=True)
-        ]
-        counts = np.array([len(row) for row in rows], np.uint32)
-        self.spool(batch, counts, np.array([term for row in rows for term in row], np.uint32))
+        rows = batch.words()
+        counts = np.fromiter(map(len, rows), np.uint32, len(rows))
+        if len(self._known) > self.vocabulary:
+            self._known.clear()  # so that memory does not grow with the corpus
+        terms = map(self._known.__getitem__, chain.from_iterable(rows))
+        self.spool(batch, counts, np.fromiter(terms, np.uint32, int(counts.sum())))
 
     def query_terms(self) -> list[NDArray[np.int64]]:
         return [
             np.array(
-                sorted({self._term(w) for w in tokens(query.text) if w not in STOPWORDS}), np.int64
+                sorted({self._known[w] for w in tokens(query.text) if w not in STOPWORDS}), np.int64
             )
             for query in self.judgements.queries
             if query.query_id in self.judgements.positives
@@ -158,10 +171,11 @@ def query_blind_floors(
     queries: list[NDArray[np.int64]],
     judgements: Judgements,
     also: tuple[int, ...] = (),
+    workers: int = 1,
 ) -> dict[str, Any]:
     """recall@k of a random order and of the query-blind rankings; fractions.
 
-    `queries`: the terms of each query. `also`: further cutoffs. Returns
+    `queries`: the terms of each query. `also`: further cutoffs. `workers`: processes. Returns
     {"random": {"recall@2": x, ...}, "rankings": {name: {...}}, "best": {"ranking", ...}}.
     """
     total = spool.documents
@@ -173,7 +187,7 @@ def query_blind_floors(
         for doc_id in docs:
             share[doc_id] = share.get(doc_id, 0.0) + 1 / len(docs) / len(judgements.positives)
     rankings = {}
-    for name, top in query_blind_rankings(spool, queries, depth).items():
+    for name, top in query_blind_rankings(spool, queries, depth, workers).items():
         gains = np.cumsum([share.get(doc_id, 0.0) for doc_id in top])
         rankings[name] = {f"recall@{k}": round(float(gains[k - 1]), 6) for k in cutoffs}
     best = max(rankings, key=lambda name: tuple(rankings[name].values()), default=None)
@@ -188,29 +202,92 @@ _Top = list[tuple[float, str]]
 
 
 def query_blind_rankings(
-    spool: TermSpool, queries: list[NDArray[np.int64]], depth: int
+    spool: TermSpool, queries: Sequence[NDArray[np.int64]], depth: int, workers: int = 1
 ) -> dict[str, list[str]]:
     """The ids of the first `depth` documents of each ranking, best first."""
-    frequencies = np.maximum(spool.frequencies, 1)
-    idf = np.log(max(spool.documents, 1) / frequencies)
-    queried = np.zeros(spool.vocabulary, bool)
-    for terms in queries:
-        queried[terms] = True
-    several = [terms for terms in queries if len(terms) > 1]
+    scores = _Scores(spool, queries)
     tops: dict[str, _Top] = {}
-    for batch in spool.batches():
+    for found in _all_tops(scores, spool.paths, depth, workers):
+        for name, top in found.items():
+            tops[name] = heapq.nlargest(depth, [*tops.get(name, []), *top])
+    return {name: [doc_id for _, doc_id in top] for name, top in tops.items()}
+
+
+def _all_tops(
+    scores: _Scores, paths: Sequence[str], depth: int, workers: int
+) -> Iterator[dict[str, _Top]]:
+    """The best of each spool file, in order."""
+    if workers > 1 and len(paths) > 1 and sum(map(os.path.getsize, paths)) >= _PARALLEL_FROM:
+        with process_pool(min(workers, len(paths)), _start_worker, (scores, depth)) as pool:
+            yield from pool.map(_tops_of, paths)
+    else:
+        yield from (scores.tops(path, depth) for path in paths)
+
+
+_worker: dict[str, Any] = {}
+
+
+def _start_worker(scores: _Scores, depth: int) -> None:
+    _worker.update(scores=scores, depth=depth)
+
+
+def _tops_of(path: str) -> dict[str, _Top]:
+    found: dict[str, _Top] = _worker["scores"].tops(path, _worker["depth"])
+    return found
+
+
+class _Scores:
+    """What each document gets in each ranking."""
+
+    def __init__(self, spool: TermSpool, queries: Sequence[NDArray[np.int64]]) -> None:
+        frequencies = np.maximum(spool.frequencies, 1)
+        self.idf = np.log(max(spool.documents, 1) / frequencies)
+        distinct = np.unique(np.concatenate([*queries, np.zeros(0, np.int64)]))
+        self.queried = np.zeros(spool.vocabulary)
+        self.queried[distinct] = 1
+        self.contained: Containment | None = None
+        if any(len(terms) > 1 for terms in queries):
+            self.column = np.full(spool.vocabulary, -1, np.int32)
+            self.column[distinct] = np.arange(len(distinct))
+            # queries of the same terms are looked up once
+            sets = Counter(tuple(sorted(set(self.column[terms].tolist()))) for terms in queries)
+            del sets[()]
+            self.contained = Containment(list(sets), frequencies[distinct])
+            self.same = np.array(list(sets.values()), np.int64)
+
+    def tops(self, path: str, depth: int) -> dict[str, _Top]:
+        """The best documents of a spool file in each ranking."""
+        tops: dict[str, _Top] = {}
+        for batch in _spooled(path):
+            for name, values in self._of(batch).items():
+                tops[name] = _merge_top(tops.get(name, []), values, batch.ids, depth)
+        return tops
+
+    def _of(self, batch: _SpooledBatch) -> dict[str, NDArray[np.float64]]:
         starts = np.concatenate([[0], np.cumsum(batch.counts, dtype=np.int64)])
         scores = {
-            "summed IDF": _row_sums(idf[batch.terms], starts),
+            "summed IDF": _row_sums(self.idf[batch.terms], starts),
             "longest first": batch.lengths.astype(np.float64),
             "shortest first": -batch.lengths.astype(np.float64),
-            "most queried words": _row_sums(queried[batch.terms].astype(np.float64), starts),
+            "most queried words": _row_sums(self.queried[batch.terms], starts),
         }
-        if several:
-            scores["most queries contained"] = _contained(batch, starts, queries)
-        for name, values in scores.items():
-            tops[name] = _merge_top(tops.get(name, []), values, batch.ids, depth)
-    return {name: [doc_id for _, doc_id in top] for name, top in tops.items()}
+        if self.contained is not None:
+            columns = self.column[batch.terms]
+            rows = np.repeat(np.arange(len(batch.counts)), batch.counts)
+            hit = columns >= 0
+            total = np.zeros(len(batch.counts))
+            for documents, sets in self.contained.pairs(rows[hit], columns[hit].astype(np.int64)):
+                np.add.at(total, documents, self.same[sets])
+            scores["most queries contained"] = total
+        return scores
+
+
+def _spooled(path: str) -> Iterator[_SpooledBatch]:
+    """The documents of a spool file, in order."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        while file.tell() < size:
+            yield _SpooledBatch(*load(file))
 
 
 def _row_sums(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -218,31 +295,6 @@ def _row_sums(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray
     sums = np.concatenate([[0.0], np.cumsum(values)])
     rounded: NDArray[np.float64] = np.round(sums[starts[1:]] - sums[starts[:-1]], 6)
     return rounded
-
-
-def _contained(
-    batch: _SpooledBatch, starts: NDArray[np.int64], queries: list[NDArray[np.int64]]
-) -> NDArray[np.float64]:
-    """How many queries each document contains whole: (documents,)."""
-    distinct, column = np.unique(np.concatenate(queries), return_inverse=True)
-    bounds = np.cumsum([len(terms) for terms in queries])[:-1]
-    needed = np.split(column, bounds)
-    place = np.searchsorted(distinct, batch.terms)
-    place[place == len(distinct)] = 0
-    hit = distinct[place] == batch.terms
-    rows = np.repeat(np.arange(len(batch.counts)), batch.counts)
-    present = np.zeros((len(batch.counts), len(distinct)), bool)
-    present[rows[hit], place[hit]] = True
-    total = np.zeros(len(batch.counts))
-    by_size: dict[int, list[NDArray[np.int64]]] = {}
-    for terms in needed:
-        if len(terms):
-            by_size.setdefault(len(terms), []).append(terms)
-    for group in by_size.values():
-        index = np.array(group)  # (queries of this size, terms)
-        for block in range(0, len(index), 256):
-            total += present[:, index[block : block + 256]].all(axis=2).sum(axis=1)
-    return total
 
 
 def _merge_top(top: _Top, values: NDArray[np.float64], ids: list[str], depth: int) -> _Top:

@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Self
 
+import numpy as np
+
 from retgen.tokenizer import STOPWORDS, tokens
+from retgen.validators.containment import Containment
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
 __all__ = ["LexicalAmbiguity"]
@@ -47,28 +51,48 @@ class LexicalAmbiguity(CorpusRule):
         common = Counter(word for words in asked.values() for word in words)
         template = {word for word, n in common.items() if n == len(asked) and n > 1}
         self.asked = {q: words - template for q, words in asked.items() if words - template}
-        # each query is looked up under its rarest word, so that a document meets few of them
-        self.by_rarest: dict[str, list[str]] = defaultdict(list)
-        for query_id, words in self.asked.items():
-            self.by_rarest[min(words, key=lambda w: (common[w], w))].append(query_id)
         self.vocabulary = frozenset(word for words in self.asked.values() for word in words)
+        self.column = {word: column for column, word in enumerate(sorted(self.vocabulary))}
+        # queries of the same words are looked up once
+        same: dict[frozenset[str], list[str]] = defaultdict(list)
+        for query_id, words in self.asked.items():
+            same[words].append(query_id)
+        self.groups = list(same.values())
+        self.sets = [sorted(map(self.column.__getitem__, words)) for words in same]
         self.start()
 
     def start(self) -> None:
         self.state: _Hits = _Hits()
+        self._lookup: Containment | None = None
+        self._open = np.ones(len(self.groups), bool)  # groups with a query without a hit
 
     def scan(self, batch: Batch) -> None:
+        here = [self.vocabulary.intersection(words) for words in batch.words()]
+        counts = np.fromiter(map(len, here), np.int64, len(here))
+        words = map(self.column.__getitem__, chain.from_iterable(here))
+        columns = np.fromiter(words, np.int64, int(counts.sum()))
+        if self._lookup is None:  # which words are rare is seen in the first documents
+            seen = np.bincount(columns, minlength=len(self.column))
+            self._lookup = Containment(self.sets, seen)
+        rows = np.repeat(np.arange(len(here)), counts)
+        found: dict[int, list[int]] = defaultdict(list)
+        for documents, sets in self._lookup.pairs(rows, columns):
+            wanted = self._open[sets]
+            for group, row in zip(sets[wanted].tolist(), documents[wanted].tolist(), strict=True):
+                found[group].append(row)
+        for group, holders in found.items():
+            self._note(group, [batch.ids[row] for row in sorted(holders)])
+
+    def _note(self, group: int, holders: list[str]) -> None:
+        """Documents that hold all words of some queries: the first that is not relevant counts."""
         hits = self.state.hits
-        for doc_id, title, text in zip(batch.ids, batch.titles, batch.texts, strict=True):
-            here = self.vocabulary.intersection(tokens(f"{title} {text}" if title else text))
-            for word in here:
-                for query_id in self.by_rarest.get(word, ()):
-                    if (
-                        query_id not in hits
-                        and self.asked[query_id] <= here
-                        and doc_id not in self.positives[query_id]
-                    ):
-                        hits[query_id] = doc_id
+        for query_id in self.groups[group]:
+            if query_id not in hits:
+                relevant = self.positives[query_id]
+                first = next((doc_id for doc_id in holders if doc_id not in relevant), None)
+                if first is not None:
+                    hits[query_id] = first
+        self._open[group] = any(query_id not in hits for query_id in self.groups[group])
 
     def findings(self) -> Iterator[Finding]:
         hits = self.state.hits

@@ -7,11 +7,12 @@ needs to name what it only knows as a hash looks a second time at the documents 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from retgen.data import Dataset, Document, Problem, Qrel, Query
+from retgen.tokenizer import tokens
 
 __all__ = [
     "SEVERITIES",
@@ -47,13 +48,17 @@ class Finding(NamedTuple):
 
 @dataclass(slots=True)
 class Batch:
-    """Some consecutive documents as columns. `first` is the index of the first one in its part."""
+    """Some consecutive documents as columns, which rules leave as they are.
+
+    `first` is the index of the first one in its part.
+    """
 
     first: int
     ids: list[str] = field(default_factory=list)
     titles: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     metadata: list[Any] = field(default_factory=list)
+    _words: list[list[str]] | None = field(default=None, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -64,6 +69,13 @@ class Batch:
         self.titles.append(document.title)
         self.texts.append(document.text)
         self.metadata.append(document.metadata)
+
+    def words(self) -> list[list[str]]:
+        """The words of each document, title first: cut once, however many rules ask."""
+        if self._words is None:
+            both = zip(self.titles, self.texts, strict=True)
+            self._words = [tokens(f"{title} {text}" if title else text) for title, text in both]
+        return self._words
 
 
 @dataclass
@@ -92,7 +104,11 @@ class Judgements:
 
 
 class State(ABC):
-    """What a rule knows after its part of the corpus. Picklable."""
+    """What a rule knows after its part of the corpus, as data: see `retgen.pickles`."""
+
+    def files(self) -> Sequence[str]:
+        """Files that the state refers to, in the folder that the rule was given for them."""
+        return ()
 
     @abstractmethod
     def merge(self, later: Self, offset: int) -> None:
