@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from retgen.recipe import Recipe, RuleSettings, load_recipe
 from retgen.scan import build_rules, load_judgements, scan, which_split
 from retgen.validators.floors import Terms, query_blind_floors
 from retgen.validators.judgements import check_judgements
+from retgen.validators.near import overlap
 from retgen.validators.rule import Finding, Judgements
 from retgen.validators.samples import Samples
 from retgen.write import file_info
@@ -90,21 +91,29 @@ def validate(
     workers: int | None = None,
     progress: Progress = silent,
     split: str | None = None,
+    against: Sequence[Path | str] = (),
 ) -> Validation:
     """Check a run directory, or any data set in MTEB, BEIR or Hub layout.
 
     `workers`: processes, default all cores. `split`: which qrels, default test, else the first.
+    `against`: other data sets, whose documents and queries this one should not hold.
     Raises `DatasetError` where there is no data set to check.
     """
     dataset = open_dataset(path)
+    benchmarks = {str(other): open_dataset(other) for other in against}
     # beside a large data set there is room; the system's folder for such files may be in memory
     beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
-        return _validate(dataset, workers or usable_cores(), progress, split, scratch)
+        return _validate(dataset, workers or usable_cores(), progress, split, benchmarks, scratch)
 
 
 def _validate(
-    dataset: Dataset, workers: int, progress: Progress, split: str | None, scratch: str
+    dataset: Dataset,
+    workers: int,
+    progress: Progress,
+    split: str | None,
+    benchmarks: Mapping[str, Dataset],
+    scratch: str,
 ) -> Validation:
     began = time.perf_counter()
     recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
@@ -115,6 +124,8 @@ def _validate(
     judgements = load_judgements(dataset, split, recipe)
     findings += _problems("queries", judgements.query_problems)
     findings += _problems("qrels", judgements.qrel_problems)
+    for name, some in judgements.other_problems.items():
+        findings += _problems(f"qrels ({name})", some)
     try:
         rules = build_rules(recipe, judgements, settings, scratch, dataset.run)
     except OSError as error:  # what agents have said, which only a proof reads
@@ -127,9 +138,12 @@ def _validate(
     findings += _problems("corpus", problems)
     for rule in rules:
         rule.judge(dataset, which_split(dataset, split))
-    findings += check_judgements(judgements)
+    covered = recipe.the_family().covers if recipe else frozenset()
+    findings += check_judgements(judgements, covered)
     for rule in rules:
         findings += rule.findings()
+    for name, other in benchmarks.items():
+        findings += overlap(dataset, other, name, scratch)
     scanned = time.perf_counter()
     terms = next(rule for rule in rules if isinstance(rule, Terms))
     matrix, play = _matrix(judgements, documents)

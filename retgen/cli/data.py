@@ -34,6 +34,14 @@ def validate_command(
         ),
     ],
     split: Annotated[str | None, typer.Option(help="Which qrels; default test.")] = None,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Another data set, a benchmark for one, that this one should share no documents "
+            "and queries with; may stand several times.",
+        ),
+    ] = None,
     workers: Workers = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -43,7 +51,9 @@ def validate_command(
     from retgen.validate import validate
 
     with shown_progress(quiet or json) as progress:
-        found = validate(path, workers=workers, progress=progress, split=split)
+        found = validate(
+            path, workers=workers, progress=progress, split=split, against=against or ()
+        )
     if json:
         print_json(found.to_json())
     elif not quiet:

@@ -19,7 +19,16 @@ __all__ = ["COVERS", "LadderProof", "Spec", "proof_rules"]
 
 # documents of a ladder are near duplicates of one another, and share all words of its queries: the
 # proof says exactly in what they differ
-COVERS = frozenset({"lexical-ambiguity", "normalised-duplicate", "order-leak"})
+COVERS = frozenset(
+    {
+        "lexical-ambiguity",
+        "near-duplicate",
+        "near-duplicate-query",
+        "normalised-duplicate",
+        "order-leak",
+        "word-places",
+    }
+)
 
 
 def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
