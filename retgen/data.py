@@ -7,11 +7,15 @@ one by one, by several processes where there are several.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from codecs import BOM_UTF8
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
+from operator import contains
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +24,8 @@ import orjson
 from retgen.errors import DatasetError, DatasetMissing
 
 __all__ = [
-    "GRADED", "Chunk", "Dataset", "Document", "Problem", "Qrel", "Query", "Table", "open_dataset",
+    "GRADED", "Chunk", "Dataset", "Document", "Problem", "Qrel", "Query", "Table", "TextScore",
+    "open_dataset",
 ]  # fmt: skip
 
 # the table of grades beside binary qrels; loaders that look for qrels do not take it for a split
@@ -58,6 +63,10 @@ class Qrel(NamedTuple):
     relevance: float
 
 
+class TextScore(float):
+    """A relevance that stands as a string where a number belongs."""
+
+
 class Problem(NamedTuple):
     """A row that is not a document, query or qrel. `line` counts from 1 within its table."""
 
@@ -75,6 +84,8 @@ class Chunk(NamedTuple):
 
 _NUMBER = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 CHUNK_BYTES = 16 << 20
+_ESCAPED_KEY = re.compile(rb'"[^"\\]*\\u[^"]*"\s*:')
+_KEYS = {"_id", "id", "title", "text", "metadata", "query-id", "corpus-id", "score"}
 
 
 @dataclass(frozen=True)
@@ -125,10 +136,10 @@ class Table:
             return rows
         with open(chunk.path, "rb") as file:
             file.seek(chunk.start)
-            text = file.read(chunk.stop - chunk.start)
+            data = file.read(chunk.stop - chunk.start)
         if chunk.start == 0:
-            text = text.removeprefix(BOM_UTF8)
-        lines = text.split(b"\n")
+            data = data.removeprefix(BOM_UTF8)
+        lines = data.split(b"\n")
         if not lines[-1]:
             lines.pop()
         if self.format == "tsv":
@@ -136,7 +147,7 @@ class Table:
         try:
             found = [orjson.loads(line) for line in lines]
             if set(map(type, found)) <= {dict}:
-                return found
+                return _without_twins(data, lines, found)
         except ValueError:
             pass
         return [_json_row(number, line) for number, line in enumerate(lines, start=1)]
@@ -170,7 +181,43 @@ def _json_row(number: int, line: bytes) -> Any:
         row = orjson.loads(line)
     except ValueError:
         return Problem(number, _why_not_json(line))
-    return row if type(row) is dict else Problem(number, "is not a JSON object")
+    if type(row) is not dict:
+        return Problem(number, "is not a JSON object")
+    if key := _twice(line):
+        return Problem(number, f"has the key {key!r} twice")
+    return row
+
+
+def _without_twins(data: bytes, lines: list[bytes], rows: list[Any]) -> list[Any]:
+    """The rows of a chunk, with a `Problem` for one that has a key twice.
+
+    A parser takes the last of them and says nothing. A key stands in quotes as often as rows have
+    it, unless it is also the key of something nested, a value, or there twice.
+    """
+    keys = [(key, orjson.dumps(key)) for key in (rows[0].keys() | _KEYS if rows else ())]
+    often = [
+        quoted
+        for key, quoted in keys
+        if (count := data.count(quoted)) and count != sum(map(contains, rows, repeat(key)))
+    ]
+    spelt = b"\\u" in data and _ESCAPED_KEY.search(data)
+    if often or spelt:
+        for number, line in enumerate(lines, start=1):
+            if (spelt or any(line.count(quoted) > 1 for quoted in often)) and (key := _twice(line)):
+                rows[number - 1] = Problem(number, f"has the key {key!r} twice")
+    return rows
+
+
+def _twice(line: bytes) -> str | None:
+    """The first key that an object in a line has twice."""
+    found: list[str] = []
+
+    def pairs(members: list[tuple[str, Any]]) -> None:
+        keys = Counter(key for key, _ in members)
+        found.extend(key for key, count in keys.items() if count > 1)
+
+    json.loads(line, object_pairs_hook=pairs)
+    return found[0] if found else None
 
 
 def _tsv_row(number: int, line: bytes, header: list[str]) -> Any:
@@ -180,7 +227,10 @@ def _tsv_row(number: int, line: bytes, header: list[str]) -> Any:
         return Problem(number, "is not UTF-8")
     if len(cells) != len(header):
         return Problem(number, f"has {len(cells)} columns, the header {len(header)}")
-    return dict(zip(header, cells, strict=True))
+    row: dict[str, Any] = dict(zip(header, cells, strict=True))
+    if _NUMBER.fullmatch(score := row.get("score", "")):
+        row["score"] = float(score)
+    return row
 
 
 @dataclass(frozen=True)
@@ -283,15 +333,15 @@ def query_of(row: Any) -> Query | str:
 
 
 def qrel_of(row: Any) -> Qrel | str:
-    """A row as a `Qrel`, or what is wrong with it. A score may be a number or a TSV's digits."""
+    """A row as a `Qrel`, or what is wrong with it. A string of digits is a `TextScore`."""
     if type(row) is not dict:
         return str(row.reason)
     query_id, doc_id, score = row.get("query-id"), row.get("corpus-id"), row.get("score")
     if type(query_id) is str and type(doc_id) is str and score is not None:
         if type(score) in (int, float):
             return Qrel(query_id, doc_id, score)
-        if type(score) is str and _NUMBER.fullmatch(score):  # a TSV's
-            return Qrel(query_id, doc_id, float(score))
+        if type(score) is str and _NUMBER.fullmatch(score):
+            return Qrel(query_id, doc_id, TextScore(score))
         return f"score {score!r} is not a number"
     return _what_is_missing(row, {"query-id": query_id, "corpus-id": doc_id}, also=("score",))
 

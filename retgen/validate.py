@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from retgen.validation import Validation
 from retgen.validators.floors import Terms, query_blind_floors
 from retgen.validators.graded import GRADED_QRELS, check_graded
 from retgen.validators.judgements import check_judgements
+from retgen.validators.near import overlap
 from retgen.validators.rule import SEVERITIES, Finding, Judgements
 from retgen.validators.samples import Samples
 from retgen.write import FileInfo, full_disk
@@ -45,12 +46,14 @@ def validate(
     off: Mapping[str, str] | None = None,
     severity: Mapping[str, str] | None = None,
     written: Mapping[str, FileInfo] | None = None,
+    against: Sequence[Path | str] = (),
 ) -> Validation:
     """Check a run directory, or any data set in MTEB, BEIR or Hub layout.
 
     `workers`: processes, default all cores. `split`: which qrels, default test, else the first.
     `off`: rules to switch off, each with the reason; `severity`: rules and what their findings are
-    to be, "error", "warning" or "info"; both come on top of what a run's recipe says.
+    to be, "error", "warning" or "info"; both come on top of what a run's recipe says. `against`:
+    other data sets, whose documents and queries this one should not hold.
 
     Of a finished run, what it wrote beside the tables is checked as well: manifest, card, report,
     and that the recipe makes these tables again. `written`: of a run that is being made, its files
@@ -59,6 +62,7 @@ def validate(
     set to check, `UsageError` for rules that are none or cannot be changed.
     """
     dataset = open_dataset(path)
+    benchmarks = {str(other): open_dataset(other) for other in against}
     cores = workers or usable_cores()
     rulings = off or {}, severity or {}
     if written is not None and dataset.run is not None:
@@ -69,7 +73,7 @@ def validate(
     beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
     room = beside or Path(tempfile.gettempdir())
     with full_disk(room), tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
-        found = _validate(dataset, cores, progress, split, scratch, rulings)
+        found = _validate(dataset, cores, progress, split, scratch, rulings, benchmarks=benchmarks)
         if dataset.run is not None:
             found.findings += check_written(dataset, found, cores, Path(scratch), progress)
             found.findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
@@ -86,6 +90,7 @@ def _validate(
     scratch: str,
     rulings: tuple[Mapping[str, str], Mapping[str, str]],
     states: States | None = None,
+    benchmarks: Mapping[str, Dataset] | None = None,
 ) -> Validation:
     """What the tables say, whatever is written about them."""
     began = time.perf_counter()
@@ -100,6 +105,8 @@ def _validate(
     findings += marked(dataset.root, (dataset.corpus, dataset.queries, chosen))
     findings += rows_at_fault("queries", judgements.query_problems)
     findings += rows_at_fault("qrels", judgements.qrel_problems)
+    for name, some in judgements.other_problems.items():
+        findings += rows_at_fault(f"qrels ({name})", some)
     try:
         rules = build_rules(recipe, judgements, settings, scratch, dataset.run)
     except OSError as error:  # what agents have said, which only a proof reads
@@ -112,12 +119,14 @@ def _validate(
     findings += rows_at_fault("corpus", problems)
     for rule in rules:
         rule.judge(dataset, which_split(dataset, split))
-    findings += check_judgements(judgements)
-    covered = recipe is not None and GRADED_QRELS in recipe.the_family().covers
+    covered = recipe.the_family().covers if recipe else frozenset()
+    findings += check_judgements(judgements, covered)
     which = which_split(dataset, split)
-    findings += check_graded(dataset, which, judgements, pairs=not covered)
+    findings += check_graded(dataset, which, judgements, pairs=GRADED_QRELS not in covered)
     for rule in rules:
         findings += rule.findings()
+    for name, other in (benchmarks or {}).items():
+        findings += overlap(dataset, other, name, scratch)
     scanned = time.perf_counter()
     terms = next(rule for rule in rules if isinstance(rule, Terms))
     matrix, play = _matrix(judgements, documents)

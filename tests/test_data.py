@@ -214,6 +214,7 @@ def test_order_leak(tmp_path: Path) -> None:
     assert [(f.rule, f.severity, len(f.ids)) for f in found] == [
         ("order-leak", "warning", 40),
         ("order-leak", "warning", 40),
+        ("answer-leak", "warning", 80),
     ]
     assert found[0].message.startswith(
         "the 40 relevant documents do not stand where chance would put them among 2000 (median at "

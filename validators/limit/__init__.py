@@ -33,8 +33,19 @@ __all__ = [
 ]
 
 # generic rules that the proof replaces by a stronger statement
-# (names that differ by more than case make texts that differ by more than case and punctuation)
-COVERS = frozenset({"lexical-ambiguity", "terms", "duplicate-text", "normalised-duplicate"})
+# (names that differ by more than case make texts that differ by more than case and punctuation;
+# equal sets of attributes, and where the asked ones stand, are tested on the attributes)
+COVERS = frozenset(
+    {
+        "lexical-ambiguity",
+        "terms",
+        "duplicate-text",
+        "normalised-duplicate",
+        "near-duplicate",
+        "near-duplicate-query",
+        "word-places",
+    }
+)
 RULES = frozenset({"limit-proof", "limit-names"})
 
 

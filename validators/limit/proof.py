@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from retgen.tokenizer import content_stems, stems, tokens
 from retgen.validators.floors import Terms, TermSpool
+from retgen.validators.limit.lists import Lists, Twins
 from retgen.validators.limit.matrix import check_matrix
 from retgen.validators.limit.spec import Spec, cut, error, parse_queries
 from retgen.validators.rule import Batch, Finding, Judgements
@@ -27,11 +28,13 @@ class _ProofState(TermSpool):
     broken: list[tuple[str, str]] = field(default_factory=list)  # (document, what is wrong)
     # documents with a queried attribute -> (those attributes, column in the metadata)
     holders: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
+    lists: Lists = field(default_factory=Lists)
 
     def merge(self, later: Self, offset: int) -> None:
         super().merge(later, offset)
         self.broken += later.broken
         self.holders |= later.holders
+        self.lists.merge(later.lists, offset)
 
 
 class LimitProof(Terms):
@@ -55,6 +58,7 @@ class LimitProof(Terms):
             if isinstance(query.metadata, dict)
         }
         self.spread: list[tuple[str, str]] = []
+        self.twins = Twins(spec, self.queried)
         self._risky: dict[str, frozenset[str]] | None = None
         self._parsed: tuple[Batch | None, list[tuple[str, list[str]]]] = None, []
         self._terms: tuple[Batch | None, tuple[list[int], NDArray[np.int64], NDArray[np.uint32]]]
@@ -130,6 +134,7 @@ class LimitProof(Terms):
                     state.broken.append((doc_id, f"its title is {title!r}, not empty"))
         known = np.maximum(terms, 0)
         hit = self.queried[known] & (terms >= 0)
+        state.lists.add(terms, counts.astype(np.int64), hit)
         owners = np.repeat(np.arange(len(rows)), counts)[hit]
         found: dict[int, list[int]] = defaultdict(list)
         for owner, term in zip(owners.tolist(), terms[hit].tolist(), strict=True):
@@ -166,6 +171,11 @@ class LimitProof(Terms):
         self, batch: Batch, flat: list[int], starts: NDArray[np.int64], counts: list[int]
     ) -> None:
         """The attribute ids in the metadata are those of the words, in the same order."""
+        self.state.broken += [
+            (doc_id, "its metadata holds more than attributes and column")
+            for doc_id, metadata in zip(batch.ids, batch.metadata, strict=True)
+            if isinstance(metadata, dict) and len(metadata) > 2
+        ]
         noted = [m.get("attributes") if isinstance(m, dict) else None for m in batch.metadata]
         try:
             stated = list(chain.from_iterable(noted))  # type: ignore[arg-type]
@@ -185,7 +195,7 @@ class LimitProof(Terms):
     # --- words spread over several attributes -----------------------------------------------
 
     def suspicious(self) -> bool:
-        """Only where an asked attribute's words all stand in other attributes too."""
+        """Where an asked attribute's words all stand in other attributes too, or sets are equal."""
         words = {a: content_stems(a) for a in self.spec.attributes}
         owners: dict[str, set[str]] = defaultdict(set)
         for attribute, parts in words.items():
@@ -200,9 +210,13 @@ class LimitProof(Terms):
                 all(owners[part] - {attribute} for part in words[attribute]) for attribute in asked
             ):
                 self._risky[query_id] = needed
-        return bool(self._risky)
+        self.twins.repeated = self.state.lists.repeated()
+        return bool(self._risky or self.twins.repeated)
 
     def confirm(self, batch: Batch) -> None:
+        self.twins.look(batch, self.parsed(batch))
+        if not self._risky:
+            return
         relevant = {q: set(self.judgements.positives.get(q, ())) for q in self._risky or {}}
         for doc_id, (_, listed) in zip(batch.ids, self.parsed(batch), strict=True):
             here = frozenset(stems([word for a in listed for word in tokens(a)]))
@@ -229,6 +243,8 @@ class LimitProof(Terms):
                 f"document {doc_id} holds all words of query {query_id} spread over several "
                 "attributes but is not relevant: drop one of those attributes from the list",
             )
+        yield from self.twins.findings(state.documents)
+        yield from state.lists.check_order(list(state.holders))
         if spec.balanced:
             yield from self._balance()
 

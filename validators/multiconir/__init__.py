@@ -21,7 +21,17 @@ __all__ = ["COVERS", "RULES", "LadderProof", "Spec", "proof_rules"]
 
 # documents of a ladder are near duplicates of one another, and share all words of its queries: the
 # proof says exactly in what they differ
-COVERS = frozenset({"lexical-ambiguity", "normalised-duplicate", "order-leak", GRADED_QRELS})
+COVERS = frozenset(
+    {
+        GRADED_QRELS,
+        "lexical-ambiguity",
+        "near-duplicate",
+        "near-duplicate-query",
+        "normalised-duplicate",
+        "order-leak",
+        "word-places",
+    }
+)
 RULES = frozenset({"ladder-proof"})
 
 
