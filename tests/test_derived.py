@@ -50,7 +50,7 @@ def forged(path: Path, folder: Path, change: Change) -> Path:
     manifest = json.loads((copy / "manifest.json").read_text())
     there = {
         file.relative_to(copy).as_posix()
-        for part in ("dataset", "training", "tables", "sources")
+        for part in ("dataset", "training", "tables", "sources", "inputs")
         for file in (copy / part).rglob("*")
     } | {"recipe.yaml", "rejected.jsonl"}
     named = {name: info for name, info in manifest["files"].items() if name in there}

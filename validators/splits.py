@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from retgen.validators.wordsets import word_sets
 
 from retgen.data import Query
 from retgen.validators.near import query_words
 from retgen.validators.rule import Finding, Judgements
 from retgen.validators.similar import matches
+from retgen.validators.wordsets import word_sets
 
 __all__ = ["split_overlap"]
 

@@ -21,7 +21,8 @@ def unaccounted(spec: Spec, ladders: LadderFile) -> Iterator[tuple[str, str]]:
     with open(spec.rejected, "rb") as file:
         for line in file:
             record = orjson.loads(line)["record"]["record"]
-            if isinstance(name := record.get("id"), str):
+            # without a text it is a row of the source that was no document
+            if isinstance(name := record.get("id"), str) and "text" in record:
                 rejected[name] = rejected.get(name, 0) + 1
     enough = spec.asked is not None and len(made) >= spec.asked
     with open(spec.documents, "rb") as file:
