@@ -195,6 +195,8 @@ class Records:
 
     `features` gives the types of the metadata columns for the data set card, table by table, in
     the notation of `datasets` ({"corpus": {"attributes": ["int32"], "column": "int32"}}).
+    `qrels` are what a scorer counts, by split. `graded`: where these are binary, because a document
+    that is right in part is a hard negative, the grades of the same pairs, by split.
     `complete`: a pair without a qrel is known to be not relevant. `word_lists`: name -> SHA-256 of
     every list of words used. `card`: paragraphs for the data set card, plain text in which only
     `code` is marked. `training`: rows of texts (anchor, positive, negative_1, ..., query-id) by the
@@ -207,6 +209,7 @@ class Records:
     corpus: Rows
     queries: Rows
     qrels: Mapping[str, Rows]
+    graded: Mapping[str, Rows] = field(default_factory=dict)
     features: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     complete: bool = False
     rejected: Sequence[Rejection] = ()
@@ -224,7 +227,8 @@ class Family(ABC, Generic[P]):
     """A family of data sets, in a package of its own whose name is the family's.
 
     `params` is a type that pydantic can validate (a `Params` model, or a union of them with a
-    discriminator). `covers` names generic rules that the family's own proof makes superfluous.
+    discriminator). `rules` names the rules of its proof (the part before any /), `covers` generic
+    ones that this makes superfluous.
     `fixed_records`: the number of records follows from the parameters, so `--limit` is refused.
     `agents`: the typed tasks that a recipe's models do for it. `judged`: of judged labels, what
     they rest on; `structure`: what is proven all the same. Both end a sentence.
@@ -238,6 +242,7 @@ class Family(ABC, Generic[P]):
     summary: ClassVar[str]
     paper: ClassVar[str]
     params: ClassVar[Any]
+    rules: ClassVar[frozenset[str]] = frozenset()
     covers: ClassVar[frozenset[str]] = frozenset()
     fixed_records: ClassVar[bool] = True
     agents: ClassVar[tuple[Agent[Any, Any], ...]] = ()
@@ -259,6 +264,13 @@ class Family(ABC, Generic[P]):
 
         What is asked depends on the job and on earlier answers only, never on which came first.
         """
+
+    def repeatable(self, job: Job[P]) -> bool:
+        """Whether offline agents read nothing but the recipe's files, so that all can be repeated.
+
+        Only asked where no agent is live.
+        """
+        return True
 
     def evidence(self, job: Job[P]) -> Evidence:
         """What the labels rest on: a model-free proof, or the word of a judge."""

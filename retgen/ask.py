@@ -33,12 +33,13 @@ from retgen.agents.prices import Prices
 from retgen.agents.replay import Replayed, read_replay
 from retgen.agents.wire import NO_KEY
 from retgen.errors import BudgetReached, ChecksFailed, EndpointFailed, UsageError
+from retgen.manifest import OFFLINE_COSTS
 from retgen.progress import Progress, silent
 from retgen.recipe import Recipe
 from retgen.write import make_folder
 
 __all__ = [
-    "Asked", "Asking", "ask", "ask_models", "check_model", "check_models", "described", "ledger_of",
+    "Asked", "Asking", "ask", "ask_models", "check_model", "check_models", "ledger_of",
     "run_name", "telling_how_far",
 ]  # fmt: skip
 
@@ -63,7 +64,7 @@ class Asking:
 
 @dataclass
 class Asked:
-    """What came of asking. `models` and `prompts`: as the manifest has them."""
+    """What came of asking."""
 
     rejected: list[Rejection] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
@@ -71,8 +72,19 @@ class Asked:
     spent: Spent | None = None  # None: no model was asked
     unanswered: int = 0  # calls that stay charged at their most
     priced: bool = True  # whether the prices of all models are known
-    models: dict[str, Any] = field(default_factory=dict)
-    prompts: dict[str, str] = field(default_factory=dict)
+
+    def costs(self) -> dict[str, Any]:
+        """As the manifest has them; tokens and dollars are of all attempts at this run."""
+        if self.spent is None:
+            return {**OFFLINE_COSTS, "cache_hits": sum(self.tally.cached.values())}
+        spent = self.spent
+        return {
+            "calls": spent.calls,
+            "cache_hits": sum(self.tally.cached.values()),
+            "unanswered": self.unanswered,
+            "tokens": {"in": spent.tokens_in, "out": spent.tokens_out},
+            "usd": round(spent.nano_usd / 1e9, 9) if self.priced else None,
+        }
 
 
 def ledger_of(folder: Path, asking: Asking) -> Path:
@@ -131,10 +143,7 @@ def ask(
     sources = folder / ".pilot" if pilot is not None else job.sources
     make_folder(sources)
     job = job._replace(sources=sources)
-    agents = [agent for agent in family.agents if agent.name in uses]
     settings = {name: one for name, one in recipe.settings().items() if name in uses}
-    asked.models = {agent.name: described(settings.get(agent.name)) for agent in agents}
-    asked.prompts = {a.prompt.name: a.prompt.sha256 for a in agents if a.name in settings}
 
     async def work(context: Context) -> None:
         asked.rejected, asked.stages = context.rejected, context.stages
@@ -367,17 +376,6 @@ def _interrupt(control: Mapping[str, Any], presses: int) -> None:
         control["loop"].call_soon_threadsafe(control["stop"].set)
     else:
         control["loop"].call_soon_threadsafe(control["task"].cancel)
-
-
-def described(settings: ModelSettings | None) -> dict[str, Any]:
-    """A model as the manifest names it."""
-    if settings is None:
-        return {"model": "offline"}
-    return {
-        "model": settings.shown,
-        "endpoint": settings.endpoint(),
-        "sampling": settings.sampling() | {"max_tokens": settings.max_tokens},
-    }
 
 
 def _remaining(asked: Asked) -> str:

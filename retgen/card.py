@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from retgen.data import GRADED
 from retgen.generators.family import Family, Records
 from retgen.markdown import code_spans, escaped, front_matter, markdown_table
 from retgen.recipe import Recipe
-from retgen.validate import Validation
+from retgen.validation import Validation
 from retgen.write import FileInfo
 
 __all__ = ["content_id", "dataset_card", "free", "solved_blindly", "solves"]
@@ -120,16 +121,15 @@ def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
     def config(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
         return {"config_name": name, "data_files": entries}
 
-    splits = [
-        {
-            "split": split,
-            "path": next(
-                f for f in files
-                if f.rpartition(".")[0] == ("qrels" if split == "test" else f"qrels.{split}")
-            ),
-        }
-        for split in records.qrels
-    ]  # fmt: skip
+    def splits(stem: str, tables: Iterable[str]) -> list[dict[str, Any]]:
+        names = {f.rpartition(".")[0]: f for f in files}
+        return [
+            {"split": split, "path": names[stem if split == "test" else f"{stem}.{split}"]}
+            for split in tables
+        ]
+
+    qrels = {"query-id": "string", "corpus-id": "string", "score": "int32"}
+    graded = bool(records.graded)
     return front_matter({
         "pretty_name": recipe.name,
         "language": [_HUB.get(name[:3], name[:3]) for name in records.languages],
@@ -137,16 +137,18 @@ def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
         "task_categories": ["text-retrieval"],
         "tags": ["synthetic", "retgen", recipe.family],
         "configs": [
-            config("default", splits),
+            config("default", splits("qrels", records.qrels)),
             config("corpus", [{"split": "corpus", "path": paths("corpus")}]),
             config("queries", [{"split": "queries", "path": paths("queries")}]),
+            *([config("graded", splits(GRADED, records.graded))] if graded else []),
         ],
         "dataset_info": [
-            info("default", {"query-id": "string", "corpus-id": "string", "score": "int32"}, {}),
+            info("default", qrels, {}),
             info("corpus", {"_id": "string", "title": "string", "text": "string"},
                  records.features.get("corpus", {})),
             info("queries", {"_id": "string", "text": "string"},
                  records.features.get("queries", {})),
+            *([info("graded", qrels, {})] if graded else []),
         ],
     })  # fmt: skip
 

@@ -7,11 +7,15 @@ one by one, by several processes where there are several.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
+from operator import contains
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +23,13 @@ import orjson
 
 from retgen.errors import DatasetError, DatasetMissing
 
-__all__ = ["Chunk", "Dataset", "Document", "Problem", "Qrel", "Query", "Table", "open_dataset"]
+__all__ = [
+    "GRADED", "Chunk", "Dataset", "Document", "Problem", "Qrel", "Query", "Table", "TextScore",
+    "open_dataset",
+]  # fmt: skip
+
+# the table of grades beside binary qrels; loaders that look for qrels do not take it for a split
+GRADED = "qrels_graded"
 
 LAYOUTS = (
     "corpus.jsonl, queries.jsonl and qrels.jsonl (a run, MTEB), "
@@ -53,6 +63,10 @@ class Qrel(NamedTuple):
     relevance: float
 
 
+class TextScore(float):
+    """A relevance that stands as a string where a number belongs."""
+
+
 class Problem(NamedTuple):
     """A row that is not a document, query or qrel. `line` counts from 1 within its table."""
 
@@ -70,6 +84,8 @@ class Chunk(NamedTuple):
 
 _NUMBER = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 CHUNK_BYTES = 16 << 20
+_ESCAPED_KEY = re.compile(rb'"[^"\\]*\\u[^"]*"\s*:')
+_KEYS = {"_id", "id", "title", "text", "metadata", "query-id", "corpus-id", "score"}
 
 
 @dataclass(frozen=True)
@@ -101,12 +117,10 @@ class Table:
     def chunks(self, size: int = CHUNK_BYTES) -> list[Chunk]:
         """The table cut into parts of about `size` bytes (Parquet: single row groups)."""
         if self.format == "parquet":
-            import pyarrow.parquet as pq
-
             return [
                 Chunk(path, group, group + 1)
                 for path in self.files
-                for group in range(pq.ParquetFile(path).metadata.num_row_groups)
+                for group in range(_parquet(path, lambda file: file.metadata.num_row_groups))
             ]
         return [chunk for path in self.files for chunk in _text_chunks(path, size)]
 
@@ -116,16 +130,16 @@ class Table:
         The line of a `Problem` counts from 1 within the chunk.
         """
         if self.format == "parquet":
-            import pyarrow.parquet as pq
-
-            rows: list[Any] = pq.ParquetFile(chunk.path).read_row_group(chunk.start).to_pylist()
+            rows: list[Any] = _parquet(
+                chunk.path, lambda file: file.read_row_group(chunk.start).to_pylist()
+            )
             return rows
         with open(chunk.path, "rb") as file:
             file.seek(chunk.start)
-            text = file.read(chunk.stop - chunk.start)
+            data = file.read(chunk.stop - chunk.start)
         if chunk.start == 0:
-            text = text.removeprefix(BOM_UTF8)
-        lines = text.split(b"\n")
+            data = data.removeprefix(BOM_UTF8)
+        lines = data.split(b"\n")
         if not lines[-1]:
             lines.pop()
         if self.format == "tsv":
@@ -133,7 +147,7 @@ class Table:
         try:
             found = [orjson.loads(line) for line in lines]
             if set(map(type, found)) <= {dict}:
-                return found
+                return _without_twins(data, lines, found)
         except ValueError:
             pass
         return [_json_row(number, line) for number, line in enumerate(lines, start=1)]
@@ -146,12 +160,64 @@ class Table:
         return [_tsv_row(number, line, header) for number, line in enumerate(lines, start=1)]
 
 
+def _parquet(path: Path, read: Callable[[Any], Any]) -> Any:
+    """What is read from a Parquet file. Raises `DatasetError` where it is none."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            return read(file)
+    except (pa.ArrowException, OSError) as error:
+        why = str(error).splitlines()[0].rstrip(".")
+        raise DatasetError(
+            f"{path} cannot be read as Parquet: {why}. Put a whole file in its place, or take it "
+            "away"
+        ) from error
+
+
 def _json_row(number: int, line: bytes) -> Any:
     try:
         row = orjson.loads(line)
     except ValueError:
         return Problem(number, _why_not_json(line))
-    return row if type(row) is dict else Problem(number, "is not a JSON object")
+    if type(row) is not dict:
+        return Problem(number, "is not a JSON object")
+    if key := _twice(line):
+        return Problem(number, f"has the key {key!r} twice")
+    return row
+
+
+def _without_twins(data: bytes, lines: list[bytes], rows: list[Any]) -> list[Any]:
+    """The rows of a chunk, with a `Problem` for one that has a key twice.
+
+    A parser takes the last of them and says nothing. A key stands in quotes as often as rows have
+    it, unless it is also the key of something nested, a value, or there twice.
+    """
+    keys = [(key, orjson.dumps(key)) for key in (rows[0].keys() | _KEYS if rows else ())]
+    often = [
+        quoted
+        for key, quoted in keys
+        if (count := data.count(quoted)) and count != sum(map(contains, rows, repeat(key)))
+    ]
+    spelt = b"\\u" in data and _ESCAPED_KEY.search(data)
+    if often or spelt:
+        for number, line in enumerate(lines, start=1):
+            if (spelt or any(line.count(quoted) > 1 for quoted in often)) and (key := _twice(line)):
+                rows[number - 1] = Problem(number, f"has the key {key!r} twice")
+    return rows
+
+
+def _twice(line: bytes) -> str | None:
+    """The first key that an object in a line has twice."""
+    found: list[str] = []
+
+    def pairs(members: list[tuple[str, Any]]) -> None:
+        keys = Counter(key for key, _ in members)
+        found.extend(key for key, count in keys.items() if count > 1)
+
+    json.loads(line, object_pairs_hook=pairs)
+    return found[0] if found else None
 
 
 def _tsv_row(number: int, line: bytes, header: list[str]) -> Any:
@@ -161,7 +227,10 @@ def _tsv_row(number: int, line: bytes, header: list[str]) -> Any:
         return Problem(number, "is not UTF-8")
     if len(cells) != len(header):
         return Problem(number, f"has {len(cells)} columns, the header {len(header)}")
-    return dict(zip(header, cells, strict=True))
+    row: dict[str, Any] = dict(zip(header, cells, strict=True))
+    if _NUMBER.fullmatch(score := row.get("score", "")):
+        row["score"] = float(score)
+    return row
 
 
 @dataclass(frozen=True)
@@ -169,7 +238,8 @@ class Dataset:
     """A retrieval data set on disk.
 
     `root` is the folder of the tables; `run` the run directory around it, None for a data set that
-    retgen did not write. `qrels` maps a split's name to its table.
+    retgen did not write. `qrels` maps a split's name to its table; so does `graded`, which holds
+    the grades of the same pairs where qrels are binary.
     """
 
     root: Path
@@ -177,6 +247,7 @@ class Dataset:
     corpus: Table
     queries: Table
     qrels: dict[str, Table] = field(default_factory=dict)
+    graded: dict[str, Table] = field(default_factory=dict)
 
     def documents(self, strict: Path | None = None) -> Iterator[Document]:
         """Every well-formed document, in order.
@@ -201,6 +272,10 @@ class Dataset:
     def read_qrels(self, split: str, first: int | None = None) -> tuple[list[Qrel], list[Problem]]:
         """All qrels of a split in order, or the first so many, and the rows that are none."""
         return _read(self.qrels[split], qrel_of, first)
+
+    def read_graded(self, split: str, first: int | None = None) -> tuple[list[Qrel], list[Problem]]:
+        """All grades of a split in order, or the first so many, and the rows that are none."""
+        return _read(self.graded[split], qrel_of, first)
 
     def judged(self, path: Path, split: str) -> tuple[list[Query], list[Qrel]]:
         """Queries and qrels of a split.
@@ -258,15 +333,15 @@ def query_of(row: Any) -> Query | str:
 
 
 def qrel_of(row: Any) -> Qrel | str:
-    """A row as a `Qrel`, or what is wrong with it. A score may be a number or a TSV's digits."""
+    """A row as a `Qrel`, or what is wrong with it. A string of digits is a `TextScore`."""
     if type(row) is not dict:
         return str(row.reason)
     query_id, doc_id, score = row.get("query-id"), row.get("corpus-id"), row.get("score")
     if type(query_id) is str and type(doc_id) is str and score is not None:
         if type(score) in (int, float):
             return Qrel(query_id, doc_id, score)
-        if type(score) is str and _NUMBER.fullmatch(score):  # a TSV's
-            return Qrel(query_id, doc_id, float(score))
+        if type(score) is str and _NUMBER.fullmatch(score):
+            return Qrel(query_id, doc_id, TextScore(score))
         return f"score {score!r} is not a number"
     return _what_is_missing(row, {"query-id": query_id, "corpus-id": doc_id}, also=("score",))
 
@@ -295,8 +370,14 @@ def open_dataset(path: Path | str) -> Dataset:
         if not files:
             raise DatasetError(f"{path} holds no {name} table. A data set is {LAYOUTS}.")
         tables[name] = Table(name, files)
-    qrels = {split: Table(f"qrels ({split})", files) for split, files in _qrels(root).items()}
-    return Dataset(root, run, tables["corpus"], tables["queries"], qrels)
+    qrels, graded = (
+        {
+            split: Table(f"{stem} ({split})", files)
+            for split, files in _splits(root, stem, *folders).items()
+        }
+        for stem, folders in (("qrels", ("data", "default")), (GRADED, ()))
+    )
+    return Dataset(root, run, tables["corpus"], tables["queries"], qrels, graded)
 
 
 def _find(root: Path, *patterns: str) -> tuple[Path, ...]:
@@ -307,15 +388,18 @@ def _find(root: Path, *patterns: str) -> tuple[Path, ...]:
     return ()
 
 
-def _qrels(root: Path) -> dict[str, tuple[Path, ...]]:
-    """Split name to files: qrels.jsonl is the test split, others carry theirs in their name."""
+def _splits(root: Path, stem: str, *folders: str) -> dict[str, tuple[Path, ...]]:
+    """Split name to files: STEM.jsonl is the test split, others carry theirs in their name.
+
+    Where there is no such file, the files of a folder of the same name, or of `folders`.
+    """
     found: dict[str, tuple[Path, ...]] = {}
     for suffix in ("jsonl", "parquet", "tsv"):
-        if (root / f"qrels.{suffix}").is_file():
-            found.setdefault("test", (root / f"qrels.{suffix}",))
-        for path in sorted(root.glob(f"qrels.*.{suffix}")):
+        if (root / f"{stem}.{suffix}").is_file():
+            found.setdefault("test", (root / f"{stem}.{suffix}",))
+        for path in sorted(root.glob(f"{stem}.*.{suffix}")):
             found.setdefault(path.name.split(".")[1], (path,))
-        for folder in ("qrels", "data", "default"):
+        for folder in (stem, *folders):
             shards: dict[str, list[Path]] = {}
             for path in sorted((root / folder).glob(f"*.{suffix}")):
                 shards.setdefault(path.stem.partition("-")[0], []).append(path)

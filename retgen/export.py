@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from retgen.card import content_id, free
-from retgen.data import Dataset, open_dataset
+from retgen.data import GRADED, Dataset, Qrel, open_dataset
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.markdown import escaped, front_matter
 from retgen.write import AtomicFile, FileInfo, make_folder, write_file
@@ -22,7 +22,8 @@ def export(path: str | Path, to: str, out: str | Path | None = None) -> Path:
     """Write the data set of a run (or any that `gen validate` reads) in another layout.
 
     `to`: "beir" (corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv) or "mteb" (corpus.jsonl,
-    queries.jsonl, qrels.jsonl, a card, and task.py with a ready task). Default folder:
+    queries.jsonl, qrels.jsonl, a card, and task.py with a ready task). Grades beside binary qrels
+    go into qrels_graded/SPLIT.tsv or qrels_graded.jsonl. Default folder:
     RUN/exports/TO of a run, else outputs/export_NAME_TO. Returns the folder. Raises `OutputError`
     where the folder is not empty.
     """
@@ -40,12 +41,20 @@ def export(path: str | Path, to: str, out: str | Path | None = None) -> Path:
 def _beir(dataset: Dataset, folder: Path, name: str) -> None:
     _documents(dataset, folder)
     _queries(dataset, folder)
-    make_folder(folder / "qrels")
-    for split in dataset.qrels:
-        with AtomicFile(folder / "qrels" / f"{split}.tsv") as file:
+    for stem, split, qrels in _judged(dataset):
+        make_folder(folder / stem)
+        with AtomicFile(folder / stem / f"{split}.tsv") as file:
             file.write(b"query-id\tcorpus-id\tscore\n")
-            for qrel in dataset.read_qrels(split)[0]:
+            for qrel in qrels:
                 file.write(f"{qrel.query_id}\t{qrel.doc_id}\t{int(qrel.relevance)}\n".encode())
+
+
+def _judged(dataset: Dataset) -> Iterator[tuple[str, str, list[Qrel]]]:
+    """(stem of a file's name, split, rows) of the qrels, then of the grades beside them."""
+    for split in dataset.qrels:
+        yield "qrels", split, dataset.read_qrels(split)[0]
+    for split in dataset.graded:
+        yield GRADED, split, dataset.read_graded(split)[0]
 
 
 def _default_folder(dataset: Dataset, path: Path, to: str) -> Path:
@@ -77,20 +86,21 @@ def _mteb(dataset: Dataset, folder: Path, name: str) -> None:
         "corpus.jsonl": _documents(dataset, folder),
         "queries.jsonl": _queries(dataset, folder),
     }
-    splits = []
-    for split in dataset.qrels:
-        name_of_split = "qrels.jsonl" if split == "test" else f"qrels.{split}.jsonl"
+    splits: dict[str, list[dict[str, str]]] = {"qrels": []}
+    for stem, split, qrels in _judged(dataset):
+        name_of_split = f"{stem}.jsonl" if split == "test" else f"{stem}.{split}.jsonl"
         rows = (
             {"query-id": q.query_id, "corpus-id": q.doc_id, "score": int(q.relevance)}
-            for q in dataset.read_qrels(split)[0]
+            for q in qrels
         )
         files[name_of_split] = _jsonl(folder / name_of_split, rows)
-        splits.append({"split": split, "path": name_of_split})
+        splits.setdefault(stem, []).append({"split": split, "path": name_of_split})
     state = content_id({file: info.sha256 for file, info in files.items()})
     configs = {
-        "default": splits,
+        "default": splits["qrels"],
         "corpus": [{"split": "corpus", "path": "corpus.jsonl"}],
         "queries": [{"split": "queries", "path": "queries.jsonl"}],
+        **({"graded": splits[GRADED]} if dataset.graded else {}),
     }
     header = front_matter({
         "configs": [{"config_name": one, "data_files": of} for one, of in configs.items()],

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from retgen.data import GRADED
 from retgen.generators.family import Records, Rejection, Rows
 from retgen.progress import Progress, silent
 from retgen.recipe import SOURCES, Recipe, load_recipe
@@ -31,13 +32,50 @@ from retgen.write import (
     write_file,
 )
 
-__all__ = ["TABLES", "Tables", "write_dataset", "write_rejected"]
+__all__ = [
+    "TABLES", "TableFile", "Tables", "arrow_schema", "rejected_lines", "table_files",
+    "write_dataset", "write_rejected",
+]  # fmt: skip
 
 TABLES = ".tables.json"  # finished files of a run that has not ended yet
 
 _SHARD = 1_000_000  # documents in a corpus file, unless the recipe says otherwise
-_BLOCK = 1024  # rows made and written at a time: small pieces stay in the cache
-_PARALLEL_FROM = 300_000  # documents; below, starting a process costs more than it saves
+BLOCK = 1024  # rows made and written at a time: small pieces stay in the cache
+PARALLEL_FROM = 300_000  # documents; below, starting a process costs more than it saves
+
+
+class TableFile(NamedTuple):
+    """A table's file, by its path below the run: rows start..stop-1, and their types in Parquet."""
+
+    name: str
+    rows: Rows
+    start: int
+    stop: int
+    features: Mapping[str, Any]
+
+
+def table_files(recipe: Recipe, records: Records) -> tuple[list[TableFile], list[TableFile]]:
+    """All that a run's records become: the shards of the corpus, and the other tables."""
+    suffix, features = recipe.output.format, records.features
+    count, wanted = records.corpus.count, recipe.output.shards
+    shards = max(1, min(count, -(-count // _SHARD) if wanted == "auto" else wanted))
+    bounds = [count * i // shards for i in range(shards + 1)]
+    names = [f"dataset/corpus.{suffix}"]
+    if shards > 1:
+        names = [f"dataset/corpus-{i:05}-of-{shards:05}.{suffix}" for i in range(shards)]
+    corpus = [
+        TableFile(name, records.corpus, start, stop, features.get("corpus", {}))
+        for name, start, stop in zip(names, bounds, bounds[1:], strict=False)
+    ]
+    others = [(f"dataset/queries.{suffix}", records.queries, features.get("queries", {}))]
+    for stem, splits in (("qrels", records.qrels), (GRADED, records.graded)):
+        for split, rows in splits.items():
+            name = stem if split == "test" else f"{stem}.{split}"
+            others.append((f"dataset/{name}.{suffix}", rows, {}))
+    for name, rows in records.training.items():
+        others.append((f"training/{name}.parquet", rows, features.get(f"training/{name}", {})))
+    others += [(f"tables/{name}.jsonl", rows, {}) for name, rows in records.tables.items()]
+    return corpus, [TableFile(name, rows, 0, rows.count, types) for name, rows, types in others]
 
 
 class Tables(NamedTuple):
@@ -55,23 +93,17 @@ def write_dataset(
     progress: Progress = silent,
 ) -> Tables:
     """Write the tables and rejected.jsonl of a run whose recipe.yaml is in place."""
-    folder = run / "dataset"
-    make_folder(folder)
-    remove_partial(folder)
-    suffix = recipe.output.format
+    corpus, others = table_files(recipe, records)
+    for folder in dict.fromkeys((run / one.name).parent for one in (*corpus, *others)):
+        make_folder(folder)
+        remove_partial(folder)
     count = records.corpus.count
-    wanted = recipe.output.shards
-    shards = max(1, min(count, -(-count // _SHARD) if wanted == "auto" else wanted))
-    bounds = [count * i // shards for i in range(shards + 1)]
-    names = [f"dataset/corpus.{suffix}"]
-    if shards > 1:
-        names = [f"dataset/corpus-{i:05}-of-{shards:05}.{suffix}" for i in range(shards)]
     made_from = sources_digest(run)
     files = _finished(run, made_from)
-    missing = [i for i, name in enumerate(names) if name not in files]
-    done = sum(bounds[i + 1] - bounds[i] for i in range(shards) if i not in missing)
-    if workers > 1 and len(missing) > 1 and count >= _PARALLEL_FROM:
-        parts = {names[i]: (bounds[i], bounds[i + 1]) for i in missing}
+    missing = [one for one in corpus if one.name not in files]
+    done = sum(one.stop - one.start for one in corpus if one.name in files)
+    if workers > 1 and len(missing) > 1 and count >= PARALLEL_FROM:
+        parts = {one.name: (one.start, one.stop) for one in missing}
         try:
             made = _in_processes(run, parts, workers, done, count, progress)
             with contextlib.closing(made):
@@ -79,53 +111,36 @@ def write_dataset(
                     files[name] = info
                     _note(run, files, made_from)
         except BaseException:
-            remove_partial(folder)  # its writers ended in the middle
+            remove_partial((run / missing[0].name).parent)  # its writers ended in the middle
             raise
     else:
-        for i in missing:
+        for one in missing:
             base = done
 
             def shown(rows: int, base: int = base) -> None:
                 progress("corpus", base + rows, count)
 
-            features = records.features.get("corpus", {})
-            files[names[i]] = _write_table(
-                run / names[i], records.corpus, bounds[i], bounds[i + 1], features, shown
-            )
+            files[one.name] = _write_table(run, one, shown)
             _note(run, files, made_from)
-            done += bounds[i + 1] - bounds[i]
-    small: list[tuple[str, Rows, Mapping[str, Any]]] = [
-        (f"dataset/queries.{suffix}", records.queries, records.features.get("queries", {}))
-    ]
-    for split, rows in records.qrels.items():
-        name = "qrels" if split == "test" else f"qrels.{split}"
-        small.append((f"dataset/{name}.{suffix}", rows, {}))
-    if records.training:
-        make_folder(run / "training")
-        remove_partial(run / "training")
-    for name, rows in records.training.items():
-        small.append(
-            (f"training/{name}.parquet", rows, records.features.get(f"training/{name}", {}))
-        )
-    if records.tables:
-        make_folder(run / "tables")
-        remove_partial(run / "tables")
-    small += [(f"tables/{name}.jsonl", rows, {}) for name, rows in records.tables.items()]
-    for name, rows, features in small:
-        if name not in files:
-            files[name] = _write_table(run / name, rows, 0, rows.count, features)
+            done += one.stop - one.start
+    for one in others:
+        if one.name not in files:
+            files[one.name] = _write_table(run, one)
     for path in sorted((run / SOURCES).glob("*")):
         files[f"{SOURCES}/{path.name}"] = file_info(path)
     files["rejected.jsonl"] = write_rejected(run, records.rejected)
-    kept = shards - len(missing)
-    return Tables(dict(sorted(files.items())), kept)
+    return Tables(dict(sorted(files.items())), len(corpus) - len(missing))
 
 
 def write_rejected(run: Path, rejected: Sequence[Rejection]) -> FileInfo:
     """Every record that was not accepted, with its reason."""
+    return write_file(run / "rejected.jsonl", rejected_lines(rejected))
+
+
+def rejected_lines(rejected: Sequence[Rejection]) -> bytes:
+    """The same as rejected.jsonl has it."""
     option = orjson.OPT_APPEND_NEWLINE
-    lines = b"".join(orjson.dumps(item._asdict(), option=option) for item in rejected)
-    return write_file(run / "rejected.jsonl", lines)
+    return b"".join(orjson.dumps(item._asdict(), option=option) for item in rejected)
 
 
 def sources_digest(run: Path) -> str:
@@ -203,17 +218,12 @@ def _write_shard(run: Path, name: str, start: int, stop: int) -> FileInfo:
             _made.value += rows - told
         told = rows
 
-    return _write_table(run / name, records.corpus, start, stop, features, shown)
+    return _write_table(run, TableFile(name, records.corpus, start, stop, features), shown)
 
 
-def _write_table(
-    path: Path,
-    rows: Rows,
-    start: int,
-    stop: int,
-    features: Mapping[str, Any],
-    shown: Any = None,
-) -> FileInfo:
+def _write_table(run: Path, table: TableFile, shown: Any = None) -> FileInfo:
+    name, rows, start, stop, features = table
+    path = run / name
     with AtomicFile(path) as file:
         if path.suffix == ".parquet":
             _write_parquet(file, rows, start, stop, features, shown)
@@ -221,8 +231,8 @@ def _write_table(
             # hashing and writing wait for the disk and leave the interpreter free meanwhile
             with ThreadPoolExecutor(1) as writer:
                 written: Future[None] | None = None
-                for first in range(start, stop, _BLOCK):
-                    last = min(first + _BLOCK, stop)
+                for first in range(start, stop, BLOCK):
+                    last = min(first + BLOCK, stop)
                     block = rows.jsonl(first, last)
                     if written:
                         written.result()
@@ -249,14 +259,13 @@ def _write_parquet(
     import pyarrow.json as pj
     import pyarrow.parquet as pq
 
-    first = rows.jsonl(start, min(start + 1, stop))
-    schema = _schema(orjson.loads(first) if first else {}, features)
+    schema = arrow_schema(TableFile("", rows, start, stop, features))
     options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
     read = pj.ReadOptions(use_threads=False, block_size=1 << 30)
     sink = _Sink(file)
     with pq.ParquetWriter(pa.PythonFile(sink, "w"), schema, compression="zstd") as writer:
-        for begin in range(start, stop, _BLOCK):
-            last = min(begin + _BLOCK, stop)
+        for begin in range(start, stop, BLOCK):
+            last = min(begin + BLOCK, stop)
             block = io.BytesIO(rows.jsonl(begin, last))
             writer.write_table(pj.read_json(block, read, options).cast(schema))
             if shown:
@@ -286,9 +295,13 @@ class _Sink:
         """The `AtomicFile` closes itself."""
 
 
-def _schema(row: Mapping[str, Any], features: Mapping[str, Any]) -> Any:
+def arrow_schema(table: TableFile) -> Any:
     """Arrow types: strings and int32 scores, and the metadata as the family declares it."""
     import pyarrow as pa
+
+    features = table.features
+    first = table.rows.jsonl(table.start, min(table.start + 1, table.stop))
+    row = orjson.loads(first) if first else {}
 
     def kind(declared: Any) -> Any:
         if isinstance(declared, list):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retgen import plots
+
+if TYPE_CHECKING:
+    import jinja2
 
 __all__ = ["Figure", "Section", "TableView", "render", "result_page", "text_table"]
 
@@ -75,14 +79,18 @@ def result_page(
 
 def render(template: str, values: Mapping[str, Any]) -> str:
     """A template of this folder with the style that all pages share."""
-    import jinja2  # 40 ms, and only pages need it
     from markupsafe import Markup
 
-    folder = Path(__file__).parent
+    style = Markup((Path(__file__).parent / "page.css").read_text("utf-8"))
+    return str(_compiled(template).render({**values, "style": style}))
+
+
+@cache
+def _compiled(template: str) -> jinja2.Template:
+    import jinja2  # 40 ms, and only pages need it
+
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     environment.filters |= {"number": plots.number, "score": plots.score, "size": plots.size}
-    source = (folder / template).read_text("utf-8")
-    style = Markup((folder / "page.css").read_text("utf-8"))
-    return environment.from_string(source).render({**values, "style": style})
+    return environment.from_string((Path(__file__).parent / template).read_text("utf-8"))

@@ -51,7 +51,7 @@ def _records(records: Records, n: int) -> dict[str, Any]:
         row for row in rows(records.qrels[split], min(records.qrels[split].count, 10_000))
         if row["query-id"] in wanted
     ]  # fmt: skip
-    relevant = {row["corpus-id"] for row in qrels}
+    relevant = {row["corpus-id"] for row in qrels if row["score"] > 0}
     found: list[dict[str, Any]] = []
     for start in range(0, min(records.corpus.count, 1_000_000), 20_000):
         if len(found) == len(relevant):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Protocol
+import sys
+import threading
+import time
+from typing import Protocol, Self
 
-__all__ = ["Progress", "silent", "usable_cores"]
+__all__ = ["Lines", "Progress", "silent", "usable_cores"]
 
 
 class Progress(Protocol):
@@ -18,6 +21,65 @@ class Progress(Protocol):
 
 def silent(stage: str, done: int, total: int, note: str = "") -> None:
     """Report nothing."""
+
+
+class Lines:
+    """Progress as plain lines on stderr, for logs. Use as a context manager.
+
+    `EVERY` so many seconds a line says where the work is, also while it reports nothing. Stages
+    that have more to say than their count (calls and their price) speak more often, and at their
+    end, unless `notes` is off.
+    """
+
+    EVERY = 30.0
+    NOTES = 10.0
+
+    def __init__(self, notes: bool = True) -> None:
+        self._notes = notes
+        self._entered = self._told = time.monotonic()
+        self._began: dict[str, float] = {}
+        self._last: tuple[str, int, int, str] | None = None
+        self._lock = threading.Lock()  # one line at a time
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def __call__(self, stage: str, done: int, total: int, note: str = "", /) -> None:
+        now = time.monotonic()
+        self._began.setdefault(stage, now)
+        self._last = stage, done, total, note
+        if note and self._notes and (now - self._told >= self.NOTES or done >= total):
+            self._tell(now)
+
+    def _watch(self) -> None:
+        while not self._over.wait(max(0.0, self._told + self.EVERY - time.monotonic())):
+            now = time.monotonic()
+            if now - self._told >= self.EVERY:
+                self._tell(now)
+
+    def _tell(self, now: float) -> None:
+        with self._lock:
+            self._told = now
+            if self._last is None:
+                line = f"at work for {now - self._entered:.0f} s"
+            else:
+                stage, done, total, note = self._last
+                took = now - self._began[stage]
+                told = [f"{stage}: {done:,} of {total:,}", note or f"{took:.0f} s so far"]
+                if 0 < done < total:
+                    told.append(f"about {took / done * (total - done):.0f} s left")
+                line = ", ".join(told)
+            try:
+                print(line, file=sys.stderr, flush=True)
+            except (OSError, ValueError):  # nobody reads any more
+                self._over.set()
 
 
 def usable_cores() -> int:

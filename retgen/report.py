@@ -19,10 +19,10 @@ from retgen.errors import DatasetError, DatasetMissing
 from retgen.pages import render
 from retgen.recipe import Recipe, resolved
 from retgen.report_view import view
-from retgen.validate import Validation
+from retgen.validation import Validation
 from retgen.write import dump_json, write_file
 
-__all__ = ["collect_report", "report", "write_report"]
+__all__ = ["collect_report", "page_of", "report", "write_report"]
 
 _PICTURE = 128  # cells along each side of a picture of the qrel matrix
 _PICTURE_QRELS = 200_000  # positives; more would take longer to order than the picture is worth
@@ -71,7 +71,12 @@ _OF_MODELS = (
 def write_report(folder: Path, content: Mapping[str, Any]) -> None:
     """Write report.json and report.html of a run."""
     write_file(folder / "report.json", dump_json(content))
-    write_file(folder / "report.html", render("report_page.html", view(content)))
+    write_file(folder / "report.html", page_of(content))
+
+
+def page_of(content: Mapping[str, Any]) -> str:
+    """The page of a report.json."""
+    return render("report_page.html", view(content))
 
 
 def report(path: str | Path) -> Path:

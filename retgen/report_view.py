@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from retgen import plots
 from retgen.card import solves
 from retgen.recipe import to_yaml
-from retgen.validators.words import STOPWORDS
+from retgen.tokenizer import STOPWORDS
 
 __all__ = ["view"]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import platform
 import shutil
 import sys
 import time
@@ -18,7 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import orjson
 
 from retgen.agents.agent import Rejection
@@ -32,15 +30,16 @@ from retgen.errors import (
 )  # fmt: skip
 from retgen.findings import check_rule_names
 from retgen.generate import TABLES, write_dataset, write_rejected
+from retgen.manifest import OFFLINE_COSTS, manifest_of, measured, recipe_files
 from retgen.plan import Plan, plan, plan_from
 from retgen.progress import Progress, silent, usable_cores
 from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml, with_judge
 from retgen.report import collect_report, write_report
 from retgen.states import PROOF, forget
-from retgen.validate import SCRATCH, Validation, validate
+from retgen.validate import SCRATCH, validate
+from retgen.validation import Validation
 from retgen.version import __version__
 from retgen.write import (
-    FileInfo,
     dump_json,
     make_folder,
     os_errors,
@@ -54,14 +53,12 @@ if TYPE_CHECKING:  # most runs ask no model
 
 __all__ = ["RunResult", "pilot", "run"]
 
-FORMAT_VERSION = 1
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
 _OWN = ("manifest.json", "dataset", "training", "tables", "exports", "eval", "capacity",
         "rejected.jsonl", "report.html", "report.json", "run.log", TABLES, "inputs", "sources",
         ".pilot", PROOF, ".replay.sqlite", ".replay.sqlite-wal", ".replay.sqlite-shm",
         "recipe.yaml")  # fmt: skip
 _LOCK, _REJECTED = ".lock", "rejected.jsonl"
-_NO_TOKENS = {"in": 0, "out": 0}
 
 
 @dataclass(frozen=True)
@@ -213,15 +210,14 @@ def _make(
     found = validate(folder, workers=workers, progress=progress, written=tables.files)
     if found.taken_up:
         clock.note(f"kept the proof of {found.taken_up} parts of an earlier run")
-    found.findings[:] = [f for f in found.findings if f.rule != "manifest"]  # it comes last
     clock.lap("prove and measure")
     files = dict(tables.files)
     if found.ok:
         card = dataset_card(recipe, family, records, found, files)
         files["dataset/README.md"] = write_file(folder / "dataset" / "README.md", card)
-    manifest = _manifest(recipe, found, records, files, clock.laps)
-    if asked is not None:
-        manifest |= _of_models(asked)
+    files |= recipe_files(recipe, folder)
+    told = measured(clock.laps, asked.costs() if asked else OFFLINE_COSTS)
+    manifest = manifest_of(recipe, found, records, files, told)
     write_report(folder, collect_report(folder, recipe, manifest, found))
     clock.lap("report")
     if not found.ok:
@@ -248,78 +244,6 @@ def _ask(recipe: Recipe, folder: Path, asking: Asking | None, progress: Progress
     except BaseException:
         write_rejected(folder, asked.rejected)
         raise
-
-
-def _of_models(asked: Asked) -> dict[str, Any]:
-    """What the manifest says of models. Tokens and dollars are of all attempts at this run."""
-    spent = asked.spent
-    return {
-        "models": asked.models,
-        "prompts": asked.prompts,
-        "calls": spent.calls if spent else 0,
-        "cache_hits": sum(asked.tally.cached.values()),
-        "unanswered": asked.unanswered,
-        "tokens": {"in": spent.tokens_in, "out": spent.tokens_out} if spent else _NO_TOKENS,
-        "usd": (round(spent.nano_usd / 1e9, 9) if asked.priced else None) if spent else 0.0,
-    }
-
-
-def _manifest(
-    recipe: Recipe,
-    found: Validation,
-    records: Any,
-    files: Mapping[str, FileInfo],
-    timings: Mapping[str, float],
-) -> dict[str, Any]:
-    counts = found.statistics
-    return {
-        "format_version": FORMAT_VERSION,
-        "name": recipe.name,
-        "family": recipe.family,
-        "seed": recipe.seed,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {
-            "retgen": __version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-        },
-        "counts": {
-            "documents": counts["documents"],
-            "queries": counts["queries"],
-            "qrels": counts["qrels"],
-            "rejected": len(records.rejected),
-        },
-        "complete": records.complete,
-        "evidence": {
-            "structural": found.proven,
-            "judged": found.judged,
-            "human": 0,
-        },
-        "judges": found.judges,
-        "structure": recipe.the_family().structure,
-        "tests": recipe.the_family().tests,
-        "models": {},
-        "prompts": {},
-        "word_lists": dict(records.word_lists),
-        "tokens": _NO_TOKENS,
-        "usd": 0.0,
-        "timings": dict(timings),
-        "licences": dict(records.licences),
-        "languages": list(records.languages),
-        "checks": {
-            "errors": found.errors,
-            "warnings": found.warnings,
-            "switched_off": found.switched_off,
-            "severities": found.severities,
-        },
-        "card": list(records.card),
-        "facts": dict(records.facts),
-        "example": records.example._asdict() if records.example else None,
-        "judged": recipe.the_family().judged if found.judged else "",
-        "floors": found.floors,
-        "certificate": found.certificate,
-        "files": {name: info._asdict() for name, info in sorted(files.items())},
-    }
 
 
 def _verdict(folder: Path, found: Validation) -> str:

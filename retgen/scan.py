@@ -25,9 +25,13 @@ from retgen.recipe import Recipe, RuleSettings, load_recipe
 from retgen.states import States
 from retgen.validators.corpus import DanglingDocuments, EmptyText, Encoding, duplicate_rules
 from retgen.validators.floors import Terms, WordTerms
+from retgen.validators.graded import GRADED_QRELS
 from retgen.validators.judgements import RULES as JUDGEMENT_RULES
+from retgen.validators.leaks import AnswerLeak, extra, noted
 from retgen.validators.lexical import LexicalAmbiguity
+from retgen.validators.near import NearDuplicates
 from retgen.validators.order import OrderLeak
+from retgen.validators.places import WordPlaces
 from retgen.validators.rule import Batch, CorpusRule, Judgements, Severity, State
 from retgen.validators.samples import Samples
 from retgen.workers import process_pool
@@ -69,7 +73,18 @@ def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) 
         asked = {query.query_id for query in queries}
         some, qrel_problems = dataset.read_qrels(split, few * _EACH)
         qrels = [qrel for qrel in some if qrel.query_id in asked]
-    return Judgements(queries, qrels, query_problems, qrel_problems)
+    others = {name: dataset.read_qrels(name) for name in dataset.qrels if name != split}
+    return Judgements(
+        queries,
+        qrels,
+        query_problems,
+        qrel_problems,
+        split,
+        recipe is None,
+        {name: found for name, (found, _) in others.items()},
+        {name: problems for name, (_, problems) in others.items()},
+        noted(dataset.queries),
+    )
 
 
 def build_rules(
@@ -88,7 +103,7 @@ def build_rules(
         rules = [rule for rule in rules if rule.name not in family.covers]
         rules += family.checks(recipe.job(run), judgements)
     for rule in rules:
-        if isinstance(rule, Terms):
+        if isinstance(rule, Terms | NearDuplicates):
             rule.scratch = scratch
     return rules
 
@@ -101,7 +116,10 @@ def _generic_rules(
         EmptyText(),
         Encoding(),
         DanglingDocuments(judgements),
+        NearDuplicates(),
         OrderLeak(judgements, severity, settings.order_leak_p),
+        AnswerLeak(judgements, severity, settings.order_leak_p),
+        WordPlaces(judgements, settings.order_leak_p),
         LexicalAmbiguity(judgements),
         WordTerms(judgements),
         Samples(judgements),
@@ -109,7 +127,7 @@ def _generic_rules(
 
 
 # beside the family's own rules: what a run's labels and files rest on
-_VOUCH = frozenset({"manifest", "word-lists", "sources"})
+_VOUCH = frozenset({"manifest", "derived", "regenerated", "word-lists", "sources"})
 
 
 def rule_names(recipe: Recipe | None) -> tuple[frozenset[str], frozenset[str]]:
@@ -117,12 +135,13 @@ def rule_names(recipe: Recipe | None) -> tuple[frozenset[str], frozenset[str]]:
     nothing = Judgements([], [])
     settings = recipe.rules if recipe else RuleSettings()
     generic = {rule.name for rule in _generic_rules(nothing, settings, "error")}
-    generic |= {"schema", "byte-order-mark", *JUDGEMENT_RULES}
+    generic |= {"schema", "byte-order-mark", GRADED_QRELS, *JUDGEMENT_RULES}
     generic -= {"terms", "samples"}
     if recipe is None:
         return frozenset(generic), frozenset()
     of_family = recipe.the_family().checks(recipe.job(), nothing)
     own = {rule.name.partition("/")[0] for rule in of_family} - generic
+    own |= recipe.the_family().rules
     return frozenset(generic | own | _VOUCH), frozenset(own | _VOUCH)
 
 
@@ -277,7 +296,7 @@ def _batches(rows: Sequence[Any], position: int, problems: list[Problem]) -> Ite
             for number, row in enumerate(some, start=first + 1):
                 document = document_of(row)
                 if isinstance(document, Document):
-                    batch.append(document)
+                    batch.append(document, extra(row))
                 else:
                     problems.append(Problem(number, document))
         position += len(batch)
@@ -296,7 +315,7 @@ def _columns(rows: Sequence[Any], position: int) -> Batch | None:
         return None
     if any(set(map(type, column)) != {str} for column in (ids, titles, texts)):
         return None
-    return Batch(position, ids, titles, texts, metadata)
+    return Batch(position, ids, titles, texts, metadata, [extra(row) for row in rows])
 
 
 def _in_processes(

@@ -9,85 +9,32 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 
 from retgen.data import Dataset, open_dataset
-from retgen.errors import RetgenError
+from retgen.derived import changed_lists, check_written
 from retgen.findings import marked, regraded, rows_at_fault, with_rulings
 from retgen.progress import Progress, silent, usable_cores
 from retgen.qrels import QrelMatrix, certificate
-from retgen.recipe import Recipe, load_recipe
+from retgen.recipe import load_recipe
 from retgen.scan import build_rules, load_judgements, scan, which_split
 from retgen.states import States
+from retgen.validation import Validation
 from retgen.validators.floors import Terms, query_blind_floors
+from retgen.validators.graded import GRADED_QRELS, check_graded
 from retgen.validators.judgements import check_judgements
-from retgen.validators.rule import Finding, Judgements
+from retgen.validators.near import overlap
+from retgen.validators.rule import SEVERITIES, Finding, Judgements
 from retgen.validators.samples import Samples
-from retgen.write import FileInfo, file_info
+from retgen.write import FileInfo, full_disk
 
-__all__ = ["SCRATCH", "Validation", "validate"]
+__all__ = ["SCRATCH", "validate"]
 
 SCRATCH = ".scratch-"  # prefix of the folder that a validation keeps its terms in
-
-
-@dataclass
-class Validation:
-    """What `validate` found.
-
-    `statistics`: counts and histograms. `samples`: see `Samples.shown`. `floors`: see
-    `query_blind_floors`. `certificate`: of the qrel matrix, see `retgen.qrels`. `proven`: qrels
-    whose labels were proven, 0 without a proof; `judged`: whose labels rest on a judge, all else
-    being proven; `judges`: how good these were found to be. `seconds`: by stage. `taken_up`: parts
-    of the corpus that a killed validation had finished.
-    """
-
-    findings: list[Finding]
-    statistics: dict[str, Any]
-    floors: dict[str, Any]
-    certificate: dict[str, Any]
-    proven: int = 0
-    judged: int = 0
-    judges: dict[str, Any] = field(default_factory=dict)
-    samples: dict[str, Any] = field(default_factory=dict)
-    switched_off: dict[str, str] = field(default_factory=dict)
-    severities: dict[str, str] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    taken_up: int = 0
-
-    @property
-    def errors(self) -> int:
-        return sum(finding.severity == "error" for finding in self.findings)
-
-    @property
-    def warnings(self) -> int:
-        return sum(finding.severity == "warning" for finding in self.findings)
-
-    @property
-    def ok(self) -> bool:
-        """No error; warnings are allowed."""
-        return self.errors == 0
-
-    def to_json(self) -> dict[str, Any]:
-        """The shape of `gen validate --json`."""
-        return {
-            "ok": self.ok,
-            "errors": self.errors,
-            "warnings": self.warnings,
-            "findings": [finding.to_json() for finding in self.findings],
-            "switched_off": self.switched_off,
-            "severities": self.severities,
-            "proven_qrels": self.proven,
-            "judged_qrels": self.judged,
-            "statistics": self.statistics,
-            "floors": self.floors,
-            "certificate": self.certificate,
-        }
 
 
 def validate(
@@ -99,27 +46,40 @@ def validate(
     off: Mapping[str, str] | None = None,
     severity: Mapping[str, str] | None = None,
     written: Mapping[str, FileInfo] | None = None,
+    against: Sequence[Path | str] = (),
 ) -> Validation:
     """Check a run directory, or any data set in MTEB, BEIR or Hub layout.
 
     `workers`: processes, default all cores. `split`: which qrels, default test, else the first.
     `off`: rules to switch off, each with the reason; `severity`: rules and what their findings are
-    to be, "error", "warning" or "info"; both come on top of what a run's recipe says. `written`: of
-    a run that is being made, its files as they were just written; what is found of a part of the
-    corpus is then kept in the run directory, for the next call if this one is killed. Raises
-    `DatasetError` where there is no data set to check, `UsageError` for rules that are none or
-    cannot be changed.
+    to be, "error", "warning" or "info"; both come on top of what a run's recipe says. `against`:
+    other data sets, whose documents and queries this one should not hold.
+
+    Of a finished run, what it wrote beside the tables is checked as well: manifest, card, report,
+    and that the recipe makes these tables again. `written`: of a run that is being made, its files
+    as they were just written; what is found of a part of the corpus is then kept in the run
+    directory, for the next call if this one is killed. Raises `DatasetError` where there is no data
+    set to check, `UsageError` for rules that are none or cannot be changed.
     """
     dataset = open_dataset(path)
+    benchmarks = {str(other): open_dataset(other) for other in against}
     cores = workers or usable_cores()
     rulings = off or {}, severity or {}
     if written is not None and dataset.run is not None:
         states = States(dataset.run, written)
-        return _validate(dataset, cores, progress, split, str(states.folder), rulings, states)
+        with full_disk(dataset.run):
+            return _validate(dataset, cores, progress, split, str(states.folder), rulings, states)
     # beside a large data set there is room; the system's folder for such files may be in memory
     beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
-        return _validate(dataset, cores, progress, split, scratch, rulings)
+    room = beside or Path(tempfile.gettempdir())
+    with full_disk(room), tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
+        found = _validate(dataset, cores, progress, split, scratch, rulings, benchmarks=benchmarks)
+        if dataset.run is not None:
+            found.findings += check_written(dataset, found, cores, Path(scratch), progress)
+            found.findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+            if not found.ok:  # something is wrong, so nothing is called proven
+                found.proven = found.judged = 0
+        return found
 
 
 def _validate(
@@ -130,18 +90,23 @@ def _validate(
     scratch: str,
     rulings: tuple[Mapping[str, str], Mapping[str, str]],
     states: States | None = None,
+    benchmarks: Mapping[str, Dataset] | None = None,
 ) -> Validation:
+    """What the tables say, whatever is written about them."""
     began = time.perf_counter()
     recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
     settings, findings = with_rulings(recipe, *rulings)
-    findings += _manifest(dataset.run, recipe) if dataset.run and recipe else []
-    if any(finding.rule == "word-lists" for finding in findings):
+    lists = changed_lists(dataset.run, recipe) if dataset.run and recipe and not states else []
+    findings += lists
+    if lists:
         recipe = None  # the proof would compare with other words than the data set was made of
     judgements = load_judgements(dataset, split, recipe)
     chosen = dataset.qrels[which_split(dataset, split)]
     findings += marked(dataset.root, (dataset.corpus, dataset.queries, chosen))
     findings += rows_at_fault("queries", judgements.query_problems)
     findings += rows_at_fault("qrels", judgements.qrel_problems)
+    for name, some in judgements.other_problems.items():
+        findings += rows_at_fault(f"qrels ({name})", some)
     try:
         rules = build_rules(recipe, judgements, settings, scratch, dataset.run)
     except OSError as error:  # what agents have said, which only a proof reads
@@ -154,9 +119,14 @@ def _validate(
     findings += rows_at_fault("corpus", problems)
     for rule in rules:
         rule.judge(dataset, which_split(dataset, split))
-    findings += check_judgements(judgements)
+    covered = recipe.the_family().covers if recipe else frozenset()
+    findings += check_judgements(judgements, covered)
+    which = which_split(dataset, split)
+    findings += check_graded(dataset, which, judgements, pairs=GRADED_QRELS not in covered)
     for rule in rules:
         findings += rule.findings()
+    for name, other in (benchmarks or {}).items():
+        findings += overlap(dataset, other, name, scratch)
     scanned = time.perf_counter()
     terms = next(rule for rule in rules if isinstance(rule, Terms))
     matrix, play = _matrix(judgements, documents)
@@ -216,52 +186,6 @@ def _lost(error: OSError) -> str:
 
 
 # --- what the files say beside the rules --------------------------------------------------------
-
-
-def _manifest(run: Path, recipe: Recipe) -> Iterator[Finding]:
-    """Files whose hash no longer fits the manifest, and word lists that have changed since."""
-    path = run / "manifest.json"
-    try:
-        manifest = orjson.loads(path.read_bytes())
-        stated = {name: info["sha256"] for name, info in manifest["files"].items()}
-        made_with = dict(manifest.get("word_lists", {}))
-    except FileNotFoundError:
-        yield Finding(
-            "manifest",
-            "warning",
-            [],
-            f"{run} has no manifest.json: the run did not end, or did not pass its checks",
-        )
-        return
-    except (ValueError, KeyError, TypeError, AttributeError):
-        yield Finding("manifest", "error", ["manifest.json"], f"{path} is not a manifest")
-        return
-    for found in sorted((run / "dataset").rglob("*")):
-        name = found.relative_to(run).as_posix()
-        if found.is_file() and name not in stated:
-            yield Finding("manifest", "error", [name], f"{name} is not in the manifest")
-    for name, digest in stated.items():
-        file = run / name
-        if not file.is_file():
-            yield Finding("manifest", "error", [name], f"{name} is in the manifest but not there")
-        elif file_info(file).sha256 != digest:
-            yield Finding(
-                "manifest", "error", [name], f"{name} is not the file that the manifest describes"
-            )
-    try:
-        lists = recipe.the_family().word_lists(recipe.job(run))
-    except (OSError, RetgenError):  # its sources are gone or damaged, which is found above
-        lists = {}
-    for name, digest in lists.items():
-        if made_with.get(name, digest) != digest:
-            version = manifest.get("versions", {}).get("retgen", "unknown")
-            yield Finding(
-                "word-lists",
-                "error",
-                [],
-                f"the list of {name} has changed since this data set was made (with retgen "
-                f"{version}), so its proof cannot be repeated here: install that version",
-            )
 
 
 def _matrix(judgements: Judgements, documents: int) -> tuple[QrelMatrix, int]:

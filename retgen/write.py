@@ -24,6 +24,7 @@ __all__ = [
     "FileInfo",
     "dump_json",
     "file_info",
+    "full_disk",
     "make_folder",
     "os_errors",
     "remove_partial",
@@ -201,6 +202,21 @@ def size_text(number: float) -> str:
 
 
 @contextlib.contextmanager
+def full_disk(path: Path) -> Iterator[None]:
+    """`os_errors` for a block that does more than write: only a lack of room is turned."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        with os_errors(path):
+            raise
+
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextlib.contextmanager
 def os_errors(path: Path) -> Iterator[None]:
     """Turn what the system refuses while `path` is written into an `OutputError`."""
     try:
@@ -217,9 +233,7 @@ def os_errors(path: Path) -> Iterator[None]:
             errno.EOPNOTSUPP: _NO_LOCKS,
         }.get(error.errno or 0, error.strerror or str(error))
         remedy = (
-            "free some space"
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-            else "choose another folder with --out"
+            "free some space" if error.errno in _NO_ROOM else "choose another folder with --out"
         )
         raise OutputError(
             f"cannot write {path}: {what}. What was finished before is kept: "

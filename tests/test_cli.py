@@ -271,11 +271,14 @@ def test_validate_exit_codes_and_json(gen: Gen, small: Path, tmp_path: Path) -> 
     bad = gen("validate", "outputs/small", "--json")
     assert bad.returncode == 1
     found = json.loads(bad.stdout)
-    assert (found["ok"], found["errors"], found["warnings"]) == (False, 3, 0)
+    assert (found["ok"], found["errors"], found["warnings"]) == (False, 4, 0)
     assert sorted(found["findings"][0]) == ["ids", "message", "rule", "severity"]
-    assert found["findings"][0]["rule"] == "manifest"
+    rules = [finding["rule"] for finding in found["findings"]]
+    assert rules == [
+        "limit-proof/qrels", "limit-proof/row-sum", "manifest", "regenerated", "derived"
+    ]  # fmt: skip
     lost = json.loads(lines[0])
-    assert found["findings"][1]["ids"] == [lost["query-id"], lost["corpus-id"]]
+    assert found["findings"][0]["ids"] == [lost["query-id"], lost["corpus-id"]]
 
 
 def test_rules_of_a_recipe_that_are_switched_off_and_regraded(
@@ -300,21 +303,21 @@ def test_rules_of_a_recipe_that_are_switched_off_and_regraded(
         (
             "off: {order-leek: no reason}",
             "validate.off: there is no rule 'order-leek'; did you mean order-leak? Rules: "
-            "byte-order-mark, dangling-qrel, duplicate-id, duplicate-qrel, duplicate-query, "
+            "byte-order-mark, dangling-qrel, derived, duplicate-id, duplicate-qrel, duplicate-query, "
             "duplicate-query-id, duplicate-text, empty-query, empty-text, encoding, "
-            "lexical-ambiguity, limit-names, limit-proof, manifest, normalised-duplicate, "
-            "normalised-duplicate-query, order-leak, query-encoding, query-without-qrels, schema, "
-            "score-range, sources, word-lists",
+            "graded-qrels, lexical-ambiguity, limit-names, limit-proof, manifest, normalised-duplicate, "
+            "normalised-duplicate-query, order-leak, query-encoding, query-without-qrels, regenerated, "
+            "schema, score-range, sources, word-lists",
         ),
         (
             "off: {limit-proof: trying something}",
             "validate.off: limit-proof vouches for this data set, so it can be neither switched off "
-            "nor lowered. That holds for limit-names, limit-proof, manifest, sources, word-lists",
+            "nor lowered. That holds for derived, limit-names, limit-proof, manifest, regenerated, sources, word-lists",
         ),
         (
             "severity: {word-lists: info}",
             "validate.severity: word-lists vouches for this data set, so it can be neither switched "
-            "off nor lowered. That holds for limit-names, limit-proof, manifest, sources, word-lists",
+            "off nor lowered. That holds for derived, limit-names, limit-proof, manifest, regenerated, sources, word-lists",
         ),
     ],
 )
@@ -406,7 +409,7 @@ def test_output_into_a_closed_pipe(small: Path, tmp_path: Path) -> None:
         (
             ("plan", "limit_dense", "--set", "params.docs=10"),
             "params.docs: 10 documents of 45 attributes have 450 places; 1,000 queries with 2 relevant "
-            "documents each need 2,000. Ask for at least 45 documents, or for fewer queries",
+            "documents each need 2,000. Ask for at least 46 documents, or for fewer queries",
         ),
         (
             ("run", "limit_dense", "--model", "gpt5"),

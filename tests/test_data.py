@@ -185,6 +185,26 @@ def test_ambiguous_query(tmp_path: Path) -> None:
     ]
 
 
+def test_ambiguous_query_within_a_clause(tmp_path: Path) -> None:
+    documents = [
+        {"_id": "d0", "text": "一朵紫色的花开在路边。"},
+        {"_id": "d1", "text": "桌上摆着红色的花，窗帘是紫色。"},
+        {"_id": "d2", "text": "他买了一台二手游戏机"},
+        {"_id": "d3", "text": "猫在二手的沙发上玩游戏"},
+    ]
+    queries = [{"_id": "q0", "text": "紫色的花"}, {"_id": "q1", "text": "二手游戏机"}]
+    queries.append({"_id": "q2", "text": "游戏"})
+    mteb(tmp_path, documents, queries, [("q0", "d1", 1), ("q1", "d2", 1), ("q2", "d2", 1)])
+    found = [f for f in validate(tmp_path).findings if f.rule == "lexical-ambiguity"]
+    assert [(f.ids, f.message) for f in found] == [
+        (
+            ["q0", "q2"],
+            "all content words of 2 of 3 queries stand in some document that is not relevant "
+            "(query q0 in d0, for one): no lexical retriever can be perfect",
+        )
+    ]
+
+
 def test_order_leak(tmp_path: Path) -> None:
     documents = [{"_id": f"d{i:04}", "text": f"word{i}"} for i in range(2000)]
     queries = [{"_id": f"q{i}", "text": f"word{i}?"} for i in range(40)]
@@ -194,6 +214,7 @@ def test_order_leak(tmp_path: Path) -> None:
     assert [(f.rule, f.severity, len(f.ids)) for f in found] == [
         ("order-leak", "warning", 40),
         ("order-leak", "warning", 40),
+        ("answer-leak", "warning", 80),
     ]
     assert found[0].message.startswith(
         "the 40 relevant documents do not stand where chance would put them among 2000 (median at "

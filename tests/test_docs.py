@@ -71,8 +71,8 @@ def test_architecture_states_the_enforced_layers() -> None:
 
 def test_every_rule_is_documented(tmp_path: Path) -> None:
     from retgen.errors import RecipeError
+    from retgen.findings import check_rule_names
     from retgen.recipe import load_recipe
-    from retgen.scan import check_rule_names
 
     recipe = load_recipe("limit_small", {"validate.off": {"nothing": "to list them"}})
     with pytest.raises(RecipeError) as error:

@@ -115,8 +115,23 @@ def test_plan_agrees_with_records(every: Family[object], smallest: Job[object]) 
         records.queries.count,
         sum(rows.count for rows in records.qrels.values()),
     )
-    size = sum(len(table.jsonl(0, table.count)) for table in tables(records)[:3])
+    dataset = [records.corpus, records.queries, *records.qrels.values(), *records.graded.values()]
+    size = sum(len(table.jsonl(0, table.count)) for table in dataset)
     assert 0.8 * size < planned.bytes < 1.3 * size
+
+
+def test_grades_are_of_the_pairs_that_are_judged(
+    every: Family[object], smallest: Job[object]
+) -> None:
+    records = every.generate(smallest)
+    assert set(records.graded) <= set(records.qrels)
+    for split, grades in records.graded.items():
+        tables = (records.qrels[split], grades)
+        rows, graded = ([*map(orjson.loads, t.jsonl(0, t.count).splitlines())] for t in tables)
+        pairs = [(row["query-id"], row["corpus-id"]) for row in rows]
+        assert pairs == [(row["query-id"], row["corpus-id"]) for row in graded]
+        assert {row["score"] for row in rows} == {0, 1}
+        assert all(g["score"] > 0 for row, g in zip(rows, graded, strict=True) if row["score"])
 
 
 def tables(records: Records) -> list[object]:
@@ -124,6 +139,7 @@ def tables(records: Records) -> list[object]:
         records.corpus,
         records.queries,
         *records.qrels.values(),
+        *records.graded.values(),
         *records.training.values(),
         *records.tables.values(),
     ]

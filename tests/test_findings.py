@@ -193,3 +193,14 @@ def test_a_byte_order_mark_is_named_once_and_read_past(dataset: Write) -> None:
             "qrels/test.tsv)",
         )
     ]
+
+
+@pytest.mark.parametrize("broken", [b"no Parquet at all", None], ids=["other", "cut"])
+def test_a_broken_parquet_file(gen: Gen, small: Path, tmp_path: Path, broken: bytes | None) -> None:
+    folder = run(small, out=tmp_path / "out", overrides={"output.format": "parquet"}).path
+    path = folder / "dataset" / "corpus.parquet"
+    path.write_bytes(broken or path.read_bytes()[:-100])
+    found = gen("validate", "out/dataset")
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr.startswith("gen: out/dataset/corpus.parquet cannot be read as Parquet: ")
+    assert found.stderr.endswith(". Put a whole file in its place, or take it away\n")

@@ -16,7 +16,7 @@ from retgen.plots import size
 from retgen.recipe import load_recipe
 from retgen.report import collect_report, report, write_report
 from retgen.report_view import view
-from retgen.validate import Validation
+from retgen.validation import Validation
 
 EVIL = "<script>alert('x')</script>\"&"
 

@@ -49,7 +49,7 @@ def test_what_a_run_directory_holds(small: Path, tmp_path: Path) -> None:
     }  # fmt: skip
     assert sorted(manifest["files"]) == [
         "dataset/README.md", "dataset/corpus.jsonl", "dataset/qrels.jsonl",
-        "dataset/queries.jsonl", "rejected.jsonl",
+        "dataset/queries.jsonl", "recipe.yaml", "rejected.jsonl",
     ]  # fmt: skip
     for name, info in manifest["files"].items():
         data = (tmp_path / "out" / name).read_bytes()
@@ -254,7 +254,7 @@ def test_workers_change_no_byte(
     import retgen.scan
 
     run(small, out=tmp_path / "one", workers=1, overrides={"output.shards": 5})
-    monkeypatch.setattr(retgen.generate, "_PARALLEL_FROM", 1)
+    monkeypatch.setattr(retgen.generate, "PARALLEL_FROM", 1)
     # reason: starting processes pays from 300,000 documents on; the threshold is no behaviour
     module: Any = sys.modules["retgen.scan"]
     monkeypatch.setattr(module, "_PARALLEL_FROM", 1)

@@ -130,10 +130,10 @@ def test_the_parent_killed_alone_again_and_again(
                 except subprocess.TimeoutExpired:
                     process.kill()
                     done += 1
+                    process.communicate(timeout=60)  # ends when its workers, who share it, do
+                    continue
             stderr = process.communicate(timeout=1800)[1]
-            if process.returncode != -signal.SIGKILL:
-                break
-            assert "Traceback" not in stderr
+            break
         assert (process.returncode, stderr) == (0, "")
         assert digests(out) == whole
         left = [path.name for path in out.rglob(".*") if path.name not in (".lock",)]

@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.pickles import dump, load
+from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators.containment import Containment
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
-from retgen.validators.words import STOPWORDS, tokens
 from retgen.workers import process_pool
 
 __all__ = ["TermSpool", "Terms", "WordTerms", "query_blind_floors", "query_blind_rankings"]

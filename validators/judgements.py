@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 
+from retgen.data import Qrel, TextScore
 from retgen.validators.corpus import broken_characters, normalised
+from retgen.validators.near import near_duplicate_queries
 from retgen.validators.rule import Finding, Judgements
+from retgen.validators.splits import split_overlap
 
 __all__ = ["RULES", "check_judgements"]
 
@@ -15,20 +18,31 @@ RULES = (
     "duplicate-query-id",
     "duplicate-query",
     "normalised-duplicate-query",
+    "near-duplicate-query",
     "empty-query",
     "query-encoding",
     "query-without-qrels",
     "duplicate-qrel",
     "score-range",
+    "split-overlap",
 )
 
 
-def check_judgements(judgements: Judgements) -> Iterator[Finding]:
-    """All findings about the queries and qrels themselves, rule by rule."""
+def check_judgements(
+    judgements: Judgements, covered: Container[str] = frozenset()
+) -> Iterator[Finding]:
+    """All findings about the queries and qrels themselves, rule by rule.
+
+    `covered`: rules that a family's proof replaces.
+    """
     yield from _duplicate_queries(judgements)
+    if "near-duplicate-query" not in covered:
+        yield from near_duplicate_queries(judgements)
     yield from _texts(judgements)
     yield from _coverage(judgements)
-    yield from _qrels(judgements)
+    for where, qrels in judgements.splits():
+        yield from _qrels(qrels, where)
+    yield from split_overlap(judgements)
 
 
 def _duplicate_queries(judgements: Judgements) -> Iterator[Finding]:
@@ -77,8 +91,9 @@ def _texts(judgements: Judgements) -> Iterator[Finding]:
 
 
 def _coverage(judgements: Judgements) -> Iterator[Finding]:
+    elsewhere = {q for qrels in judgements.others.values() for q, _, score in qrels if score > 0}
     for query in judgements.queries:
-        if query.query_id not in judgements.positives:
+        if query.query_id not in judgements.positives and query.query_id not in elsewhere:
             yield Finding(
                 "query-without-qrels",
                 "warning",
@@ -87,15 +102,18 @@ def _coverage(judgements: Judgements) -> Iterator[Finding]:
             )
 
 
-def _qrels(judgements: Judgements) -> Iterator[Finding]:
+def _qrels(qrels: Sequence[Qrel], where: str) -> Iterator[Finding]:
+    """`where`: what a message says of the split."""
     seen: set[tuple[str, str]] = set()
-    for query_id, doc_id, relevance in judgements.qrels:
+    texts: list[Qrel] = []
+    for qrel in qrels:
+        query_id, doc_id, relevance = qrel
         if (query_id, doc_id) in seen:
             yield Finding(
                 "duplicate-qrel",
                 "error",
                 [query_id, doc_id],
-                f"the pair ({query_id}, {doc_id}) is judged more than once",
+                f"the pair ({query_id}, {doc_id}){where} is judged more than once",
             )
         seen.add((query_id, doc_id))
         if not math.isfinite(relevance) or relevance < 0 or relevance != int(relevance):
@@ -103,6 +121,17 @@ def _qrels(judgements: Judgements) -> Iterator[Finding]:
                 "score-range",
                 "error",
                 [query_id, doc_id],
-                f"the score of ({query_id}, {doc_id}) is {relevance:g}; "
+                f"the score of ({query_id}, {doc_id}){where} is {relevance:g}; "
                 "relevance is a whole number from 0",
             )
+        if type(relevance) is TextScore:
+            texts.append(qrel)
+    if texts:
+        query_id, doc_id, relevance = texts[0]
+        yield Finding(
+            "score-range",
+            "error",
+            list(dict.fromkeys(name for qrel in texts for name in qrel[:2])),
+            f"{len(texts):,} of {len(qrels):,} scores{where} are strings, not numbers (that of "
+            f'({query_id}, {doc_id}) is "{relevance:g}", for one)',
+        )

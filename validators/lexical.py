@@ -14,9 +14,9 @@ from typing import Self
 
 import numpy as np
 
+from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators.containment import Containment
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
-from retgen.validators.words import STOPWORDS, tokens
 
 __all__ = ["LexicalAmbiguity"]
 
@@ -35,7 +35,7 @@ class _Hits(State):
 class LexicalAmbiguity(CorpusRule):
     """Queries that are not told apart by their content words. Only judged queries are looked at.
 
-    Words are compared case folded and unstemmed. Words shared by every query ("likes") are the
+    Words are tokens (`retgen.tokenizer`), unstemmed. Words shared by every query ("likes") are the
     template's, not the topic's, and do not count.
     """
 

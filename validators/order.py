@@ -3,13 +3,14 @@
 The published LIMIT corpus begins with its 46 relevant documents, and its queries run through them
 in lexicographic order; a ranking by position then looks like retrieval. Two tests against chance:
 positions of relevant documents (Kolmogorov-Smirnov) and agreement of the order of queries with the
-order of their documents (Spearman).
+order of their documents (Spearman). Both look at the order of ids as well, since trec_eval breaks
+ties by id (as strings, descending): a retriever that gives equal scores is lifted by ids in order.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -21,16 +22,27 @@ from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, Sever
 
 __all__ = ["OrderLeak"]
 
+# orders, as messages name them
+_FILE, _STRINGS, _NUMBERS = "their file", "ids as strings", "the numbers of ids"
+
 
 @dataclass
 class _Positions(State):
+    """`below` and `numbered`: documents between the relevant ones in the order of ids."""
+
     count: int = 0
     positions: dict[str, int] = field(default_factory=dict)
+    below: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    numbered: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    numbers: bool = True  # every id ends in digits
 
     def merge(self, later: Self, offset: int) -> None:
         self.count = offset + later.count
         for doc_id, position in later.positions.items():
             self.positions.setdefault(doc_id, offset + position)
+        self.below = self.below + later.below
+        self.numbered = self.numbered + later.numbered
+        self.numbers &= later.numbers
 
 
 def _itself(query: Query) -> str:
@@ -56,10 +68,20 @@ class OrderLeak(CorpusRule):
         self.judgements = judgements
         self.severity = severity
         self.p = p
+        ids = sorted(
+            judgements.relevant_documents, key=lambda one: one.encode("utf-8", "surrogatepass")
+        )
+        self.relevant = ids
+        self.as_strings = _strings(ids)
+        numbers = _numbers(ids)
+        self.by_number = numbers if len(ids) and numbers.min() >= 0 else None
         self.start()
 
     def start(self) -> None:
-        self.state: _Positions = _Positions()
+        size = len(self.relevant) + 1
+        self.state: _Positions = _Positions(
+            below=np.zeros(size, np.int64), numbered=np.zeros(size, np.int64)
+        )
 
     def scan(self, batch: Batch) -> None:
         state, relevant = self.state, self.judgements.relevant_documents
@@ -68,53 +90,138 @@ class OrderLeak(CorpusRule):
                 if doc_id in relevant:
                     state.positions.setdefault(doc_id, batch.first + index)
         state.count = batch.first + len(batch)
+        size = len(self.relevant) + 1
+        between = np.searchsorted(self.as_strings, _strings(batch.ids), "right")
+        state.below += np.bincount(between, minlength=size)
+        state.numbers = state.numbers and self.by_number is not None
+        if state.numbers and self.by_number is not None:
+            numbers = _numbers(batch.ids)
+            state.numbers = bool((numbers >= 0).all())
+            between = np.searchsorted(np.sort(self.by_number), numbers, "right")
+            state.numbered += np.bincount(between, minlength=size)
 
     def findings(self) -> Iterator[Finding]:
         positions = self.state.positions
-        ids = sorted(positions, key=positions.__getitem__)
-        if len(ids) < 2:
+        if len(positions) < 2:
             return
-        units = self._units()
-        places = np.array([positions[i] for i in ids])
-        if self.unit is not _itself:  # its documents stand together, so they are one place
-            places = np.array([np.mean([one[1] for one in seen]) for seen in units.values()])
-        places = (places + 0.5) / self.state.count
-        p = ks_p_value(places)
-        if p < self.p:
+        orders = self._orders()
+        yield from self._places(orders)
+        yield from self._agreement(orders)
+
+    def _orders(self) -> dict[str, dict[str, float]]:
+        """Where the relevant documents stand, from 0: in the corpus, and in orders of ids."""
+        positions, state = self.state.positions, self.state
+        known = [place for place, doc_id in enumerate(self.relevant) if doc_id in positions]
+        ids = [self.relevant[place] for place in known]
+        orders = {_FILE: {doc_id: float(place) for doc_id, place in positions.items()}}
+        below = np.cumsum(state.below)[:-1]
+        orders[_STRINGS] = dict(zip(ids, below[known].astype(float).tolist(), strict=True))
+        if state.numbers and self.by_number is not None:
+            rank = np.empty(len(self.relevant), np.int64)
+            rank[np.argsort(self.by_number, kind="stable")] = np.cumsum(state.numbered)[:-1]
+            orders[_NUMBERS] = dict(zip(ids, rank[known].astype(float).tolist(), strict=True))
+        return orders
+
+    def _places(self, orders: dict[str, dict[str, float]]) -> Iterator[Finding]:
+        """Relevant documents are spread evenly over the corpus, and over the order of ids."""
+        ids = sorted(self.state.positions, key=self.state.positions.__getitem__)
+        for name, told, mend in (
+            (_FILE, "a ranking by position finds them", "shuffle the corpus"),
+            (
+                _STRINGS,
+                "trec_eval breaks ties by id, which finds them",
+                "give documents ids at random",
+            ),
+            (_NUMBERS, "a ranking by id finds them", "give documents ids at random"),
+        ):
+            if name not in orders or (name != _FILE and orders[name] == orders[_FILE]):
+                continue
+            places = np.array([orders[name][doc_id] for doc_id in ids])
+            if self.unit is not _itself:  # its documents stand together, so they are one place
+                units = self._units(orders[name], {}).values()
+                places = np.array([np.mean([one[1] for one in seen]) for seen in units])
+            places = (places + 0.5) / self.state.count
+            p = ks_p_value(places)
+            if p >= self.p:
+                continue
+            where = "" if name == _FILE else f" in the order of {name}"
             yield Finding(
                 self.name,
                 self.severity,
                 ids,
                 f"the {len(ids)} relevant documents do not stand where chance would put them among "
-                f"{self.state.count} (median at {np.median(places):.1%}, p = {p:.1g}): "
-                "a ranking by position finds them; shuffle the corpus",
+                f"{self.state.count}{where} (median at {np.median(places):.1%}, p = {p:.1g}): "
+                f"{told}; {mend}",
             )
-        if len(units) < 3:
-            return
-        means = np.array([np.mean([one[:2] for one in seen], 0) for seen in units.values()])
-        rho = spearman(means[:, 0], means[:, 1])
-        z = abs(rho) * math.sqrt(len(units) - 1)
-        p = math.erfc(z / math.sqrt(2))
-        if p < self.p:
-            told = "queries" if self.unit is _itself else "groups of queries"
-            yield Finding(
-                self.name,
-                self.severity,
-                [query_id for seen in units.values() for *_, query_id in seen],
-                f"queries and their relevant documents stand in the same order (Spearman {rho:.2f} "
-                f"over {len(units)} {told}, p = {p:.1g}): shuffle the queries or the corpus",
-            )
+            if name == _STRINGS:  # numbers are mostly in the same order
+                return
 
-    def _units(self) -> dict[str, list[tuple[float, float, str]]]:
+    def _agreement(self, orders: dict[str, dict[str, float]]) -> Iterator[Finding]:
+        """Queries run through their documents in no order, neither of files nor of ids."""
+        asked = self._queries()
+        for name, places in orders.items():
+            for by, ranks in asked.items():
+                units = self._units(places, ranks)
+                if len(units) < 3:
+                    return
+                means = np.array([np.mean([one[:2] for one in seen], 0) for seen in units.values()])
+                rho = spearman(means[:, 0], means[:, 1])
+                p = math.erfc(abs(rho) * math.sqrt(len(units) - 1) / math.sqrt(2))
+                if p >= self.p:
+                    continue
+                kind = "queries" if self.unit is _itself else "groups of queries"
+                message = (
+                    f"queries and their relevant documents stand in the same order (Spearman "
+                    f"{rho:.2f} over {len(units)} {kind}, p = {p:.1g}): shuffle the queries or the "
+                    "corpus"
+                )
+                if (name, by) != (_FILE, _FILE):
+                    message = (
+                        f"queries in the order of {by} have their relevant documents in the order "
+                        f"of {name} (Spearman {rho:.2f} over {len(units)} {kind}, p = {p:.1g}): "
+                        "give queries and documents ids at random"
+                    )
+                ids = [query_id for seen in units.values() for *_, query_id in seen]
+                yield Finding(self.name, self.severity, ids, message)
+                return  # the other orders mostly say the same again
+
+    def _queries(self) -> dict[str, dict[str, float]]:
+        """The places of queries: in their file, and in orders of ids."""
+        ids = [query.query_id for query in self.judgements.queries]
+        orders = {_FILE: {query_id: float(place) for place, query_id in enumerate(ids)}}
+        ordered = np.argsort(_strings(ids), kind="stable").tolist()
+        orders[_STRINGS] = {ids[place]: float(rank) for rank, place in enumerate(ordered)}
+        numbers = _numbers(ids)
+        if len(ids) and numbers.min() >= 0:
+            orders[_NUMBERS] = dict(zip(ids, numbers.astype(float).tolist(), strict=True))
+        return orders
+
+    def _units(
+        self, places: dict[str, float], ranks: dict[str, float]
+    ) -> dict[str, list[tuple[float, float, str]]]:
         """Of each unit's queries: (place, mean place of the relevant documents, id)."""
-        positions = self.state.positions
         units: dict[str, list[tuple[float, float, str]]] = {}
-        for place, query in enumerate(self.judgements.queries):
+        for query in self.judgements.queries:
             documents = self.judgements.positives.get(query.query_id, ())
-            if known := [positions[d] for d in documents if d in positions]:
-                seen = (float(place), float(np.mean(known)), query.query_id)
+            if known := [places[d] for d in documents if d in places]:
+                seen = (ranks.get(query.query_id, 0.0), float(np.mean(known)), query.query_id)
                 units.setdefault(self.unit(query), []).append(seen)
         return units
+
+
+def _strings(ids: Sequence[str]) -> NDArray[np.bytes_]:
+    """(n,) ids as trec_eval compares them, byte by byte."""
+    return np.array([doc_id.encode("utf-8", "surrogatepass") for doc_id in ids] or [b""], "S")[
+        : len(ids)
+    ]
+
+
+def _numbers(ids: Sequence[str]) -> NDArray[np.int64]:
+    """(n,) the digits that ids end in, of more than 18 the last ones; -1 where there are none."""
+    return np.array([int(one[len(one.rstrip(_DIGITS)) :][-18:] or -1) for one in ids], np.int64)
+
+
+_DIGITS = "0123456789"
 
 
 def ks_p_value(places: NDArray[np.float64]) -> float:

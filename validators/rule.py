@@ -7,12 +7,12 @@ needs to name what it only knows as a hash looks a second time at the documents 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from retgen.data import Dataset, Document, Problem, Qrel, Query
-from retgen.validators.words import tokens
+from retgen.tokenizer import tokens
 
 __all__ = [
     "SEVERITIES",
@@ -51,6 +51,8 @@ class Batch:
     """Some consecutive documents as columns, which rules leave as they are.
 
     `first` is the index of the first one in its part.
+
+    `extra`: what a row holds beside these columns, None where there is nothing.
     """
 
     first: int
@@ -58,13 +60,15 @@ class Batch:
     titles: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     metadata: list[Any] = field(default_factory=list)
+    extra: list[dict[str, Any] | None] = field(default_factory=list)
     _words: list[list[str]] | None = field(default=None, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def append(self, document: Document) -> None:
+    def append(self, document: Document, extra: dict[str, Any] | None = None) -> None:
         """Add a document at the end."""
+        self.extra.append(extra)
         self.ids.append(document.doc_id)
         self.titles.append(document.title)
         self.texts.append(document.text)
@@ -83,13 +87,19 @@ class Judgements:
     """Queries and qrels of one split, in memory.
 
     `positives` maps a query id to the ids of its relevant documents (relevance > 0), in the order
-    of the file.
+    of the file. `others` are the qrels of the other splits. `notes`: column -> query id -> what it
+    holds beside id and text (see `retgen.validators.leaks`).
     """
 
     queries: list[Query]
     qrels: list[Qrel]
     query_problems: list[Problem] = field(default_factory=list)
     qrel_problems: list[Problem] = field(default_factory=list)
+    split: str = "test"
+    foreign: bool = False  # not written by retgen, or its proof cannot be repeated
+    others: dict[str, list[Qrel]] = field(default_factory=dict)
+    other_problems: dict[str, list[Problem]] = field(default_factory=dict)
+    notes: dict[str, dict[str, set[str]]] = field(default_factory=dict)
     positives: dict[str, list[str]] = field(init=False)
     relevant_documents: set[str] = field(init=False)
     judged_documents: set[str] = field(init=False)
@@ -101,6 +111,14 @@ class Judgements:
                 self.positives.setdefault(query_id, []).append(doc_id)
         self.relevant_documents = {d for docs in self.positives.values() for d in docs}
         self.judged_documents = {qrel.doc_id for qrel in self.qrels}
+        for qrels in self.others.values():
+            self.judged_documents.update(qrel.doc_id for qrel in qrels)
+
+    def splits(self) -> Iterator[tuple[str, list[Qrel]]]:
+        """The qrels of every split, that under test first, and how a message says where."""
+        yield "", self.qrels
+        for name, qrels in self.others.items():
+            yield f" of split {name}", qrels
 
 
 class State(ABC):

@@ -6,12 +6,14 @@ They stand on the retrievers of the same names, so a model is loaded once for bo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from retgen.evaluation.batches import each_batch
 from retgen.evaluation.ladders.load import Group
 from retgen.evaluation.retrievers.dense import first_coordinates
 from retgen.evaluation.retrievers.late import maxsim
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Crossed", "Embedded", "Interacting", "Vectors"]
 
-_ENCODE = 1024  # texts between two reports of progress
+_ENCODE = 1024  # texts at a time
 _PAIRS = 2048  # pairs at a time
 _HELD = 512  # documents whose tokens are held
 
@@ -44,10 +46,14 @@ class Vectors:
         missing = [text for text in dict.fromkeys(texts) if text not in rows]
         for start in range(0, len(missing), _ENCODE):
             part = missing[start : start + _ENCODE]
-            found = self.dense.embed(part, kind, self.cut).cpu().numpy()
+            with each_batch(self.dense.embedder, partial(self._shown, progress, start, missing)):
+                found = self.dense.embed(part, kind, self.cut).cpu().numpy()
             rows.update(zip(part, found, strict=True))
-            progress(f"{self.name}: ladders", start + len(part), len(missing))
+            self._shown(progress, start, missing, len(part))
         return torch.from_numpy(np.stack([rows[text] for text in texts]))
+
+    def _shown(self, progress: Progress, start: int, missing: Sequence[str], done: int) -> None:
+        progress(f"{self.name}: ladders", min(start + done, len(missing)), len(missing))
 
     def details(self) -> dict[str, Any]:
         """How the embedder runs, and how many of the texts it has cut."""

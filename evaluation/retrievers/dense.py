@@ -7,6 +7,7 @@ coordinates, normalised again (as with Matryoshka models; LIMIT, §5.2).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 from retgen.errors import UsageError
+from retgen.evaluation.batches import each_batch
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.embedders import Embedder, Kind
 from retgen.evaluation.embeddings import Cache
@@ -25,7 +27,7 @@ from retgen.progress import Progress
 __all__ = ["Dense", "first_coordinates", "search"]
 
 _BLOCK = 16_384  # documents compared at a time
-_ENCODE = {"cpu": 256}  # documents encoded between two reports of progress; else a block
+_ENCODE = {"cpu": 256}  # documents encoded at a time; else a block
 _QUERIES = 2_048  # queries compared at a time: scores of a block take 128 MB
 
 
@@ -48,12 +50,7 @@ class Dense:
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
         cut = {"documents": 0, "queries": 0}
         texts = [query.text for query in collection.queries]
-        queries = torch.cat(
-            [
-                self.embed(texts[start : start + _QUERIES], "query", cut)
-                for start in range(0, len(texts), _QUERIES)
-            ]
-        )
+        queries = torch.cat(list(self._queries(texts, cut, progress)))
         blocks = self._blocks(collection, cut, progress)
         normalise = self.embedder.normalise
         found = search(blocks, queries, self.dims, normalise, collection, depth)
@@ -64,6 +61,15 @@ class Dense:
             full = dim == self.embedder.dimension
             yield Ranked(self._name, dim, top, details | {"full_dimension": full})
 
+    def _queries(
+        self, texts: Sequence[str], cut: dict[str, int], progress: Progress
+    ) -> Iterator[Tensor]:
+        for start in range(0, len(texts), _QUERIES):
+            part = texts[start : start + _QUERIES]
+            with self._shown(f"{self._name}: queries", start, len(part), len(texts), progress):
+                found = self.embed(part, "query", cut)
+            yield found
+
     def _blocks(
         self, collection: Collection, cut: dict[str, int], progress: Progress
     ) -> Iterator[tuple[int, Tensor]]:
@@ -72,9 +78,19 @@ class Dense:
             parts = []
             for start in range(0, len(texts), step):
                 part = texts[start : start + step]
-                parts.append(self.embed(part, "document", cut))
-                progress(self._name, first + start + len(part), collection.documents)
+                begun, total = first + start, collection.documents
+                with self._shown(self._name, begun, len(part), total, progress):
+                    parts.append(self.embed(part, "document", cut))
             yield first, torch.cat(parts)
+
+    @contextlib.contextmanager
+    def _shown(
+        self, stage: str, begun: int, count: int, total: int, progress: Progress
+    ) -> Iterator[None]:
+        """Report batch after batch while `count` texts are encoded, of `total`."""
+        with each_batch(self.embedder, lambda n: progress(stage, begun + min(n, count), total)):
+            yield
+        progress(stage, begun + count, total)
 
     def embed(self, texts: Sequence[str], kind: Kind, cut: dict[str, int]) -> Tensor:
         """Vectors (texts, dimension) on the device; counts what is longer than the model reads."""

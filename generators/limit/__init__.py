@@ -74,9 +74,9 @@ from retgen.generators.limit.params import (
     Single,
 )
 from retgen.streams import Stream
+from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators import limit as proof
 from retgen.validators.rule import CorpusRule, Judgements
-from retgen.validators.words import STOPWORDS, tokens
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
@@ -93,6 +93,7 @@ class Limit(Family[LimitParams]):
     summary = "attribute corpora from a latent qrel matrix"
     paper = "On the Theoretical Limitations of Embedding-Based Retrieval (arXiv 2508.21038)"
     params = LimitParams
+    rules = proof.RULES
     covers = proof.COVERS
     agents = AGENTS
     judged = (
@@ -304,6 +305,7 @@ def _spec(job: Job[LimitParams]) -> proof.Spec:
         column_sum=column_sum,
         locales=params.names.locales,
         surname_half=None if split == "all" else (job.seed, split),
+        training=split == "train",
     )
 
 

@@ -17,7 +17,7 @@ from pydantic import Field
 from retgen.agents.agent import Agent, GivenUp, Question, Shape
 from retgen.generators.limit.attributes import CatalogueParams, load_attributes
 from retgen.prompts import bundled
-from retgen.validators.words import STOPWORDS, content_stems, tokens
+from retgen.tokenizer import STOPWORDS, content_stems, tokens
 
 __all__ = [
     "AGENTS", "IDENTIFY", "NONE", "PARAPHRASE", "PROPOSE", "REMOVE", "Describe", "Identify",

@@ -38,7 +38,7 @@ from retgen.generators.limit.attributes import (
 from retgen.generators.limit.latent import count_queries
 from retgen.generators.limit.params import Balanced, Conditions, LimitParams, Semantic
 from retgen.streams import Stream
-from retgen.validators.words import content_stems
+from retgen.tokenizer import content_stems
 from retgen.write import write_file
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, Field
 
 from retgen.errors import RecipeError
 from retgen.generators.family import InputFile, Job, Params
-from retgen.validators.words import STOPWORDS
+from retgen.tokenizer import STOPWORDS
 
 __all__ = ["Attribute", "CatalogueParams", "bundled_files", "load_attributes", "stem_words"]
 

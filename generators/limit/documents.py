@@ -70,7 +70,7 @@ class Documents:
         n = stop - start
         index = np.arange(start, stop)
         sets = self.attribute_sets(start, stop)
-        first, last = self.names.parts(index)
+        given, last = self.names.parts(index)
         template = np.zeros(n, np.int64)
         if len(self.templates) > 1:
             stream = Stream(self.seed, "limit/document templates")
@@ -84,7 +84,8 @@ class Documents:
         fields = [
             _constant('{"_id":"', n),
             self.ids.fields(index),
-            *(_bytes(column, n) for column in (tables["head"][template], tables["first"][first])),
+            _bytes(tables["head"][template], n),
+            *(_bytes(tables["first"][one], n) for one in given),
             *(_bytes(column, n) for column in (tables["last"][last], tables["middle"][template])),
             *(_bytes(column, n) for column in listed if column.size),
             _bytes(tables["tail"][template], n),

@@ -7,6 +7,7 @@ with attributes that no query asks for.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -135,11 +136,15 @@ def _check_before(params: LimitParams, available: int) -> None:
     room = params.docs * params.attributes_per_doc
     k = getattr(params, "k", 1)
     if queries * k > room and not isinstance(params.form, Balanced):
+        least = -(-queries * k // params.attributes_per_doc)
+        if isinstance(params, Dense):  # as many as have enough subsets of k
+            least = max(least, queries if k == 1 else k)
+            while math.comb(least, k) < queries:
+                least += 1
         raise RecipeError(
             f"params.docs: {params.docs:,} documents of {params.attributes_per_doc} attributes "
             f"have {room:,} places; {queries:,} queries with {k:,} relevant documents each need "
-            f"{queries * k:,}. Ask for at least {-(-queries * k // params.attributes_per_doc):,} "
-            "documents, or for fewer queries"
+            f"{queries * k:,}. Ask for at least {least:,} documents, or for fewer queries"
         )
 
 

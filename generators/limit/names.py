@@ -1,8 +1,10 @@
 """People's names: index -> "First Last", unique without remembering any.
 
 First names and surnames are Faker's, of the locales below (all in Latin script); a keyed bijection
-picks the pair, so ten million names cost no memory. No part of a name is a word of an attribute,
-after case folding and stemming: "Rose likes ..." would answer "Who likes Roses?".
+picks the pair, so ten million names cost no memory. Where there are fewer pairs than documents,
+every document's name has a middle name, which is another first name: "First Middle Last". No part
+of a name is a word of an attribute, after case folding and stemming: "Rose likes ..." would answer
+"Who likes Roses?".
 """
 
 from __future__ import annotations
@@ -33,17 +35,28 @@ LOCALES: tuple[Locale, ...] = (
 
 @dataclass(frozen=True)
 class Names:
-    """All pairs of a first name and a surname, in the order of a keyed bijection."""
+    """All pairs of a first name and a surname, in the order of a keyed bijection.
+
+    With `middle` all triples of two different first names and a surname.
+    """
 
     first: tuple[str, ...]
     last: tuple[str, ...]
     order: Permutation
     digest: str  # SHA-256 of both lists as used
+    middle: bool = False
 
-    def parts(self, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """For document indices (n,): positions in `first` and in `last`, each (n,)."""
-        pair = self.order(index)
-        return pair // len(self.last), pair % len(self.last)
+    def parts(
+        self, index: NDArray[np.int64]
+    ) -> tuple[tuple[NDArray[np.int64], ...], NDArray[np.int64]]:
+        """For document indices (n,): positions in `first`, one or two, and in `last`, each (n,)."""
+        drawn = self.order(index)
+        given, last = drawn // len(self.last), drawn % len(self.last)
+        if not self.middle:
+            return (given,), last
+        count = len(self.first)
+        one, further = given // (count - 1), given % (count - 1)
+        return (one, (one + 1 + further) % count), last
 
 
 def load_names(
@@ -80,14 +93,17 @@ def load_names(
             for name in lists[1]
             if hashlib.sha256(f"{seed}\n{name}".encode()).digest()[0] & 1 == wanted
         ]
-    pairs = len(lists[0]) * len(lists[1])
-    if pairs < documents:
+    count = len(lists[0]) * len(lists[1])
+    middle = count < documents
+    if middle:
+        count *= len(lists[0]) - 1
+    if count < documents:
         missing = [one for one in LOCALES if one not in used]
         raise RecipeError(
             f"params.names: {len(lists[0]):,} first names and {len(lists[1]):,} surnames make "
-            f"{pairs:,} names, docs is {documents:,}; ask for at most {pairs:,} documents"
-            + (f", or add locales ({', '.join(missing)})" if missing else "")
+            f"{count:,} names with a middle name, docs is {documents:,}; ask for at most {count:,} "
+            "documents" + (f", or add locales ({', '.join(missing)})" if missing else "")
         )
     digest = hashlib.sha256("\n".join([*lists[0], "", *lists[1]]).encode()).hexdigest()
-    order = Permutation(seed, f"limit/names/{split}", pairs)
-    return Names(tuple(lists[0]), tuple(lists[1]), order, digest)
+    order = Permutation(seed, f"limit/names/{split}" + ("/middle" if middle else ""), count)
+    return Names(tuple(lists[0]), tuple(lists[1]), order, digest, middle)

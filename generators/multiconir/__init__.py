@@ -51,6 +51,7 @@ class MultiConIR(Family[MultiConIRParams]):
     summary = "ladders of hard negatives that violate one condition after another"
     paper = "MultiConIR: Towards Multi-Condition Information Retrieval (arXiv 2503.08046)"
     params = MultiConIRParams
+    rules = proof.RULES
     covers = proof.COVERS
     fixed_records = False
     agents = AGENTS
@@ -99,7 +100,7 @@ class MultiConIR(Family[MultiConIRParams]):
             documents=documents,
             queries=queries,
             qrels=qrels,
-            bytes=documents * _DOCUMENT + queries * _QUERY + qrels * _QREL,
+            bytes=documents * _DOCUMENT + queries * _QUERY + 2 * qrels * _QREL,
             asks=asks(job, wanted),
             notes=tuple(notes),
             unknown=unknown,
@@ -110,6 +111,10 @@ class MultiConIR(Family[MultiConIRParams]):
 
     async def ask(self, job: Job[MultiConIRParams], context: Context) -> None:
         await ask_ladders(job, context)
+
+    def repeatable(self, job: Job[MultiConIRParams]) -> bool:
+        source = job.params.source
+        return source is None or isinstance(source.path, Path)  # no folder, which may change
 
     def evidence(self, job: Job[MultiConIRParams]) -> Evidence:
         return "judged"
@@ -127,6 +132,7 @@ class MultiConIR(Family[MultiConIRParams]):
             corpus=views.corpus(),
             queries=views.queries(),
             qrels={"test": views.qrels()},
+            graded={"test": views.graded()},
             features={
                 "corpus": {"ladder": "string", "broken": ["int32"], "orders": ["int32"]},
                 "queries": {
@@ -145,10 +151,11 @@ class MultiConIR(Family[MultiConIRParams]):
 
     def checks(self, job: Job[MultiConIRParams], judgements: Judgements) -> Sequence[CorpusRule]:
         sources = _sources(job)
-        domain = job.params.the_domain()
+        domain, run = job.params.the_domain(), sources.parent
+        asked = min(filter(None, (job.params.ladders, job.limit)), default=None)
         spec = proof.Spec(
-            sources / DOCUMENTS, sources / LADDERS, sources.parent / "tables" / "verdicts.jsonl",
-            domain.instruction, job.params.orders, domain.name,
+            sources / DOCUMENTS, sources / LADDERS, run / "tables" / "verdicts.jsonl",
+            domain.instruction, job.params.orders, domain.name, run / "rejected.jsonl", asked,
         )  # fmt: skip
         return proof.proof_rules(spec, judgements)
 
@@ -206,8 +213,10 @@ def _licences(job: Job[MultiConIRParams]) -> dict[str, str]:
 _CARD = (
     "Every record is a ladder: a document that meets ten conditions, and hard negatives of which "
     "each violates one condition more than the one before (MultiConIR). Queries ask for the first "
-    "one to ten conditions, as a numbered list and as prose. The relevance of a document is the "
-    "number of the query's conditions that it meets; documents of other ladders are not judged."
+    "one to ten conditions, as a numbered list and as prose. A document is relevant that meets all "
+    "conditions of the query; the others of its ladder are hard negatives, with 0. How many of the "
+    "conditions each of them meets stands in `qrels_graded` (config `graded`). Documents of other "
+    "ladders are not judged."
 )
 
 

@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from retgen.generators.multiconir.sentences import split, usable, word_count
-from retgen.validators.words import content_stems
+from retgen.tokenizer import content_stems
 
 __all__ = [
     "check_condition", "check_query", "check_quote", "check_rewrite", "check_sentence",

@@ -102,9 +102,16 @@ class Views:
         return PerLadder(len(self.ladders), self.asked, lambda i: self.queries_of(self.turn(i)))
 
     def qrels(self) -> Rows:
-        """Every query with every document of its ladder: how many of its conditions are met."""
+        """Every query with every document of its ladder: 1 where all its conditions are met."""
+        return self._labels(lambda asked, met: int(met == asked))
+
+    def graded(self) -> Rows:
+        """The same pairs: how many of the query's conditions are met."""
+        return self._labels(lambda asked, met: met)
+
+    def _labels(self, score: Callable[[int, int], int]) -> Rows:
         each = self.asked * len(self.rungs)
-        return PerLadder(len(self.ladders), each, lambda i: self._qrels(self.turn(i)))
+        return PerLadder(len(self.ladders), each, lambda i: self._judged(self.turn(i), score))
 
     def turn(self, place: int) -> int:
         """The ladder whose queries stand at a place."""
@@ -161,14 +168,15 @@ class Views:
             for n, text in enumerate(self.texts(ladder, style), 1)
         ]  # fmt: skip
 
-    def _qrels(self, index: int) -> list[dict[str, Any]]:
+    def _judged(self, index: int, score: Callable[[int, int], int]) -> list[dict[str, Any]]:
+        """`score`: of the conditions asked for and those met."""
         ids = self._query_ids.texts(_block(index, self.asked))
         documents = self._shuffled(index)
         return [
             {
                 "query-id": query,
                 "corpus-id": name,
-                "score": n - sum(c < n for c in rung.broken),
+                "score": score(n, n - sum(c < n for c in rung.broken)),
             }
             for query, n in zip(ids, [*range(1, CONDITIONS + 1)] * len(STYLES), strict=True)
             for name, rung in documents
@@ -239,8 +247,8 @@ class Views:
     def _verdicts(self, index: int) -> list[dict[str, Any]]:
         """Why each condition is met or not, and which labels count it.
 
-        The label of a query and a document is the number of its rows with verdict "satisfied" that
-        name both.
+        The grade of a query and a document is the number of its rows with verdict "satisfied" that
+        name both; the document is relevant where all conditions of the query are satisfied.
         """
         ladder, (agent, model) = self.ladders[index], self.judge
         queries, documents = self.queries_of(index), self._shuffled(index)

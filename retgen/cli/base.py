@@ -8,7 +8,6 @@ import os
 import shlex
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from retgen.errors import RetgenError, UsageError
-from retgen.progress import Progress, silent
+from retgen.progress import Lines, Progress, silent
 from retgen.version import __version__
 
 __all__ = [
@@ -229,13 +228,17 @@ def fail(message: str, code: int, *, verbose: bool = False) -> NoReturn:
 
 
 @contextlib.contextmanager
-def shown_progress(quiet: bool) -> Iterator[Progress]:
-    """A bar a stage on stderr, if that is a terminal; else a line now and then for paid work."""
+def shown_progress(quiet: bool, json: bool = False) -> Iterator[Progress]:
+    """A bar a stage on stderr, if that is a terminal; else a line now and then.
+
+    With `json` nothing but a line twice a minute: it says no more than that the work goes on.
+    """
     if quiet:
         yield silent
         return
-    if not sys.stderr.isatty():
-        yield _Lines()
+    if json or not sys.stderr.isatty():
+        with Lines(notes=not json) as lines:
+            yield lines
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -258,26 +261,6 @@ def shown_progress(quiet: bool) -> Iterator[Progress]:
 
 
 _WIDE = 130  # columns that a bar needs with all that is to be said beside it
-
-
-class _Lines:
-    """Plain lines about work that has something to say beside its count: calls and their price."""
-
-    _EVERY = 10.0  # seconds
-
-    def __init__(self) -> None:
-        self._began: dict[str, float] = {}
-        self._told = time.monotonic()
-
-    def __call__(self, stage: str, done: int, total: int, note: str = "", /) -> None:
-        now = time.monotonic()
-        began = self._began.setdefault(stage, now)
-        if not note or (now - self._told < self._EVERY and done < total):
-            return
-        self._told = now
-        left = (now - began) / done * (total - done) if done else 0.0
-        about = f", about {left:.0f} s left" if 0 < done < total else ""
-        print(f"{stage}: {done:,} of {total:,}, {note}{about}", file=sys.stderr, flush=True)
 
 
 def overrides_of(settings: list[str] | None, model: str | None = None) -> dict[str, Any]:

@@ -46,6 +46,14 @@ def validate_command(
             metavar="RULE=LEVEL", help="Make it an error, a warning or an info. Repeatable."
         ),
     ] = None,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Another data set, a benchmark for one, that this one should share no documents "
+            "and queries with; may stand several times.",
+        ),
+    ] = None,
     workers: Workers = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -54,7 +62,7 @@ def validate_command(
     """Check a data set: all rules, and for a run the structural proof. Exit 1 on errors."""
     from retgen.validate import validate
 
-    with shown_progress(quiet or json) as progress:
+    with shown_progress(quiet, json) as progress:
         found = validate(
             path,
             workers=workers,
@@ -62,6 +70,7 @@ def validate_command(
             split=split,
             off=_pairs(off, "--off", "REASON"),
             severity=_pairs(severity, "--severity", "error|warning|info"),
+            against=against or (),
         )
     if json:
         print_json(found.to_json())

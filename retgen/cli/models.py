@@ -131,7 +131,7 @@ def eval_command(
     )  # fmt: skip
     command, numbers = shlex.join(["gen", *sys.argv[1:]]), _numbers("--dims", dims)
     found: Any
-    with shown_progress(quiet or json) as progress:
+    with shown_progress(quiet, json) as progress:
         if study is not None:
             from retgen.experiments.study import run_study
 
@@ -223,7 +223,7 @@ def train_command(
     from retgen.experiments.train import train
 
     interruptible()
-    with shown_progress(quiet or json) as progress:
+    with shown_progress(quiet, json) as progress:
         found = train(
             path, model, test=test, outside=outside, split=split, limit=limit, preset=preset,
             settings=overrides_of(settings), metrics=metric or (), compare=compare, out=out,
@@ -303,7 +303,7 @@ def capacity_command(
             )
         from retgen.experiments.capacity import capacity
 
-        with shown_progress(quiet or json) as progress:
+        with shown_progress(quiet, json) as progress:
             found = capacity(
                 protocols=protocol or (), closed_form=construct, dims=wanted, seeds=seeds,
                 minutes=minutes, device=device, out=out, command=command, progress=progress,
@@ -314,7 +314,7 @@ def capacity_command(
         _look_at(path)
         from retgen.experiments.certify import certify
 
-        with shown_progress(quiet or json) as progress:
+        with shown_progress(quiet, json) as progress:
             found = certify(
                 path, split=split, dims=wanted, margin=margin, seeds=seeds, minutes=minutes,
                 device=device, out=out, command=command, progress=progress,

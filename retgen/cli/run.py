@@ -80,7 +80,7 @@ def run_command(
     if pilot is not None:
         from retgen.run import pilot as try_out
 
-        with shown_progress(quiet or json) as progress:
+        with shown_progress(quiet, json) as progress:
             planned = try_out(
                 recipe, pilot, out=out, overrides=overrides, asking=asking, progress=progress
             )
@@ -91,7 +91,7 @@ def run_command(
             del words[at : at + (1 if "=" in words[at] else 2)]
             print(f"All of it, with what was answered so far:\n  {shlex.join(['gen', *words])}")
         return
-    with shown_progress(quiet or json) as progress:
+    with shown_progress(quiet, json) as progress:
         result = run(
             recipe,
             out=out,
@@ -302,7 +302,7 @@ def preview_command(
     for query in found["queries"]:
         print(f"\n{query['_id']}  {query['text']}")
         for qrel in found["qrels"]:
-            if qrel["query-id"] == query["_id"]:
+            if qrel["query-id"] == query["_id"] and qrel["score"] > 0:
                 doc_id = qrel["corpus-id"]
                 print(f"    {doc_id}  {texts.get(doc_id, '(further back in the corpus)')}")
     print("\nThe corpus begins:")

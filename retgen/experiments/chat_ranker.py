@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from retgen.agents.agent import GivenUp
 from retgen.agents.context import Context
 from retgen.agents.models import ModelSettings
-from retgen.ask import Asked, Asking, ask_models, described, telling_how_far
+from retgen.ask import Asked, Asking, ask_models, telling_how_far
 from retgen.evaluation.ladders.load import Group
 from retgen.evaluation.ladders.ranker import RANK, question_of, scores_of
 from retgen.evaluation.results import slug
+from retgen.manifest import described
 from retgen.progress import Progress
 from retgen.write import AtomicFile
 

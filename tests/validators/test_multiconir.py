@@ -52,7 +52,9 @@ def test_a_finished_set_is_proven(finished: Path) -> None:
     )
 
 
-CORPUS, QUERIES, QRELS = (f"dataset/{name}.jsonl" for name in ("corpus", "queries", "qrels"))
+CORPUS, QUERIES, QRELS, GRADED = (
+    f"dataset/{name}.jsonl" for name in ("corpus", "queries", "qrels", "qrels_graded")
+)
 VERDICTS = "tables/verdicts.jsonl"
 
 
@@ -114,9 +116,16 @@ def swapped(text: str) -> str:
         (QUERIES, lambda rows: rows[4].update(_id="q0000000"), "1 queries have no qrels"),
         (QRELS, lambda rows: rows.insert(0, rows[-1]),
          "its qrels do not stand together, or it is not among the queries"),
-        (QRELS, lambda rows: rows.insert(0, rows[0]), "judged twice"),
-        (QRELS, lambda rows: rows[7].update(score=rows[7]["score"] + 1), "the words say "),
+        (QRELS, lambda rows: rows.insert(0, rows[0]), "judged twice in the qrels"),
+        (QRELS, lambda rows: rows[7].update(score=1 - rows[7]["score"]), "the words say "),
+        (QRELS, lambda rows: rows[7].update(score=2), "relevance is 2, the words say "),
         (QRELS, lambda rows: rows.pop(7), "relevance is not judged, the words say "),
+        (GRADED, lambda rows: rows.insert(0, rows[-1]),
+         "its graded qrels do not stand together, or it is not among the queries"),
+        (GRADED, lambda rows: rows.insert(0, rows[0]), "judged twice in the graded qrels"),
+        (GRADED, lambda rows: rows[7].update(score=rows[7]["score"] + 1), "the grade is "),
+        (GRADED, lambda rows: rows.pop(7), "the grade is not judged, the words say "),
+        (GRADED, lambda rows: rows.__delitem__(slice(29)), "1 queries have no graded qrels"),
         (QRELS, lambda rows: rows[7].update({"corpus-id": rows[-1]["corpus-id"]}),
          "the words say not judged"),
         ("sources/ladders.jsonl", lambda rows: rows[0]["rewrites"].__setitem__(2, rows[0]["sentences"][2]),
@@ -154,6 +163,44 @@ def test_what_is_altered_is_named(
 ) -> None:
     found = messages(altered(finished, tmp_path, name, change))
     assert any(told in message for message in found), found[:5]
+
+
+def without_grades(finished: Path, folder: Path) -> Path:
+    copy = folder / "without"
+    shutil.copytree(finished, copy)
+    (copy / GRADED).unlink()
+    return copy
+
+
+def test_grades_that_are_not_there(finished: Path, tmp_path: Path) -> None:
+    """One message, not one a label."""
+    copy = without_grades(finished, tmp_path)
+    assert messages(copy) == [
+        "there is no table qrels_graded, which says how many of a query's conditions a document "
+        "meets"
+    ]
+
+
+def test_a_set_of_an_earlier_version(finished: Path, tmp_path: Path) -> None:
+    """It had the grades in qrels; they are read as such, and the message says what to do."""
+    copy = without_grades(finished, tmp_path)
+    shutil.copy(finished / GRADED, copy / QRELS)
+    assert messages(copy) == [
+        "there is no table qrels_graded, which says how many of a query's conditions a document "
+        "meets: this set was made by an earlier version, which had the grades in qrels and so "
+        "counted hard negatives as relevant; make the run again with --fresh"
+    ]
+
+
+def test_a_row_that_is_no_grade(finished: Path, tmp_path: Path) -> None:
+    def change(rows: list[Row]) -> None:
+        rows.append({"query-id": rows[0]["query-id"]})
+
+    every = validate(altered(finished, tmp_path, GRADED, change)).findings
+    found = [one for one in every if one.rule not in ("regenerated", "derived")]
+    assert [(one.rule, one.message) for one in found] == [
+        ("schema", f"qrels_graded, row {4 * 20 * 29 + 1}: has no corpus-id, has no score")
+    ]
 
 
 def test_two_queries_that_ask_the_same(finished: Path, tmp_path: Path) -> None:

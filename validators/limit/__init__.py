@@ -10,6 +10,7 @@ from __future__ import annotations
 from retgen.validators.corpus import Duplicates
 from retgen.validators.limit.names import PersonNames
 from retgen.validators.limit.proof import LimitProof
+from retgen.validators.limit.sets import SharedAttributes
 from retgen.validators.limit.spec import (
     Spec,
     hadamard_common,
@@ -17,10 +18,12 @@ from retgen.validators.limit.spec import (
     read_descriptions,
     split_half,
 )
+from retgen.validators.limit.training import TrainingPairs
 from retgen.validators.rule import Batch, CorpusRule, Judgements
 
 __all__ = [
     "COVERS",
+    "RULES",
     "Spec",
     "hadamard_common",
     "proof_rules",
@@ -30,12 +33,24 @@ __all__ = [
 ]
 
 # generic rules that the proof replaces by a stronger statement
-# (names that differ by more than case make texts that differ by more than case and punctuation)
-COVERS = frozenset({"lexical-ambiguity", "terms", "duplicate-text", "normalised-duplicate"})
+# (names that differ by more than case make texts that differ by more than case and punctuation;
+# equal sets of attributes, and where the asked ones stand, are tested on the attributes)
+COVERS = frozenset(
+    {
+        "lexical-ambiguity",
+        "terms",
+        "duplicate-text",
+        "normalised-duplicate",
+        "near-duplicate",
+        "near-duplicate-query",
+        "word-places",
+    }
+)
+RULES = frozenset({"limit-proof", "limit-names"})
 
 
 def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
-    """All rules of the proof: labels, unique names, and what names are made of."""
+    """All rules of the proof: labels, names, distinct documents, training pairs."""
     proof = LimitProof(spec, judgements)
 
     def names(batch: Batch) -> list[str]:
@@ -46,5 +61,7 @@ def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
         proof,
         Duplicates("limit-proof/names", "error", "name, apart from case,", names),
         PersonNames(proof, spec),
+        SharedAttributes(proof, spec),
+        TrainingPairs(spec, judgements),
     ]
     return rules

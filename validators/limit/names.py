@@ -1,23 +1,39 @@
-"""Names: two words of the recipe's Faker lists, none a word of an attribute, halves kept apart."""
+"""Names: words of the recipe's Faker lists, none a word of an attribute, halves kept apart."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Self
 
+from retgen.tokenizer import stems, tokens
 from retgen.validators.limit.proof import LimitProof
 from retgen.validators.limit.spec import Spec, error
 from retgen.validators.rule import Batch, CorpusRule, Finding, Named
-from retgen.validators.words import stems, tokens
 
 __all__ = ["PersonNames"]
+
+
+@dataclass
+class _Names(Named):
+    """What is wrong with some names, and how many of the others have so many words."""
+
+    words: Counter[int] = field(default_factory=Counter)
+
+    def merge(self, later: Self, offset: int) -> None:
+        super().merge(later, offset)
+        self.words += later.words
 
 
 class PersonNames(CorpusRule):
     """Every name is a first name and a surname; test and train sets share no surname.
 
-    Which half a surname is of: the lowest bit of the first byte of SHA-256 of (seed, surname).
+    In a set with more documents than such names, all of them have a middle name, another first
+    name: one that only some had would tell these apart. Which half a surname is of: the lowest bit
+    of the first byte of SHA-256 of (seed, surname).
     """
 
     name = "limit-names"
@@ -28,23 +44,45 @@ class PersonNames(CorpusRule):
         self.of_attributes = frozenset(stems([w for a in spec.attributes for w in tokens(a)]))
         self.known: tuple[dict[str, str], dict[str, str]] = {}, {}  # word -> what is wrong, or ""
         self.lists: tuple[frozenset[str], frozenset[str]] | None = None
+        self.odd: list[str] = []  # documents whose names have another number of words than most
         self.start()
 
     def start(self) -> None:
-        self.state: Named = Named()
+        self.state: _Names = _Names()
 
     def scan(self, batch: Batch) -> None:
         first_names, surnames = self.known
         for doc_id, name in zip(batch.ids, self.proof.names(batch), strict=True):
-            first, _, last = name.partition(" ")
+            first, _, others = name.partition(" ")
+            middle, _, last = others.rpartition(" ")
             wrong = first_names.get(first)
             if wrong is None:
                 wrong = first_names[first] = self._wrong(first, 0)
             also = surnames.get(last)
             if also is None:
                 also = surnames[last] = self._wrong(last, 1)
-            if (wrong or also) and name:
+            if middle:
+                if middle not in first_names:
+                    first_names[middle] = self._wrong(middle, 0)
+                wrong = wrong or first_names[middle]
+                if middle == first:
+                    wrong = f"the first name {first!r} stands twice"
+            if name and (wrong or also):
                 self.state.found.append((doc_id, wrong or also))
+            elif name:
+                self.state.words[name.count(" ") + 1] += 1
+
+    def suspicious(self) -> bool:
+        return len(self.state.words) > 1
+
+    def confirm(self, batch: Batch) -> None:
+        most, wrong = self._most(), {doc_id for doc_id, _ in self.state.found}
+        for doc_id, name in zip(batch.ids, self.proof.names(batch), strict=True):
+            if name and doc_id not in wrong and name.count(" ") + 1 != most:
+                self.odd.append(doc_id)
+
+    def _most(self) -> int:
+        return max(self.state.words, key=lambda words: (self.state.words[words], -words))
 
     def _wrong(self, word: str, place: int) -> str:
         """What is wrong with a first name (place 0) or a surname (1)."""
@@ -67,6 +105,13 @@ class PersonNames(CorpusRule):
     def findings(self) -> Iterator[Finding]:
         for doc_id, reason in self.state.found:
             yield error("names", [doc_id], f"document {doc_id}: {reason}")
+        if self.odd:
+            yield error(
+                "names",
+                self.odd,
+                f"the names of most documents have {self._most()} words, those of "
+                f"{len(self.odd):,} have not (document {self.odd[0]}, for one)",
+            )
 
 
 def _faker(locales: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.tokenizer import content_stems, stems, tokens
 from retgen.validators.floors import Terms, TermSpool
+from retgen.validators.limit.lists import Lists, Twins
 from retgen.validators.limit.matrix import check_matrix
 from retgen.validators.limit.spec import Spec, cut, error, parse_queries
 from retgen.validators.limit.spelled import Speller
 from retgen.validators.rule import Batch, Finding, Judgements
-from retgen.validators.words import content_stems, stems, tokens
 
 __all__ = ["LimitProof"]
 
@@ -28,11 +29,13 @@ class _ProofState(TermSpool):
     broken: list[tuple[str, str]] = field(default_factory=list)  # (document, what is wrong)
     # documents with a queried attribute -> (those attributes, column in the metadata)
     holders: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
+    lists: Lists = field(default_factory=Lists)
 
     def merge(self, later: Self, offset: int) -> None:
         super().merge(later, offset)
         self.broken += later.broken
         self.holders |= later.holders
+        self.lists.merge(later.lists, offset)
 
 
 class _Reading(NamedTuple):
@@ -65,16 +68,14 @@ class LimitProof(Terms):
             if isinstance(query.metadata, dict)
         }
         self.spread: list[tuple[str, str]] = []
+        self.twins = Twins(spec, self.queried)
         self._risky: dict[str, frozenset[str]] | None = None
         self._speller = (
             Speller(self.templates[0], spec.attributes, spec.attributes_per_doc)
             if len(self.templates) == 1
             else None
         )
-        self._read: tuple[Batch | None, _Reading] = (
-            None,
-            _Reading([], np.zeros(0, np.int64), np.zeros(0, np.uint32), []),
-        )
+        self._read: tuple[Batch, _Reading] | None = None
         self.start()
 
     def start(self) -> None:
@@ -108,8 +109,13 @@ class LimitProof(Terms):
         """The name in every document; empty where no template fits."""
         return self._reading(batch).names
 
+    def terms_of(self, batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """Attribute ids of all documents, -1 where there is none; how many each document has."""
+        reading = self._reading(batch)
+        return reading.terms, reading.counts
+
     def _reading(self, batch: Batch) -> _Reading:
-        if self._read is None or self._read[0] is not batch:  # several rules ask for the names
+        if self._read is None or self._read[0] is not batch:  # several rules ask for it
             self._read = batch, self._read_anew(batch)
         return self._read[1]
 
@@ -150,14 +156,13 @@ class LimitProof(Terms):
             for index in sorted(set(suspects)):
                 if listed[index]:
                     self._explain(batch.ids[index], listed[index])
-        if rows is not None:  # else they were compared when the texts were read
-            starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-            self._metadata(batch, terms.tolist(), starts, counts.tolist())
+        self._metadata(batch, None if rows is None else terms.tolist(), counts)
         if any(batch.titles):
             for doc_id, title in zip(batch.ids, batch.titles, strict=True):
                 if title:
                     state.broken.append((doc_id, f"its title is {title!r}, not empty"))
         hit = self.queried[np.maximum(terms, 0)] & (terms >= 0)
+        state.lists.add(terms, counts.astype(np.int64), hit)
         found: dict[int, list[int]] = defaultdict(list)
         for owner, term in zip(owners[hit].tolist(), terms[hit].tolist(), strict=True):
             found[owner].append(term)
@@ -188,18 +193,27 @@ class LimitProof(Terms):
             reasons.append(f"it has {len(attributes)} attributes, not {spec.attributes_per_doc}")
         self.state.broken += [(doc_id, reason) for reason in reasons]
 
-    def _metadata(
-        self, batch: Batch, flat: list[int], starts: NDArray[np.int64], counts: list[int]
-    ) -> None:
-        """The attribute ids in the metadata are those of the words, in the same order."""
+    def _metadata(self, batch: Batch, flat: list[int] | None, counts: NDArray[np.uint32]) -> None:
+        """The attribute ids in the metadata are those of the words, in the same order.
+
+        `flat`: those of the words; None where the texts were read by comparing the two.
+        """
+        self.state.broken += [
+            (doc_id, "its metadata holds more than attributes and column")
+            for doc_id, metadata in zip(batch.ids, batch.metadata, strict=True)
+            if isinstance(metadata, dict) and len(metadata) > 2
+        ]
+        if flat is None:
+            return
         noted = [m.get("attributes") if isinstance(m, dict) else None for m in batch.metadata]
         try:
             stated = list(chain.from_iterable(noted))  # type: ignore[arg-type]
             lengths = list(map(len, noted))  # type: ignore[arg-type]
-            if stated == flat and lengths == counts and set(map(type, stated)) <= {int}:
+            if stated == flat and lengths == counts.tolist() and set(map(type, stated)) <= {int}:
                 return
         except TypeError:
             pass
+        starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         for index, doc_id in enumerate(batch.ids):
             right = flat[starts[index] : starts[index + 1]]
             here = noted[index]
@@ -211,7 +225,7 @@ class LimitProof(Terms):
     # --- words spread over several attributes -----------------------------------------------
 
     def suspicious(self) -> bool:
-        """Only where an asked attribute's words all stand in other attributes too."""
+        """Where an asked attribute's words all stand in other attributes too, or sets are equal."""
         words = {a: content_stems(a) for a in self.spec.attributes}
         owners: dict[str, set[str]] = defaultdict(set)
         for attribute, parts in words.items():
@@ -226,11 +240,16 @@ class LimitProof(Terms):
                 all(owners[part] - {attribute} for part in words[attribute]) for attribute in asked
             ):
                 self._risky[query_id] = needed
-        return bool(self._risky)
+        self.twins.repeated = self.state.lists.repeated()
+        return bool(self._risky or self.twins.repeated)
 
     def confirm(self, batch: Batch) -> None:
+        both = self.parsed(batch)
+        self.twins.look(batch, both)
+        if not self._risky:
+            return
         relevant = {q: set(self.judgements.positives.get(q, ())) for q in self._risky or {}}
-        for doc_id, (_, listed) in zip(batch.ids, self.parsed(batch), strict=True):
+        for doc_id, (_, listed) in zip(batch.ids, both, strict=True):
             here = frozenset(stems([word for a in listed for word in tokens(a)]))
             for query_id, needed in (self._risky or {}).items():
                 if needed <= here and doc_id not in relevant[query_id]:
@@ -255,6 +274,8 @@ class LimitProof(Terms):
                 f"document {doc_id} holds all words of query {query_id} spread over several "
                 "attributes but is not relevant: drop one of those attributes from the list",
             )
+        yield from self.twins.findings(state.documents)
+        yield from state.lists.check_order(list(state.holders))
         if spec.balanced:
             yield from self._balance()
 

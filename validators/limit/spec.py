@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from retgen.tokenizer import content_stems
 from retgen.validators.rule import Finding, Judgements
-from retgen.validators.words import content_stems
 
 __all__ = [
     "Spec",
@@ -60,6 +60,7 @@ class Spec:
     column_sum: int | None = None  # queries that each of them is relevant to, if fixed
     surname_half: tuple[int, str] | None = None  # (seed, "test" | "train")
     locales: tuple[str, ...] = ()  # Faker's, that names may come from
+    training: bool = False  # whether the qrels are there as training pairs, too
 
 
 def read_attributes(files: Sequence[Path]) -> list[tuple[str, str]]:

@@ -10,21 +10,35 @@ verdicts on every condition are there, and quote the texts of the data set, is c
 from __future__ import annotations
 
 from retgen.data import Query
+from retgen.validators.graded import GRADED_QRELS
+from retgen.validators.multiconir.exported import ExportedTables
 from retgen.validators.multiconir.ladders import Spec
 from retgen.validators.multiconir.proof import LadderProof
 from retgen.validators.order import OrderLeak
 from retgen.validators.rule import CorpusRule, Judgements
 
-__all__ = ["COVERS", "LadderProof", "Spec", "proof_rules"]
+__all__ = ["COVERS", "RULES", "LadderProof", "Spec", "proof_rules"]
 
 # documents of a ladder are near duplicates of one another, and share all words of its queries: the
 # proof says exactly in what they differ
-COVERS = frozenset({"lexical-ambiguity", "normalised-duplicate", "order-leak"})
+COVERS = frozenset(
+    {
+        GRADED_QRELS,
+        "lexical-ambiguity",
+        "near-duplicate",
+        "near-duplicate-query",
+        "normalised-duplicate",
+        "order-leak",
+        "word-places",
+    }
+)
+RULES = frozenset({"ladder-proof"})
 
 
 def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
     """The rules of the proof. `judgements`: the first of them are enough to test the order."""
-    return [LadderProof(spec), OrderLeak(judgements, "error", unit=_ladder_of)]
+    proof = LadderProof(spec)
+    return [proof, ExportedTables(proof), OrderLeak(judgements, "error", unit=_ladder_of)]
 
 
 def _ladder_of(query: Query) -> str:

@@ -13,16 +13,16 @@ __all__ = ["Asked"]
 
 
 class Asked:
-    """Ladder and number of conditions by query id, each to be taken once."""
+    """Ladder, style and number of conditions by query id, each to be taken once."""
 
     def __init__(self) -> None:
         self._ids, self._texts, self._packed = array("Q"), array("Q"), array("Q")
 
-    def add(self, query_id: str, text: str, ladder: int, conditions: int) -> None:
-        """Another query; `conditions`: 1 to 10."""
+    def add(self, query_id: str, text: str, ladder: int, style: int, conditions: int) -> None:
+        """Another query; `style`: 0 or 1; `conditions`: 1 to 10."""
         self._ids.append(_hash(query_id))
         self._texts.append(_hash(text))
-        self._packed.append(ladder << 4 | conditions)
+        self._packed.append(ladder << 5 | style << 4 | conditions)
 
     @cached_property
     def _sorted(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.bool_]]:
@@ -32,14 +32,30 @@ class Asked:
 
     def take(self, query_id: str) -> tuple[int, int] | None:
         """(ladder, conditions) of a query; None where there is none, or it was taken before."""
-        ids, order, taken = self._sorted
+        place = self._place(query_id)
+        if place is None or self._sorted[2][place]:
+            return None
+        self._sorted[2][place] = True
+        packed = self._packed[int(self._sorted[1][place])]
+        return packed >> 5, packed & 15
+
+    def which(self, query_id: object) -> tuple[int, int, int] | None:
+        """(ladder, style, conditions) of a query, taken or not; None where there is none."""
+        place = self._place(query_id) if isinstance(query_id, str) else None
+        if place is None:
+            return None
+        packed = self._packed[int(self._sorted[1][place])]
+        return packed >> 5, packed >> 4 & 1, packed & 15
+
+    def _place(self, query_id: str) -> int | None:
+        ids = self._sorted[0]
         wanted = np.uint64(_hash(query_id))
         place = int(np.searchsorted(ids, wanted))
-        if place == len(ids) or ids[place] != wanted or taken[place]:
-            return None
-        taken[place] = True
-        packed = self._packed[int(order[place])]
-        return packed >> 4, packed & 15
+        return place if place < len(ids) and ids[place] == wanted else None
+
+    def again(self) -> None:
+        """Let every query be taken once more."""
+        self._sorted[2][:] = False
 
     def left(self) -> int:
         """How many were not taken."""

@@ -20,8 +20,9 @@ class Spec(NamedTuple):
     """What a proof has to know beside the data set.
 
     `documents`, `ladders`: what a run keeps of its sources, `verdicts`: its table of the judge's
-    verdicts, one JSON object a line. `opening`: the first line of instruction-style queries.
-    `orders`: breaking orders. `domain`: of all queries.
+    verdicts, `rejected`: its rejected records, all one JSON object a line. `opening`: the first
+    line of instruction-style queries. `orders`: breaking orders. `domain`: of all queries.
+    `asked`: ladders that were asked for, None: as many as the documents give.
     """
 
     documents: Path
@@ -30,6 +31,8 @@ class Spec(NamedTuple):
     opening: str
     orders: int
     domain: str
+    rejected: Path
+    asked: int | None = None
 
 
 class Ladder(NamedTuple):

@@ -8,16 +8,16 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import xxhash
 
-from retgen.data import Dataset, Qrel, Query, qrel_of, query_of
+from retgen.data import Dataset, Qrel, Query, Table, qrel_of, query_of
+from retgen.validators.multiconir.accounts import unaccounted
 from retgen.validators.multiconir.asked import Asked
 from retgen.validators.multiconir.counts import Counts
 from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, Spec
@@ -27,7 +27,7 @@ from retgen.validators.multiconir.verdicts import verdict_faults
 from retgen.validators.order import spearman
 from retgen.validators.rule import Batch, CorpusRule, Finding, State
 
-__all__ = ["LadderProof"]
+__all__ = ["STYLES", "LadderProof"]
 
 _LINE = re.compile(r"([1-9][0-9]?)\. (.+)")
 _P = 1e-6  # below, an order is not taken for chance
@@ -38,14 +38,35 @@ _ORDERS = (
     ("fewest contrasts first", 1, -1),
 )
 _CONTRASTS = frozenset("but while whereas though although another".split())
-_STYLES = ("instruction", "descriptive")
+STYLES = ("instruction", "descriptive")
+
+
+class _Kind(NamedTuple):
+    """A kind of labels. `score`: of the conditions that a query asks for, and those met."""
+
+    table: str
+    label: str
+    score: Callable[[int, int], int]
+
+
+_BINARY = _Kind("qrels", "relevance", lambda asked, met: int(met == asked))
+_GRADED = _Kind("graded qrels", "the grade", lambda asked, met: met)
+
+_NO_GRADES = (
+    "there is no table qrels_graded, which says how many of a query's conditions a document meets"
+)
+_FORMER = (
+    ": this set was made by an earlier version, which had the grades in qrels and so counted hard "
+    "negatives as relevant; make the run again with --fresh"
+)
 
 
 class _Seen(NamedTuple):
     """A document as it was read.
 
-    `broken`: its broken conditions, bit c for condition c + 1; `order`: a hash of its conditions by
-    place; `orders`: breaking orders, bit o for order o + 1; `contrasts`: words like "whereas".
+    `broken`: its broken conditions, bit c for condition c + 1; `order`: its conditions by place,
+    four bits each; `orders`: breaking orders, bit o for order o + 1; `contrasts`: words like
+    "whereas".
     """
 
     doc_id: str
@@ -90,6 +111,7 @@ class LadderProof(CorpusRule):
         self.spec = spec
         self.ladders = LadderFile(spec.ladders)
         self.found: list[Finding] = []
+        self.asked = Asked()
         self._counts: dict[str, Any] = {}
         self.start()
 
@@ -129,7 +151,7 @@ class LadderProof(CorpusRule):
                 f"conditions {listed(broken)} are broken in its text, its metadata says "
                 f"{listed(stated)}"
             )
-        order = xxhash.xxh3_64_intdigest(bytes(c for c, _ in read))
+        order = sum(c << 4 * place for place, (c, _) in enumerate(read))
         words = text.split()
         contrasts = sum(word in _CONTRASTS for word in words)
         return ladder.number, _Seen(doc_id, broken, order, orders, len(words), contrasts)
@@ -153,43 +175,59 @@ class LadderProof(CorpusRule):
     def _judged(self, dataset: Dataset, split: str) -> Iterator[Finding]:
         """Each ladder has twenty queries, and each of these all its ladder's documents judged."""
         there = np.zeros(len(self.ladders), np.int64)  # which of the twenty, as bits
-        asked = Asked()
+        asked = self.asked = Asked()
         for query in _parsed(dataset.queries, query_of):
             found = self._asked(query)
             if isinstance(found, str):
                 yield _error([query.query_id], f"{query.query_id}: {found}")
                 continue
             ladder, style, count = found
-            bit = 1 << (_STYLES.index(style) * TEN + count - 1)
+            number = STYLES.index(style)
+            bit = 1 << (number * TEN + count - 1)
             if there[ladder] & bit:
                 told = f"its ladder has another {style} query of {count} conditions"
                 yield _error([query.query_id], f"{query.query_id}: {told}")
             there[ladder] |= bit
-            asked.add(query.query_id, query.text, ladder, count)
+            asked.add(query.query_id, query.text, ladder, number, count)
         if among := asked.repeated():
             for query in _parsed(dataset.queries, query_of):
                 if asked.repeats(query.text, among):
                     told = "another query asks the same"
                     yield _error([query.query_id], f"{query.query_id}: {told}")
-        for number in np.flatnonzero(there != (1 << len(_STYLES) * TEN) - 1).tolist():
+        for number in np.flatnonzero(there != (1 << len(STYLES) * TEN) - 1).tolist():
             name = self.ladders.ids()[number]
             yield _error([name], f"ladder {name}: its queries are not two styles of 1 to 10")
         counts = Counts(len(self.state.ids))
-        rows = _parsed(dataset.qrels[split], qrel_of)
-        for query_id, group in groupby(rows, key=lambda row: row.query_id):
-            which = asked.take(query_id)
-            if which is None:
-                told = "its qrels do not stand together, or it is not among the queries"
-                yield _error([query_id], f"{query_id}: {told}")
-                continue
-            yield from self._labels(query_id, *which, group, counts)
-        if left := asked.left():
-            yield _error([], f"{left:,} queries have no qrels")
+        qrels, graded = dataset.qrels[split], dataset.graded.get(split)
+        if graded is not None:
+            yield from self._labels(qrels, asked, _BINARY, counts)
+            asked.again()
+            yield from self._labels(graded, asked, _GRADED, None)
+        else:
+            former = any(qrel.relevance > 1 for qrel in _parsed(qrels, qrel_of))
+            yield _error([], _NO_GRADES + (_FORMER if former else ""))
+            yield from self._labels(qrels, asked, _GRADED if former else _BINARY, counts)
         self._counts = counts.told(int(np.bitwise_count(there).sum()))
 
     def _labels(
-        self, query_id: str, ladder: int, count: int, rows: Iterable[Qrel], counts: Counts
+        self, table: Table, asked: Asked, kind: _Kind, counts: Counts | None
     ) -> Iterator[Finding]:
+        """What is wrong with a table of labels, query by query."""
+        rows = _parsed(table, qrel_of)
+        for query_id, group in groupby(rows, key=lambda row: row.query_id):
+            which = asked.take(query_id)
+            if which is None:
+                told = f"its {kind.table} do not stand together, or it is not among the queries"
+                yield _error([query_id], f"{query_id}: {told}")
+                continue
+            yield from self._labels_of(query_id, *which, group, kind, counts)
+        if left := asked.left():
+            yield _error([], f"{left:,} queries have no {kind.table}")
+
+    def _labels_of(
+        self, query_id: str, ladder: int, count: int, rows: Iterable[Qrel], kind: _Kind,
+        counts: Counts | None,
+    ) -> Iterator[Finding]:  # fmt: skip
         places = self._documents_of(ladder)
         given: dict[str, float] = {}
         twice = set()
@@ -199,15 +237,19 @@ class LadderProof(CorpusRule):
             given[doc_id] = relevance
         asked = (1 << count) - 1
         broken = self.state.columns[1]
-        right = {self.state.ids[i]: count - (broken[i] & asked).bit_count() for i in places}
-        counts.add(right, {self.state.ids[i]: i for i in places})
+        right = {
+            self.state.ids[i]: kind.score(count, count - (broken[i] & asked).bit_count())
+            for i in places
+        }
+        if counts is not None:
+            counts.add(right, {self.state.ids[i]: i for i in places})
         if given == right and not twice:
             return
         for doc_id in sorted(right.keys() | given.keys()):
             expected, said = right.get(doc_id), given.get(doc_id)
             if expected != said or doc_id in twice:
-                told = "judged twice" if doc_id in twice else (
-                    f"relevance is {_shown(said)}, the words say {_shown(expected)}"
+                told = f"judged twice in the {kind.table}" if doc_id in twice else (
+                    f"{kind.label} is {_shown(said)}, the words say {_shown(expected)}"
                 )  # fmt: skip
                 yield _error([query_id, doc_id], f"{query_id} and {doc_id}: {told}")
 
@@ -218,7 +260,7 @@ class LadderProof(CorpusRule):
             ladder = self.ladders.get(query.metadata["ladder"])
         except (KeyError, TypeError):
             ladder = None
-        if ladder is None or style not in _STYLES or type(count) is not int:
+        if ladder is None or style not in STYLES or type(count) is not int:
             return "its metadata does not name a ladder of the run, a style and a number"
         if not 1 <= count <= TEN or query.metadata.get("domain") != self.spec.domain:
             return f"its metadata does not name 1 to 10 conditions of domain {self.spec.domain!r}"
@@ -249,6 +291,16 @@ class LadderProof(CorpusRule):
         places: list[int] = order[starts[ladder] : starts[ladder + 1]].tolist()
         return places
 
+    def order_of(self, ladder: int) -> list[int] | None:
+        """The conditions of a ladder's documents by place, from 0; None where it has none."""
+        places = self._documents_of(ladder)
+        packed = self.state.columns[2][places[0]] if places else 0
+        return [packed >> 4 * place & 15 for place in range(TEN)] if places else None
+
+    def documents_of(self, ladder: int) -> dict[str, int]:
+        """A ladder's documents and the conditions broken in each, as bits."""
+        return {self.state.ids[i]: self.state.columns[1][i] for i in self._documents_of(ladder)}
+
     def _broken_of(self, ladder: Ladder) -> list[tuple[str, int]]:
         broken = self.state.columns[1]
         return [(self.state.ids[i], broken[i]) for i in self._documents_of(ladder.number)]
@@ -275,6 +327,9 @@ class LadderProof(CorpusRule):
                 yield _error([name], f"ladder {name}: {what}")
             for name, what in self.ladders.disagreements(path):
                 yield _error([name], f"ladder {name}: {what}")
+            path = self.spec.rejected
+            for name, what in unaccounted(self.spec, self.ladders):
+                yield _error([name], f"document {name} of the source: {what}")
             path = self.spec.verdicts
             for name, what in verdict_faults(path, self.ladders, self._broken_of):
                 yield _error([name], f"ladder {name}: {what}")

@@ -16,8 +16,8 @@ from retgen.generators.limit.attributes import (
     bundled_files,
     load_attributes,
 )
+from retgen.tokenizer import content_stems, stems
 from retgen.validators.limit import read_attributes, split_half
-from retgen.validators.words import content_stems, stems
 from tests.conftest import SMALL
 
 EVERYTHING = load_attributes(CatalogueParams(split="all"), 42)[0]
@@ -190,22 +190,44 @@ def test_names(recipe_file: Callable[[str], Path]) -> None:
     forbidden = attribute_stems(EVERYTHING)
     names = load_names(LOCALES, forbidden, 42, "test", 10_000_000)
     assert len(names.first) * len(names.last) >= 10_000_000
-    first, last = names.parts(np.arange(200_000))
+    (first,), last = names.parts(np.arange(200_000))
     assert len(set(zip(first.tolist(), last.tolist(), strict=True))) == 200_000
     parts = [word.casefold() for word in (*names.first, *names.last)]
     assert not forbidden.intersection(stem_words(parts))
     train = load_names(LOCALES, forbidden, 42, "train", 10_000_000)
     assert set(train.last).isdisjoint(names.last)
     with pytest.raises(RecipeError) as error:
-        load_names(("en_US",), forbidden, 42, "test", 50_000_000)
+        load_names(("en_US",), forbidden, 42, "test", 10**9)
     found = re.fullmatch(
-        r"params\.names: ([\d,]+) first names and ([\d,]+) surnames make ([\d,]+) names, docs is "
-        r"50,000,000; ask for at most ([\d,]+) documents, or add locales \((.*)\)", str(error.value)
-    )  # fmt: skip
+        r"params\.names: ([\d,]+) first names and ([\d,]+) surnames make ([\d,]+) names with a middle "
+        r"name, docs is 1,000,000,000; ask for at most ([\d,]+) documents, or add locales \((.*)\)",
+        str(error.value),
+    )
     assert found is not None
     one, other, make, most = (int(number.replace(",", "")) for number in found.groups()[:4])
-    assert one * other == make == most
+    assert one * (one - 1) * other == make == most
     assert found[5].split(", ") == [locale for locale in LOCALES if locale != "en_US"]
     with pytest.raises(RecipeError) as error:
-        load_names(LOCALES, forbidden, 42, "test", 100_000_000)
+        load_names(LOCALES, forbidden, 42, "test", 10**12)
     assert re.search(r"ask for at most [\d,]+ documents$", str(error.value))
+
+
+@pytest.mark.parametrize("split", ["test", "train", "all"])
+def test_names_for_a_billion_documents(split: str) -> None:
+    """A middle name where there are fewer pairs than documents, and not one document before."""
+    import numpy as np
+
+    from retgen.generators.limit.attributes import attribute_stems
+    from retgen.generators.limit.names import LOCALES, load_names
+
+    forbidden = attribute_stems(EVERYTHING)
+    plain = load_names(LOCALES, forbidden, 42, split, 1000)
+    pairs = len(plain.first) * len(plain.last)
+    assert not load_names(LOCALES, forbidden, 42, split, pairs).middle
+    assert load_names(LOCALES, forbidden, 42, split, pairs + 1).middle
+    names = load_names(LOCALES, forbidden, 42, split, 10**9)
+    assert (names.first, names.last, names.digest) == (plain.first, plain.last, plain.digest)
+    (first, middle), last = names.parts(np.arange(10**9 - 200_000, 10**9))
+    assert (first != middle).all()
+    triples = zip(first.tolist(), middle.tolist(), last.tolist(), strict=True)
+    assert len(set(triples)) == 200_000

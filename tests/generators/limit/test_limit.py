@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from itertools import combinations
@@ -15,6 +16,7 @@ import pytest
 
 from retgen import run, validate
 from retgen.errors import RecipeError
+from retgen.recipe import load_recipe
 from retgen.recipes import bundled
 from tests.conftest import read_jsonl
 
@@ -60,6 +62,20 @@ def test_bytes_are_pinned(tmp_path: Path) -> None:
     } == PINNED
 
 
+def test_five_million_documents_are_pinned_at_both_ends(tmp_path: Path) -> None:
+    """Sizes that have names enough keep their bytes, whatever larger sizes need."""
+    recipe = load_recipe("limit_5m")
+    corpus = recipe.the_family().generate(recipe.job(tmp_path)).corpus
+    ends = corpus.jsonl(0, 1000), corpus.jsonl(4_999_000, 5_000_000)
+    assert [hashlib.sha256(end).hexdigest() for end in ends] == PINNED_5M
+
+
+PINNED_5M = [
+    "93832f56c5717adfaed30a2e14c5650e983061b5a986b63b37c15ea255903f78",
+    "db5742f4569e3134439eec037a8a926991281729ea4365d074d22c25908a3c54",
+]
+
+
 def test_first_record_is_literal(tmp_path: Path) -> None:
     run("limit_small", out=tmp_path / "out")
     first = (tmp_path / "out" / "dataset" / "queries.jsonl").read_text().splitlines()[0]
@@ -103,6 +119,56 @@ def test_floors_of_limit_are_the_published_ones(tmp_path: Path) -> None:
     assert manifest["floors"]["random"]["recall@100"] == 100 / 20000
 
 
+NORWAY = "{pattern: dense, docs: 8500, queries: 50, k: 2, attributes_per_doc: 12, names: {locales: [no_NO]}}"
+
+
+def test_middle_names_where_there_are_too_few_pairs(tmp_path: Path) -> None:
+    """200 first names and 41 surnames are 8,200 pairs, and 8,500 documents are made."""
+    manifest, corpus, _, _ = make(tmp_path, NORWAY)
+    assert manifest["evidence"]["structural"] == 100
+    people = [document["text"].partition(" likes ")[0].split(" ") for document in corpus]
+    assert {len(names) for names in people} == {3}
+    assert all(first != middle for first, middle, _ in people)
+    assert len({" ".join(names) for names in people}) == 8500
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda name: f"{name[0]} {name[2]}", "the names of most documents have 3 words, those of 1 "
+         "have not (document {id}, for one)"),
+        (lambda name: f"{name[0]} {name[0]} {name[2]}",
+         "document {id}: the first name '{first}' stands twice"),
+        (lambda name: f"{name[0]} Quokka {name[2]}",
+         "document {id}: the first name 'Quokka' is in none of the recipe's locales"),
+        (lambda name: f"{name[0]} {name[2]} {name[1]}",
+         "document {id}: the first name '{last}' is in none of the recipe's locales"),
+        (lambda name: f"{name[0]} {name[1]} {name[1]} {name[2]}",
+         "document {id}: '{middle} {middle}' is no first name"),
+    ],
+)  # fmt: skip
+def test_middle_names_are_read_back(
+    norway: Path, tmp_path: Path, change: Callable[[list[str]], str], told: str
+) -> None:
+    shutil.copytree(norway, tmp_path / "run")
+    path = tmp_path / "run" / "dataset" / "corpus.jsonl"
+    corpus = read_jsonl(path)
+    document = next(d for d in corpus if d["metadata"]["column"] >= 0)
+    name, likes, rest = document["text"].partition(" likes ")
+    document["text"] = change(name.split(" ")) + likes + rest
+    path.write_text("".join(json.dumps(d, ensure_ascii=False) + "\n" for d in corpus))
+    first, middle, last = name.split(" ")
+    told = told.format(id=document["_id"], first=first, middle=middle, last=last)
+    assert told in [f.message for f in validate(tmp_path / "run").findings]
+
+
+@pytest.fixture(scope="module")
+def norway(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("norway")
+    make(folder, NORWAY)
+    return folder / "out"
+
+
 def test_train_and_test_share_nothing(tmp_path: Path) -> None:
     small = {"params.docs": 300, "params.queries": 200}
     words: dict[str, set[str]] = {}
@@ -125,9 +191,11 @@ def test_a_train_set_passed_off_as_test_is_caught(tmp_path: Path) -> None:
     run("limit_train", out=tmp_path / "out", overrides=small)
     recipe = tmp_path / "out" / "recipe.yaml"
     recipe.write_text(recipe.read_text().replace("split: train", "split: test"))
-    rules = Counter(f.rule for f in validate(tmp_path / "out").findings)
-    assert rules["limit-proof/query"] == 50
-    assert rules["limit-proof/names"] == 60
+    named: dict[str, set[str]] = {}
+    for finding in validate(tmp_path / "out").findings:
+        named.setdefault(finding.rule, set()).update(finding.ids)
+    assert len(named["limit-proof/query"]) == 50
+    assert len(named["limit-proof/names"]) == 60
 
 
 def test_k3_is_full(tmp_path: Path) -> None:

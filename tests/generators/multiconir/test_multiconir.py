@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from retgen import export, plan, preview, run, validate
+from retgen.data import open_dataset
 from retgen.errors import ChecksFailed, DatasetError, RecipeError, SourceRefused
 from retgen.generators.multiconir.sentences import split
 from retgen.recipe import load_recipe
@@ -42,7 +43,9 @@ def test_all_24_documents_become_ladders(finished: Path) -> None:
 
 
 def test_every_label_can_be_audited(finished: Path) -> None:
-    """A label is the number of satisfied verdicts that name its query and its document."""
+    """A grade is the number of satisfied verdicts that name its query and its document, and a
+    document is relevant where this is the number of conditions that the query asks for.
+    """
     rows = read_jsonl(finished / "tables" / "verdicts.jsonl")
     ladders = {row["id"]: row for row in read_jsonl(finished / "sources" / "ladders.jsonl")}
     first = rows[0]
@@ -66,8 +69,30 @@ def test_every_label_can_be_audited(finished: Path) -> None:
         met = row["verdict"] == "satisfied"
         pairs = [(q, d) for q in row["query-ids"] for d in row["corpus-ids"]]
         counted.update({pair: int(met) for pair in pairs})
-    qrels = read_jsonl(finished / "dataset" / "qrels.jsonl")
-    assert counted == {(row["query-id"], row["corpus-id"]): row["score"] for row in qrels}
+    graded, qrels = (
+        {(row["query-id"], row["corpus-id"]): row["score"] for row in read_jsonl(finished / name)}
+        for name in ("dataset/qrels_graded.jsonl", "dataset/qrels.jsonl")
+    )
+    assert counted == graded
+    queries = read_jsonl(finished / "dataset" / "queries.jsonl")
+    asked = {row["_id"]: row["metadata"]["conditions"] for row in queries}
+    assert qrels == {pair: int(met == asked[pair[0]]) for pair, met in graded.items()}
+    assert Counter(qrels.values()) == {0: 20 * 10 * 24, 1: 20 * 24}
+
+
+def test_no_negative_is_relevant_to_its_query(finished: Path) -> None:
+    """The document that a triplet calls negative has 0 in the qrels, its positive 1."""
+    import pyarrow.parquet as pq
+
+    ids = {row["text"]: row["_id"] for row in read_jsonl(finished / "dataset" / "corpus.jsonl")}
+    rows = read_jsonl(finished / "dataset" / "qrels.jsonl")
+    qrels = {(row["query-id"], row["corpus-id"]): row["score"] for row in rows}
+    triplets = pq.read_table(finished / "training" / "triplets.parquet").to_pylist()
+    found = Counter(
+        tuple(qrels[row["query-id"], ids[row[part]]] for part in ("positive", "negative"))
+        for row in triplets
+    )
+    assert found == {(1, 0): 20 * 24}
 
 
 def test_labels_are_judged_and_the_judge_is_measured(finished: Path) -> None:
@@ -197,11 +222,32 @@ def test_the_report_shows_a_ladder(finished: Path) -> None:
     assert shown["example"]["rows"] == [tuple(row) for row in example["rows"]]
 
 
-def test_graded_labels_are_exported_with_a_graded_measure(finished: Path, tmp_path: Path) -> None:
-    export(finished, "mteb", tmp_path / "mteb")
+def test_binary_labels_are_exported_and_the_grades_beside_them(
+    finished: Path, tmp_path: Path
+) -> None:
+    dataset = open_dataset(finished)
+    qrels, grades = dataset.read_qrels("test")[0], dataset.read_graded("test")[0]
+    assert [qrel[:2] for qrel in qrels] == [grade[:2] for grade in grades]
+    for layout in ("mteb", "beir"):
+        again = open_dataset(export(finished, layout, tmp_path / layout))
+        assert (list(again.qrels), list(again.graded)) == (["test"], ["test"])
+        assert (again.read_qrels("test")[0], again.read_graded("test")[0]) == (qrels, grades)
+    assert sorted(path.name for path in (tmp_path / "beir" / "qrels").iterdir()) == ["test.tsv"]
     task = (tmp_path / "mteb" / "task.py").read_text()
-    assert 'main_score="ndcg_at_10"' in task
-    assert "{result.task_name} nDCG@10: " in task
+    assert 'main_score="recall_at_1"' in task
+
+
+@pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
+def test_the_grades_are_a_configuration_of_their_own(finished: Path, tmp_path: Path) -> None:
+    from datasets import load_dataset
+
+    for folder in (finished / "dataset", export(finished, "mteb", tmp_path / "mteb")):
+        splits = [
+            load_dataset(str(folder), name, cache_dir=str(tmp_path / "cache"))
+            for name in ("default", "graded")
+        ]
+        assert [list(one) for one in splits] == [["test"], ["test"]]
+        assert [set(one["test"]["score"]) for one in splits] == [{0, 1}, set(range(11))]
 
 
 # --- recipes of one's own -----------------------------------------------------------------------

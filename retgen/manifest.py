@@ -1,0 +1,140 @@
+"""What manifest.json says of a run: one function, for the run that writes it and for the check.
+
+All but times, versions and what models have cost follows from the recipe, the sources and the
+written tables.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retgen.agents.models import ModelSettings
+from retgen.generators.family import Records
+from retgen.recipe import Recipe, resolved
+from retgen.validation import Validation
+from retgen.version import __version__
+from retgen.write import FileInfo, file_info
+
+__all__ = [
+    "COSTS", "FORMAT_VERSION", "OFFLINE_COSTS", "Measured", "described", "manifest_of", "measured",
+    "recipe_files", "who_answers",
+]  # fmt: skip
+
+FORMAT_VERSION = 1
+COSTS = ("calls", "cache_hits", "unanswered", "tokens", "usd")
+OFFLINE_COSTS: dict[str, Any] = {
+    "calls": 0, "cache_hits": 0, "unanswered": 0, "tokens": {"in": 0, "out": 0}, "usd": 0.0,
+}  # fmt: skip
+
+
+class Measured(NamedTuple):
+    """What nothing else tells: when a run was made, by what, in how many seconds, at what cost.
+
+    `costs`: the values of `COSTS`; tokens and dollars are of all attempts at this run.
+    """
+
+    created: str
+    versions: Mapping[str, str]
+    timings: Mapping[str, float]
+    costs: Mapping[str, Any]
+
+
+def measured(timings: Mapping[str, float], costs: Mapping[str, Any]) -> Measured:
+    """The same of a run that ends now."""
+    versions = {
+        "retgen": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+    return Measured(datetime.now(UTC).isoformat(timespec="seconds"), versions, timings, costs)
+
+
+def manifest_of(
+    recipe: Recipe,
+    found: Validation,
+    records: Records,
+    files: Mapping[str, FileInfo],
+    told: Measured,
+) -> dict[str, Any]:
+    """The manifest. `files`: by path below the run; `records.rejected`: of agents and tables."""
+    counts, family = found.statistics, recipe.the_family()
+    models, prompts = who_answers(recipe)
+    return {
+        "format_version": FORMAT_VERSION,
+        "name": recipe.name,
+        "family": recipe.family,
+        "seed": recipe.seed,
+        "created": told.created,
+        "versions": dict(told.versions),
+        "counts": {
+            "documents": counts["documents"],
+            "queries": counts["queries"],
+            "qrels": counts["qrels"],
+            "rejected": len(records.rejected),
+        },
+        "complete": records.complete,
+        "evidence": {
+            "structural": found.proven,
+            "judged": found.judged,
+            "human": 0,
+        },
+        "judges": found.judges,
+        "structure": family.structure,
+        "tests": family.tests,
+        "models": models,
+        "prompts": prompts,
+        "word_lists": dict(records.word_lists),
+        "tokens": told.costs["tokens"],
+        "usd": told.costs["usd"],
+        "timings": dict(told.timings),
+        "licences": dict(records.licences),
+        "languages": list(records.languages),
+        "checks": {
+            "errors": found.errors,
+            "warnings": found.warnings,
+            "switched_off": found.switched_off,
+            "severities": found.severities,
+        },
+        "card": list(records.card),
+        "facts": dict(records.facts),
+        "example": records.example._asdict() if records.example else None,
+        "judged": family.judged if found.judged else "",
+        "floors": found.floors,
+        "certificate": found.certificate,
+        "files": {name: info._asdict() for name, info in sorted(files.items())},
+        **({key: told.costs[key] for key in COSTS[:3]} if models else {}),
+    }
+
+
+def who_answers(recipe: Recipe) -> tuple[dict[str, Any], dict[str, str]]:
+    """(who does the work of each agent that is asked, SHA-256 of each prompt that is sent)."""
+    family, settings = recipe.the_family(), recipe.settings()
+    uses = family.uses(recipe.job())
+    agents = [agent for agent in family.agents if agent.name in uses]
+    return (
+        {agent.name: described(settings.get(agent.name)) for agent in agents},
+        {agent.prompt.name: agent.prompt.sha256 for agent in agents if agent.name in settings},
+    )
+
+
+def described(settings: ModelSettings | None) -> dict[str, Any]:
+    """A model as the manifest names it."""
+    if settings is None:
+        return {"model": "offline"}
+    return {
+        "model": settings.shown,
+        "endpoint": settings.endpoint(),
+        "sampling": settings.sampling() | {"max_tokens": settings.max_tokens},
+    }
+
+
+def recipe_files(recipe: Recipe, run: Path) -> dict[str, FileInfo]:
+    """The resolved recipe of a run, and the files that it names."""
+    names = ["recipe.yaml", *resolved(recipe)[1]]
+    return {name: file_info(run / name) for name in names}

@@ -1,0 +1,262 @@
+"""The same recipe makes the same tables: they are made again and compared with the files.
+
+What agents said is taken from `sources/`; where all of them are offline, they are asked again.
+"""
+
+from __future__ import annotations
+
+import io
+import multiprocessing
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from retgen.differences import differences
+from retgen.generate import BLOCK, PARALLEL_FROM, TableFile, arrow_schema, table_files
+from retgen.generators.family import Records, Rejection
+from retgen.progress import Progress
+from retgen.recipe import SOURCES, Recipe, load_recipe
+from retgen.validators.rule import Finding
+from retgen.write import make_folder
+
+__all__ = ["REGENERATED", "ask_again", "compare_file", "compare_tables", "offline"]
+
+REGENERATED = "regenerated"
+_SHOWN = 3  # rows that a finding names
+
+
+class _Row(NamedTuple):
+    """A row that is not the one that the recipe makes; None: there is none."""
+
+    number: int
+    stated: bytes | None
+    right: bytes | None
+
+
+class _Unequal(NamedTuple):
+    """Rows of which the values differ, and the numbers of rows that are only written otherwise."""
+
+    rows: list[_Row]
+    rewritten: list[int]
+
+
+def compare_tables(
+    run: Path, recipe: Recipe, records: Records, workers: int, progress: Progress
+) -> list[Finding]:
+    """One finding a file whose rows are not those of the records."""
+    corpus, others = table_files(recipe, records)
+    found: list[Finding | None] = []
+    tables = [*corpus, *others]
+    if workers > 1 and len(corpus) > 1 and records.corpus.count >= PARALLEL_FROM:
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(min(workers, len(corpus)), mp_context=context) as pool:
+            try:
+                tasks = [pool.submit(_compare_shard, run, number) for number in range(len(corpus))]
+                for done, task in enumerate(tasks, start=1):
+                    found.append(task.result())
+                    progress("again", done, len(tables))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        tables = others
+    for table in tables:
+        found.append(_compare(run, table))
+        progress("again", len(found), len(corpus) + len(others))
+    return [one for one in found if one is not None]
+
+
+def _compare_shard(run: Path, number: int) -> Finding | None:
+    """In a process of its own: one shard of the corpus."""
+    recipe = load_recipe(run / "recipe.yaml")
+    records = recipe.the_family().generate(recipe.job(run))
+    return _compare(run, table_files(recipe, records)[0][number])
+
+
+def _compare(run: Path, table: TableFile) -> Finding | None:
+    path = run / table.name
+    if not path.is_file():
+        return None  # which is a finding of its own
+    try:
+        if path.suffix == ".parquet":
+            return _compare_parquet(path, table)
+        with open(path, "rb") as file:
+            rows = _first(_unequal_lines(file, table))
+            return _finding(table.name, rows, lambda: _lines(path), table.stop - table.start)
+    except (OSError, ValueError) as error:  # Arrow's errors are both
+        return Finding(REGENERATED, "error", [table.name], f"{table.name} cannot be read: {error}")
+
+
+def _unequal_lines(file: Any, table: TableFile) -> Iterator[_Row]:
+    """Block by block: the rows of a JSON Lines file that are not those of the table."""
+    number = 0
+    for first in range(table.start, table.stop, BLOCK):
+        right = table.rows.jsonl(first, min(first + BLOCK, table.stop))
+        start = file.tell()
+        if file.read(len(right)) == right:
+            number += min(BLOCK, table.stop - first)
+            continue
+        file.seek(start)
+        for line in right.splitlines(keepends=True):
+            number += 1
+            if (stated := file.readline()) != line:
+                yield _Row(number, stated or None, line)
+    for line in file:
+        number += 1
+        yield _Row(number, line, None)
+
+
+def _compare_parquet(path: Path, table: TableFile) -> Finding | None:
+    import pyarrow.parquet as pq
+
+    with io.BytesIO() as written:  # Parquet has its own name for the items of a list
+        pq.write_table(arrow_schema(table).empty_table(), written)
+        schema = pq.read_schema(written)
+    with pq.ParquetFile(path) as file:
+        stated = file.schema_arrow
+        if not stated.equals(schema, check_metadata=True):
+            told = f"its columns are {_columns(stated)}, must be {_columns(schema)}"
+            return Finding(REGENERATED, "error", [table.name], f"{table.name}: {told}")
+        rows = _first(_unequal_rows(file, table, schema))
+        count = file.metadata.num_rows
+        return _finding(table.name, rows, lambda: count, table.stop - table.start)
+
+
+def _unequal_rows(file: Any, table: TableFile, schema: Any) -> Iterator[_Row]:
+    """The same of Parquet; a block is compared row by row only where it is not the same."""
+    import pyarrow as pa
+    import pyarrow.json as pj
+
+    read = pj.ReadOptions(use_threads=False, block_size=1 << 30)
+    made = arrow_schema(table)
+    options = pj.ParseOptions(explicit_schema=made, unexpected_field_behavior="error")
+    batches = file.iter_batches(BLOCK)
+    first = table.start
+    rest: list[Any] = []
+    while first < table.stop:
+        last = min(first + BLOCK, table.stop)
+        block = pj.read_json(io.BytesIO(table.rows.jsonl(first, last)), read, options).cast(schema)
+        batch = next(batches, None)
+        if batch is None or not pa.Table.from_batches([batch]).equals(block):
+            rest = [] if batch is None else [batch]
+            break
+        first = last
+    stated = (row for some in (rest, batches) for batch in some for row in batch.to_pylist())
+    right = (orjson.loads(table.rows.jsonl(i, i + 1)) for i in range(first, table.stop))
+    for number, both in enumerate(zip_longest(stated, right), start=first - table.start + 1):
+        if both[0] != both[1]:
+            yield _Row(number, *(None if one is None else orjson.dumps(one) for one in both))
+
+
+def compare_file(path: Path, name: str, right: bytes) -> Finding | None:
+    """The same of a file of lines."""
+    with open(path, "rb") as file:
+        both = zip_longest(file, right.splitlines(keepends=True))
+        rows = _first(
+            _Row(number, stated, line)
+            for number, (stated, line) in enumerate(both, start=1)
+            if stated != line
+        )
+    return _finding(name, rows, lambda: _lines(path), right.count(b"\n"))
+
+
+def _first(rows: Iterator[_Row]) -> _Unequal:
+    """The first rows of which the values differ; rows that are only written in another way."""
+    found = _Unequal([], [])
+    for row in rows:
+        stated, right = _parsed(row.stated), _parsed(row.right)
+        # as text: 1, 1.0 and True are equal
+        if row.stated and row.right and orjson.dumps(stated) == orjson.dumps(right):
+            found.rewritten.append(row.number)
+        else:
+            found.rows.append(row)
+            if len(found.rows) == _SHOWN:
+                break
+    return found
+
+
+def _finding(name: str, found: _Unequal, count: Callable[[], int], right: int) -> Finding | None:
+    if not found.rows and not found.rewritten:
+        return None
+    ids = [name]
+    told = []
+    for row in found.rows:
+        stated, made = _parsed(row.stated), _parsed(row.right)
+        for one in (stated, made):
+            ids += [one[k] for k in _IDS if isinstance(one, dict) and isinstance(one.get(k), str)]
+        told.append(f"row {row.number:,} {_told(row, stated, made)}")
+    if found.rewritten:
+        many = f" and {len(found.rewritten) - 1:,} more" if len(found.rewritten) > 1 else ""
+        told.append(
+            f"row {found.rewritten[0]:,}{many}: the values are right, but written in another way"
+        )
+    there = count()
+    rows_there = f" ({there:,} rows, must be {right:,})" if there != right else ""
+    return Finding(
+        REGENERATED,
+        "error",
+        list(dict.fromkeys(ids)),
+        f"{name} is not what the recipe makes{rows_there}: {'; '.join(told)}",
+    )
+
+
+_IDS = ("_id", "query-id", "corpus-id", "id", "ladder")
+
+
+def _told(row: _Row, stated: Any, right: Any) -> str:
+    if row.right is None:
+        return "must not be there"
+    if row.stated is None:
+        return "is missing"
+    found = [f"{one.key or 'value'} {one.what}" for one in differences(stated, right)]
+    return ", ".join(found[:2]) or "has its keys in another order"
+
+
+def _parsed(line: bytes | None) -> Any:
+    try:
+        return None if line is None else orjson.loads(line)
+    except ValueError:
+        return (line or b"").decode(errors="replace").rstrip("\n")
+
+
+def _lines(path: Path) -> int:
+    with open(path, "rb") as file:
+        return sum(1 for _ in file)
+
+
+def _columns(schema: Any) -> str:
+    told = ", ".join(f"{field.name} ({field.type})" for field in schema)
+    return told + (" and metadata" if schema.metadata else "")
+
+
+# --- agents -------------------------------------------------------------------------------------
+
+
+def offline(recipe: Recipe) -> bool:
+    """Whether no model was asked: what agents said follows from the recipe."""
+    return not recipe.the_family().uses(recipe.job()) & set(recipe.settings())
+
+
+def ask_again(
+    run: Path, recipe: Recipe, folder: Path
+) -> tuple[list[Finding], list[Rejection], frozenset[str]]:
+    """Have the offline agents work in an empty folder.
+
+    Returns what differs from what they left in the run, their rejected records, and the names of
+    their files.
+    """
+    from retgen.ask import Asking, ask
+
+    make_folder(folder)
+    asked = ask(recipe, folder, Asking())
+    found = []
+    names = set()
+    for path in sorted((folder / SOURCES).glob("*")):
+        name = f"{SOURCES}/{path.name}"
+        names.add(name)
+        if (run / name).is_file():
+            found.append(compare_file(run / name, name, path.read_bytes()))
+    return [one for one in found if one is not None], asked.rejected, frozenset(names)

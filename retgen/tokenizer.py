@@ -1,0 +1,130 @@
+"""Texts cut into tokens: the one way of all rules, baselines and lexical retrievers.
+
+The script decides, character by character:
+
+| script | tokens |
+|---|---|
+| Latin, Cyrillic, Greek, Arabic, Devanagari, Hangul, ... | words, case folded |
+| Han, Bopomofo, kana, Thai, Lao, Khmer, Burmese | every character, and every two neighbours |
+
+The latter put no space between words. A phrase is cut alike whatever stands around it, which
+a dictionary does not promise (it depends on the sentence, and on a guess between Chinese and
+Japanese); a document with all tokens of a phrase nearly always holds the phrase itself.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+__all__ = [
+    "STOPWORDS", "content_stems", "named_scripts", "stems", "tokens", "unspaced", "words_only",
+]  # fmt: skip
+
+# English function and question words: they carry no topic, whatever the query
+STOPWORDS = frozenset(
+    """a about above after again all also am an and any are as at be because been before being
+    below between both but by can could did do does doing down during each few for from further
+    had has have having he her here hers him his how i if in into is it its itself just me more
+    most my no nor not now of off on once only or other our ours out over own same she should so
+    some such than that the their theirs them then there these they this those through to too
+    under until up us very was we were what when where which while who whom whose why will with
+    would you your yours""".split()
+)
+
+# characters of scripts that put no space between words, but for their digits and punctuation
+_UNSPACED = {
+    "Han": "\u2e80-\u2fd5\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\U00020000-\U0003ffff",
+    "Bopomofo": "\u3105-\u312f\u31a0-\u31bf",
+    "kana": "\u3041-\u309f\u30a1-\u30ff\u31f0-\u31ff\uff66-\uff9f\U0001b000-\U0001b16f",
+    "Thai": "\u0e01-\u0e3a\u0e40-\u0e4e",
+    "Lao": "\u0e80-\u0ecf\u0edc-\u0edf",
+    "Burmese": "\u1000-\u103f\u1050-\u108f\u109a-\u109d\uaa60-\uaa7f",
+    "Khmer": "\u1780-\u17d3\u17d7\u17dc\u17dd",
+}
+_UNSPACED_RUN = re.compile(f"([{''.join(_UNSPACED.values())}]+)")
+_WORD = re.compile(r"\w+")
+# what \w+ may cut wrongly: combining marks, scripts with vowel signs or without spaces, full width
+_BEYOND_WORDS = re.compile("[\u0300-\u036f\u0483-\u0487\u0590-\u1dff\u2e80-\U0010ffff]")
+
+
+@cache
+def _stemmer() -> Any:
+    import Stemmer
+
+    return Stemmer.Stemmer("english")
+
+
+@cache
+def _marks() -> str:
+    """Combining marks (vowel signs, accents), which no \\w matches; not those of emoji."""
+    return "".join(
+        mark
+        for mark in map(chr, range(0x300, 0x1E950))
+        if unicodedata.category(mark) in ("Mn", "Mc") and not "\ufe00" <= mark <= "\ufe0f"
+    )
+
+
+@cache
+def _marked_word() -> re.Pattern[str]:
+    return re.compile(rf"\w[\w{_marks()}]*")
+
+
+@cache
+def _marked_character() -> re.Pattern[str]:
+    return re.compile(f".[{_marks()}]*")
+
+
+def tokens(text: str) -> list[str]:
+    """The tokens of a text, case folded, in order; a pair stands after its first character."""
+    folded = text.casefold()
+    if words_only(folded):
+        return _WORD.findall(folded)
+    found: list[str] = []
+    for word in _marked_word().findall(unicodedata.normalize("NFKC", text).casefold()):
+        for place, piece in enumerate(_UNSPACED_RUN.split(word)):
+            if place % 2:
+                found += _characters_and_pairs(piece)
+            elif piece:
+                found.append(piece)
+    return found
+
+
+def _characters_and_pairs(run: str) -> list[str]:
+    characters: list[str] = _marked_character().findall(run)
+    found = characters[:1]
+    for before, character in pairwise(characters):
+        found += (before + character, character)
+    return found
+
+
+def words_only(text: str) -> bool:
+    """Whether \\w+ finds the tokens of a text, as it does without CJK and combining marks."""
+    return text.isascii() or not _BEYOND_WORDS.search(text)
+
+
+def unspaced(text: str) -> bool:
+    """Whether a text begins with a character of a script without spaces. True of its tokens."""
+    return bool(_UNSPACED_RUN.match(text))
+
+
+def named_scripts(texts: Iterable[str]) -> list[str]:
+    """The scripts without spaces that stand in some texts, by name."""
+    held = {c for text in texts if not text.isascii() for c in text}
+    all_of_them = "".join(sorted(held))
+    return [name for name, script in _UNSPACED.items() if re.search(f"[{script}]", all_of_them)]
+
+
+def stems(words: list[str]) -> list[str]:
+    """Snowball (English) stems of case-folded words."""
+    return list(_stemmer().stemWords(words))
+
+
+def content_stems(text: str) -> frozenset[str]:
+    """The stems of a text's tokens that are no function words."""
+    return frozenset(stems([word for word in tokens(text) if word not in STOPWORDS]))

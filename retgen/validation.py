@@ -1,0 +1,64 @@
+"""What a validation found: findings, and what was measured on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from retgen.validators.rule import Finding
+
+__all__ = ["Validation"]
+
+
+@dataclass
+class Validation:
+    """What `validate` found.
+
+    `statistics`: counts and histograms. `samples`: see `Samples.shown`. `floors`: see
+    `query_blind_floors`. `certificate`: of the qrel matrix, see `retgen.qrels`. `proven`: qrels
+    whose labels were proven, 0 without a proof; `judged`: whose labels rest on a judge, all else
+    being proven; `judges`: how good these were found to be. `seconds`: by stage. `taken_up`: parts
+    of the corpus that a killed validation had finished.
+    """
+
+    findings: list[Finding]
+    statistics: dict[str, Any]
+    floors: dict[str, Any]
+    certificate: dict[str, Any]
+    proven: int = 0
+    judged: int = 0
+    judges: dict[str, Any] = field(default_factory=dict)
+    samples: dict[str, Any] = field(default_factory=dict)
+    switched_off: dict[str, str] = field(default_factory=dict)
+    severities: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    taken_up: int = 0
+
+    @property
+    def errors(self) -> int:
+        return sum(finding.severity == "error" for finding in self.findings)
+
+    @property
+    def warnings(self) -> int:
+        return sum(finding.severity == "warning" for finding in self.findings)
+
+    @property
+    def ok(self) -> bool:
+        """No error; warnings are allowed."""
+        return self.errors == 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The shape of `gen validate --json`."""
+        return {
+            "ok": self.ok,
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "findings": [finding.to_json() for finding in self.findings],
+            "switched_off": self.switched_off,
+            "severities": self.severities,
+            "proven_qrels": self.proven,
+            "judged_qrels": self.judged,
+            "statistics": self.statistics,
+            "floors": self.floors,
+            "certificate": self.certificate,
+        }

@@ -1,0 +1,108 @@
+"""A disk that fills in the middle: said as what it is, and the same command goes on with room.
+
+The disk is a small file system in memory, which the test mounts in a namespace of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from retgen import run
+from tests.test_run import digests
+
+RECIPE = """name: disk
+family: limit
+output: {format: FORMAT, shards: 4}
+params: {pattern: dense, docs: 5000, queries: 100, k: 2, attributes_per_doc: 20}
+"""
+# two processes from the first document on; starting them pays from 300,000 on
+COMMAND = """
+import sys
+import retgen.generate
+from retgen.cli import main
+
+if __name__ == "__main__":
+    retgen.generate._PARALLEL_FROM = 1
+    main()
+"""
+# mounts a small disk, runs, makes it larger, runs again, and saves what is there
+SCRIPT = """
+mount -t tmpfs -o size=$2 tmpfs "$1" || exit 90
+shift 2
+"$@" 2> first.txt
+echo $? > first.rc
+ls -A out/dataset > left.txt
+mount -o remount,size=40m "$SMALL"
+"$@" 2> second.txt
+echo $? > second.rc
+cp -r out saved
+"""
+
+
+@functools.cache
+def namespace() -> list[str]:
+    """The command that gives a process mounts of its own; skips where the system has none."""
+    for command in (["unshare", "--mount"], ["unshare", "--user", "--map-root-user", "--mount"]):
+        if (
+            shutil.which("unshare")
+            and not subprocess.run(
+                [*command, "sh", "-c", "mount -t tmpfs tmpfs /mnt"], capture_output=True
+            ).returncode
+        ):
+            return command
+    pytest.skip("needs `unshare` (util-linux), and either root or user namespaces, to mount a disk")
+
+
+def fill(folder: Path, small: str, size: str, form: str, workers: int) -> tuple[str, list[str]]:
+    """A run on a small disk, then on a larger one, which ends with the same bytes as any other.
+
+    (what the first one says, what it leaves in dataset/)
+    """
+    (folder / "disk.yaml").write_text(RECIPE.replace("FORMAT", form))
+    (folder / "command.py").write_text(COMMAND)
+    whole = run(folder / "disk.yaml", out=folder / "whole").path
+    (folder / small).mkdir(parents=True)
+    if small != "out":  # as a run begins, so that what it finds is its own
+        shutil.copy(whole / "recipe.yaml", folder / "out")
+    subprocess.run(
+        [*namespace(), "sh", "-c", SCRIPT, "sh", small, size, sys.executable, "command.py", "run",
+         "disk.yaml", "--out", "out", "-q", "--workers", str(workers)],
+        cwd=folder, check=True, timeout=120, env={**os.environ, "SMALL": small},
+    )  # fmt: skip
+    assert (folder / "first.rc").read_text() == "2\n"
+    assert (folder / "second.txt").read_text() == ""
+    assert (folder / "second.rc").read_text() == "0\n"
+    left = (folder / "left.txt").read_text().split()
+    assert digests(folder / "saved") == digests(whole)
+    return (folder / "first.txt").read_text(), left
+
+
+@pytest.mark.parametrize(("form", "workers"), [("jsonl", 1), ("jsonl", 2), ("parquet", 2)])
+def test_while_documents_are_written(tmp_path: Path, form: str, workers: int) -> None:
+    size = "1024k" if form == "jsonl" else "448k"
+    said, left = fill(tmp_path, "out/dataset", size, form, workers)
+    names = [f"corpus-{number:05}-of-00004.{form}" for number in range(4)]
+    assert said in [
+        f"gen: cannot write out/dataset/{name}: the disk is full. What was finished before is "
+        "kept: free some space and run the same command again.\n"
+        for name in names
+    ]
+    assert set(left) < set(names)  # whole files, and no half of one
+    assert left
+
+
+def test_while_labels_are_proven(tmp_path: Path) -> None:
+    """Room for the data set, and none for what the proof keeps beside it."""
+    said, left = fill(tmp_path, "out", "2300k", "jsonl", 1)
+    assert said == (
+        "gen: cannot write out: the disk is full. What was finished before is kept: free some "
+        "space and run the same command again.\n"
+    )
+    assert len(left) == 4 + 2

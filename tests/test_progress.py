@@ -1,0 +1,88 @@
+"""Progress where nobody looks at a terminal: plain lines, twice a minute."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from retgen.progress import Lines
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Lines, "EVERY", 0.2)  # seconds
+    monkeypatch.setattr(Lines, "NOTES", 0.05)
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """What was said, numbers of seconds as N."""
+    return [re.sub(r"\d+ s\b", "N s", line) for line in capsys.readouterr().err.splitlines()]
+
+
+def test_work_that_reports_nothing_is_at_work(
+    hasty: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Lines():
+        time.sleep(0.5)
+    assert set(lines(capsys)) == {"at work for N s"}
+
+
+def test_where_the_work_is(hasty: None, capsys: pytest.CaptureFixture[str]) -> None:
+    with Lines() as progress:
+        progress("corpus", 1000, 3000)
+        time.sleep(0.3)
+        progress("corpus", 3000, 3000)
+        time.sleep(0.25)
+    said = lines(capsys)
+    assert said[0] == "corpus: 1,000 of 3,000, N s so far, about N s left"
+    assert said[-1] == "corpus: 3,000 of 3,000, N s so far"
+
+
+def test_quick_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with Lines() as progress:
+        progress("corpus", 10, 10)
+    assert lines(capsys) == []
+
+
+@pytest.mark.parametrize(("notes", "expected"), [(True, ["calls: 2 of 2, 7 calls"]), (False, [])])
+def test_what_was_paid_is_said_at_the_end_of_a_stage(
+    capsys: pytest.CaptureFixture[str], notes: bool, expected: list[str]
+) -> None:
+    with Lines(notes) as progress:
+        progress("calls", 1, 2, "3 calls")
+        progress("calls", 2, 2, "7 calls")
+    assert lines(capsys) == expected
+
+
+COMMAND = """
+import time
+from retgen.cli import main
+from retgen.progress import Lines
+
+Lines.EVERY = 0.01
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [([], True), (["--json"], True), (["-q"], False)], ids=lambda x: str(x)
+)
+def test_a_command_without_a_terminal(
+    small: Path, tmp_path: Path, options: list[str], said: bool
+) -> None:
+    script = tmp_path / "command.py"
+    script.write_text(COMMAND)
+    done = subprocess.run(
+        [sys.executable, script, "run", small, "--out", "out", *options],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, env=dict(os.environ),
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert bool(done.stderr) == said
+    assert all(re.match(r"at work for|corpus: |proof: ", line) for line in done.stderr.splitlines())

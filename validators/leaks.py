@@ -1,0 +1,225 @@
+"""Answer leak: do ids or further columns say which document is relevant?
+
+An id or a column is no text, and retrievers that are scored read texts only. But files are read in
+other ways too: ids break ties, whole rows are shown to language models, columns end up in prompts.
+Chance is the yardstick: with any other query a document's id agrees as often as its parts are
+common.
+
+What a run's documents hold as `metadata` is the business of its family's proof: it is not read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+from retgen.data import Table
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, Severity, State
+
+__all__ = ["AnswerLeak", "excess_p", "extra", "noted"]
+
+_COLUMNS = frozenset({"_id", "id", "title", "text", "metadata"})
+_RUN = re.compile(r"[^\W_]+")
+_DIGITS = re.compile(r"[0-9]+")
+_ID_LIKE = 200  # characters; in a longer text no single word is looked up
+
+
+def extra(row: Any) -> dict[str, Any] | None:
+    """What a row holds beside the columns of a corpus, None for nothing."""
+    if type(row) is not dict or row.keys() <= _COLUMNS:
+        return None
+    return {key: value for key, value in row.items() if key not in _COLUMNS}
+
+
+def noted(queries: Table) -> dict[str, dict[str, set[str]]]:
+    """Column -> query id -> the texts it holds beside id and text, from the rows of a table."""
+    found: dict[str, dict[str, set[str]]] = defaultdict(dict)
+    for chunk in queries.chunks():
+        for row in queries.rows(chunk):
+            if type(row) is dict:
+                query_id = row.get("_id", row.get("id"))
+                for column, text in _leaves(row.get("metadata"), extra(row)):
+                    found[column].setdefault(str(query_id), set()).add(text)
+    return dict(found)
+
+
+def _leaves(metadata: Any, others: Any) -> Iterator[tuple[str, str]]:
+    """(column, text) of all that metadata and further columns hold; an id in a text stands alone.
+
+    A column inside another one is named with a dot.
+    """
+    stack: list[tuple[str, Any]] = [("metadata", metadata)] if metadata is not None else []
+    stack += [(str(key), value) for key, value in others.items()] if others else []
+    while stack:
+        column, value = stack.pop()
+        if isinstance(value, dict):
+            stack += [(f"{column}.{key}", inner) for key, inner in value.items()]
+        elif isinstance(value, list | tuple):
+            stack += [(column, inner) for inner in value]
+        elif isinstance(value, str | int) and not isinstance(value, bool):
+            text = str(value)
+            yield column, text
+            if len(text) <= _ID_LIKE:
+                for part in re.split(r"[\s,;:/|?&=]+", text):
+                    if part and part != text:
+                        yield column, part
+
+
+class _Naming(NamedTuple):
+    """A column of one table names a record of the other."""
+
+    table: str
+    column: str
+    query_id: str
+    doc_id: str
+
+
+@dataclass
+class _Seen(State):
+    documents: int = 0
+    names: dict[str, list[str]] = field(default_factory=dict)  # a noted text -> documents
+    namings: list[_Naming] = field(default_factory=list)
+
+    def merge(self, later: Self, offset: int) -> None:
+        self.documents += later.documents
+        self.namings += later.namings
+        for text, ids in later.names.items():
+            self.names.setdefault(text, []).extend(ids)
+
+
+class AnswerLeak(CorpusRule):
+    """Neither ids nor columns say which document is relevant. `p`: the level of the tests."""
+
+    name = "answer-leak"
+
+    def __init__(
+        self, judgements: Judgements, severity: Severity = "warning", p: float = 1e-6
+    ) -> None:
+        self.judgements = judgements
+        self.severity = severity
+        self.p = p
+        self.wanted = {
+            text
+            for by_query in judgements.notes.values()
+            for texts in by_query.values()
+            for text in texts
+        }
+        self.asked: dict[str, list[str]] = defaultdict(list)  # id or text of a query -> queries
+        for query in judgements.queries:
+            if query.query_id in judgements.positives:
+                self.asked[query.query_id].append(query.query_id)
+                self.asked[query.text].append(query.query_id)
+        self.start()
+
+    def start(self) -> None:
+        self.state: _Seen = _Seen()
+
+    def scan(self, batch: Batch) -> None:
+        state = self.state
+        state.documents += len(batch)
+        if self.wanted:
+            for doc_id, text in zip(batch.ids, batch.texts, strict=True):
+                if doc_id in self.wanted:
+                    state.names.setdefault(doc_id, []).append(doc_id)
+                if text in self.wanted:
+                    state.names.setdefault(text, []).append(doc_id)
+        if self.judgements.foreign or any(batch.extra):
+            columns = zip(batch.ids, batch.metadata, batch.extra, strict=True)
+            for doc_id, metadata, others in columns:
+                if metadata is not None or others is not None:
+                    metadata = metadata if self.judgements.foreign else None
+                    for column, text in set(_leaves(metadata, others)):
+                        state.namings += [
+                            _Naming("documents", column, query_id, doc_id)
+                            for query_id in self.asked.get(text, ())
+                        ]
+
+    def findings(self) -> Iterator[Finding]:
+        yield from self._ids()
+        namings = self.state.namings + [
+            _Naming("queries", column, query_id, doc_id)
+            for column, by_query in self.judgements.notes.items()
+            for query_id, texts in by_query.items()
+            if query_id in self.judgements.positives
+            for text in sorted(texts)
+            for doc_id in self.state.names.get(text, ())
+        ]
+        by_column: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+        for table, column, query_id, doc_id in namings:
+            by_column[table, column].add((query_id, doc_id))
+        for (table, column), pairs in sorted(by_column.items()):
+            yield from self._column(table, column, pairs)
+
+    def _ids(self) -> Iterator[Finding]:
+        """Queries whose id has a part in common with that of a relevant document."""
+        positives = self.judgements.positives
+        parts = {doc_id: _parts(doc_id) for doc_id in self.judgements.relevant_documents}
+        often = Counter(part for found in parts.values() for part in found)
+        # what many ids share tells nothing: "doc", or the year
+        common = {part for part, n in often.items() if n > max(1, len(parts) // 10)}
+        expected, alike = 0.0, []
+        for query_id, documents in positives.items():
+            own = _parts(query_id) - common
+            share = sum(often[part] for part in own) / len(parts)
+            expected += min(1.0, share * len(documents))
+            if agreeing := [doc_id for doc_id in documents if own & parts[doc_id]]:
+                alike.append((query_id, agreeing[0]))
+        if excess_p(len(alike), expected, len(positives)) < self.p:
+            query_id, doc_id = alike[0]
+            yield Finding(
+                self.name,
+                self.severity,
+                list(dict.fromkeys(found for pair in alike for found in pair)),
+                f"the ids of {len(alike):,} of {len(positives):,} queries have a part in common "
+                f"with that of a relevant document ({query_id} and {doc_id}, for one), chance "
+                f"gives {expected:.1f}: give queries and documents ids that say nothing",
+            )
+
+    def _column(self, table: str, column: str, pairs: set[tuple[str, str]]) -> Iterator[Finding]:
+        """A column that names relevant documents more than others, and more than chance would."""
+        positives = self.judgements.positives
+        relevant = {query_id: set(documents) for query_id, documents in positives.items()}
+        right = sorted(pair for pair in pairs if pair[1] in relevant[pair[0]])
+        if 2 * len(right) <= len(pairs):
+            return  # a list of candidates, say
+        named = Counter(query_id for query_id, _ in pairs)
+        total = max(self.state.documents, 1)
+        expected = sum(min(1.0, n * len(relevant[q]) / total) for q, n in named.items())
+        queries = list(dict.fromkeys(query_id for query_id, _ in right))
+        if excess_p(len(queries), expected, len(named)) < self.p:
+            query_id, doc_id = right[0]
+            yield Finding(
+                self.name,
+                self.severity,
+                list(dict.fromkeys(found for pair in right for found in pair)),
+                f"the column {column} of the {table} tells what is relevant to {len(queries):,} of "
+                f"{len(positives):,} queries (document {doc_id} to query {query_id}, for one): "
+                "leave it out of what a retriever or a model is shown",
+            )
+
+
+def _parts(name: str) -> frozenset[str]:
+    """What two ids may have in common: runs of letters and digits, and numbers without zeros."""
+    runs = _RUN.findall(name.casefold())
+    numbers = (number.lstrip("0") or "0" for number in _DIGITS.findall(name))
+    return frozenset([*runs, *numbers])
+
+
+def excess_p(found: int, expected: float, trials: int) -> float:
+    """A bound on the chance that of independent trials so many succeed, `expected` on average.
+
+    Chernoff's, which is exact where all happen, and holds for events of different chances.
+    """
+    if not trials or found <= expected:
+        return 1.0
+    share, chance = found / trials, expected / trials
+    if not chance:
+        return 0.0
+    exponent = share * math.log(share / chance)
+    if share < 1:
+        exponent += (1 - share) * math.log((1 - share) / (1 - chance))
+    return math.exp(-trials * exponent)

@@ -1,0 +1,279 @@
+"""Sets of words that share most of their members, every pair verified exactly.
+
+Two ways lead to pairs that may be similar. A prefix-filter join is exact: two sets with a Jaccard
+similarity of t or more share one of their rarest words, namely of the first |x| - ceil(t |x|) + 1
+(Chaudhuri et al., ICDE 2006, with the position filter of PPJoin, WWW 2008). Banded MinHash finds
+nearly all, in time that grows with the number of sets alone. The join is done where its pairs are
+few enough to look at. Where they are not, MinHash goes first, since sets of one group need no
+further comparison, and the join follows if what is left is few enough.
+
+The hashing is a dozen lines of NumPy because libraries do not reach it: rensa computes digests
+as fast, but hands them out as Python lists only, which takes ten times as long again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["WORD_BITS", "Sets", "groups", "matches"]
+
+Ints = NDArray[np.int64]
+
+WORD_BITS = 52  # bits of a word's hash: two words of a pair of texts meet once in 10^12 pairs
+THRESHOLD = 0.8
+_BANDS, _ROWS = 16, 4  # of pairs at the threshold one in 4,600 is missed, above it far fewer
+_ROUNDS = 32  # members of a bucket that the others are compared with
+_BLOCK = 4096  # sets that are hashed at a time, so that they stay in the processor's cache
+_CHUNK = 1 << 18  # pairs that are verified at a time
+_JOIN_WORDS = 20_000_000  # beyond, the join's tables take too much memory
+_BUCKET_BITS = 22
+_JOIN_PAIRS = 30_000_000  # beyond, its pairs take too much time
+
+
+class Sets(NamedTuple):
+    """Set i is words[starts[i]:starts[i + 1]], ascending and distinct; `words` may lie on disk."""
+
+    words: Ints
+    starts: Ints
+
+    @property
+    def sizes(self) -> Ints:
+        return np.diff(self.starts)
+
+    def __len__(self) -> int:  # sets, not fields
+        return len(self.starts) - 1
+
+
+def groups(sets: Sets, threshold: float = THRESHOLD) -> tuple[Ints, bool]:
+    """(n,) a number for every set, shared by those that a chain of similar pairs connects.
+
+    Also whether no pair can have been missed. Empty sets are similar to nothing.
+    """
+    forest = _Forest(len(sets))
+    exact = _find(sets, forest, threshold)
+    return forest.labels, exact
+
+
+def matches(sets: Sets, first: int, threshold: float = THRESHOLD) -> tuple[Ints, bool]:
+    """(m, 2) pairs of one of the `first` sets with a later one: one for every set that has any.
+
+    Also whether no set can have been missed.
+    """
+    sides = _Sides(len(sets), first)
+    exact = _find(sets, sides, threshold)
+    found = np.flatnonzero(sides.witness[:first] >= 0)
+    return np.stack([found, sides.witness[found]], 1), exact
+
+
+def _find(sets: Sets, kept: _Forest | _Sides, threshold: float) -> bool:
+    """All similar pairs, or nearly all; whether none can have been missed."""
+    if _join(sets, kept, threshold):
+        return True
+    for keys in _keys(sets):
+        _stars(sets, keys, kept, threshold)
+    return _join(sets, kept, threshold)
+
+
+# --- what is done with a similar pair ---------------------------------------------------------
+
+
+class _Forest:
+    """Sets in groups. `labels` (n,): pairs of one label need no look."""
+
+    def __init__(self, count: int) -> None:
+        self.labels: Ints = np.arange(count)
+
+    def open(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
+        """Which pairs are still to be looked at."""
+        undecided: NDArray[np.bool_] = self.labels[a] != self.labels[b]
+        return undecided
+
+    def left(self, leader: Ints, member: Ints) -> NDArray[np.bool_]:
+        """Which members need others to be compared with: not those of the leader's group."""
+        return self.open(leader, member)
+
+    def connect(self, a: Ints, b: Ints) -> None:
+        if not len(a):
+            return
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        old, places = np.unique(self.labels[np.concatenate([a, b])], return_inverse=True)
+        left, right = places[: len(a)], places[len(a) :]
+        edges = coo_array((np.ones(len(a), bool), (left, right)), shape=(len(old), len(old)))
+        _, parts = connected_components(edges, directed=False)
+        smallest = np.full(parts.max() + 1, np.iinfo(np.int64).max)
+        np.minimum.at(smallest, parts, old)
+        renamed = np.arange(len(self.labels))
+        renamed[old] = smallest[parts]
+        self.labels = renamed[self.labels]
+
+
+class _Sides:
+    """Sets of two collections: a pair has one of each, and one pair for a set is enough."""
+
+    def __init__(self, count: int, first: int) -> None:
+        self.labels: Ints = (np.arange(count) >= first).astype(np.int64)
+        self.witness: Ints = np.full(count, -1)
+
+    def open(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
+        """Which pairs are still to be looked at."""
+        own = np.where(self.labels[a] == 0, a, b)
+        undecided: NDArray[np.bool_] = (self.labels[a] != self.labels[b]) & (self.witness[own] < 0)
+        return undecided
+
+    def left(self, leader: Ints, member: Ints) -> NDArray[np.bool_]:
+        """Which members need others to be compared with: not those that have a pair."""
+        return self.witness[member] < 0
+
+    def connect(self, a: Ints, b: Ints) -> None:
+        swap = self.labels[a] > self.labels[b]
+        own, other = np.where(swap, b, a), np.where(swap, a, b)
+        self.witness[own[::-1]] = other[::-1]  # of several the first
+
+
+# --- MinHash ----------------------------------------------------------------------------------
+
+
+def _keys(sets: Sets) -> Iterator[NDArray[np.uint64]]:
+    """(n,) keys band by band: similar sets have equal keys in some band."""
+    draw = np.random.Generator(np.random.Philox(key=[0, 0])).integers
+    factors = draw(0, 1 << 31, (_BANDS, _ROWS, 2), np.int64).astype(np.uint32) * 2 + 1
+    count = len(sets)
+    for band in range(_BANDS):
+        keys = np.zeros(count, np.uint64)
+        for low in range(0, count, _BLOCK):
+            starts = sets.starts[low : low + _BLOCK + 1]
+            words = np.asarray(sets.words[starts[0] : starts[-1]])
+            filled = np.flatnonzero(np.diff(starts))
+            if not len(filled):
+                continue
+            short = (words >> (WORD_BITS - 32)).astype(np.uint32)
+            short ^= words.astype(np.uint32)
+            begin = (starts[:-1] - starts[0])[filled]
+            key = np.zeros(len(filled), np.uint64)
+            for a, b in factors[band]:
+                mixed = short * a
+                mixed ^= mixed >> np.uint32(15)
+                mixed *= b
+                least = np.minimum.reduceat(mixed, begin).astype(np.uint64)
+                key = (key ^ least) * np.uint64(0x9E3779B97F4A7C15)
+                key ^= key >> np.uint64(29)
+            keys[low + filled] = key
+        yield keys
+
+
+def _stars(sets: Sets, keys: NDArray[np.uint64], kept: _Forest | _Sides, threshold: float) -> None:
+    """Compare the sets of a bucket with its first one, those that are left with theirs, and so on.
+
+    A bucket of up to 32 is compared throughout; a big one of similar sets ends in a round.
+    """
+    members = np.flatnonzero(sets.sizes)
+    if isinstance(kept, _Sides):
+        members = members[::-1]  # one of the others leads, where there is one
+    order = members[np.argsort(keys[members], kind="stable")]
+    for _ in range(_ROUNDS):
+        ordered = keys[order]
+        begins = np.empty(len(order), bool)
+        begins[:1] = True
+        np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+        leaders = order[np.flatnonzero(begins)][np.cumsum(begins) - 1]
+        rest = np.flatnonzero(~begins)
+        if not len(rest):
+            return
+        a, b = leaders[rest], order[rest]
+        ask = kept.open(a, b)
+        _verify(sets, a[ask], b[ask], kept, threshold)
+        order = order[rest[kept.left(a, b)]]
+
+
+# --- the exact join ---------------------------------------------------------------------------
+
+
+def _join(sets: Sets, kept: _Forest | _Sides, threshold: float) -> bool:
+    """All similar pairs of different labels; False, and nothing done, where there are too many."""
+    if sets.starts[-1] > _JOIN_WORDS:
+        return False
+    sizes = sets.sizes
+    # words of one bucket are taken for one: they only add pairs to look at
+    buckets = np.asarray(sets.words) & ((1 << _BUCKET_BITS) - 1)
+    counts = np.bincount(buckets, minlength=1 << _BUCKET_BITS)
+    used = np.flatnonzero(counts)
+    rarity = np.zeros(len(counts), np.int64)
+    rarity[used[np.argsort(counts[used], kind="stable")]] = np.arange(len(used))
+    owners = np.repeat(np.arange(len(sets)), sizes)
+    ranked = np.sort((owners << _BUCKET_BITS) | rarity[buckets]) & ((1 << _BUCKET_BITS) - 1)
+    places = np.arange(len(ranked)) - np.repeat(sets.starts[:-1], sizes)
+    prefix = sizes - np.ceil(threshold * sizes - 1e-9).astype(np.int64) + 1
+    chosen = np.flatnonzero(places < prefix[owners])
+    word, owner, place = ranked[chosen], owners[chosen], places[chosen]
+    order = np.lexsort((kept.labels[owner], word))
+    word, owner, place = word[order], owner[order], place[order]
+    entries = np.arange(len(word))
+    same = np.zeros(len(word), bool)
+    same[1:] = word[1:] == word[:-1]
+    first = np.maximum.accumulate(np.where(same, 0, entries))  # of this word
+    label = kept.labels[owner]
+    same[1:] &= label[1:] == label[:-1]
+    run = np.maximum.accumulate(np.where(same, 0, entries))  # of this word and label
+    before = run - first  # entries of the same word and another label
+    if before.sum() > _JOIN_PAIRS:
+        return False
+    ends = np.cumsum(before)
+    low = 0
+    while low < len(entries):
+        done = ends[low - 1] if low else 0
+        high = max(low + 1, int(np.searchsorted(ends, done + 8 * _CHUNK, "right")))
+        here = np.arange(low, high)
+        x = np.repeat(here, before[here])
+        y = np.repeat(first[here] - (ends[here] - before[here]), before[here])
+        y += np.arange(done, ends[high - 1])
+        a, b = owner[x], owner[y]
+        larger, smaller = np.maximum(sizes[a], sizes[b]), np.minimum(sizes[a], sizes[b])
+        needed = np.ceil(threshold / (1 + threshold) * (larger + smaller) - 1e-9)
+        reachable = np.minimum(sizes[a] - place[x], sizes[b] - place[y])
+        ask = (smaller >= threshold * larger - 1e-9) & (reachable >= needed) & kept.open(a, b)
+        pairs = np.unique(np.minimum(a, b)[ask] * len(sets) + np.maximum(a, b)[ask])
+        _verify(sets, pairs // len(sets), pairs % len(sets), kept, threshold)
+        low = high
+    return True
+
+
+# --- the proof --------------------------------------------------------------------------------
+
+
+def _verify(sets: Sets, a: Ints, b: Ints, kept: _Forest | _Sides, threshold: float) -> None:
+    """Keep the pairs whose Jaccard similarity reaches the threshold."""
+    sizes = sets.sizes
+    for low in range(0, len(a), _CHUNK):
+        x, y = a[low : low + _CHUNK], b[low : low + _CHUNK]
+        ask = kept.open(x, y) & (
+            np.minimum(sizes[x], sizes[y]) >= threshold * np.maximum(sizes[x], sizes[y]) - 1e-9
+        )
+        x, y = x[ask], y[ask]
+        if len(x):
+            shared = _shared(sets, x, y)
+            similar = shared >= threshold * (sizes[x] + sizes[y] - shared) - 1e-9
+            kept.connect(x[similar], y[similar])
+
+
+def _shared(sets: Sets, a: Ints, b: Ints) -> Ints:
+    """(m,) members that sets a[i] and b[i] have in common."""
+    from scipy.sparse import csr_array
+
+    used, places = np.unique(np.concatenate([a, b]), return_inverse=True)
+    sizes = sets.sizes[used]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    taken = np.repeat(sets.starts[used] - starts[:-1], sizes) + np.arange(starts[-1])
+    # columns are the hashes themselves: only rows are ever looked at
+    shape = (len(used), 1 << WORD_BITS)
+    ones = np.ones(len(taken), np.int8)
+    rows: Any = csr_array((ones, np.asarray(sets.words[taken]), starts), shape=shape)
+    rows.has_canonical_format = True
+    both = rows[places[: len(a)]].multiply(rows[places[len(a) :]])
+    shared: Ints = np.diff(both.indptr).astype(np.int64)
+    return shared
