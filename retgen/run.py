@@ -311,6 +311,7 @@ def _manifest(
         "example": records.example._asdict() if records.example else None,
         "judged": recipe.the_family().judged if found.judged else "",
         "floors": found.floors,
+        "origin": found.origin or None,
         "certificate": found.certificate,
         "files": {name: info._asdict() for name, info in sorted(files.items())},
     }

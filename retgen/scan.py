@@ -14,13 +14,19 @@ from retgen.errors import DatasetError, RecipeError
 from retgen.messages import did_you_mean
 from retgen.progress import Progress
 from retgen.recipe import Recipe, RuleSettings, load_recipe
+from retgen.validators.boilerplate import Boilerplate
 from retgen.validators.corpus import DanglingDocuments, EmptyText, Encoding, duplicate_rules
 from retgen.validators.floors import Terms, WordTerms
 from retgen.validators.judgements import RULES as JUDGEMENT_RULES
+from retgen.validators.language import Language
+from retgen.validators.lengths import LengthOutlier
 from retgen.validators.lexical import LexicalAmbiguity
 from retgen.validators.order import OrderLeak
+from retgen.validators.origin import Origin
+from retgen.validators.personal import PersonalData
 from retgen.validators.rule import Batch, CorpusRule, Judgements, Severity
 from retgen.validators.samples import Samples
+from retgen.validators.secrets import Secrets
 
 __all__ = ["build_rules", "check_rule_names", "load_judgements", "scan", "which_split"]
 
@@ -91,6 +97,12 @@ def _generic_rules(
         DanglingDocuments(judgements),
         OrderLeak(judgements, severity, settings.order_leak_p),
         LexicalAmbiguity(judgements),
+        Language(judgements),
+        PersonalData(judgements),
+        Secrets(judgements),
+        LengthOutlier(judgements),
+        Boilerplate(judgements),
+        Origin(judgements),
         WordTerms(judgements),
         Samples(judgements),
     ]
@@ -123,6 +135,8 @@ def scan(
     proof: bool = True,
 ) -> tuple[int, list[Problem]]:
     """Show every document to every rule. Returns (documents, rows that are none)."""
+    for rule in rules:
+        rule.about(dataset)
     chunks = dataset.corpus.chunks()
     size = dataset.corpus.size()
     if workers > 1 and size >= _PARALLEL_FROM and len(chunks) > 1:

@@ -25,6 +25,7 @@ from retgen.recipe import Recipe, RuleSettings, load_recipe
 from retgen.scan import build_rules, load_judgements, scan, which_split
 from retgen.validators.floors import Terms, query_blind_floors
 from retgen.validators.judgements import check_judgements
+from retgen.validators.origin import Origin
 from retgen.validators.rule import Finding, Judgements
 from retgen.validators.samples import Samples
 from retgen.write import file_info
@@ -39,7 +40,8 @@ class Validation:
     """What `validate` found.
 
     `statistics`: counts and histograms. `samples`: see `Samples.shown`. `floors`: see
-    `query_blind_floors`. `certificate`: of the qrel matrix, see `retgen.qrels`. `proven`: qrels
+    `query_blind_floors`. `certificate`: of the qrel matrix, see `retgen.qrels`. `origin`: how well
+    positives are told from hard negatives without the query, {} without any. `proven`: qrels
     whose labels were proven, 0 without a proof; `judged`: whose labels rest on a judge, all else
     being proven; `judges`: how good these were found to be. `seconds`: by stage.
     """
@@ -48,6 +50,7 @@ class Validation:
     statistics: dict[str, Any]
     floors: dict[str, Any]
     certificate: dict[str, Any]
+    origin: dict[str, Any] = field(default_factory=dict)
     proven: int = 0
     judged: int = 0
     judges: dict[str, Any] = field(default_factory=dict)
@@ -81,6 +84,7 @@ class Validation:
             "statistics": self.statistics,
             "floors": self.floors,
             "certificate": self.certificate,
+            "origin": self.origin or None,
         }
 
 
@@ -167,6 +171,7 @@ def _validate(
         statistics,
         floors,
         stated,
+        next(rule for rule in rules if isinstance(rule, Origin)).found,
         samples=next(rule for rule in rules if isinstance(rule, Samples)).shown(),
         proven=labels if evidence == "structural" else 0,
         judged=labels if evidence == "judged" else 0,

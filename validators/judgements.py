@@ -6,7 +6,8 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 
-from retgen.validators.corpus import broken_characters, normalised
+from retgen.validators.characters import broken_characters
+from retgen.validators.corpus import normalised
 from retgen.validators.rule import Finding, Judgements
 
 __all__ = ["RULES", "check_judgements"]

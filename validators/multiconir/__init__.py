@@ -19,7 +19,7 @@ __all__ = ["COVERS", "LadderProof", "Spec", "proof_rules"]
 
 # documents of a ladder are near duplicates of one another, and share all words of its queries: the
 # proof says exactly in what they differ
-COVERS = frozenset({"lexical-ambiguity", "normalised-duplicate", "order-leak"})
+COVERS = frozenset({"lexical-ambiguity", "normalised-duplicate", "order-leak", "boilerplate"})
 
 
 def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
