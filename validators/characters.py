@@ -26,7 +26,12 @@ _PRIVATE = re.compile("[\ue000-\uf8ff\U000f0000-\U0010fffd\ufdd0-\ufdef\ufffe\uf
 _MOJIBAKE = re.compile(
     "[\u00c2\u00c3][\u0080-\u00bf]|\u00e2\u20ac[\u0153\u009d\u2122\u02dc\u201c\u201d\u00a6]"
 )
-_TOGETHER = re.compile("[^\x00-\x7f]{2}")  # bytes of one character were read as several
+# bytes of one character were read as several: beside a letter stands a sign, or one of the few
+# letters that Windows-1252 has where continuation bytes are, or all letters are of other alphabets
+_TOGETHER = re.compile(
+    "\u00c3 |[^\x00-\x7f][\u0080-\u00bf\u02c6\u02dc\u2013-\u203a\u20ac\u2122]|"
+    "[\u00c2-\u00df][\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192]|[\u0370-\uffff]{2}"
+)
 _MANY = 3  # unlikely sequences that make a text broken even where it cannot be restored
 
 
@@ -77,7 +82,7 @@ def _unseen(text: str) -> str | None:
 def _mojibake(text: str) -> str | None:
     """UTF-8 read as any other encoding: ftfy's heuristic, confirmed by what it restores."""
     if not _TOGETHER.search(text):
-        return None  # accents here and there, without loading the library
+        return None  # accented letters, without loading the library
     from ftfy import fix_encoding
     from ftfy.badness import BADNESS_RE, badness
 

@@ -75,7 +75,9 @@ def marked(found: Mapping[str, Any]) -> bool:
 
 def told(found: Mapping[str, Any]) -> str:
     """What was measured, in words; ends no sentence."""
-    can = "can be told" if marked(found) else "are hardly told"
+    can = "are hardly told"
+    if found["auc"] > _WARN:
+        can = "can be told" if marked(found) else "may be told"
     return (
         f"positives {can} from their hard negatives without the query: AUC {found['auc']:.3f} "
         f"(95% interval {found['low']:.3f} to {found['high']:.3f}, {found['pairs']:,} pairs) from "

@@ -243,5 +243,6 @@ def _numbers(text: str) -> Iterator[Leak]:
     for number in _NUMBERS:
         for match in number.pattern.finditer(text):
             datum = match[1]
-            if number.also(datum) and _checker(number.module).is_valid(datum):
+            bare = re.sub("[ -]", "", datum) if number.kind is _CARD else datum
+            if number.also(datum) and _checker(number.module).is_valid(bare):
                 yield Leak(number.kind, masked(datum))

@@ -90,7 +90,7 @@ def _secrets(text: str) -> Iterator[tuple[str, str]]:
     for (module, name), marks in _DETECTORS.items():
         if any(mark in text for mark in marks):
             detector = _detector(module, name)
-            for secret in sorted(set(detector.analyze_string(text))):
+            for secret in _matches(detector, text):
                 if _telling(secret):
                     yield detector.secret_type, secret
     for kind, (mark, form) in _FORMS.items():
@@ -104,6 +104,17 @@ def _secrets(text: str) -> Iterator[tuple[str, str]]:
         for match in _LOGIN.finditer(text):
             if not (_NO_LOGIN.fullmatch(match[1]) or _NO_HOST.search(match[2])):
                 yield "Basic Auth Credentials", match[1]
+
+
+def _matches(detector: Any, text: str) -> Iterator[str]:
+    """What a detector's forms match. Its own search names the prefix where a form groups that."""
+    valid = getattr(detector, "is_formally_valid", lambda secret: True)
+    for form in detector.denylist:
+        for match in form.finditer(text):
+            secret = max((group for group in match.groups() if group), key=len, default="")
+            secret = secret if len(secret) >= _KINDS else match[0]
+            if valid(secret):
+                yield secret
 
 
 def _telling(secret: str) -> bool:
