@@ -23,17 +23,23 @@ from retgen.errors import DatasetError
 from retgen.progress import Progress
 from retgen.recipe import Recipe, RuleSettings, load_recipe
 from retgen.states import States
+from retgen.validators.boilerplate import Boilerplate
 from retgen.validators.corpus import DanglingDocuments, EmptyText, Encoding, duplicate_rules
 from retgen.validators.floors import Terms, WordTerms
 from retgen.validators.graded import GRADED_QRELS
 from retgen.validators.judgements import RULES as JUDGEMENT_RULES
+from retgen.validators.language import Language
 from retgen.validators.leaks import AnswerLeak, extra, noted
+from retgen.validators.lengths import LengthOutlier
 from retgen.validators.lexical import LexicalAmbiguity
 from retgen.validators.near import NearDuplicates
 from retgen.validators.order import OrderLeak
+from retgen.validators.origin import Origin
+from retgen.validators.personal import PersonalData
 from retgen.validators.places import WordPlaces
 from retgen.validators.rule import Batch, CorpusRule, Judgements, Severity, State
 from retgen.validators.samples import Samples
+from retgen.validators.secrets import Secrets
 from retgen.workers import process_pool
 
 __all__ = ["build_rules", "load_judgements", "rule_names", "scan", "which_split"]
@@ -121,6 +127,12 @@ def _generic_rules(
         AnswerLeak(judgements, severity, settings.order_leak_p),
         WordPlaces(judgements, settings.order_leak_p),
         LexicalAmbiguity(judgements),
+        Language(judgements),
+        PersonalData(judgements),
+        Secrets(judgements),
+        LengthOutlier(judgements),
+        Boilerplate(judgements),
+        Origin(judgements),
         WordTerms(judgements),
         Samples(judgements),
     ]
@@ -159,6 +171,8 @@ def scan(
 
     `states`: where the results of parts are kept, and taken from.
     """
+    for rule in rules:
+        rule.about(dataset)
     parts = _parts(dataset.corpus)
     if len(parts) == 1:
         states = None  # nothing is finished before everything is
