@@ -115,9 +115,12 @@ def unspaced(text: str) -> bool:
 
 def named_scripts(texts: Iterable[str]) -> list[str]:
     """The scripts without spaces that stand in some texts, by name."""
-    held = {c for text in texts if not text.isascii() for c in text}
-    all_of_them = "".join(sorted(held))
-    return [name for name, script in _UNSPACED.items() if re.search(f"[{script}]", all_of_them)]
+    characters: set[str] = set()
+    for text in texts:
+        if not words_only(text):
+            characters.update(text)
+    held = "".join(characters)
+    return [name for name, script in _UNSPACED.items() if re.search(f"[{script}]", held)]
 
 
 def stems(words: list[str]) -> list[str]:

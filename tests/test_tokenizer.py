@@ -27,6 +27,7 @@ from retgen.tokenizer import (
         ("한국어 문장은 띄어 쓴다", "한국어 문장은 띄어 쓴다"),
         ("हिन्दी में लिखा", "हिन्दी में लिखा"),
         ("cafe\u0301 CAFÉ", "café café"),
+        ("İzmir", "i\u0307zmir"),
         ("1\ufe0f\u20e3 ❤\ufe0flove", "1 love"),
         ("紫色的花，猫", "紫 紫色 色 色的 的 的花 花 猫"),
         ("WeChat更新2次", "wechat 更 更新 新 2 次"),
@@ -44,6 +45,7 @@ def test_the_script_decides(text: str, expected: str) -> None:
 
 @given(st.text(st.characters(max_codepoint=0x2FF)) | st.text(st.characters(codec="cp1251")))
 def test_latin_and_cyrillic_words_are_runs_of_word_characters(text: str) -> None:
+    text = re.sub("[İǰ]", "", text)  # two letters that casefold to a letter and its mark
     assert tokens(text) == re.findall(r"\w+", text.casefold())
 
 
