@@ -10,6 +10,7 @@ from retgen.generators.limit.attributes import bundled_files
 from retgen.tokenizer import (
     STOPWORDS,
     content_stems,
+    length,
     named_scripts,
     stems,
     tokens,
@@ -69,6 +70,13 @@ def test_what_is_known_of_a_text() -> None:
     assert [
         text for text in ("naïve — “ок” …", "cafe\u0301", "更", "हिन्दी") if words_only(text)
     ] == ["naïve — “ок” …"]
+
+
+def test_length_counts_words_or_characters() -> None:
+    lengths = {
+        text: length(text) for text in ("four words, no more", "紫色的花", "微信 WeChat2更新 !")
+    }
+    assert list(lengths.values()) == [4, 4, 5]
 
 
 def test_content_stems_are_without_function_words() -> None:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.tokenizer import STOPWORDS, tokens
+from retgen.tokenizer import STOPWORDS, length, tokens
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
 __all__ = ["TermSpool", "Terms", "WordTerms", "query_blind_floors", "query_blind_rankings"]
@@ -102,7 +102,7 @@ class Terms(CorpusRule):
             once = np.unique(rows * self.vocabulary + terms) % self.vocabulary
         state.frequencies += np.bincount(once, minlength=self.vocabulary)
         state.documents += len(batch)
-        words = np.array([text.count(" ") + 1 for text in batch.texts])
+        words = np.array([length(text) for text in batch.texts])
         state.words = _add_histograms(state.words, np.bincount(words))
         lengths = np.array([len(text) for text in batch.texts], np.uint32)
         if self.vocabulary <= 1 << 16:
