@@ -49,8 +49,9 @@ def eval_command(
         list[str] | None,
         typer.Option(
             metavar="M", autocompletion=complete_model,
-            help="bm25, rank-bm25, tfidf, minilm, static:minilm, a sentence-transformers folder or "
-            "id, mteb:NAME, late:M, hybrid:A+B, rerank:FIRST+CROSSENCODER; on ladders also "
+            help="bm25, rank-bm25, bm25-capretrieval, tfidf, minilm, static:minilm, a "
+            "sentence-transformers folder or id, mteb:NAME, late:M, hybrid:A+B, "
+            "rerank:FIRST+CROSSENCODER; on ladders also "
             "bm25-paper, cross:CROSSENCODER, llm:PROVIDER:NAME. Default bm25. Repeatable.",
         ),
     ] = None,

@@ -321,9 +321,8 @@ def _score(
         values = measures.per_query(collection, ranked.rankings)
         coverage = {}
         if beside:
-            some = (ranked.rankings.documents >= 0).any(axis=1)  # of nothing there is no share
-            means = beside.per_query(collection, ranked.rankings)[some].sum(axis=0)
-            means /= max(1, int(some.sum()))
+            # over the queries that the measures count; of one without a ranking nothing is judged
+            means = beside.per_query(collection, ranked.rankings).mean(axis=0)
             coverage = dict(zip(judged, map(float, means), strict=True))
         score = Score(
             ranked.model, ranked.dim, measures.names, values, bootstrap.interval(values),

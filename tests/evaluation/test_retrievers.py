@@ -17,10 +17,11 @@ from retgen.evaluation.embedders import SentenceEmbedder, load_model, spare_memo
 from retgen.evaluation.embeddings import Cache
 from retgen.evaluation.measures import Measures
 from retgen.evaluation.rankings import Rankings
-from retgen.evaluation.retrievers import Options, retriever
+from retgen.evaluation.retrievers import Options, lexical, retriever
 from retgen.evaluation.retrievers import dense as dense_module
 from retgen.evaluation.retrievers.hybrid import fuse
 from retgen.evaluation.retrievers.late import maxsim
+from retgen.evaluation.retrievers.names import LEXICAL
 from retgen.progress import silent
 
 
@@ -115,12 +116,46 @@ def test_tfidf_reads_lists(dataset, corpus, query, first) -> None:  # type: igno
     assert found == first
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning")  # inside jieba
-def test_rank_bm25_cuts_chinese_words(dataset) -> None:  # type: ignore[no-untyped-def]
-    corpus = {"a": "两个人在公园里骑自行车", "b": "桌子上有一只猫", "c": "一辆红色的汽车"}
-    collection = load(dataset(corpus, {"q": "公园 自行车"}, [("q", "a", 1)]))
-    rankings = ranked("rank-bm25", collection, depth=3)[0].rankings
-    assert rankings.documents.tolist() == [[0, -1, -1]]
+CHINESE = {
+    "a": "两个人在公园里骑自行车",
+    "b": "桌子上有一只猫，旁边是WeChat的徽标",
+    "c": "一辆红色的汽车停在公园路",
+    "d": "他们在车站等车",
+}
+
+
+@pytest.mark.parametrize("name", ["bm25", "rank-bm25", "tfidf"])
+def test_chinese_is_cut_within_clauses(dataset, name: str) -> None:  # type: ignore[no-untyped-def]
+    queries = {"q": "公园里的自行车", "r": "wechat徽标", "s": "车站"}
+    collection = load(dataset(CHINESE, queries, [("q", "a", 1), ("r", "b", 1), ("s", "d", 1)]))
+    found = ranked(name, collection, depth=4)[0]
+    assert found.rankings.documents[:, 0].tolist() == [0, 1, 3]
+    cut = "Han cut into characters and pairs of neighbours"
+    assert found.details["tokenizer"] == f"words; {cut}"
+    note = f"{cut}; stopwords and stemmer are English" if name == "bm25" else cut
+    assert found.details["notes"] == [note]
+
+
+def test_words_of_mixed_texts_are_stemmed_as_all_others() -> None:
+    plain, mixed, marks = lexical.stemmed(
+        ["the 2 photos of a cat", "the photos的 a 猫", "नदी पर the cats"]
+    )
+    assert plain == ["photo", "cat"]
+    assert mixed == ["photo", "的", "猫"]
+    assert marks == ["नदी", "पर", "cat"]
+
+
+def test_how_texts_were_cut_is_told(collection: Collection) -> None:
+    details = {name: ranked(name, collection)[0].details for name in ("bm25", "rank-bm25", "tfidf")}
+    assert details == {
+        "bm25": {
+            "tokenizer": "words",
+            "stopwords": "bm25s' English list",
+            "stemmer": "Snowball, English",
+        },
+        "rank-bm25": {"tokenizer": "words", "stopwords": None, "stemmer": None},
+        "tfidf": {"tokenizer": "listed items"},
+    }
 
 
 def test_a_document_without_a_common_word_is_not_ranked(dataset) -> None:  # type: ignore[no-untyped-def]
@@ -128,7 +163,9 @@ def test_a_document_without_a_common_word_is_not_ranked(dataset) -> None:  # typ
     collection = load(
         dataset(corpus, {"q": "apples", "r": "zebra"}, [("q", "a", 1), ("r", "b", 1)])
     )
-    for name in ("bm25", "rank-bm25", "tfidf"):
+    for name in LEXICAL:
+        if name.endswith("-characters"):  # pears and zebra share some
+            continue
         rankings = ranked(name, collection, depth=3)[0].rankings
         assert rankings.documents.tolist() == [[0, -1, -1], [-1, -1, -1]], name
 

@@ -337,7 +337,7 @@ def test_dimensions_that_no_model_has(limit_run: Path, tmp_path: Path) -> None:
 
 
 def test_queries_without_any_document(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    """A run that lacks a query, and a query that shares no word: 0, and no share to be judged."""
+    """A run that lacks a query, and a query that shares no word: 0, and nothing of it is judged."""
     path = dataset(CORPUS, {"q1": "red apples", "q2": "xylophone"}, QRELS[:3])
     run = tmp_path / "mine.trec"
     run.write_text("q1 Q0 a 1 2.0 mine\nq1 Q0 d 2 1.0 mine\n")
@@ -345,7 +345,7 @@ def test_queries_without_any_document(dataset, tmp_path: Path) -> None:  # type:
         path, models=["bm25"], runs=[run], metrics=["recall@2"], out=tmp_path / "out"
     ).to_json()
     assert [row["metrics"]["recall@2"] for row in found["results"]] == [0.5, 0.25]
-    assert [row["judged"]["Judged@2"] for row in found["results"]] == [1.0, 0.5]
+    assert [row["judged"]["Judged@2"] for row in found["results"]] == [0.5, 0.25]
     assert f"{run}: 1 queries are not in the run and count as 0" in found["notes"]
 
 
