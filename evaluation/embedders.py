@@ -181,7 +181,7 @@ class SentenceEmbedder:
                 lengths.update(zip(inputs, map(_whole_length, found), strict=True))
             return features
 
-        if self.max_length is None:
+        if self.max_length is None or len(self._devices) > 1:  # other processes do not tell
             yield
             return
         model.preprocess = counted  # of this object alone, and only here

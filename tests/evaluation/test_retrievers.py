@@ -296,7 +296,7 @@ def test_the_implementation_of_attention(saved: Path) -> None:
         assert embedder.details["attention"] == asked
         vectors.append(embedder.encode(texts, "document")[0])
     torch.testing.assert_close(*vectors, rtol=1e-4, atol=1e-5)
-    with pytest.raises(UsageError, match="^--attn-implementation nonsense: .* cannot run with it"):
+    with pytest.raises(UsageError, match=r"^--attn-implementation nonsense: .* cannot run with it"):
         load_model(name, attn_implementation="nonsense")
 
 
@@ -323,7 +323,7 @@ def test_code_of_a_model_is_run_when_it_is_allowed(saved: Path) -> None:
 )
 def test_memory_that_runs_out_while_loading_is_said(error: Exception) -> None:
     with (
-        pytest.raises(UsageError, match="^--model owner/m: does not fit into the memory of the "),
+        pytest.raises(UsageError, match=r"^--model owner/m: does not fit into the memory of the "),
         loading("owner/m"),
     ):
         raise error
@@ -381,7 +381,7 @@ def test_late_interaction_takes_prompts_and_lengths(collection: Collection, tiny
         assert late.details["prompts"] == {"query": "find: ", "document": ""}
         assert late.details["dtype"] == "float32"
         assert late.details["notes"] == ["compares vectors of tokens, which --dims does not cut"]
-        with pytest.raises(UsageError, match="--max-length 600: .* takes 3 to 512 tokens"):
+        with pytest.raises(UsageError, match=r"--max-length 600: .* takes 3 to 512 tokens"):
             retriever(name, Options(max_length=600))
 
 
@@ -401,7 +401,8 @@ def test_a_reranker_scores_pairs_of_many_queries_at_once(
     assert len(calls) == 1
     monkeypatch.setattr(rerank, "_PAIRS", 30)
     parts = ranked(name, collection, depth=6, rerank=4)[0]
-    assert calls[1:] and sum(calls[1:]) == calls[0]
+    assert calls[1:]
+    assert sum(calls[1:]) == calls[0]
     assert max(calls[1:]) <= 28  # of seven queries
     np.testing.assert_array_equal(whole.rankings.documents, parts.rankings.documents)
     np.testing.assert_allclose(whole.rankings.scores, parts.rankings.scores, atol=1e-5)
@@ -454,7 +455,7 @@ def test_a_model_of_mteb_takes_dtype_length_and_prompts(limit_run: Path, tmp_pat
     details = result["details"]
     assert (details["dtype"], details["device"], details["hub"]) == ("bfloat16", "cpu", name)
     options = Options(dtype="bf16", max_length=32, query_prompt="find: ", device="cpu")
-    ours = list(retriever("minilm", options).rank(load(limit_run), 10, silent))[0]
+    ours = next(iter(retriever("minilm", options).rank(load(limit_run), 10, silent)))
     scores = Measures(["recall@2"]).per_query(load(limit_run), ours.rankings)
     assert result["metrics"]["recall@2"] == pytest.approx(float(scores.mean()), abs=0.03)
 
