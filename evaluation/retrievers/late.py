@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.devices import tensor_cores
 from retgen.evaluation.embedders import Kind, shorten, spare_memory
@@ -50,6 +51,10 @@ class Late:
             self._model = load(MultiVectorEncoder, model, options.device, options.dtype, **more)
         else:
             self._model = load_model(model, options.device, options.dtype, **more)
+        if self._model.transformers_model is None:
+            raise UsageError(
+                f"--model {name}: {model} is no transformer, so it has no tokens' vectors"
+            )
         if options.max_length:
             shorten(self._model, options.max_length, model)
             if getattr(self._model[0], "document_length", None) is not None:

@@ -429,6 +429,23 @@ def test_what_a_model_of_mteb_cannot_take(options: dict[str, Any], option: str) 
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("late:static:minilm", "static:minilm is no transformer, so it has no tokens' vectors"),
+        (
+            "mteb:mteb/baseline-random-cross-encoder",
+            "scores pairs and ranks nothing by itself; rerank:bm25+MODEL takes a cross-encoder of "
+            "the Hub or a folder",
+        ),
+    ],
+)
+def test_models_of_another_kind(name: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        retriever(name, Options())
+    assert str(caught.value) == f"--model {name}: {message}"
+
+
 @pytest.mark.slow  # a process of its own, since the Hub's folder is read when it starts
 def test_a_model_of_mteb_takes_dtype_length_and_prompts(limit_run: Path, tmp_path: Path) -> None:
     """The registry's own all-MiniLM-L6-v2, from files as the Hub's client keeps them."""
