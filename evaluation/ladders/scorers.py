@@ -104,8 +104,8 @@ def systems(name: str, retriever: Retriever | None, options: Options) -> list[Sy
         cross = CrossScorer(name, name.partition(":")[2], options)
     if cross is None:
         return []
-    told = {"device": cross.device, "notes": cross.notes}
-    return [System(None, Crossed(name, cross), lambda: told)]
+    details = cross.details
+    return [System(None, Crossed(name, cross), lambda: details)]
 
 
 def _told(vectors: Any, **more: Any) -> Callable[[], dict[str, Any]]:
