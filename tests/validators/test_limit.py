@@ -465,3 +465,36 @@ def test_every_change_is_seen_by_the_manifest(
         ("derived", ["dataset/README.md"], "dataset/README.md: line 104 must not be there"),
     ]
     assert gen("validate", "run").returncode == 1
+
+
+# --- documents that list the same ---------------------------------------------------------------
+
+
+def test_distractors_that_differ_in_the_name_only(tables: Tables, tmp_path: Path) -> None:
+    one, other = distractor(tables, 0), distractor(tables, 1)
+    one["text"] = (
+        one["text"].partition(" likes ")[0] + " likes " + other["text"].partition(" likes ")[2]
+    )
+    one["metadata"]["attributes"] = other["metadata"]["attributes"]
+    rows = [
+        i for i, row in enumerate(tables["corpus"], 1) if row["_id"] in (one["_id"], other["_id"])
+    ]
+    assert check(tmp_path, tables) == [
+        (
+            "limit-proof/attributes",
+            [one["_id"], other["_id"]],
+            f"2 documents have the same attributes (rows {rows[0]}, {rows[1]})",
+        )
+    ]
+
+
+def test_few_attributes_agree_by_chance(tmp_path: Path) -> None:
+    """2,000 documents of one attribute each, of which the catalogue has too few."""
+    (tmp_path / "one.yaml").write_text(
+        "name: one\nfamily: limit\n"
+        "params: {pattern: disjoint, docs: 2000, queries: 5, k: 1, attributes_per_doc: 1}\n"
+    )
+    path = run(tmp_path / "one.yaml", out=tmp_path / "run").path
+    assert validate(path).findings == []
+    held = [row["metadata"]["attributes"][0] for row in read_jsonl(path / "dataset/corpus.jsonl")]
+    assert len(set(held)) == 1340

@@ -37,6 +37,9 @@ class _ProofState(TermSpool):
         self.lists.merge(later.lists, offset)
 
 
+_Terms = tuple[list[int], NDArray[np.int64], NDArray[np.uint32]]
+
+
 class LimitProof(Terms):
     """Rebuilds the qrels of a LIMIT data set from its words and compares."""
 
@@ -61,9 +64,7 @@ class LimitProof(Terms):
         self.twins = Twins(spec, self.queried)
         self._risky: dict[str, frozenset[str]] | None = None
         self._parsed: tuple[Batch | None, list[tuple[str, list[str]]]] = None, []
-        self._terms: tuple[Batch | None, tuple[list[int], NDArray[np.int64], NDArray[np.uint32]]]
-        nothing = np.zeros(0, np.int64), np.zeros(0, np.uint32)
-        self._terms = None, ([], *nothing)
+        self._terms: tuple[Batch, _Terms] | None = None
         self.start()
 
     def start(self) -> None:
@@ -95,9 +96,9 @@ class LimitProof(Terms):
             self._parsed = batch, [self.parse(text) or ("", []) for text in batch.texts]
         return self._parsed[1]
 
-    def terms_of(self, batch: Batch) -> tuple[list[int], NDArray[np.int64], NDArray[np.uint32]]:
+    def terms_of(self, batch: Batch) -> _Terms:
         """Attribute ids of all documents (-1: unknown), as list and as array; how many each has."""
-        if self._terms[0] is not batch:
+        if self._terms is None or self._terms[0] is not batch:
             rows = [listed for _, listed in self.parsed(batch)]
             flat = list(map(self.spec.attributes.get, chain.from_iterable(rows), repeat(-1)))
             counts = np.array([len(row) for row in rows], np.uint32)
