@@ -94,6 +94,7 @@ class Limit(Family[LimitParams]):
     paper = "On the Theoretical Limitations of Embedding-Based Retrieval (arXiv 2508.21038)"
     params = LimitParams
     covers = proof.COVERS
+    proofs = frozenset({"limit-names", "limit-proof"})
     agents = AGENTS
     judged = (
         "which documents hold what a query asks for was rebuilt from their words, but that the "

@@ -52,6 +52,7 @@ class MultiConIR(Family[MultiConIRParams]):
     paper = "MultiConIR: Towards Multi-Condition Information Retrieval (arXiv 2503.08046)"
     params = MultiConIRParams
     covers = proof.COVERS
+    proofs = frozenset({"ladder-proof"})
     fixed_records = False
     agents = AGENTS
     independent_judge = True
