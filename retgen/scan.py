@@ -138,7 +138,7 @@ def _generic_rules(
     ]
 
 
-# beside the family's own rules: what a run's labels and files rest on
+# beside the rules of the family's proof: what a run's labels and files rest on
 _VOUCH = frozenset({"manifest", "derived", "regenerated", "word-lists", "sources"})
 
 
@@ -151,10 +151,8 @@ def rule_names(recipe: Recipe | None) -> tuple[frozenset[str], frozenset[str]]:
     generic -= {"terms", "samples"}
     if recipe is None:
         return frozenset(generic), frozenset()
-    of_family = recipe.the_family().checks(recipe.job(), nothing)
-    own = {rule.name.partition("/")[0] for rule in of_family} - generic
-    own |= recipe.the_family().rules
-    return frozenset(generic | own | _VOUCH), frozenset(own | _VOUCH)
+    vouch = _VOUCH | recipe.the_family().proofs
+    return frozenset(generic | vouch), vouch
 
 
 def scan(
