@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ class Sets:
     words: Ints
     starts: Ints
 
-    @property
+    @cached_property
     def sizes(self) -> Ints:
         return np.diff(self.starts)
 
