@@ -344,3 +344,26 @@ def test_a_card_cannot_lead_out_of_its_folder(tmp_path: Path) -> None:
     card.write_text(card.read_text().replace("a/*.jsonl", "../secret.jsonl"))
     with pytest.raises(DatasetError, match="holds no corpus table"):
         open_dataset(folder)
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ('{"_id": "x", "text": "one", "title": "", "text": "two"}', "text"),
+        ('{"_id": "x", "text": "one", "_id": "y"}', "_id"),
+        ('{"_id": "x", "text": "one", "metadata": {"a": 1, "a": 2}, "year": 1, "year": 2}', "a"),
+        ('{"_id": "x", "text": "one", "te\\u0078t": "two"}', "text"),
+    ],
+)
+def test_a_key_that_stands_twice(tmp_path: Path, line: str, key: str) -> None:
+    mteb(tmp_path, DOCUMENTS, QUERIES, QRELS)
+    corpus = tmp_path / "corpus.jsonl"
+    first, rest = corpus.read_text().split("\n", 1)
+    # "year" is a column of the first row, so that it is looked for
+    row = {**json.loads(first), "year": 3, "metadata": {"text": 'a "text" of "_id"'}}
+    corpus.write_text(json.dumps(row) + "\n" + rest + line + "\n")
+    found = validate(tmp_path)
+    assert [(f.rule, f.ids, f.message) for f in found.findings] == [
+        ("schema", ["corpus:31"], f"corpus, row 31: has the key {key!r} twice")
+    ]
+    assert found.statistics["documents"] == 30

@@ -10,7 +10,6 @@ from __future__ import annotations
 from retgen.validators.corpus import Duplicates
 from retgen.validators.limit.names import PersonNames
 from retgen.validators.limit.proof import LimitProof
-from retgen.validators.limit.sets import SharedAttributes
 from retgen.validators.limit.spec import (
     Spec,
     hadamard_common,
@@ -63,7 +62,6 @@ def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
         proof,
         Duplicates("limit-proof/names", "error", "name, apart from case,", names),
         PersonNames(proof, spec),
-        SharedAttributes(proof, spec),
         TrainingPairs(spec, judgements),
     ]
     return rules
