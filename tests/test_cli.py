@@ -292,10 +292,11 @@ def test_a_rule_that_does_not_exist_cannot_be_switched_off(gen: Gen, small: Path
     assert found.returncode == 2
     assert found.stderr == (
         "gen: validate.off: there is no rule 'order-leek'; did you mean order-leak? Rules: "
-        "dangling-qrel, duplicate-id, duplicate-qrel, duplicate-query, duplicate-query-id, "
-        "duplicate-text, empty-query, empty-text, encoding, lexical-ambiguity, limit-names, "
-        "limit-proof, normalised-duplicate, normalised-duplicate-query, order-leak, "
-        "query-encoding, query-without-qrels, schema, score-range\n"
+        "boilerplate, dangling-qrel, duplicate-id, duplicate-qrel, duplicate-query, "
+        "duplicate-query-id, duplicate-text, empty-query, empty-text, encoding, language, "
+        "length-outlier, lexical-ambiguity, limit-names, limit-proof, normalised-duplicate, "
+        "normalised-duplicate-query, order-leak, origin, personal-data, "
+        "query-encoding, query-without-qrels, schema, score-range, secrets\n"
     )
 
 
