@@ -30,7 +30,7 @@ from retgen.validators.stated import stated_languages
 
 __all__ = ["Language"]
 
-_PIECE = 140  # characters of every text that are told
+_PIECE = 100  # characters of every text that are told
 _LONG = 1200  # characters of a suspect that are told
 _LETTERS = 60  # fewer are too few to tell a language by; 15 in scripts of syllables and words
 _SURE, _LONG_SURE, _ELSE = 0.5, 0.98, 0.002  # probabilities: of a piece, of a suspect, of the set's
