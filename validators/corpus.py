@@ -28,6 +28,14 @@ def _hash(key: str) -> int:
     return xxhash.xxh3_64_intdigest(key.encode("utf-8", "surrogatepass"))
 
 
+def _hashes(keys: Sequence[str]) -> NDArray[np.uint64]:
+    try:
+        encoded = map(str.encode, keys)
+        return np.fromiter(map(xxhash.xxh3_64_intdigest, encoded), np.uint64, len(keys))
+    except UnicodeEncodeError:  # half a surrogate pair
+        return np.fromiter(map(_hash, keys), np.uint64, len(keys))
+
+
 class _Kept(dict[int, str]):
     """What stands for a character: itself, or a space for punctuation and control characters.
 
@@ -99,8 +107,7 @@ class Duplicates(CorpusRule):
         self.state: _Hashes = _Hashes()
 
     def scan(self, batch: Batch) -> None:
-        hashes = [_hash(key) for key in self.key(batch)]
-        self.state.parts.append(np.array(hashes, np.uint64))
+        self.state.parts.append(_hashes(self.key(batch)))
 
     def suspicious(self) -> bool:
         self._suspects = frozenset(self.state.repeated().tolist())
@@ -185,16 +192,22 @@ class Encoding(CorpusRule):
         self.state: Named = Named()
 
     def scan(self, batch: Batch) -> None:
-        for columns in (batch.texts, batch.titles, batch.ids):
-            for index, text in enumerate(columns):
-                if not (text.isascii() and text.isprintable()) and (
-                    reason := broken_characters(text)
-                ):
+        for column in (batch.texts, batch.titles, batch.ids):
+            # nearly all are plain ASCII, which is seen of many at a time
+            plain = _printable("".join(text for text in column if text.isascii()))
+            for index, text in enumerate(column):
+                if not (plain and text.isascii()) and (reason := broken_characters(text)):
                     self.state.found.append((batch.ids[index], reason))
 
     def findings(self) -> Iterator[Finding]:
         for doc_id, reason in self.state.found:
             yield Finding(self.name, "warning", [doc_id], f"document {doc_id} {reason}")
+
+
+def _printable(text: str) -> bool:
+    """`str.isprintable` of ASCII, at many times its speed."""
+    codes = np.frombuffer(text.encode(), np.uint8)
+    return not len(codes) or bool(codes.min() >= 0x20 and codes.max() < 0x7F)
 
 
 @dataclass

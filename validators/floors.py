@@ -98,7 +98,11 @@ class Terms(CorpusRule):
             handle, path = tempfile.mkstemp(prefix="terms-", dir=self.scratch)
             os.close(handle)
             state.paths.append(path)
-        np.add.at(state.frequencies, terms if distinct else self._once(counts, terms), 1)
+        once = terms if distinct else self._once(counts, terms)
+        if self.vocabulary <= len(once):
+            state.frequencies += np.bincount(once, minlength=self.vocabulary)
+        else:
+            np.add.at(state.frequencies, once, 1)
         state.documents += len(batch)
         words = np.array([length(text) for text in batch.texts])
         state.words = _add_histograms(state.words, np.bincount(words))

@@ -55,8 +55,8 @@ def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
     proof = LimitProof(spec, judgements)
 
     def names(batch: Batch) -> list[str]:
-        both = zip(proof.parsed(batch), batch.texts, strict=True)
-        return [name.casefold() or text for (name, _), text in both]
+        both = zip(proof.names(batch), batch.texts, strict=True)
+        return [name.casefold() or text for name, text in both]
 
     rules: list[CorpusRule] = [
         proof,

@@ -52,7 +52,7 @@ class PersonNames(CorpusRule):
 
     def scan(self, batch: Batch) -> None:
         first_names, surnames = self.known
-        for doc_id, (name, _) in zip(batch.ids, self.proof.parsed(batch), strict=True):
+        for doc_id, name in zip(batch.ids, self.proof.names(batch), strict=True):
             first, _, others = name.partition(" ")
             middle, _, last = others.rpartition(" ")
             wrong = first_names.get(first)
@@ -77,7 +77,7 @@ class PersonNames(CorpusRule):
 
     def confirm(self, batch: Batch) -> None:
         most, wrong = self._most(), {doc_id for doc_id, _ in self.state.found}
-        for doc_id, (name, _) in zip(batch.ids, self.proof.parsed(batch), strict=True):
+        for doc_id, name in zip(batch.ids, self.proof.names(batch), strict=True):
             if name and doc_id not in wrong and name.count(" ") + 1 != most:
                 self.odd.append(doc_id)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from retgen.validators.floors import Terms, TermSpool
 from retgen.validators.limit.lists import Lists, Twins
 from retgen.validators.limit.matrix import check_matrix
 from retgen.validators.limit.spec import Spec, cut, error, parse_queries
+from retgen.validators.limit.spelled import Speller
 from retgen.validators.rule import Batch, Finding, Judgements
 
 __all__ = ["LimitProof"]
@@ -37,7 +38,13 @@ class _ProofState(TermSpool):
         self.lists.merge(later.lists, offset)
 
 
-_Terms = tuple[list[int], NDArray[np.int64], NDArray[np.uint32]]
+class _Reading(NamedTuple):
+    """What the texts of a batch say."""
+
+    names: list[str]
+    terms: NDArray[np.int64]  # (sum of counts,), -1 for what is no attribute
+    counts: NDArray[np.uint32]  # (documents,) attributes of each
+    rows: list[list[str]] | None  # the attributes; None where they are what the metadata spells
 
 
 class LimitProof(Terms):
@@ -63,8 +70,12 @@ class LimitProof(Terms):
         self.spread: list[tuple[str, str]] = []
         self.twins = Twins(spec, self.queried)
         self._risky: dict[str, frozenset[str]] | None = None
-        self._parsed: tuple[Batch | None, list[tuple[str, list[str]]]] = None, []
-        self._terms: tuple[Batch, _Terms] | None = None
+        self._speller = (
+            Speller(self.templates[0], spec.attributes, spec.attributes_per_doc)
+            if len(self.templates) == 1
+            else None
+        )
+        self._read: tuple[Batch, _Reading] | None = None
         self.start()
 
     def start(self) -> None:
@@ -92,68 +103,82 @@ class LimitProof(Terms):
 
     def parsed(self, batch: Batch) -> list[tuple[str, list[str]]]:
         """Name and attributes of every document; empty where no template fits."""
-        if self._parsed[0] is not batch:  # the rules on names look at the same batch again
-            self._parsed = batch, [self.parse(text) or ("", []) for text in batch.texts]
-        return self._parsed[1]
+        return [self.parse(text) or ("", []) for text in batch.texts]
 
-    def terms_of(self, batch: Batch) -> _Terms:
-        """Attribute ids of all documents (-1: unknown), as list and as array; how many each has."""
-        if self._terms is None or self._terms[0] is not batch:
-            rows = [listed for _, listed in self.parsed(batch)]
-            flat = list(map(self.spec.attributes.get, chain.from_iterable(rows), repeat(-1)))
-            counts = np.array([len(row) for row in rows], np.uint32)
-            self._terms = batch, (flat, np.array(flat, np.int64), counts)
-        return self._terms[1]
+    def names(self, batch: Batch) -> list[str]:
+        """The name in every document; empty where no template fits."""
+        return self._reading(batch).names
+
+    def terms_of(self, batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """Attribute ids of all documents, -1 where there is none; how many each document has."""
+        reading = self._reading(batch)
+        return reading.terms, reading.counts
+
+    def _reading(self, batch: Batch) -> _Reading:
+        if self._read is None or self._read[0] is not batch:  # several rules ask for it
+            self._read = batch, self._read_anew(batch)
+        return self._read[1]
+
+    def _read_anew(self, batch: Batch) -> _Reading:
+        spelled = self._speller.read(batch) if self._speller is not None else None
+        if spelled is not None:
+            counts = np.full(len(batch), spelled.terms.shape[1], np.uint32)
+            return _Reading(spelled.names, spelled.terms.ravel(), counts, None)
+        both = self.parsed(batch)
+        rows = [listed for _, listed in both]
+        flat = map(self.spec.attributes.get, chain.from_iterable(rows), repeat(-1))
+        terms = np.array(list(flat), np.int64)
+        counts = np.fromiter(map(len, rows), np.uint32, len(rows))
+        return _Reading([name for name, _ in both], terms, counts, rows)
 
     def scan(self, batch: Batch) -> None:
         spec, state = self.spec, self.state
-        rows: list[list[str]] = []
-        for doc_id, (name, listed) in zip(batch.ids, self.parsed(batch), strict=True):
-            if not name:
-                state.broken.append((doc_id, "its text follows none of the document templates"))
-            rows.append(listed)
+        names, terms, counts, rows = self._reading(batch)
+        if not all(names):
+            state.broken += [
+                (doc_id, "its text follows none of the document templates")
+                for doc_id, name in zip(batch.ids, names, strict=True)
+                if not name
+            ]
         strange = [i for i in batch.ids if i[:1] != "d" or not i[1:].isdigit()]
         state.broken += [
             (i, "its id is not 'd' and digits, so it may reveal something") for i in strange
         ]
-        flat, terms, counts = self.terms_of(batch)
-        starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+        owners = np.repeat(np.arange(len(batch)), counts)
         suspects = np.flatnonzero(counts != spec.attributes_per_doc).tolist()
         if len(terms) and terms.min() < 0:
-            owners = np.repeat(np.arange(len(rows)), counts)
             suspects += np.unique(owners[terms < 0]).tolist()
         if not suspects:
-            matrix = np.sort(terms.reshape(len(rows), -1), axis=1)
+            matrix = np.sort(terms.reshape(len(batch), -1), axis=1)
             suspects += np.flatnonzero((matrix[:, 1:] == matrix[:, :-1]).any(axis=1)).tolist()
-        for index in sorted(set(suspects)):
-            if rows[index]:
-                self._explain(batch.ids[index], rows[index])
-        self._metadata(batch, flat, starts, counts.tolist())
+        if suspects:
+            listed = rows if rows is not None else [row for _, row in self.parsed(batch)]
+            for index in sorted(set(suspects)):
+                if listed[index]:
+                    self._explain(batch.ids[index], listed[index])
+        self._metadata(batch, None if rows is None else terms.tolist(), counts)
         if any(batch.titles):
             for doc_id, title in zip(batch.ids, batch.titles, strict=True):
                 if title:
                     state.broken.append((doc_id, f"its title is {title!r}, not empty"))
-        known = np.maximum(terms, 0)
-        hit = self.queried[known] & (terms >= 0)
+        hit = self.queried[np.maximum(terms, 0)] & (terms >= 0)
         state.lists.add(terms, counts.astype(np.int64), hit)
-        owners = np.repeat(np.arange(len(rows)), counts)[hit]
         found: dict[int, list[int]] = defaultdict(list)
-        for owner, term in zip(owners.tolist(), terms[hit].tolist(), strict=True):
+        for owner, term in zip(owners[hit].tolist(), terms[hit].tolist(), strict=True):
             found[owner].append(term)
+        columns = _columns(batch.metadata)
         for owner, held in found.items():
-            state.holders[batch.ids[owner]] = (tuple(held), _column(batch.metadata[owner]))
-        columns = [_column(metadata) for metadata in batch.metadata]
-        for index, column in enumerate(columns):
-            if column != -1 and batch.ids[index] not in self.judgements.relevant_documents:
-                state.broken.append(
-                    (batch.ids[index], f"its metadata gives matrix column {column}, but no query "
-                     "names it: that of a distractor is -1")
-                )  # fmt: skip
+            state.holders[batch.ids[owner]] = (tuple(held), columns[owner])
+        if columns.count(-1) != len(columns):
+            for doc_id, column in zip(batch.ids, columns, strict=True):
+                if column != -1 and doc_id not in self.judgements.relevant_documents:
+                    state.broken.append(
+                        (doc_id, f"its metadata gives matrix column {column}, but no query "
+                         "names it: that of a distractor is -1")
+                    )  # fmt: skip
         valid = terms >= 0
         if suspects:
-            counts = np.bincount(
-                np.repeat(np.arange(len(rows)), counts)[valid], minlength=len(rows)
-            ).astype(np.uint32)
+            counts = np.bincount(owners[valid], minlength=len(batch)).astype(np.uint32)
         self.spool(batch, counts, terms[valid].astype(np.uint32), distinct=not suspects)
 
     def _explain(self, doc_id: str, attributes: list[str]) -> None:
@@ -168,23 +193,27 @@ class LimitProof(Terms):
             reasons.append(f"it has {len(attributes)} attributes, not {spec.attributes_per_doc}")
         self.state.broken += [(doc_id, reason) for reason in reasons]
 
-    def _metadata(
-        self, batch: Batch, flat: list[int], starts: NDArray[np.int64], counts: list[int]
-    ) -> None:
-        """The attribute ids in the metadata are those of the words, in the same order."""
+    def _metadata(self, batch: Batch, flat: list[int] | None, counts: NDArray[np.uint32]) -> None:
+        """The attribute ids in the metadata are those of the words, in the same order.
+
+        `flat`: those of the words; None where the texts were read by comparing the two.
+        """
         self.state.broken += [
             (doc_id, "its metadata holds more than attributes and column")
             for doc_id, metadata in zip(batch.ids, batch.metadata, strict=True)
             if isinstance(metadata, dict) and len(metadata) > 2
         ]
+        if flat is None:
+            return
         noted = [m.get("attributes") if isinstance(m, dict) else None for m in batch.metadata]
         try:
             stated = list(chain.from_iterable(noted))  # type: ignore[arg-type]
             lengths = list(map(len, noted))  # type: ignore[arg-type]
-            if stated == flat and lengths == counts and set(map(type, stated)) <= {int}:
+            if stated == flat and lengths == counts.tolist() and set(map(type, stated)) <= {int}:
                 return
         except TypeError:
             pass
+        starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         for index, doc_id in enumerate(batch.ids):
             right = flat[starts[index] : starts[index + 1]]
             here = noted[index]
@@ -215,11 +244,12 @@ class LimitProof(Terms):
         return bool(self._risky or self.twins.repeated)
 
     def confirm(self, batch: Batch) -> None:
-        self.twins.look(batch, self.parsed(batch))
+        both = self.parsed(batch)
+        self.twins.look(batch, both)
         if not self._risky:
             return
         relevant = {q: set(self.judgements.positives.get(q, ())) for q in self._risky or {}}
-        for doc_id, (_, listed) in zip(batch.ids, self.parsed(batch), strict=True):
+        for doc_id, (_, listed) in zip(batch.ids, both, strict=True):
             here = frozenset(stems([word for a in listed for word in tokens(a)]))
             for query_id, needed in (self._risky or {}).items():
                 if needed <= here and doc_id not in relevant[query_id]:
@@ -355,7 +385,12 @@ class LimitProof(Terms):
             )
 
 
-def _column(metadata: Any) -> int:
-    """The matrix column that a document's metadata gives, -1 where it gives none."""
-    column = metadata.get("column", -1) if isinstance(metadata, dict) else -1
-    return column if type(column) is int else -2
+def _columns(metadata: Sequence[Any]) -> list[int]:
+    """The matrix columns that metadata give: -1 where one gives none, -2 where it is no number."""
+    try:
+        columns = [one.get("column", -1) for one in metadata]
+    except AttributeError:
+        columns = [one.get("column", -1) if isinstance(one, dict) else -1 for one in metadata]
+    if set(map(type, columns)) <= {int}:
+        return columns
+    return [column if type(column) is int else -2 for column in columns]
