@@ -101,7 +101,8 @@ def encode(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
     for name in FORMATS:
         model = load_model("minilm", device, name)
         embedder = SentenceEmbedder("minilm", model, Options(device=device))
-        tokens = sum(min(t, embedder.max_length or t) for t in embedder.tokens(texts, "document"))
+        counts = embedder.encode(texts, "document")[1]
+        tokens = sum(min(t, embedder.max_length or t) for t in counts)
         flops = 2 * weights(model) * tokens
         seconds = timed(partial(embedder.encode, texts, "document"), device, sizes)
         said("encode", name, seconds, flops, rates, f"{len(texts) / seconds:,.0f} documents/s of "
@@ -112,7 +113,10 @@ def exact_search(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
     """1,000 queries, the first 100, over documents of 4,096 dimensions."""
     count, dim = sizes.searched, sizes.dim
     block = 16_384
-    vectors = torch.nn.functional.normalize(torch.randn(count, dim, device=device), dim=1)
+    vectors = torch.randn(count, dim, device=device)
+    for i in range(0, count, block):  # in place: one copy is 15 GiB
+        part = vectors[i : i + block]
+        part /= part.norm(dim=1, keepdim=True)
     queries = torch.nn.functional.normalize(torch.randn(1_000, dim, device=device), dim=1)
     blocks = [(i, vectors[i : i + block]) for i in range(0, count, block)]
     place: Any = None
@@ -146,7 +150,7 @@ def training_step(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
         model = load_model("minilm", device)
         embedder = SentenceEmbedder("minilm", model, Options(device=device))
         tokens = sum(
-            sum(min(t, embedder.max_length or t) for t in embedder.tokens(part, "document"))
+            sum(min(t, embedder.max_length or t) for t in embedder.encode(part, "document")[1])
             for part in (texts, queries)
         )
         config = make_config(None, {"batch_size": batch, "max_steps": steps, "dtype": name})

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Literal
 
 import torch
 
 from retgen.errors import UsageError
 
-__all__ = ["choose_device", "choose_dtype", "tensor_cores"]
+__all__ = ["choose_device", "choose_devices", "choose_dtype", "tensor_cores"]
+
+
+def choose_devices(device: str | None) -> list[str]:
+    """The devices asked for, with commas between them: one process on each."""
+    return [choose_device(one.strip() or None) for one in (device or "").split(",")]
 
 
 def choose_device(device: str | None) -> str:
     """The device asked for, else a GPU if there is one, else the processor."""
+    if device is not None and "," in device:
+        raise UsageError(
+            f"--device {device}: several devices are for the embeddings of sentence-transformers "
+            "models (a folder, a Hub id, minilm); name one"
+        )
     if device is None:
         if torch.cuda.is_available():
             return "cuda"
@@ -53,12 +64,17 @@ def tensor_cores(wanted: bool) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def choose_dtype(dtype: str | None, device: str) -> torch.dtype:
-    """float32 unless asked otherwise: scores of papers are of float32 embeddings."""
+def choose_dtype(dtype: str | None, device: str) -> torch.dtype | Literal["auto"]:
+    """float32 unless asked otherwise: scores of papers are of float32 embeddings.
+
+    "auto" is what a checkpoint was saved in.
+    """
     if dtype is None:
         return torch.float32
+    if dtype == "auto":
+        return "auto"
     if dtype not in _DTYPES:
-        raise UsageError(f"--dtype {dtype}: is none of {', '.join(_DTYPES)}")
+        raise UsageError(f"--dtype {dtype}: is none of {', '.join(_DTYPES)}, auto")
     if device == "cpu" and dtype == "float16":
         raise UsageError("--dtype float16: needs a GPU; on a processor say bf16 or float32")
     if dtype == "tf32" and not device.startswith("cuda"):

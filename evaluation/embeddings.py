@@ -1,14 +1,17 @@
 """Embeddings kept on disk by (model, text): what was computed once is never computed again.
 
 A SQLite file a model, named by the model's fingerprint; keys are 128-bit hashes of text and kind.
-What an interrupted run had encoded is there for the next one.
+What an interrupted run had encoded is there for the next one. A thread of its own writes, while the
+model goes on with the next block.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
+from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +24,9 @@ from retgen.write import make_folder
 __all__ = ["Cache", "default_folder"]
 
 _AT_ONCE = 500  # keys a statement
+_WAITING = 4  # blocks that wait to be written; more, and the model waits for the disk
+
+_Record = tuple[bytes, int, bytes]
 
 
 def default_folder() -> Path:
@@ -37,7 +43,9 @@ class Cache:
         make_folder(folder)
         self.path = folder / f"{fingerprint}.sqlite"
         try:
+            # each connection is used by one thread at a time
             self._db = sqlite3.connect(self.path, timeout=60)
+            self._writing = sqlite3.connect(self.path, timeout=60, check_same_thread=False)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.execute(
@@ -48,6 +56,8 @@ class Cache:
                 f"{self.path}: cannot be used as a cache ({error}); remove it, or run with "
                 "--no-cache"
             ) from error
+        self._writer = ThreadPoolExecutor(1, "embeddings")  # ends, all written, with the program
+        self._queue: deque[tuple[Future[None], dict[bytes, _Record]]] = deque()
 
     def get(self, kind: str, texts: Sequence[str]) -> dict[int, tuple[NDArray[np.float32], int]]:
         """Index in `texts` -> (row, tokens) of those that are known."""
@@ -55,6 +65,11 @@ class Cache:
         for i, text in enumerate(texts):
             where.setdefault(_key(kind, text), []).append(i)
         found = {}
+        for _, waiting in self._queue:
+            for key in where.keys() & waiting.keys():
+                _, tokens, data = waiting[key]
+                for i in where.pop(key):
+                    found[i] = (np.frombuffer(data, np.float32), tokens)
         keys = list(where)
         for start in range(0, len(keys), _AT_ONCE):
             part = keys[start : start + _AT_ONCE]
@@ -74,14 +89,27 @@ class Cache:
         rows: NDArray[np.float32],
         tokens: Sequence[int],
     ) -> None:
-        """Keep some rows, at once and for good."""
-        records = [
-            (_key(kind, text), int(count), row.tobytes())
+        """Keep some rows, for good once `flush` has returned."""
+        records = {
+            key: (key, int(count), row.tobytes())
             for text, count, row in zip(texts, tokens, rows.astype(np.float32), strict=True)
-        ]
+            for key in [_key(kind, text)]
+        }
+        self._queue.append((self._writer.submit(self._write, records), records))
+        while len(self._queue) > _WAITING or (self._queue and self._queue[0][0].done()):
+            self._queue.popleft()[0].result()
+
+    def flush(self) -> None:
+        """Wait until all is on disk. Raises `OutputError` for what could not be written."""
+        while self._queue:
+            self._queue.popleft()[0].result()
+
+    def _write(self, records: dict[bytes, _Record]) -> None:
         try:
-            with self._db:
-                self._db.executemany("INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", records)
+            with self._writing:
+                self._writing.executemany(
+                    "INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", records.values()
+                )
         except sqlite3.Error as error:
             raise OutputError(
                 f"{self.path}: cannot be written ({error}); free some space, or run with --no-cache"

@@ -11,8 +11,9 @@ import orjson
 
 from retgen.errors import UsageError
 from retgen.evaluation.embeddings import default_folder
+from retgen.evaluation.mteb_files import DESCRIPTION, Task
 from retgen.messages import did_you_mean
-from retgen.write import AtomicFile, make_folder
+from retgen.write import AtomicFile, dump_json, make_folder, write_file
 
 __all__ = ["fetch", "located", "write_task"]
 
@@ -62,7 +63,14 @@ def write_task(task: Any, folder: Path) -> None:
     """Write a loaded retrieval task of MTEB: corpus, queries, and qrels of its first split."""
     shutil.rmtree(folder, ignore_errors=True)
     make_folder(folder)
-    subset = next(iter(task.dataset.values()))
+    name, subset = next(iter(task.dataset.items()))
+    languages = task.metadata.eval_langs  # a list, or one for each subset
+    described = Task(
+        task.metadata.name, task.metadata.revision, name,
+        list(languages[name] if isinstance(languages, Mapping) else languages),
+        task.metadata.main_score,
+    )  # fmt: skip
+    write_file(folder / DESCRIPTION, dump_json(described._asdict()))
     data = subset["test" if "test" in subset else next(iter(subset))]
     rows = (
         {"_id": row["id"], "title": row.get("title") or "", "text": row["text"]}

@@ -1,4 +1,4 @@
-"""Scores as files: TREC runs, scores query by query, MTEB's result format."""
+"""Scores as files: TREC runs, scores query by query."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ import orjson
 from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.measures import cutoff
 from retgen.evaluation.rankings import Rankings, write_run
-from retgen.write import AtomicFile, dump_json, make_folder, write_file
+from retgen.write import AtomicFile, make_folder
 
-__all__ = ["Score", "label", "slug", "write_mteb", "write_score"]
+__all__ = ["Score", "label", "slug", "write_score"]
 
 
 def label(model: str, dim: int | None, details: Mapping[str, Any]) -> str:
@@ -81,43 +80,3 @@ def write_score(folder: Path, collection: Collection, score: Score, rankings: Ra
         for query, row in zip(collection.queries, score.values.tolist(), strict=True):
             line = {"query-id": query.query_id, **dict(zip(score.names, row, strict=True))}
             file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-
-
-_MTEB_NAMES = {
-    "recall": "recall", "r": "recall", "ndcg": "ndcg", "map": "map", "ap": "map", "mrr": "mrr",
-    "rr": "mrr", "p": "precision",
-}  # fmt: skip
-
-
-def write_mteb(folder: Path, collection: Collection, score: Score, seconds: float) -> Path:
-    """mteb/MODEL/local/TASK.json, which `mteb.TaskResult.from_disk` reads."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        release: str | None = version("mteb")
-    except PackageNotFoundError:
-        release = None
-    named = {}
-    for name, value in score.metrics.items():
-        base, k = name.partition("@")[0].lower(), cutoff(name)
-        if base in _MTEB_NAMES and k:
-            named[f"{_MTEB_NAMES[base]}_at_{k}"] = round(value, 5)
-    main = next(iter(named.values()), round(float(score.values.mean()), 5))
-    words = re.split(r"[^0-9A-Za-z]+", collection.name)
-    task = "".join(word.title() for word in words) + "Retrieval"
-    content = {
-        "dataset_revision": "local",
-        "task_name": task,
-        "mteb_version": release,
-        "scores": {
-            collection.split: [
-                {**named, "main_score": main, "hf_subset": "default", "languages": ["eng-Latn"]}
-            ]
-        },
-        "evaluation_time": round(seconds, 3),
-        "kg_co2_emissions": None,
-    }
-    path = folder / "mteb" / slug(score.model, score.dim) / "local" / f"{task}.json"
-    make_folder(path.parent)
-    write_file(path, dump_json(content))
-    return path

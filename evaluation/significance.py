@@ -6,11 +6,17 @@ with replacement (the cluster bootstrap). Where they hang together, the document
 counts as often as the product of the draws of its relevant documents says (the pigeonhole bootstrap
 of A. B. Owen, Annals of Applied Statistics 1 (2007), for data crossed in several factors; it errs
 on the side of wide intervals). Models are compared on the same draws.
+
+A p-value from R replicates is at least 2 / (R + 1), and Holm's correction multiplies the smallest
+by the number of comparisons. So the replicates of comparisons follow their number, 100 for each
+(at least those of the intervals): the smallest corrected p-value is 0.02, however many systems
+there are. They are drawn and counted in blocks, and never held together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +31,9 @@ __all__ = ["Bootstrap", "Comparison", "relevance_matrix"]
 
 _FEW = 20  # groups; below, drawing groups says little
 _CELLS = 50_000_000  # replicates x queries held in memory
+_BLOCK = 4_000_000  # numbers of a block of replicates
+_EACH = 100  # replicates a comparison
+_DRAWN = 1_000_000_000  # replicates x queries drawn for comparisons at most: some ten seconds
 _WIDEST = 8  # relevant documents a query; above, a product of their draws is all noise
 
 
@@ -54,7 +63,7 @@ class Bootstrap:
         _, group = np.unique(labels, return_inverse=True)
         groups = int(group.max()) + 1
         largest = int(np.bincount(group).max())
-        stream = Stream(seed, "evaluation/bootstrap")
+        self._seed, self._matrix = seed, matrix
         # groups are the clusters where they are many, and none of them is much of the data
         if groups >= _FEW and 5 * largest <= matrix.queries:
             self.clusters, unit = groups, "{:,} groups of queries that share relevant documents"
@@ -65,20 +74,31 @@ class Bootstrap:
             self.clusters = matrix.queries
             unit = "{:,} queries, as if independent (each shares many documents with others)"
         self.unit = unit.format(self.clusters)  # what is drawn, in words
-        by_documents = unit == "{:,} relevant documents"
+        self._group = None if unit == "{:,} relevant documents" else group
         replicates = max(1000, min(replicates, _CELLS // matrix.queries))
-        self._weights = np.empty((replicates, matrix.queries), np.float32)
-        for replicate in range(replicates):
-            drawn = stream.integers(self.clusters, self.clusters)
-            counts = np.bincount(drawn, minlength=self.clusters)
-            if by_documents:
-                self._weights[replicate] = _products(matrix, counts)
-            else:
-                self._weights[replicate] = counts[group]
+        drawn = list(self._draw(Stream(seed, "evaluation/bootstrap"), replicates))
+        self._weights = np.concatenate(drawn)
         self._sums = self._weights.sum(axis=1, dtype=np.float64)
-        self._weights = self._weights[self._sums > 0]  # tiny sets may draw nothing at all
-        self._sums = self._sums[self._sums > 0]
         self.replicates = len(self._sums)
+        self.compared = 0  # replicates of the last comparison
+
+    def _draw(self, stream: Stream, replicates: int) -> Iterator[NDArray[np.float32]]:
+        """Weights (r, queries) in blocks; tiny sets may draw nothing at all, which is left out."""
+        matrix = self._matrix
+        block = max(1, _BLOCK // max(self.clusters, matrix.queries, matrix.nnz))
+        for first in range(0, replicates, block):
+            rows = min(block, replicates - first)
+            drawn = stream.integers(self.clusters, rows * self.clusters).reshape(rows, -1)
+            drawn = drawn + np.arange(rows)[:, None] * self.clusters
+            counts = np.bincount(drawn.reshape(-1), minlength=rows * self.clusters)
+            counts = counts.reshape(rows, self.clusters).astype(np.float32)
+            if self._group is None:  # a query as often as the product of its documents' draws
+                weights = np.multiply.reduceat(
+                    counts[:, matrix.indices], matrix.indptr[:-1], axis=1
+                )
+            else:
+                weights = counts[:, self._group]
+            yield weights[weights.any(axis=1)]
 
     def means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Replicates of the means: values (queries, measures) -> (replicates, measures)."""
@@ -98,21 +118,48 @@ class Bootstrap:
     ) -> list[Comparison]:
         """Every pair of systems on every measure. `values`: name -> (queries, measures)."""
         names = list(values)
-        replicates = {name: self.means(values[name]) for name in names}
+        pairs = [(i, j) for i in range(len(names)) for j in range(i + 1, len(names))]
+        means = [self.means(values[name]) for name in names]
+        below, above, count = self._tails(values, len(pairs))
+        self.compared = count
         found: list[Comparison] = []
         for column, measure in enumerate(measures):
             rows = []
-            for i, first in enumerate(names):
-                for second in names[i + 1 :]:
-                    change = replicates[first][:, column] - replicates[second][:, column]
-                    low, high = np.quantile(change, [0.025, 0.975]) if len(change) else (0.0, 0.0)
-                    tail = min(int((change <= 0).sum()), int((change >= 0).sum()))
-                    # never 0: no more is known than the replicates show
-                    p = min(1.0, 2 * (tail + 1) / (len(change) + 1))
-                    mean = float((values[first] - values[second])[:, column].mean())
-                    rows.append((first, second, measure, mean, float(low), float(high), p))
+            for place, (i, j) in enumerate(pairs):
+                change = means[i][:, column] - means[j][:, column]
+                low, high = np.quantile(change, [0.025, 0.975]) if len(change) else (0.0, 0.0)
+                tail = min(int(below[place, column]), int(above[place, column]))
+                # never 0: no more is known than the replicates show
+                p = min(1.0, 2 * (tail + 1) / (count + 1))
+                mean = float((values[names[i]] - values[names[j]])[:, column].mean())
+                rows.append((names[i], names[j], measure, mean, float(low), float(high), p))
             found += _holm(rows)
         return found
+
+    def _tails(
+        self, values: Mapping[str, NDArray[np.float64]], pairs: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        """Replicates in which the first of a pair is not above, and not below, the second.
+
+        Both (pairs, measures), in the order of pairs of systems, and how many there were.
+        """
+        wanted = min(_EACH * pairs, _DRAWN // self._matrix.queries)
+        more = self._draw(Stream(self._seed, "evaluation/comparisons"), wanted - self.replicates)
+        systems = [one.astype(np.float32) for one in values.values()]
+        measures = systems[0].shape[1] if systems else 0
+        below, above = np.zeros((2, pairs, measures), np.int64)
+        count = 0
+        for weights in itertools.chain([self._weights], more):
+            count += len(weights)
+            sums = [np.ascontiguousarray((weights @ one).T) for one in systems]  # (measures, r)
+            place = 0
+            for i in range(len(systems) - 1):
+                for second in sums[i + 1 :]:
+                    # the weights of both are the same, so the sums tell as the means would
+                    below[place] += np.count_nonzero(sums[i] <= second, axis=1)
+                    above[place] += np.count_nonzero(sums[i] >= second, axis=1)
+                    place += 1
+        return below, above, count
 
 
 def _holm(rows: list[tuple[str, str, str, float, float, float, float]]) -> list[Comparison]:
@@ -137,11 +184,3 @@ def relevance_matrix(collection: Collection) -> QrelMatrix:
         for query in collection.queries
     ]
     return QrelMatrix.from_rows(rows, len(columns))
-
-
-def _products(matrix: QrelMatrix, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """For each query the product of the draws of its documents, (queries,)."""
-    product: NDArray[np.float64] = np.multiply.reduceat(
-        counts[matrix.indices].astype(np.float64), matrix.indptr[:-1]
-    )
-    return product

@@ -227,8 +227,8 @@ class Family(ABC, Generic[P]):
     """A family of data sets, in a package of its own whose name is the family's.
 
     `params` is a type that pydantic can validate (a `Params` model, or a union of them with a
-    discriminator). `rules` names the rules of its proof (the part before any /), `covers` generic
-    ones that this makes superfluous.
+    discriminator). `covers` names generic rules that the family's own proof makes superfluous,
+    `proofs` the rules of that proof, which cannot be switched off.
     `fixed_records`: the number of records follows from the parameters, so `--limit` is refused.
     `agents`: the typed tasks that a recipe's models do for it. `judged`: of judged labels, what
     they rest on; `structure`: what is proven all the same. Both end a sentence.
@@ -242,8 +242,8 @@ class Family(ABC, Generic[P]):
     summary: ClassVar[str]
     paper: ClassVar[str]
     params: ClassVar[Any]
-    rules: ClassVar[frozenset[str]] = frozenset()
     covers: ClassVar[frozenset[str]] = frozenset()
+    proofs: ClassVar[frozenset[str]] = frozenset()
     fixed_records: ClassVar[bool] = True
     agents: ClassVar[tuple[Agent[Any, Any], ...]] = ()
     independent_judge: ClassVar[bool] = False

@@ -15,6 +15,7 @@ from retgen.generators.family import Family, Records
 from retgen.markdown import code_spans, escaped, front_matter, markdown_table
 from retgen.recipe import Recipe
 from retgen.validation import Validation
+from retgen.validators.origin import marked, told
 from retgen.write import FileInfo
 
 __all__ = ["content_id", "dataset_card", "free", "solved_blindly", "solves"]
@@ -65,6 +66,7 @@ def dataset_card(
         "",
         _floor_table(found.floors),
         *_shortcut(found.floors),
+        *_origin(found.origin),
         *_certificate(found.certificate),
         "## Licence and sources",
         "",
@@ -213,6 +215,16 @@ def _shortcut(floors: Mapping[str, Any]) -> list[str]:
         + " this floor beside every score.",
         "",
     ]
+
+
+def _origin(found: Mapping[str, Any]) -> list[str]:
+    """Whether hard negatives carry a mark that a model could learn instead of the task."""
+    if not found:
+        return []
+    text = escaped(told(found)) + "."
+    mark = f"**{text[0].upper()}{text[1:]}**" if marked(found) else text[0].upper() + text[1:]
+    after = " A model trained on these negatives may learn the mark instead of the task."
+    return ["## Origin", "", mark + (after if marked(found) else ""), ""]
 
 
 def _certificate(stated: Mapping[str, Any]) -> list[str]:

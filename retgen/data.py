@@ -34,7 +34,8 @@ GRADED = "qrels_graded"
 LAYOUTS = (
     "corpus.jsonl, queries.jsonl and qrels.jsonl (a run, MTEB), "
     "corpus.jsonl, queries.jsonl and qrels/test.tsv (BEIR), "
-    "or corpus/, queries/ and data/ or qrels/ with Parquet or JSON Lines (the Hub)"
+    "corpus/, queries/ and data/ or qrels/ with Parquet or JSON Lines (the Hub), or "
+    "candidates.jsonl, or passages/, and queries whose rows list their positives (CapRetrieval)"
 )
 
 
@@ -86,6 +87,11 @@ _NUMBER = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*
 CHUNK_BYTES = 16 << 20
 _ESCAPED_KEY = re.compile(rb'"[^"\\]*\\u[^"]*"\s*:')
 _KEYS = {"_id", "id", "title", "text", "metadata", "query-id", "corpus-id", "score"}
+# the tables every data set has, and where CapRetrieval keeps them
+_TABLES: dict[str, tuple[str, ...]] = {
+    "corpus": ("candidates.jsonl", "passages/*.jsonl", "passages/*.parquet"),
+    "queries": (),
+}
 
 
 @dataclass(frozen=True)
@@ -174,6 +180,28 @@ def _parquet(path: Path, read: Callable[[Any], Any]) -> Any:
             f"{path} cannot be read as Parquet: {why}. Put a whole file in its place, or take it "
             "away"
         ) from error
+
+
+@dataclass(frozen=True)
+class _Positives(Table):
+    """The qrels that stand with the queries (CapRetrieval): a row a pair, query by query.
+
+    `{"id": "q1", "query": "a red bus", "positives": [{"id": "d7", "score": 2}]}`
+    """
+
+    def rows(self, chunk: Chunk) -> list[Any]:
+        # what is no query at all is a problem of the queries
+        queries = [row for row in super().rows(chunk) if isinstance(query_of(row), Query)]
+        return [pair for query in queries for pair in _pairs(query)]
+
+
+def _pairs(query: dict[str, Any]) -> Iterator[Any]:
+    query_id, positives = query_of(query)[0], query.get("positives")
+    for one in positives if type(positives) is list else [positives]:
+        if type(one) is dict:
+            yield {"query-id": query_id, "corpus-id": one.get("id"), "score": one.get("score")}
+        else:
+            yield Problem(0, f"is no judgement: the positives of query {query_id} hold {one!r}")
 
 
 def _json_row(number: int, line: bytes) -> Any:
@@ -326,7 +354,7 @@ def query_of(row: Any) -> Query | str:
     if type(row) is not dict:
         return str(row.reason)
     query_id = row.get("_id", row.get("id"))
-    text = row.get("text")
+    text = row.get("text", row.get("query"))
     if type(query_id) is str and type(text) is str:
         return Query(query_id, text, row.get("metadata"))
     return _what_is_missing(row, {"_id": query_id, "text": text})
@@ -347,7 +375,7 @@ def qrel_of(row: Any) -> Qrel | str:
 
 
 def open_dataset(path: Path | str) -> Dataset:
-    """Find the tables of a data set in a run directory or in MTEB, BEIR or Hub layout.
+    """Find the tables of a data set in a run directory or in one of the `LAYOUTS`.
 
     Raises `DatasetError` saying what was looked for.
     """
@@ -362,10 +390,10 @@ def open_dataset(path: Path | str) -> Dataset:
     root = path / "dataset" if run else path
     declared = _declared_files(root)
     tables: dict[str, Table] = {}
-    for name in ("corpus", "queries"):
+    for name, also in _TABLES.items():
         files = declared.get(name) or _find(
             root, f"{name}.jsonl", f"{name}-*.jsonl", f"{name}.parquet", f"{name}-*.parquet",
-            f"{name}/*.jsonl", f"{name}/*.parquet",
+            f"{name}/*.jsonl", f"{name}/*.parquet", *also,
         )  # fmt: skip
         if not files:
             raise DatasetError(f"{path} holds no {name} table. A data set is {LAYOUTS}.")
@@ -377,7 +405,17 @@ def open_dataset(path: Path | str) -> Dataset:
         }
         for stem, folders in (("qrels", ("data", "default")), (GRADED, ()))
     )
+    if not qrels and _lists_positives(tables["queries"]):
+        qrels["test"] = _Positives("qrels (test)", tables["queries"].files)
     return Dataset(root, run, tables["corpus"], tables["queries"], qrels, graded)
+
+
+def _lists_positives(queries: Table) -> bool:
+    return any(
+        type(row) is dict and "positives" in row
+        for chunk in queries.chunks()[:1]
+        for row in queries.rows(chunk)
+    )
 
 
 def _find(root: Path, *patterns: str) -> tuple[Path, ...]:
@@ -427,7 +465,8 @@ def _declared_files(root: Path) -> dict[str, tuple[Path, ...]]:
     configs = header.get("configs") if isinstance(header, dict) else None
     for config in configs if isinstance(configs, list) else []:
         name = config.get("config_name") if isinstance(config, dict) else None
-        if name not in ("corpus", "queries"):
+        name = "corpus" if name == "passages" else name
+        if name not in _TABLES:
             continue
         listed = config.get("data_files")
         patterns: list[Any] = [listed] if isinstance(listed, str) else []
@@ -489,7 +528,7 @@ def _why_not_json(line: bytes) -> str:
 
 def _what_is_missing(row: dict[str, Any], strings: dict[str, Any], also: Iterable[str] = ()) -> str:
     wrong = [
-        f"{key} is not a string" if row.get(key) is not None else f"has no {key}"
+        f"{key} is not a string" if value is not None else f"has no {key}"
         for key, value in strings.items()
         if type(value) is not str
     ]

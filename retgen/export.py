@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import orjson
 from retgen.card import content_id, free
 from retgen.data import GRADED, Dataset, Qrel, open_dataset
 from retgen.errors import DatasetError, OutputError, UsageError
+from retgen.evaluation.mteb_files import NO_LANGUAGE, main_score, task_name
 from retgen.markdown import escaped, front_matter
 from retgen.write import AtomicFile, FileInfo, make_folder, write_file
 
@@ -70,7 +70,7 @@ def _stated(dataset: Dataset) -> tuple[list[str], str]:
         path = (dataset.run or dataset.root) / "manifest.json"
         manifest: dict[str, Any] = orjson.loads(path.read_bytes()) if dataset.run else {}
         licences = dict(manifest.get("licences") or {})
-        languages = list(manifest.get("languages") or [_NO_LANGUAGE])
+        languages = list(manifest.get("languages") or [NO_LANGUAGE])
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise DatasetError(
             f"{path} cannot be read; it states the licences: make the run again with --fresh"
@@ -107,12 +107,10 @@ def _mteb(dataset: Dataset, folder: Path, name: str) -> None:
         "dataset_info": [{"config_name": one, "description": state} for one in configs],
     })  # fmt: skip
     write_file(folder / "README.md", f"{header}# {escaped(name)}\n\n{_MTEB_CARD}")
-    parts = [part.title() for part in re.split(r"[^0-9A-Za-z]+", name)]
-    class_name = "".join(["Set" if name[:1].isdigit() else "", *parts, "Retrieval"])
+    class_name = task_name(name)
     depth = max(len(docs) for docs in _relevant(dataset).values())
-    # recall counts a grade of 1 as one of 10
     graded = any(q.relevance > 1 for split in dataset.qrels for q in dataset.read_qrels(split)[0])
-    score = f"ndcg_at_{depth}" if graded else f"recall_at_{depth}"
+    score = main_score(depth, graded)
     write_file(
         folder / "task.py",
         _MTEB_TASK.format(
@@ -167,8 +165,6 @@ def _relevant(dataset: Dataset) -> dict[str, list[str]]:
                 found.setdefault(qrel.query_id, []).append(qrel.doc_id)
     return found or {"": []}
 
-
-_NO_LANGUAGE = "und-Zyyy"  # ISO 639 and 15924 for what is not known
 
 _MTEB_CARD = "In the layout that MTEB reads. `task.py` beside this card is a ready task.\n"
 

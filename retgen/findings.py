@@ -58,12 +58,11 @@ def _lawful(recipe: Recipe) -> tuple[RuleSettings, list[Finding]]:
     settings = recipe.rules
     if not settings.off and not settings.severity:
         return settings, []
-    _, proof = rule_names(recipe)
-    off = {name: why for name, why in settings.off.items() if not _vouches(name, proof)}
+    names, proof = rule_names(recipe)
+    free = names - proof  # a rule of a family that does not name it is not free either
+    off = {name: why for name, why in settings.off.items() if name in free}
     severity = {
-        name: level
-        for name, level in settings.severity.items()
-        if level == "error" or not _vouches(name, proof)
+        name: level for name, level in settings.severity.items() if level == "error" or name in free
     }
     findings = [
         Finding(

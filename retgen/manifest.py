@@ -106,6 +106,7 @@ def manifest_of(
         "example": records.example._asdict() if records.example else None,
         "judged": family.judged if found.judged else "",
         "floors": found.floors,
+        "origin": found.origin or None,
         "certificate": found.certificate,
         "files": {name: info._asdict() for name, info in sorted(files.items())},
         **({key: told.costs[key] for key in COSTS[:3]} if models else {}),

@@ -17,6 +17,7 @@ from retgen import plots
 from retgen.card import solves
 from retgen.recipe import to_yaml
 from retgen.tokenizer import STOPWORDS
+from retgen.validators.origin import marked, told
 
 __all__ = ["view"]
 
@@ -65,6 +66,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "example": _example(manifest.get("example")),
         "certificate": _certificate(certificate),
         "floors": _floors(floors),
+        "origin": _origin(content.get("origin") or {}),
         "figures": _figures(statistics, content.get("samples") or {}, content.get("picture")),
         "groups": groups,
         "errors": content.get("errors", 0),
@@ -255,6 +257,12 @@ def _not_tests(
         ))  # fmt: skip
     elif head_start:
         said.append(("Reading the query, in part.", head_start))
+    if marked(content.get("origin") or {}):
+        said.append((
+            "Hard negatives as such.",
+            "They differ from the positives whatever is asked, so a score against them, or a "
+            "training on them, may rest on that.",
+        ))  # fmt: skip
     if certificate.get("upper"):
         upper = plots.number(certificate["upper"])
         said.append((
@@ -463,6 +471,14 @@ def _floors(floors: Mapping[str, Any]) -> dict[str, Any] | None:
         "rows": rows,
         "plot": plots.line_plot(series, "cutoff k", "recall@k") if series else "",
     }
+
+
+def _origin(found: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the page says of hard negatives, None where there are none."""
+    if not found:
+        return None
+    text = told(found)
+    return {"text": text[0].upper() + text[1:], "words": found["words"]}
 
 
 def _figures(

@@ -23,17 +23,23 @@ from retgen.errors import DatasetError
 from retgen.progress import Progress
 from retgen.recipe import Recipe, RuleSettings, load_recipe
 from retgen.states import States
+from retgen.validators.boilerplate import Boilerplate
 from retgen.validators.corpus import DanglingDocuments, EmptyText, Encoding, duplicate_rules
 from retgen.validators.floors import Terms, WordTerms
 from retgen.validators.graded import GRADED_QRELS
 from retgen.validators.judgements import RULES as JUDGEMENT_RULES
+from retgen.validators.language import Language
 from retgen.validators.leaks import AnswerLeak, extra, noted
+from retgen.validators.lengths import LengthOutlier
 from retgen.validators.lexical import LexicalAmbiguity
 from retgen.validators.near import NearDuplicates
 from retgen.validators.order import OrderLeak
+from retgen.validators.origin import Origin
+from retgen.validators.personal import PersonalData
 from retgen.validators.places import WordPlaces
 from retgen.validators.rule import Batch, CorpusRule, Judgements, Severity, State
 from retgen.validators.samples import Samples
+from retgen.validators.secrets import Secrets
 from retgen.workers import process_pool
 
 __all__ = ["build_rules", "load_judgements", "rule_names", "scan", "which_split"]
@@ -121,12 +127,18 @@ def _generic_rules(
         AnswerLeak(judgements, severity, settings.order_leak_p),
         WordPlaces(judgements, settings.order_leak_p),
         LexicalAmbiguity(judgements),
+        Language(judgements),
+        PersonalData(judgements),
+        Secrets(judgements),
+        LengthOutlier(judgements),
+        Boilerplate(judgements),
+        Origin(judgements),
         WordTerms(judgements),
         Samples(judgements),
     ]
 
 
-# beside the family's own rules: what a run's labels and files rest on
+# beside the rules of the family's proof: what a run's labels and files rest on
 _VOUCH = frozenset({"manifest", "derived", "regenerated", "word-lists", "sources"})
 
 
@@ -139,10 +151,8 @@ def rule_names(recipe: Recipe | None) -> tuple[frozenset[str], frozenset[str]]:
     generic -= {"terms", "samples"}
     if recipe is None:
         return frozenset(generic), frozenset()
-    of_family = recipe.the_family().checks(recipe.job(), nothing)
-    own = {rule.name.partition("/")[0] for rule in of_family} - generic
-    own |= recipe.the_family().rules
-    return frozenset(generic | own | _VOUCH), frozenset(own | _VOUCH)
+    vouch = _VOUCH | recipe.the_family().proofs
+    return frozenset(generic | vouch), vouch
 
 
 def scan(
@@ -159,6 +169,8 @@ def scan(
 
     `states`: where the results of parts are kept, and taken from.
     """
+    for rule in rules:
+        rule.about(dataset)
     parts = _parts(dataset.corpus)
     if len(parts) == 1:
         states = None  # nothing is finished before everything is

@@ -18,11 +18,12 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import cache
-from itertools import pairwise
+from operator import add
 from typing import Any
 
 __all__ = [
-    "STOPWORDS", "content_stems", "named_scripts", "stems", "tokens", "unspaced", "words_only",
+    "STOPWORDS", "content_stems", "length", "named_scripts", "stems", "tokens", "unspaced",
+    "words_only",
 ]  # fmt: skip
 
 # English function and question words: they carry no topic, whatever the query
@@ -62,10 +63,13 @@ def _stemmer() -> Any:
 
 @cache
 def _marks() -> str:
-    """Combining marks (vowel signs, accents), which no \\w matches; not those of emoji."""
+    """Combining marks (vowel signs, accents), which no \\w matches; not those of emoji.
+
+    Of the basic plane: with others a class would be searched range by range.
+    """
     return "".join(
         mark
-        for mark in map(chr, range(0x300, 0x1E950))
+        for mark in map(chr, range(0x300, 0x10000))
         if unicodedata.category(mark) in ("Mn", "Mc") and not "\ufe00" <= mark <= "\ufe0f"
     )
 
@@ -76,8 +80,8 @@ def _marked_word() -> re.Pattern[str]:
 
 
 @cache
-def _marked_character() -> re.Pattern[str]:
-    return re.compile(f".[{_marks()}]*")
+def _mark() -> re.Pattern[str]:
+    return re.compile(f"[{_marks()}]")
 
 
 def tokens(text: str) -> list[str]:
@@ -85,8 +89,9 @@ def tokens(text: str) -> list[str]:
     folded = text.casefold()
     if words_only(folded):
         return _WORD.findall(folded)
+    folded = unicodedata.normalize("NFKC", text).casefold()
     found: list[str] = []
-    for word in _marked_word().findall(unicodedata.normalize("NFKC", text).casefold()):
+    for word in (_marked_word() if _mark().search(folded) else _WORD).findall(folded):
         for place, piece in enumerate(_UNSPACED_RUN.split(word)):
             if place % 2:
                 found += _characters_and_pairs(piece)
@@ -96,11 +101,21 @@ def tokens(text: str) -> list[str]:
 
 
 def _characters_and_pairs(run: str) -> list[str]:
-    characters: list[str] = _marked_character().findall(run)
-    found = characters[:1]
-    for before, character in pairwise(characters):
-        found += (before + character, character)
+    """Characters, each with its marks, and between two of them the pair."""
+    marked = _mark().search(run)
+    characters = re.findall(f".{_mark().pattern}*", run) if marked else list(run)
+    found = [""] * (2 * len(characters) - 1)
+    found[::2] = characters
+    found[1::2] = map(add, characters, characters[1:])
     return found
+
+
+def length(text: str) -> int:
+    """Words between white space; a character of a script without spaces counts as one."""
+    if words_only(text):
+        return text.count(" ") + 1
+    pieces = [piece for word in text.split() for piece in _UNSPACED_RUN.split(word)]
+    return sum(len(p) if unspaced(p) else bool(_WORD.search(p)) for p in pieces)
 
 
 def words_only(text: str) -> bool:
@@ -115,9 +130,12 @@ def unspaced(text: str) -> bool:
 
 def named_scripts(texts: Iterable[str]) -> list[str]:
     """The scripts without spaces that stand in some texts, by name."""
-    held = {c for text in texts if not text.isascii() for c in text}
-    all_of_them = "".join(sorted(held))
-    return [name for name, script in _UNSPACED.items() if re.search(f"[{script}]", all_of_them)]
+    characters: set[str] = set()
+    for text in texts:
+        if not words_only(text):
+            characters.update(text)
+    held = "".join(characters)
+    return [name for name, script in _UNSPACED.items() if re.search(f"[{script}]", held)]
 
 
 def stems(words: list[str]) -> list[str]:

@@ -28,6 +28,7 @@ from retgen.validators.floors import Terms, query_blind_floors
 from retgen.validators.graded import GRADED_QRELS, check_graded
 from retgen.validators.judgements import check_judgements
 from retgen.validators.near import overlap
+from retgen.validators.origin import Origin
 from retgen.validators.rule import SEVERITIES, Finding, Judgements
 from retgen.validators.samples import Samples
 from retgen.write import FileInfo, full_disk
@@ -163,6 +164,7 @@ def _validate(
         statistics,
         floors,
         stated,
+        next(rule for rule in rules if isinstance(rule, Origin)).found,
         samples=next(rule for rule in rules if isinstance(rule, Samples)).shown(),
         proven=labels if evidence == "structural" else 0,
         judged=labels if evidence == "judged" else 0,

@@ -15,8 +15,9 @@ class Validation:
     """What `validate` found.
 
     `statistics`: counts and histograms. `samples`: see `Samples.shown`. `floors`: see
-    `query_blind_floors`. `certificate`: of the qrel matrix, see `retgen.qrels`. `proven`: qrels
-    whose labels were proven, 0 without a proof; `judged`: whose labels rest on a judge, all else
+    `query_blind_floors`. `certificate`: of the qrel matrix, see `retgen.qrels`. `origin`: how well
+    positives are told from hard negatives without the query, {} without any. `proven`: qrels whose
+    labels were proven, 0 without a proof; `judged`: whose labels rest on a judge, all else
     being proven; `judges`: how good these were found to be. `seconds`: by stage. `taken_up`: parts
     of the corpus that a killed validation had finished.
     """
@@ -25,6 +26,7 @@ class Validation:
     statistics: dict[str, Any]
     floors: dict[str, Any]
     certificate: dict[str, Any]
+    origin: dict[str, Any] = field(default_factory=dict)
     proven: int = 0
     judged: int = 0
     judges: dict[str, Any] = field(default_factory=dict)
@@ -61,4 +63,5 @@ class Validation:
             "statistics": self.statistics,
             "floors": self.floors,
             "certificate": self.certificate,
+            "origin": self.origin or None,
         }

@@ -72,7 +72,36 @@ def declared(folder: Path, documents: Any, queries: Any, qrels: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("write", [mteb, beir, hub, declared])
+def with_positives(queries: Any, qrels: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": query["_id"],
+            "query": query["text"],
+            "positives": [{"id": d, "score": s} for q, d, s in qrels if q == query["_id"]],
+        }
+        for query in queries
+    ]
+
+
+def capretrieval(folder: Path, documents: Any, queries: Any, qrels: Any) -> None:
+    """As it is published with its code."""
+    rows = [{"id": row["_id"], "title": row["title"], "text": row["text"]} for row in documents]
+    jsonl(folder / "candidates.jsonl", rows)
+    jsonl(folder / "queries.jsonl", with_positives(queries, qrels))
+    (folder / "types.json").write_text('{"place": ["a", "b"]}')
+
+
+def capretrieval_hub(folder: Path, documents: Any, queries: Any, qrels: Any) -> None:
+    rows = [{"id": row["_id"], "title": row["title"], "text": row["text"]} for row in documents]
+    jsonl(folder / "passages" / "test.jsonl", rows)
+    jsonl(folder / "queries" / "test.jsonl", with_positives(queries, qrels))
+    (folder / "README.md").write_text(
+        "---\nconfigs:\n- config_name: passages\n  data_files:\n  - {split: test, path: passages/test*}\n"
+        "- config_name: queries\n  data_files:\n  - {split: test, path: queries/test*}\n---\n# x\n"
+    )
+
+
+@pytest.mark.parametrize("write", [mteb, beir, hub, declared, capretrieval, capretrieval_hub])
 def test_layouts(write: Write, tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     write(tmp_path / "x", DOCUMENTS, QUERIES, QRELS)
@@ -244,7 +273,8 @@ def test_floors_of_a_set_that_position_and_length_give_away(tmp_path: Path) -> N
         (lambda p: (p / "x").write_text(""), "{p}/x is a file. Give the folder of a run or of a data set."),
         (lambda p: (p / "x").mkdir(), "{p}/x holds no corpus table. A data set is corpus.jsonl, "
          "queries.jsonl and qrels.jsonl (a run, MTEB), corpus.jsonl, queries.jsonl and qrels/test.tsv "
-         "(BEIR), or corpus/, queries/ and data/ or qrels/ with Parquet or JSON Lines (the Hub)."),
+         "(BEIR), corpus/, queries/ and data/ or qrels/ with Parquet or JSON Lines (the Hub), or "
+         "candidates.jsonl, or passages/, and queries whose rows list their positives (CapRetrieval)."),
     ],
 )  # fmt: skip
 def test_no_data_set(tmp_path: Path, make: Callable[[Path], None], expected: str) -> None:
@@ -252,6 +282,43 @@ def test_no_data_set(tmp_path: Path, make: Callable[[Path], None], expected: str
     with pytest.raises(DatasetError) as error:
         validate(tmp_path / "x")
     assert str(error.value) == expected.format(p=tmp_path)
+
+
+def test_positives_that_are_none(tmp_path: Path) -> None:
+    jsonl(
+        tmp_path / "candidates.jsonl",
+        [{"id": "a", "text": "图书馆"}, {"id": "b", "text": "火车站"}],
+    )
+    jsonl(
+        tmp_path / "queries.jsonl",
+        [
+            {"id": "q1", "query": "书", "positives": [{"id": "a", "score": 2}, "b"]},
+            {"id": "q2", "query": "车", "positives": [{"id": "b"}]},
+            {"id": "q3", "query": "馆"},
+            {"id": "q4", "query": "站", "positives": []},
+            {"id": 5, "query": "站", "positives": [{"id": "b", "score": 1}]},
+        ],
+    )
+    dataset = open_dataset(tmp_path)
+    assert dataset.read_qrels("test") == (
+        [("q1", "a", 2)],
+        [
+            (2, "is no judgement: the positives of query q1 hold 'b'"),
+            (3, "has no score"),
+            (4, "is no judgement: the positives of query q3 hold None"),
+        ],
+    )
+    queries, problems = dataset.read_queries()
+    assert [query.text for query in queries] == ["书", "车", "馆", "站"]
+    assert problems == [(5, "_id is not a string")]
+
+
+def test_positives_cut_into_chunks_are_the_same(tmp_path: Path) -> None:
+    capretrieval(tmp_path, DOCUMENTS, QUERIES, QRELS)
+    table = open_dataset(tmp_path).qrels["test"]
+    chunks = table.chunks(100)
+    assert len(chunks) == 3
+    assert [row for chunk in chunks for row in table.rows(chunk)] == qrel_rows(QRELS)
 
 
 def test_no_qrels(tmp_path: Path) -> None:
@@ -277,3 +344,26 @@ def test_a_card_cannot_lead_out_of_its_folder(tmp_path: Path) -> None:
     card.write_text(card.read_text().replace("a/*.jsonl", "../secret.jsonl"))
     with pytest.raises(DatasetError, match="holds no corpus table"):
         open_dataset(folder)
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ('{"_id": "x", "text": "one", "title": "", "text": "two"}', "text"),
+        ('{"_id": "x", "text": "one", "_id": "y"}', "_id"),
+        ('{"_id": "x", "text": "one", "metadata": {"a": 1, "a": 2}, "year": 1, "year": 2}', "a"),
+        ('{"_id": "x", "text": "one", "te\\u0078t": "two"}', "text"),
+    ],
+)
+def test_a_key_that_stands_twice(tmp_path: Path, line: str, key: str) -> None:
+    mteb(tmp_path, DOCUMENTS, QUERIES, QRELS)
+    corpus = tmp_path / "corpus.jsonl"
+    first, rest = corpus.read_text().split("\n", 1)
+    # "year" is a column of the first row, so that it is looked for
+    row = {**json.loads(first), "year": 3, "metadata": {"text": 'a "text" of "_id"'}}
+    corpus.write_text(json.dumps(row) + "\n" + rest + line + "\n")
+    found = validate(tmp_path)
+    assert [(f.rule, f.ids, f.message) for f in found.findings] == [
+        ("schema", ["corpus:31"], f"corpus, row 31: has the key {key!r} twice")
+    ]
+    assert found.statistics["documents"] == 30

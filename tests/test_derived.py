@@ -279,7 +279,7 @@ TABLES: list[tuple[str, Change, str, str]] = [
     ("ladders", jsonl("tables/review_labels.jsonl", swapped(0, 4, "document")), EXPORTED,
      "tables/review_labels.jsonl, row 1: document is not the text of d"),
     # what the proof cannot see, and the recipe does
-    ("test", jsonl(CORPUS, alike), "limit-proof/attributes", "documents have the same attributes"),
+    ("test", jsonl(CORPUS, alike), "limit-proof/twins", "have the attributes of another one"),
     ("test", jsonl(CORPUS, moved(0, 5)), "regenerated",
      f"{CORPUS} is not what the recipe makes: row 1 _id is "),
     ("test", jsonl(QUERIES, lambda rows: rows[0].update(answer=rows[1]["_id"])), "regenerated",

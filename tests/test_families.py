@@ -13,11 +13,13 @@ import pytest
 from pydantic import TypeAdapter
 
 from retgen.ask import Asking, ask
+from retgen.generate import write_rejected
 from retgen.generators import Family, families, family
 from retgen.generators.family import Job, Records
 from retgen.recipe import load_recipe
 from retgen.recipes import bundled
 from retgen.scaffold import new_recipe
+from retgen.validators.rule import Judgements
 
 TOY = '''
 """Colours: {"_id": "d0", "text": "A red ball."} / "Which ball is red?"."""
@@ -100,6 +102,14 @@ def test_name_is_the_folder(every: Family[object]) -> None:
     assert type(every).__module__ == f"retgen.generators.{every.name}"
     assert every.summary
     assert every.paper
+
+
+def test_the_rules_of_the_proof_can_be_named(every: Family[object], smallest: Job[object]) -> None:
+    assert smallest.sources is not None
+    write_rejected(smallest.sources.parent, [])
+    generic = {"order-leak", "terms"}  # which a family may bring in its own form
+    names = {rule.name.partition("/")[0] for rule in every.checks(smallest, Judgements([], []))}
+    assert names - generic == every.rules
 
 
 def test_params_forbid_unknown_keys(every: Family[object]) -> None:

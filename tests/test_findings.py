@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from retgen import run, validate
-from retgen.errors import UsageError
-from retgen.findings import folded
-from retgen.validators.rule import Finding
+from retgen.errors import RecipeError, UsageError
+from retgen.findings import check_rule_names, folded
+from retgen.recipe import load_recipe
+from retgen.scan import rule_names
+from retgen.validators.rule import Finding, Judgements
 from tests.conftest import Write
 
 Gen = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -136,6 +138,22 @@ def test_a_recipe_changed_after_the_run_switches_no_proof_off(small: Path, tmp_p
     ) in [(f.rule, f.ids, f.message) for f in found.findings]
     assert "limit-proof/qrels" in [f.rule for f in found.findings]
     assert found.switched_off == {}
+
+
+def test_families_name_the_rules_of_their_proof(limit_run: Path) -> None:
+    recipe = load_recipe(limit_run)
+    names, vouching = rule_names(recipe)
+    built = recipe.the_family().checks(recipe.job(limit_run), Judgements([], []))
+    assert {rule.name.partition("/")[0] for rule in built} <= vouching
+    assert {"encoding", "order-leak"} <= names - vouching
+
+
+def test_a_recipe_of_ladders_switches_rules_off_before_anything_is_asked() -> None:
+    check_rule_names(load_recipe("multiconir_books", {"validate.off": {"encoding": "as it is"}}))
+    with pytest.raises(RecipeError, match=r"validate\.off: ladder-proof vouches for this data set"):
+        check_rule_names(
+            load_recipe("multiconir_books", {"validate.off": {"ladder-proof": "not now"}})
+        )
 
 
 # --- one broken file ----------------------------------------------------------------------------

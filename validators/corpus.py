@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from retgen.validators.characters import broken_characters
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, Named, Severity, State
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "Duplicates",
     "EmptyText",
     "Encoding",
-    "broken_characters",
     "duplicate_rules",
     "normalised",
 ]
@@ -209,36 +208,6 @@ def _printable(text: str) -> bool:
     """`str.isprintable` of ASCII, at many times its speed."""
     codes = np.frombuffer(text.encode(), np.uint8)
     return not len(codes) or bool(codes.min() >= 0x20 and codes.max() < 0x7F)
-
-
-_REPLACEMENT = "\ufffd"
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u2060\ufeff]")
-# UTF-8 read as Windows-1252: a lead byte's letter followed by what a continuation byte became
-_MOJIBAKE = re.compile(
-    "[\u00c2\u00c3][\u0080-\u00bf]|\u00e2\u20ac[\u0153\u009d\u2122\u02dc\u201c\u201d\u00a6]"
-)
-
-
-_MARKS = (_REPLACEMENT, "\u00c2", "\u00c3", "\u00e2\u20ac")
-
-
-def broken_characters(text: str) -> str | None:
-    """What is wrong with the characters of a text, as the end of a sentence; None if nothing."""
-    if (
-        text.isprintable()
-        and not any(mark in text for mark in _MARKS)
-        and unicodedata.is_normalized("NFC", text)
-    ):
-        return None  # nearly every text, without a regular expression
-    if _REPLACEMENT in text:
-        return "holds U+FFFD, the mark of bytes that could not be decoded"
-    if match := _CONTROL.search(text):
-        return f"holds the invisible character U+{ord(match[0]):04X}"
-    if match := _MOJIBAKE.search(text):
-        return f"holds {match[0]!r}, UTF-8 that was read as Windows-1252"
-    if not unicodedata.is_normalized("NFC", text):
-        return "is not in Unicode normal form C, so equal words may not match"
-    return None
 
 
 @dataclass

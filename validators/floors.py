@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.pickles import dump, load
-from retgen.tokenizer import STOPWORDS, tokens
+from retgen.tokenizer import STOPWORDS, length, tokens
 from retgen.validators.containment import Containment
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 from retgen.workers import process_pool
@@ -104,7 +104,7 @@ class Terms(CorpusRule):
         else:
             np.add.at(state.frequencies, once, 1)
         state.documents += len(batch)
-        words = np.array([text.count(" ") + 1 for text in batch.texts])
+        words = np.array([length(text) for text in batch.texts])
         state.words = _add_histograms(state.words, np.bincount(words))
         lengths = np.array([len(text) for text in batch.texts], np.uint32)
         if self.vocabulary <= 1 << 16:

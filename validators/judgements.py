@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Container, Iterator, Sequence
 
 from retgen.data import Qrel, TextScore
-from retgen.validators.corpus import broken_characters, normalised
+from retgen.validators.characters import broken_characters
+from retgen.validators.corpus import normalised
 from retgen.validators.near import near_duplicate_queries
 from retgen.validators.rule import Finding, Judgements
 from retgen.validators.splits import split_overlap

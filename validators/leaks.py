@@ -25,6 +25,7 @@ __all__ = ["AnswerLeak", "excess_p", "extra", "noted"]
 _COLUMNS = frozenset({"_id", "id", "title", "text", "metadata"})
 _RUN = re.compile(r"[^\W_]+")
 _DIGITS = re.compile(r"[0-9]+")
+_SHARED = 100  # ids that a part may stand in
 _ID_LIKE = 200  # characters; in a longer text no single word is looked up
 
 
@@ -158,14 +159,18 @@ class AnswerLeak(CorpusRule):
         """Queries whose id has a part in common with that of a relevant document."""
         positives = self.judgements.positives
         parts = {doc_id: _parts(doc_id) for doc_id in self.judgements.relevant_documents}
-        often = Counter(part for found in parts.values() for part in found)
+        holders: dict[str, set[str]] = defaultdict(set)
+        for doc_id, found in parts.items():
+            for part in found:
+                holders[part].add(doc_id)
         # what many ids share tells nothing: "doc", or the year
-        common = {part for part, n in often.items() if n > max(1, len(parts) // 10)}
+        most = max(1, min(len(parts) // 10, _SHARED))
+        rare = {part: ids for part, ids in holders.items() if len(ids) <= most}
         expected, alike = 0.0, []
         for query_id, documents in positives.items():
-            own = _parts(query_id) - common
-            share = sum(often[part] for part in own) / len(parts)
-            expected += min(1.0, share * len(documents))
+            own = _parts(query_id) & rare.keys()
+            like: set[str] = set().union(*(rare[part] for part in own))
+            expected += min(1.0, len(like) * len(documents) / len(parts))
             if agreeing := [doc_id for doc_id in documents if own & parts[doc_id]]:
                 alike.append((query_id, agreeing[0]))
         if excess_p(len(alike), expected, len(positives)) < self.p:

@@ -75,6 +75,7 @@ class OrderLeak(CorpusRule):
         self.as_strings = _strings(ids)
         numbers = _numbers(ids)
         self.by_number = numbers if len(ids) and numbers.min() >= 0 else None
+        self.in_order = np.sort(numbers)
         self.start()
 
     def start(self) -> None:
@@ -97,7 +98,7 @@ class OrderLeak(CorpusRule):
         if state.numbers and self.by_number is not None:
             numbers = _numbers(batch.ids)
             state.numbers = bool((numbers >= 0).all())
-            between = np.searchsorted(np.sort(self.by_number), numbers, "right")
+            between = np.searchsorted(self.in_order, numbers, "right")
             state.numbered += np.bincount(between, minlength=size)
 
     def findings(self) -> Iterator[Finding]:

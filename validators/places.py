@@ -70,7 +70,7 @@ class WordPlaces(CorpusRule):
             bins = {word: place * _BINS // len(words) for word, place in first.items()}
             of_queries: set[int] = set()
             for query_id in self.queries.get(doc_id, ()):
-                for word in self.asked[query_id]:
+                for word in sorted(self.asked[query_id]):
                     if (known := number[word]) in bins:
                         of_queries.add(known)
                         state.relevant.append((query_id, known, bins[known]))
@@ -91,15 +91,15 @@ class WordPlaces(CorpusRule):
             ahead.setdefault(query_id, []).append(float(share))
         if not ahead:
             return
-        means = [sum(shares) / len(shares) for shares in ahead.values()]
-        effect = sum(means) / len(means)
+        means = [math.fsum(shares) / len(shares) for shares in ahead.values()]
+        effect = math.fsum(means) / len(means)
         p = math.erfc(abs(effect - 0.5) * math.sqrt(6 * len(means)))
         if p < self.p and not 1 - _EFFECT < effect < _EFFECT:
             where, share = ("in front", effect) if effect > 0.5 else ("behind", 1 - effect)
             yield Finding(
                 self.name,
                 "warning",
-                list(ahead),
+                [query_id for query_id in self.asked if query_id in ahead],
                 f"in {share:.0%} of comparisons the words of a query stand further {where} in its "
                 f"relevant documents than in others that hold them ({len(ahead):,} queries, p = "
                 f"{p:.1g}): their first or last words give them away",

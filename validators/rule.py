@@ -161,6 +161,9 @@ class CorpusRule(ABC):
     def scan(self, batch: Batch) -> None:
         """Look at some documents."""
 
+    def about(self, dataset: Dataset) -> None:  # noqa: B027 - most rules need no more
+        """Before the documents: what the data set says of itself. Only where findings are told."""
+
     def suspicious(self) -> bool:
         """Whether `confirm` must see the corpus before `findings` can name its records."""
         return False

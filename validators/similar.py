@@ -14,7 +14,9 @@ as fast, but hands them out as Python lists only, which takes ten times as long 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,17 +36,18 @@ _BUCKET_BITS = 22
 _JOIN_PAIRS = 30_000_000  # beyond, its pairs take too much time
 
 
-class Sets(NamedTuple):
+@dataclass(frozen=True)
+class Sets:
     """Set i is words[starts[i]:starts[i + 1]], ascending and distinct; `words` may lie on disk."""
 
     words: Ints
     starts: Ints
 
-    @property
+    @cached_property
     def sizes(self) -> Ints:
         return np.diff(self.starts)
 
-    def __len__(self) -> int:  # sets, not fields
+    def __len__(self) -> int:
         return len(self.starts) - 1
 
 

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.evaluation.ladders.load import Group
-from retgen.evaluation.retrievers.lexical import okapi_terms, stemmed, words
+from retgen.evaluation.retrievers.capretrieval import found_scores, protocol
+from retgen.evaluation.retrievers.lexical import stemmed
 from retgen.progress import Progress
+from retgen.tokenizer import tokens
 
 __all__ = ["LEXICAL", "BM25Paper"]
 
@@ -90,7 +92,7 @@ class TFIDF:
 
         texts, vocabulary = _distinct(groups), dict[str, int]()
         rows = [
-            [vocabulary.setdefault(term, len(vocabulary)) for term in dict.fromkeys(words(text))]
+            [vocabulary.setdefault(term, len(vocabulary)) for term in dict.fromkeys(tokens(text))]
             for text in texts
         ]
         columns = np.array([column for row in rows for column in row], np.int64)
@@ -100,7 +102,7 @@ class TFIDF:
         weights = sparse.csr_array((idf[columns], columns, bounds), shape=shape)
         weights.sort_indices()
         queries = list(dict.fromkeys(group.query for group in groups))
-        cut = [list(dict.fromkeys(words(query))) for query in queries]
+        cut = [list(dict.fromkeys(tokens(query))) for query in queries]
         return _summed(groups, weights, texts, queries, cut, vocabulary)
 
 
@@ -114,10 +116,10 @@ class RankBM25:
         from rank_bm25 import BM25Okapi
 
         texts = _distinct(groups)
-        index = BM25Okapi([okapi_terms(text, query=False) for text in texts])
+        index = BM25Okapi([tokens(text) for text in texts])
         found = []
         for number, group in enumerate(groups):
-            terms = [t for t in okapi_terms(group.query, query=True) if index.idf.get(t)]
+            terms = [term for term in tokens(group.query) if index.idf.get(term)]
             rows = [texts[text] for text in group.texts]
             found.append(np.array(index.get_batch_scores(terms, rows)))
             if number % _REPORT == 0:
@@ -125,7 +127,35 @@ class RankBM25:
         return found
 
 
-LEXICAL = {one.name: one for one in (BM25Paper, BM25, TFIDF, RankBM25)}
+class CapRetrieval:
+    """BM25 over all documents under CapRetrieval's protocol, as the retriever of that name."""
+
+    name = "bm25-capretrieval"
+    noise = 0.0
+
+    def score(self, groups: Sequence[Group], progress: Progress) -> list[NDArray[np.float64]]:
+        from rank_bm25 import BM25Okapi
+
+        texts = _distinct(groups)
+        cut = protocol(self.name, [group.query for group in groups])
+        index = BM25Okapi([cut.document(text) for text in texts])
+        found = []
+        for number, group in enumerate(groups):
+            every = found_scores(index, cut.query(group.query))
+            found.append(every[[texts[text] for text in group.texts]])
+            if number % _REPORT == 0:
+                progress(self.name, number, len(groups))
+        return found
+
+
+class CapRetrievalCharacters(CapRetrieval):
+    """The same over single characters."""
+
+    name = "bm25-capretrieval-characters"
+
+
+_SCORERS = (BM25Paper, BM25, TFIDF, RankBM25, CapRetrieval, CapRetrievalCharacters)
+LEXICAL = {one.name: one for one in _SCORERS}
 
 
 def _distinct(groups: Sequence[Group]) -> dict[str, int]:

@@ -5,7 +5,7 @@ They stand on the retrievers of the same names, so a model is loaded once for bo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -73,9 +73,7 @@ class Embedded:
     def __init__(self, vectors: Vectors, dim: int) -> None:
         self.name, self.dim = vectors.name, dim
         self._vectors = vectors
-        # what the digits of a number format leave open, and some more
-        dtype = str(vectors.dense.embedder.details.get("dtype", "float32"))
-        self.noise = {"float32": 1e-6, "tf32": 1e-3}.get(dtype, 1e-2)
+        self.noise = _noise(vectors.dense.embedder.details)
 
     def score(self, groups: Sequence[Group], progress: Progress) -> list[NDArray[np.float64]]:
         queries = {query: i for i, query in enumerate(dict.fromkeys(g.query for g in groups))}
@@ -94,13 +92,17 @@ class Embedded:
         return first_coordinates(vectors, self.dim, normalise).numpy().astype(np.float64)
 
 
+def _noise(details: Mapping[str, Any]) -> float:
+    """What the digits of a number format leave open, and some more."""
+    return {"float32": 1e-6, "tf32": 1e-3}.get(str(details.get("dtype", "float32")), 1e-2)
+
+
 class Interacting:
     """Late interaction: the sum over a query's tokens of the best cosine in the document."""
 
-    noise = 1e-6
-
     def __init__(self, name: str, late: Late) -> None:
         self.name, self._late = name, late
+        self.noise = _noise(late.details)
 
     def score(self, groups: Sequence[Group], progress: Progress) -> list[NDArray[np.float64]]:
         found: list[NDArray[np.float64]] = []

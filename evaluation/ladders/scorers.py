@@ -3,7 +3,7 @@
 | name | what |
 |---|---|
 | `bm25-paper` | BM25 built over each candidate set alone, as the paper's code does |
-| `bm25`, `rank-bm25`, `tfidf` | with the statistics of the whole collection |
+| `bm25`, `rank-bm25`, `bm25-capretrieval`, `tfidf` | with the statistics of the whole collection |
 | an embedder, `mteb:NAME` | products of vectors |
 | `late:MODEL` | MaxSim |
 | `cross:MODEL`, `rerank:FIRST+MODEL` | the cross-encoder's score of a pair |
@@ -104,8 +104,8 @@ def systems(name: str, retriever: Retriever | None, options: Options) -> list[Sy
         cross = CrossScorer(name, name.partition(":")[2], options)
     if cross is None:
         return []
-    told = {"device": cross.device, "notes": cross.notes}
-    return [System(None, Crossed(name, cross), lambda: told)]
+    details = cross.details
+    return [System(None, Crossed(name, cross), lambda: details)]
 
 
 def _told(vectors: Any, **more: Any) -> Callable[[], dict[str, Any]]:

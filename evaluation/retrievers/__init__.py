@@ -2,8 +2,10 @@
 
 | name | what |
 |---|---|
-| `bm25` | bm25s, its defaults, English stemmer and stopwords |
-| `rank-bm25` | BM25Okapi of rank-bm25, as papers use it; jieba where a text is Chinese |
+| `bm25` | bm25s, its defaults, English stemmer and stopwords, tokens by script |
+| `rank-bm25` | BM25Okapi of rank-bm25, its defaults, tokens by script |
+| `bm25-capretrieval` | BM25Okapi under CapRetrieval's protocol: jieba for Chinese, else NLTK |
+| `bm25-capretrieval-characters` | the same over single characters |
 | `tfidf` | LIMIT's oracle: each listed item is a token (footnote 9); else words |
 | `minilm` | all-MiniLM-L6-v2 from a PyPI package, no network |
 | `static:minilm` | its word embeddings alone, averaged |
@@ -30,6 +32,10 @@ def retriever(name: str, options: Options) -> Retriever:
         from retgen.evaluation.retrievers import lexical
 
         return lexical.LEXICAL[name]()
+    if name in ("bm25-capretrieval", "bm25-capretrieval-characters"):
+        from retgen.evaluation.retrievers.capretrieval import CapRetrieval
+
+        return CapRetrieval(name)
     if colon and kind == "hybrid":
         from retgen.evaluation.retrievers.hybrid import Hybrid
 

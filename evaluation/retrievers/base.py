@@ -20,7 +20,8 @@ class Options:
 
     `dims`: dimensions to cut embeddings to. `max_length`: tokens. `batch_size`: texts at a time.
     `query_prompt`, `document_prompt`: put before the text. `cache`: folder of embeddings. `rerank`:
-    documents a query that a re-ranker sees.
+    documents a query that a re-ranker sees. `attn_implementation`: of transformers, for example
+    flash_attention_2. `trust_remote_code`: run code that a model brings along.
     """
 
     dims: tuple[int, ...] = ()
@@ -32,6 +33,13 @@ class Options:
     document_prompt: str | None = None
     cache: Path | None = None
     rerank: int = 100
+    attn_implementation: str | None = None
+    trust_remote_code: bool = False
+
+    def settings(self) -> dict[str, Any]:
+        """What changes a model's scores, by name; None where it was left to the model."""
+        names = "dtype", "max_length", "query_prompt", "document_prompt"
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)

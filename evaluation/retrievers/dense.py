@@ -54,6 +54,8 @@ class Dense:
         blocks = self._blocks(collection, cut, progress)
         normalise = self.embedder.normalise
         found = search(blocks, queries, self.dims, normalise, collection, depth)
+        if self._cache is not None:
+            self._cache.flush()
         for dim, top in zip(self.dims, found, strict=True):
             details = dict(self.embedder.details)
             if self.embedder.max_length is not None:
@@ -104,8 +106,8 @@ class Dense:
             vectors[list(known)] = rows.to(embedder.device)
         if missing:
             fresh = [texts[i] for i in missing]
-            counts = embedder.tokens(fresh, kind) or [0] * len(fresh)
-            encoded = embedder.encode(fresh, kind)
+            encoded, counts = embedder.encode(fresh, kind)
+            counts = counts or [0] * len(fresh)
             vectors[missing] = encoded
             lengths += counts
             if cache:

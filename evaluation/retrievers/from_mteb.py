@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import torch
+import xxhash
 from torch import Tensor
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.devices import choose_device
-from retgen.evaluation.embedders import Kind, loading, quiet
+from retgen.evaluation.devices import choose_device, choose_dtype, tensor_cores
+from retgen.evaluation.embedders import Kind, shorten, spare_memory
+from retgen.evaluation.loading import attention_of, dtype_of, loading, quiet
 from retgen.evaluation.rankings import Rankings, best
 from retgen.evaluation.retrievers.base import Options, Ranked, Retriever
 from retgen.evaluation.retrievers.dense import Dense
@@ -23,20 +25,64 @@ from retgen.progress import Progress
 
 __all__ = ["mteb_retriever", "task_metadata"]
 
+_OPTIONS = {  # what only a model that sentence-transformers runs can be told
+    "dtype": "--dtype", "attn_implementation": "--attn-implementation",
+    "trust_remote_code": "--trust-remote-code", "max_length": "--max-length",
+    "query_prompt": "--query-prompt", "document_prompt": "--document-prompt",
+}  # fmt: skip
+
 
 def mteb_retriever(name: str, model: str, options: Options) -> Retriever:
-    """The retriever of a registered model: an embedder, or one that searches by itself."""
-    with loading(name):
-        import mteb
+    """The retriever of a registered model: an embedder, or one that searches by itself.
 
-        known = [meta.name for meta in mteb.get_model_metas() if meta.name]
+    Raises `UsageError` for an option that the model's loader has no place for.
+    """
+    device = choose_device(options.device)
+    with loading(name, options.attn_implementation):
+        import mteb
+        from mteb.models.sentence_transformer_wrapper import SentenceTransformerEncoderWrapper
+
+        known = {meta.name: meta for meta in mteb.get_model_metas() if meta.name}
         if model not in known:
             hint = did_you_mean(model, known)
             raise UsageError(f"--model {name}: MTEB's registry has no {model!r}{hint or '.'}")
-        found: Any = mteb.get_model(model, device=choose_device(options.device))
-    if hasattr(found, "encode"):
-        return Dense(name, _Encoder(name, found, options), options)
-    return _Search(name, found)
+        loader = known[model].loader
+        plain = isinstance(loader, type) and issubclass(loader, SentenceTransformerEncoderWrapper)
+        if not plain:
+            _refuse(name, options, getattr(loader, "__name__", "its own loader"))
+        more = _load_options(known[model].loader_kwargs, options, device) if plain else {}
+        with _silence():
+            found: Any = mteb.get_model(model, device=device, **more)
+    if not hasattr(found, "encode"):
+        if not hasattr(found, "search"):
+            raise UsageError(
+                f"--model {name}: scores pairs and ranks nothing by itself; use rerank:bm25+{model}"
+            )
+        return _Search(name, found, device, options)
+    return Dense(name, _Encoder(name, found, device, options), options)
+
+
+def _refuse(name: str, options: Options, loader: str) -> None:
+    for key, option in _OPTIONS.items():
+        if getattr(options, key):
+            raise UsageError(
+                f"{option}: {name} is loaded by MTEB's {loader}, which takes no such option; score "
+                "it in a call of its own, without"
+            )
+
+
+def _load_options(own: dict[str, Any], options: Options, device: str) -> dict[str, Any]:
+    """What MTEB's loader is given beside its own settings."""
+    wanted: dict[str, Any] = dict(own.get("model_kwargs") or {})
+    if options.dtype is not None:
+        wanted.pop("torch_dtype", None)
+        wanted["dtype"] = choose_dtype(options.dtype, device)
+    if options.attn_implementation is not None:
+        wanted["attn_implementation"] = options.attn_implementation
+    more: dict[str, Any] = {"model_kwargs": wanted} if wanted else {}
+    if options.trust_remote_code:
+        more["trust_remote_code"] = True
+    return more
 
 
 class _Encoder:
@@ -44,52 +90,91 @@ class _Encoder:
 
     max_length = None
 
-    def __init__(self, name: str, model: Any, options: Options) -> None:
+    def __init__(self, name: str, model: Any, device: str, options: Options) -> None:
         self.name = name
-        self.device = "cpu"
+        self.device = device
         self._model = model
-        self._batch = options.batch_size or 32
+        self._batch = options.batch_size or (32 if device == "cpu" else 256)
+        self._tf32 = options.dtype == "tf32"
+        self.notes: list[str] = []
+        inner = getattr(model, "model", None)
+        module = inner if isinstance(inner, torch.nn.Module) else None
+        if options.max_length is not None:
+            shorten(module, options.max_length, name)
+        given = {"query": options.query_prompt, "document": options.document_prompt}
+        for kind, prompt in given.items():
+            if prompt is not None:
+                model.model_prompts = _prompted(model.model_prompts, kind, prompt)
         meta = model.mteb_model_meta
         similarity = str(getattr(meta.similarity_fn_name, "value", meta.similarity_fn_name))
         self.normalise = similarity in ("cosine", "None")
+        dtype = None if module is None else "tf32" if self._tf32 else dtype_of(module)
+        attention = None if module is None else attention_of(module)
+        settings = dtype, attention, options.max_length, sorted(given.items(), key=str)
         # a name and a revision fix the weights; without a revision nothing is kept
         self.fingerprint = (
-            f"mteb-{meta.name.replace('/', '--')}-{meta.revision}" if meta.revision else None
+            f"mteb-{meta.name.replace('/', '--')}-{meta.revision}-"
+            + xxhash.xxh3_64_hexdigest(repr(settings).encode())
+            if meta.revision
+            else None
         )
-        self.dimension = len(self.encode(["?"], "query")[0])
+        self.dimension = self.encode(["?"], "query")[0].shape[1]
         self.details: dict[str, Any] = {
+            "hub": meta.name,
             "revision": meta.revision,
+            "device": device,
+            "dtype": dtype,
+            "attention": attention,
             "similarity": similarity,
             "trained_for_truncation": None,
-            "notes": [],
+            "notes": self.notes,
         }
+        if module is None:
+            self.notes.append("runs as MTEB runs it: its device and number format are not known")
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> Tensor:
+    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
         from datasets import Dataset
         from mteb.types import PromptType
         from torch.utils.data import DataLoader
 
         rows: Any = Dataset.from_dict({"text": list(texts)})
-        with _silence(), torch.inference_mode():
-            found = self._model.encode(
-                DataLoader(rows, batch_size=self._batch),
-                task_metadata=task_metadata("retgen", "."),
-                hf_split="test",
-                hf_subset="default",
-                prompt_type=PromptType.query if kind == "query" else PromptType.document,
-            )
-        return torch.as_tensor(found).float().cpu()
+        for batch in spare_memory(self._batch, self.name, self.notes):
+            with batch as size, _silence(), torch.inference_mode(), tensor_cores(self._tf32):
+                found = self._model.encode(
+                    DataLoader(rows, batch_size=size),
+                    task_metadata=task_metadata("retgen", "."),
+                    hf_split="test",
+                    hf_subset="default",
+                    prompt_type=PromptType.query if kind == "query" else PromptType.document,
+                    batch_size=size,
+                )
+                self._batch = size
+        return torch.as_tensor(found).float().to(self.device), []
 
-    def tokens(self, texts: Sequence[str], kind: Kind) -> list[int]:
-        return []
+
+def _prompted(prompts: dict[str, str] | None, kind: str, prompt: str) -> dict[str, str]:
+    """Prompts with one for every query, or document: MTEB prefers those of a task or its type."""
+    kept = {
+        key: value
+        for key, value in (prompts or {}).items()
+        if not key.endswith(f"-{kind}") and key not in ("retgen", "Retrieval")
+    }
+    return kept | {kind: prompt}
 
 
 class _Search:
     """A model of MTEB that indexes and searches by itself, as its BM25 does."""
 
-    def __init__(self, name: str, model: Any) -> None:
+    def __init__(self, name: str, model: Any, device: str, options: Options) -> None:
         self._name = name
         self._model = model
+        inner = getattr(model, "model", None)
+        self._details: dict[str, Any] = {"hub": model.mteb_model_meta.name}
+        self._details["revision"] = model.mteb_model_meta.revision
+        if isinstance(inner, torch.nn.Module):
+            self._details |= {"device": device, "dtype": dtype_of(inner)}
+        if options.dims:
+            self._details["notes"] = ["searches by itself: --dims does not cut what it compares"]
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
         from datasets import Dataset
@@ -125,7 +210,7 @@ class _Search:
                 depth,
             )
         progress(self._name, len(collection.queries), len(collection.queries))
-        yield Ranked(self._name, None, Rankings(documents, scores))
+        yield Ranked(self._name, None, Rankings(documents, scores), self._details)
 
 
 @contextlib.contextmanager

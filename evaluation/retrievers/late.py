@@ -16,68 +16,106 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.devices import choose_device, choose_dtype
-from retgen.evaluation.embedders import load_model, loading, spare_memory
+from retgen.evaluation.devices import tensor_cores
+from retgen.evaluation.embedders import Kind, shorten, spare_memory
+from retgen.evaluation.loading import attention_of, dtype_of, load, load_model, loading
 from retgen.evaluation.retrievers.base import Options, Ranked
 from retgen.evaluation.retrievers.topk import TopK
 from retgen.progress import Progress
 
 __all__ = ["Late", "maxsim"]
 
-_BLOCK = {"cpu": 256}  # documents at a time, else:
+_BYTES = 1 << 28  # of a block's padded token vectors, and of its scores
+_BLOCK = {"cpu": 256}  # documents between two reports of progress, at most; else:
 _BLOCK_GPU = 4_096
+_LONGEST = 8_192  # tokens of a text for a model without a limit
 _TOKENS = 1 << 25  # token pairs compared at a time: 128 MB of scores
 
 
 class Late:
-    """A model's token embeddings as a retriever."""
+    """A model's token embeddings as a retriever. Nothing of them is kept on disk."""
 
     def __init__(self, name: str, model: str, options: Options) -> None:
         self._name = name
-        device = choose_device(options.device)
         self._trained = _is_multi_vector(model)
         self._model: Any
+        more: dict[str, Any] = {
+            "attn_implementation": options.attn_implementation,
+            "trust_remote_code": options.trust_remote_code,
+        }
         if self._trained:
-            with loading(model):
-                from sentence_transformers import MultiVectorEncoder
+            from sentence_transformers import MultiVectorEncoder
 
-                self._model = MultiVectorEncoder(model, device=device)
-            if options.dtype:
-                self._model = self._model.to(choose_dtype(options.dtype, device))
+            self._model = load(MultiVectorEncoder, model, options.device, options.dtype, **more)
         else:
-            self._model = load_model(model, device, options.dtype)
+            self._model = load_model(model, options.device, options.dtype, **more)
+        if self._model.transformers_model is None:
+            raise UsageError(
+                f"--model {name}: {model} is no transformer, so it has no tokens' vectors"
+            )
         if options.max_length:
-            self._model.max_seq_length = options.max_length
-        self._device = device
-        self._batch = options.batch_size or (32 if device == "cpu" else 256)
+            shorten(self._model, options.max_length, model)
+            if getattr(self._model[0], "document_length", None) is not None:
+                self._model[0].document_length = options.max_length
+        self._device = str(self._model.device)
+        self._batch = options.batch_size or (32 if self._device == "cpu" else 256)
+        self._tf32 = options.dtype == "tf32"
+        self._prompts = {"query": options.query_prompt, "document": options.document_prompt}
         self._notes: list[str] = []
+        if options.dims:
+            self._notes.append("compares vectors of tokens, which --dims does not cut")
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
         queries = self.embed([query.text for query in collection.queries], "query")
         top = TopK(collection, len(queries), depth, self._device)
-        for first, texts in collection.blocks(_BLOCK.get(self._device, _BLOCK_GPU)):
-            top.add(first, maxsim(queries, self.embed(texts, "document")))
+        block = self._block(len(queries), queries[0].shape[1])
+        for first, texts in collection.blocks(block):
+            for attempt in spare_memory(min(block, len(texts)), self._name, self._notes):
+                with attempt as size:
+                    scores = torch.cat(
+                        [
+                            maxsim(queries, self.embed(texts[start : start + size], "document"))
+                            for start in range(0, len(texts), size)
+                        ],
+                        dim=1,
+                    )
+            top.add(first, scores)
             progress(self._name, first + len(texts), collection.documents)
         yield Ranked(self._name, None, TopK.joined([top]), self.details)
+
+    def _block(self, queries: int, dimension: int) -> int:
+        """Documents at a time, so that neither their padded tokens nor their scores are many."""
+        limit = self._model.max_seq_length
+        tokens = int(limit) if limit is not None and limit < _LONGEST else _LONGEST
+        fit = _BYTES // 4 // max(tokens * dimension, queries)
+        return max(1, min(fit, _BLOCK.get(self._device, _BLOCK_GPU)))
 
     @property
     def details(self) -> dict[str, Any]:
         """How it runs."""
+        own = self._model.prompts
         return {
             "device": self._device,
+            "dtype": "tf32" if self._tf32 else dtype_of(self._model),
+            "attention": attention_of(self._model),
             "max_length": self._model.max_seq_length,
+            "prompts": {
+                kind: given or own.get(kind) or "" for kind, given in self._prompts.items()
+            },
             "trained_for_late_interaction": self._trained,
             "notes": self._notes,
         }
 
-    def embed(self, texts: Sequence[str], kind: str) -> list[Tensor]:
-        """Vectors of each text's tokens, (tokens, d), of length 1. `kind`: query or document."""
+    def embed(self, texts: Sequence[str], kind: Kind) -> list[Tensor]:
+        """Vectors of each text's tokens, (tokens, d), of length 1."""
         encode = self._model.encode_query if kind == "query" else self._model.encode_document
         for batch in spare_memory(self._batch, self._name, self._notes):
-            with batch as size, torch.inference_mode():
+            with batch as size, torch.inference_mode(), tensor_cores(self._tf32):
                 found = encode(
                     list(texts),
+                    prompt=self._prompts[kind],
                     output_value="token_embeddings",
                     batch_size=size,
                     show_progress_bar=False,
@@ -118,10 +156,17 @@ def _is_multi_vector(name: str) -> bool:
     if not Path(name).exists():
         if "/" not in name:
             return False
-        from huggingface_hub import hf_hub_download
+        from huggingface_hub import hf_hub_download, try_to_load_from_cache
+        from huggingface_hub.errors import EntryNotFoundError
 
+        kept = try_to_load_from_cache(name, file)
         with loading(name):
-            path = Path(hf_hub_download(name, file))
+            try:
+                path = Path(kept if isinstance(kept, str) else hf_hub_download(name, file))
+            except EntryNotFoundError as error:
+                if type(error).__name__ == "LocalEntryNotFoundError":
+                    raise
+                return False
     try:
         config = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):

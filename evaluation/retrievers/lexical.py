@@ -1,12 +1,13 @@
 """Lexical retrievers: BM25 in two implementations, and the token TF-IDF that is LIMIT's oracle.
 
-A document that shares no term with a query is not ranked.
+All cut texts as their scripts ask for (`retgen.tokenizer`), and say so in the details. A document
+that shares no term with a query is not ranked.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.rankings import Rankings, best
 from retgen.evaluation.retrievers.base import Ranked, Retriever
 from retgen.progress import Progress
+from retgen.tokenizer import named_scripts, stems, tokens, unspaced, words_only
 
-__all__ = ["BM25", "LEXICAL", "TFIDF", "RankBM25", "okapi_terms", "stemmed", "words"]
+__all__ = ["BM25", "LEXICAL", "TFIDF", "RankBM25", "stemmed"]
 
 _BLOCK = 8192
 _QUERIES = 50  # between two reports of progress
@@ -31,7 +33,9 @@ class BM25:
 
         vocabulary: dict[str, int] = {}
         documents: list[list[int]] = []
+        scripts = _Scripts(collection)
         for first, texts in collection.blocks(_BLOCK):
+            scripts.see(texts)
             for terms in stemmed(texts):
                 documents.append([vocabulary.setdefault(t, len(vocabulary)) for t in terms])
             progress("bm25: documents", first + len(texts), collection.documents)
@@ -42,12 +46,16 @@ class BM25:
             np.array([vocabulary[t] for t in terms if t in vocabulary], np.int32)
             for terms in stemmed([query.text for query in collection.queries])
         ]
-        score = _bm25s_scores(index)
-        yield Ranked("bm25", None, _rank(collection, depth, queries, score, "bm25", progress))
+        ranked = _rank(collection, depth, queries, _bm25s_scores(index), "bm25", progress)
+        details = scripts.told("bm25s' English list", "Snowball, English")
+        yield Ranked("bm25", None, ranked, details)
 
 
 def stemmed(texts: list[str]) -> list[list[str]]:
-    """The terms of texts as `BM25` has them: stemmed, without stopwords."""
+    """The terms of texts as `BM25` has them: stemmed, without stopwords.
+
+    Where words are all there is to a text, they are bm25s' own: of two letters and more.
+    """
     import bm25s
     import Stemmer
 
@@ -55,7 +63,16 @@ def stemmed(texts: list[str]) -> list[list[str]]:
         texts, stopwords="en", stemmer=Stemmer.Stemmer("english"), return_ids=False,
         show_progress=False,
     )  # fmt: skip
+    for row, text in enumerate(texts):
+        if not words_only(text):
+            found[row] = _stemmed_by_script(text)
     return found
+
+
+def _stemmed_by_script(text: str) -> list[str]:
+    from bm25s.stopwords import STOPWORDS_EN
+
+    return stems([t for t in tokens(text) if unspaced(t) or (len(t) > 1 and t not in STOPWORDS_EN)])
 
 
 def _bm25s_scores(index: Any) -> Callable[[NDArray[np.int32]], NDArray[np.float32]]:
@@ -67,42 +84,21 @@ def _bm25s_scores(index: Any) -> Callable[[NDArray[np.int32]], NDArray[np.float3
 
 
 class RankBM25:
-    """BM25Okapi of rank-bm25 with its defaults, as CapRetrieval uses it.
-
-    Chinese texts are cut by jieba (documents for search, queries lower-cased), others at white
-    space after lower-casing. Scores below 0.001 do not count as found.
-    """
+    """BM25Okapi of rank-bm25 with its defaults over plain tokens."""
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
         from rank_bm25 import BM25Okapi
 
         documents: list[list[str]] = []
+        scripts = _Scripts(collection)
         for first, texts in collection.blocks(_BLOCK):
-            documents += [okapi_terms(text, query=False) for text in texts]
+            scripts.see(texts)
+            documents += map(tokens, texts)
             progress("rank-bm25: documents", first + len(texts), collection.documents)
         index = BM25Okapi(documents)
-        queries = [okapi_terms(query.text, query=True) for query in collection.queries]
-
-        def score(query: list[str]) -> NDArray[np.float32]:
-            found = index.get_scores(query)
-            return np.where(found >= 1e-3, found, 0).astype(np.float32)
-
-        ranked = _rank(collection, depth, queries, score, "rank-bm25", progress)
-        yield Ranked("rank-bm25", None, ranked)
-
-
-_HAN = re.compile(r"[\u3400-\u9fff]")
-
-
-def okapi_terms(text: str, *, query: bool) -> list[str]:
-    """The terms of a text as `RankBM25` has them."""
-    if not _HAN.search(text):
-        return text.lower().split()
-    import jieba
-
-    jieba.setLogLevel(60)
-    words = jieba.lcut(" ".join(text.lower().split())) if query else jieba.lcut_for_search(text)
-    return [word for word in words if word.strip()]
+        queries = [tokens(query.text) for query in collection.queries]
+        ranked = _rank(collection, depth, queries, index.get_scores, "rank-bm25", progress)
+        yield Ranked("rank-bm25", None, ranked, scripts.told())
 
 
 class TFIDF:
@@ -117,6 +113,7 @@ class TFIDF:
         from scipy import sparse
 
         listed = _lists(collection)
+        scripts = _Scripts(collection)
         whole: set[str] = set()
         if listed:
             for _, texts in collection.blocks(_BLOCK):
@@ -125,8 +122,9 @@ class TFIDF:
         rows: list[NDArray[np.int64]] = []
         columns: list[int] = []
         for first, texts in collection.blocks(_BLOCK):
+            scripts.see(texts)
             for text in texts:
-                cut = _items(text, whole) if listed else words(text)
+                cut = _items(text, whole) if listed else tokens(text)
                 terms = [vocabulary.setdefault(t, len(vocabulary)) for t in set(cut)]
                 rows.append(np.full(len(terms), len(rows)))
                 columns += terms
@@ -138,7 +136,7 @@ class TFIDF:
         idf = (1 + np.log(collection.documents / frequency)).astype(np.float32)
         queries = []
         for query in collection.queries:
-            cut = _asked(query.text, whole) if listed else words(query.text)
+            cut = _asked(query.text, whole) if listed else tokens(query.text)
             terms = sorted({vocabulary[t] for t in cut if t in vocabulary})
             queries.append(np.array(terms, np.int64))
 
@@ -148,7 +146,7 @@ class TFIDF:
                 total[index.indices[index.indptr[term] : index.indptr[term + 1]]] += idf[term]
             return total
 
-        details = {"tokens": "listed items" if listed else "words"}
+        details = {"tokenizer": "listed items"} if listed else scripts.told()
         ranked = _rank(collection, depth, queries, score, "tfidf", progress)
         yield Ranked("tfidf", None, ranked, details)
 
@@ -162,9 +160,22 @@ def _lists(collection: Collection) -> bool:
     return 2 * sum(", " in text and " and " in text for text in texts) > len(texts)
 
 
-def words(text: str) -> list[str]:
-    """Lower-cased words."""
-    return re.findall(r"\w+", text.lower())
+class _Scripts:
+    """Which scripts without spaces stand in the texts, for the details of a ranking."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._found = set(named_scripts(query.text for query in collection.queries))
+
+    def see(self, texts: Iterable[str]) -> None:
+        self._found.update(named_scripts(texts))
+
+    def told(self, stopwords: str | None = None, stemmer: str | None = None) -> dict[str, Any]:
+        details: dict[str, Any] = {"tokenizer": "words", "stopwords": stopwords, "stemmer": stemmer}
+        if self._found:
+            cut = f"{', '.join(sorted(self._found))} cut into characters and pairs of neighbours"
+            details["tokenizer"] = f"words; {cut}"
+            details["notes"] = [f"{cut}; stopwords and stemmer are English"] if stemmer else [cut]
+        return details
 
 
 def _items(text: str, whole: set[str]) -> list[str]:

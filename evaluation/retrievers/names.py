@@ -7,9 +7,10 @@ from pathlib import Path
 from retgen.errors import UsageError
 from retgen.messages import did_you_mean
 
-__all__ = ["NAMES", "PREFIXES", "check_name"]
+__all__ = ["LEXICAL", "NAMES", "PREFIXES", "check_name"]
 
-NAMES = ("bm25", "rank-bm25", "tfidf", "minilm", "static:minilm")
+LEXICAL = ("bm25", "rank-bm25", "bm25-capretrieval", "bm25-capretrieval-characters", "tfidf")
+NAMES = (*LEXICAL, "minilm", "static:minilm")
 PREFIXES = ("mteb", "late", "hybrid", "rerank")
 
 

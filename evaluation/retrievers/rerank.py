@@ -7,20 +7,24 @@ cached, so an interrupted run goes on where it stopped.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.devices import choose_device, choose_dtype
-from retgen.evaluation.embedders import fingerprint, loading, spare_memory
+from retgen.evaluation.devices import tensor_cores
+from retgen.evaluation.embedders import fingerprint, shorten, spare_memory
 from retgen.evaluation.embeddings import Cache
+from retgen.evaluation.loading import attention_of, dtype_of, load
 from retgen.evaluation.rankings import Rankings, best
 from retgen.evaluation.retrievers.base import Options, Ranked, Retriever
 from retgen.progress import Progress
 
 __all__ = ["CrossScorer", "Rerank"]
+
+_PAIRS = 8_192  # pairs at a time, of as many queries: batches are of pairs of one length
 
 
 class CrossScorer:
@@ -28,20 +32,32 @@ class CrossScorer:
 
     def __init__(self, name: str, model: str, options: Options) -> None:
         self._name = name
-        device = choose_device(options.device)
-        with loading(model):
-            from sentence_transformers import CrossEncoder
+        from sentence_transformers import CrossEncoder
 
-            kwargs = {"max_length": options.max_length} if options.max_length else {}
-            self._model = CrossEncoder(model, device=device, **kwargs)
-        if options.dtype:
-            self._model = self._model.to(choose_dtype(options.dtype, device))
-        self._batch = options.batch_size or (32 if device == "cpu" else 256)
+        self._model = load(
+            CrossEncoder, model, options.device, options.dtype,
+            attn_implementation=options.attn_implementation,
+            trust_remote_code=options.trust_remote_code,
+        )  # fmt: skip
+        if options.max_length:
+            shorten(self._model, options.max_length, model)
+        self._tf32 = options.dtype == "tf32"
+        self.device = str(self._model.device)
+        self._batch = options.batch_size or (32 if self.device == "cpu" else 256)
         self._cache: Cache | None = None
         if options.cache is not None:
-            self._cache = Cache(options.cache, fingerprint(self._model, options.max_length))
-        self.device = str(self._model.device)
+            settings = options.max_length, self._tf32, attention_of(self._model)
+            self._cache = Cache(options.cache, fingerprint(self._model, *settings))
         self.notes: list[str] = []
+        if options.query_prompt or options.document_prompt:
+            self.notes.append(f"{model} reads pairs as they are: prompts are for embedders")
+        self.details: dict[str, Any] = {
+            "device": self.device,
+            "dtype": "tf32" if self._tf32 else dtype_of(self._model),
+            "attention": attention_of(self._model),
+            "max_length": self._model.max_seq_length,
+            "notes": self.notes,
+        }
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """The scores (pairs,) of pairs of a query and a document."""
@@ -54,7 +70,7 @@ class CrossScorer:
         if missing:
             fresh = [pairs[i] for i in missing]
             for batch in spare_memory(self._batch, self._name, self.notes):
-                with batch as size, torch.inference_mode():
+                with batch as size, torch.inference_mode(), tensor_cores(self._tf32):
                     found = self._model.predict(fresh, batch_size=size, show_progress_bar=False)
                     self._batch = size
             values[missing] = np.asarray(found, np.float32).reshape(len(missing), -1)[:, 0]
@@ -62,6 +78,11 @@ class CrossScorer:
                 rows = values[missing][:, None]
                 self._cache.put("pair", [keys[i] for i in missing], rows, [0] * len(missing))
         return values
+
+    def flush(self) -> None:
+        """Wait until all scores are in the cache."""
+        if self._cache is not None:
+            self._cache.flush()
 
 
 class Rerank:
@@ -78,20 +99,24 @@ class Rerank:
         texts = collection.texts(np.unique(needed[needed >= 0]))
         documents = np.full((len(collection.queries), depth), -1, np.int64)
         scores = np.zeros(documents.shape, np.float32)
-        for row, query in enumerate(collection.queries):
-            ranked = first.rankings.documents[row]
-            ranked = ranked[ranked >= 0]
-            head, tail = ranked[:seen], ranked[seen:]
-            values = self.scorer.score([(query.text, texts[i]) for i in head.tolist()])
-            if len(tail):  # behind the worst that was scored, in their order
-                below = (values.min() if len(values) else 0) - 1 - np.arange(len(tail))
-                values = np.concatenate([values, below.astype(np.float32)])
-            documents[row], scores[row] = best(ranked, values, collection.priority, depth)
-            progress(self._name, row + 1, len(collection.queries))
-        details = {
-            "first": {first.model: first.details},
-            "reranked": seen,
-            "device": self.scorer.device,
-            "notes": self.scorer.notes,
-        }
+        step = max(1, _PAIRS // seen)
+        for start in range(0, len(collection.queries), step):
+            rows = range(start, min(start + step, len(collection.queries)))
+            ranked = [row[row >= 0] for row in first.rankings.documents[rows]]
+            pairs = [
+                (collection.queries[row].text, texts[i])
+                for row, found in zip(rows, ranked, strict=True)
+                for i in found[:seen].tolist()
+            ]
+            ends = np.cumsum([len(found[:seen]) for found in ranked])
+            heads = np.split(self.scorer.score(pairs), ends[:-1])
+            for row, found, values in zip(rows, ranked, heads, strict=True):
+                tail = found[seen:]
+                if len(tail):  # behind the worst that was scored, in their order
+                    below = (values.min() if len(values) else 0) - 1 - np.arange(len(tail))
+                    values = np.concatenate([values, below.astype(np.float32)])
+                documents[row], scores[row] = best(found, values, collection.priority, depth)
+            progress(self._name, rows.stop, len(collection.queries))
+        self.scorer.flush()
+        details = {"first": {first.model: first.details}, "reranked": seen, **self.scorer.details}
         yield Ranked(self._name, None, Rankings(documents, scores), details)

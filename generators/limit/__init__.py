@@ -93,8 +93,8 @@ class Limit(Family[LimitParams]):
     summary = "attribute corpora from a latent qrel matrix"
     paper = "On the Theoretical Limitations of Embedding-Based Retrieval (arXiv 2508.21038)"
     params = LimitParams
-    rules = proof.RULES
     covers = proof.COVERS
+    proofs = proof.RULES
     agents = AGENTS
     judged = (
         "which documents hold what a query asks for was rebuilt from their words, but that the "

@@ -51,8 +51,8 @@ class MultiConIR(Family[MultiConIRParams]):
     summary = "ladders of hard negatives that violate one condition after another"
     paper = "MultiConIR: Towards Multi-Condition Information Retrieval (arXiv 2503.08046)"
     params = MultiConIRParams
-    rules = proof.RULES
     covers = proof.COVERS
+    proofs = proof.RULES
     fixed_records = False
     agents = AGENTS
     independent_judge = True

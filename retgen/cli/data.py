@@ -107,6 +107,10 @@ def _findings(path: Path, found: Any) -> str:
         lines.append(f"  level   {rule}: {level}, as asked for")
     if found.proven:
         lines.append(f"  proven: {found.proven:,} qrels, rebuilt from the words of the documents")
+    if found.origin:
+        from retgen.validators.origin import told
+
+        lines.append(f"  origin: {told(found.origin)}")
     verdict = "ok" if found.ok else "not ok"
     lines.append(f"{verdict}: {found.errors} errors, {found.warnings} warnings")
     return "\n".join(lines)

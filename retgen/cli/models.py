@@ -49,8 +49,9 @@ def eval_command(
         list[str] | None,
         typer.Option(
             metavar="M", autocompletion=complete_model,
-            help="bm25, rank-bm25, tfidf, minilm, static:minilm, a sentence-transformers folder or "
-            "id, mteb:NAME, late:M, hybrid:A+B, rerank:FIRST+CROSSENCODER; on ladders also "
+            help="bm25, rank-bm25, bm25-capretrieval, tfidf, minilm, static:minilm, a "
+            "sentence-transformers folder or id, mteb:NAME, late:M, hybrid:A+B, "
+            "rerank:FIRST+CROSSENCODER; on ladders also "
             "bm25-paper, cross:CROSSENCODER, llm:PROVIDER:NAME. Default bm25. Repeatable.",
         ),
     ] = None,
@@ -72,14 +73,25 @@ def eval_command(
         int | None,
         typer.Option(min=2, help="Repeat over N seeds of the generator; PATH is a run or recipe."),
     ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:0, mps.")] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="cpu, cuda, cuda:0, mps; several (cuda:0,cuda:1) share the encoding."),
+    ] = None,
     dtype: Annotated[
-        str | None, typer.Option(help="float32 (default), tf32, bf16, float16.")
+        str | None,
+        typer.Option(help="float32 (default), tf32, bf16, float16; auto: as it was saved."),
     ] = None,
     batch_size: Annotated[int | None, typer.Option(min=1, help="Texts encoded at a time.")] = None,
     max_length: Annotated[int | None, typer.Option(min=1, help="Tokens a model reads.")] = None,
     query_prompt: Annotated[str | None, typer.Option(help="Put before every query.")] = None,
     document_prompt: Annotated[str | None, typer.Option(help="Put before every document.")] = None,
+    attn_implementation: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of transformers: sdpa, eager, flash_attention_2, ..."),
+    ] = None,
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Run code that a model brings along.")
+    ] = False,
     rerank_depth: Annotated[
         int, typer.Option(min=1, help="Documents a query that a re-ranker sees.")
     ] = 100,
@@ -128,6 +140,7 @@ def eval_command(
         device=device, dtype=dtype, batch_size=batch_size, max_length=max_length,
         query_prompt=INSTRUCTION if paper_prompt else query_prompt,
         document_prompt=document_prompt, rerank=rerank_depth,
+        attn_implementation=attn_implementation, trust_remote_code=trust_remote_code,
     )  # fmt: skip
     command, numbers = shlex.join(["gen", *sys.argv[1:]]), _numbers("--dims", dims)
     found: Any

@@ -152,6 +152,11 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
             f"  floor       {best['ranking']}, without reading the query: {measure} = "
             f"{best[measure]:.3f} (random {manifest['floors']['random'][measure]:.3f})"
         )
+    if origin := manifest.get("origin"):
+        lines.append(
+            f"  origin      AUC {origin['auc']:.3f} ({origin['low']:.3f} to {origin['high']:.3f}): "
+            "positives against hard negatives, without the query; 0.5 is chance"
+        )
     if manifest["checks"]["warnings"]:
         lines.append(f"  warnings    {manifest['checks']['warnings']}, see the report")
     if any(name.startswith("training/") for name in manifest["files"]):

@@ -25,9 +25,10 @@ from retgen.evaluation.floors import floors
 from retgen.evaluation.ladders.load import holds_ladders
 from retgen.evaluation.ladders.scorers import check_scorer, only_ranks_candidates
 from retgen.evaluation.measures import Measures, default_names, judged_names
+from retgen.evaluation.mteb_files import measure, task_of, write_mteb
 from retgen.evaluation.outside import located
 from retgen.evaluation.rankings import read_run, spaced
-from retgen.evaluation.results import Score, slug, write_mteb, write_score
+from retgen.evaluation.results import Score, slug, write_score
 from retgen.evaluation.retrievers import Options, Ranked, retriever
 from retgen.evaluation.significance import Bootstrap, Comparison, relevance_matrix
 from retgen.experiments.eval_page import model_notes, over_seeds, table, write_pages
@@ -62,6 +63,7 @@ class Scored:
     notes: list[str] = field(default_factory=list)
     name: str = ""  # tells data sets of one call apart
     ladders: Ladders | None = None
+    compared: int = 0  # replicates behind the p-values
 
     @property
     def told(self) -> list[str]:
@@ -84,6 +86,7 @@ class Scored:
                 "level": 0.95,
                 "drawn": self.clusters,
                 "replicates": self.replicates,
+                "replicates_of_comparisons": self.compared,
             },
             "notes": self.told,
         }
@@ -310,7 +313,8 @@ def _score(
     judged = [] if collection.complete else judged_names(measures.names)
     beside = Measures(judged) if judged else None
     bootstrap = Bootstrap(collection, replicates)
-    depth = measures.depth(collection.documents)
+    main = Measures([name] if (name := measure(task_of(collection).main_score)) else [])
+    depth = max(measures.depth(collection.documents), main.depth(collection.documents))
     scores: list[Score] = []
     notes: list[str] = []
     began = time.perf_counter()
@@ -321,9 +325,8 @@ def _score(
         values = measures.per_query(collection, ranked.rankings)
         coverage = {}
         if beside:
-            some = (ranked.rankings.documents >= 0).any(axis=1)  # of nothing there is no share
-            means = beside.per_query(collection, ranked.rankings)[some].sum(axis=0)
-            means /= max(1, int(some.sum()))
+            # over the queries that the measures count; of one without a ranking nothing is judged
+            means = beside.per_query(collection, ranked.rankings).mean(axis=0)
             coverage = dict(zip(judged, map(float, means), strict=True))
         score = Score(
             ranked.model, ranked.dim, measures.names, values, bootstrap.interval(values),
@@ -331,7 +334,9 @@ def _score(
         )  # fmt: skip
         seconds = time.perf_counter() - began
         write_score(folder, collection, score, ranked.rankings)
-        write_mteb(folder, collection, score, seconds)
+        at = main if main.names else measures  # of a score without a counterpart, the first asked
+        own = float(at.per_query(collection, ranked.rankings)[:, 0].mean())
+        write_mteb(folder, collection, score, own, options.settings(), seconds)
         scores.append(score)
         began = time.perf_counter()
     if scores and spaced(collection.doc_ids):
@@ -350,6 +355,7 @@ def _score(
         },
         notes,
         ladders=ladders,
+        compared=bootstrap.compared,
     )  # fmt: skip
 
 

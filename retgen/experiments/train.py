@@ -27,7 +27,7 @@ from retgen.evaluation.measures import Measures, default_names
 from retgen.evaluation.outside import located
 from retgen.evaluation.results import slug
 from retgen.evaluation.retrievers import Options
-from retgen.evaluation.retrievers.names import PREFIXES, check_name
+from retgen.evaluation.retrievers.names import LEXICAL, PREFIXES, check_name
 from retgen.evaluation.significance import Bootstrap, Comparison
 from retgen.evaluation.training import (
     Pairs,
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Training", "View", "train"]
 
-_LEXICAL = ("bm25", "rank-bm25", "tfidf")
 WITHOUT = "in-batch negatives only"
 
 
@@ -223,7 +222,7 @@ def train(
 
 def _check_trainable(name: str) -> None:
     kind = name.partition(":")[0]
-    if name in _LEXICAL or (kind in PREFIXES and ":" in name):
+    if name in LEXICAL or (kind in PREFIXES and ":" in name):
         raise UsageError(
             f"--model {name}: cannot be trained. Give minilm, static:minilm, or the folder or Hub "
             "id of a sentence-transformers model"

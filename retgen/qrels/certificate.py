@@ -21,7 +21,7 @@ import numpy as np
 from retgen.qrels.density import Densities, densities
 from retgen.qrels.matrix import QrelMatrix
 from retgen.qrels.orders import can_walk, changes, few_changes, fits_a_line, is_surely_planar
-from retgen.qrels.radon import complete_subset
+from retgen.qrels.radon import complete_subset, unasked_split
 from retgen.qrels.reduction import Reduced, components, reduce
 from retgen.qrels.spectral import LARGEST, SpectralBound, affordable, spectral_bounds
 
@@ -148,18 +148,19 @@ def _combinatorial(reduced: Reduced) -> Iterator[Bound]:
             f"than half-spaces cut off from as many points in {most - 1} dimensions",
             "L. Schlaefli (1852); T. M. Cover, IEEE Trans. Electron. Comput. 14 (1965)",
         )
-    complete = complete_subset(matrix)
+    complete = complete_subset(matrix, reduced.points)
     if complete is not None:
         k, documents = complete
         size = len(documents)
         yield Bound(
-            size - 2,
-            f"all {k}-subsets of {size} documents are queried; fewer than {size - 2} dimensions "
-            f"leave two affine dependencies, and a combination of them would have to be separated "
-            f"by one of these queries (Radon's argument)",
+            size - 1,
+            f"all {k}-subsets of {size} documents are queried, and there are other documents; "
+            f"fewer than {size - 1} dimensions leave two affine dependencies of these and one "
+            "more, and a combination of them would have to be separated by one of these queries "
+            "(Radon's argument)",
             "J. Radon, Math. Ann. 83 (1921); proof in retgen.qrels.radon",
             details={"columns": sorted(int(reduced.columns[j]) for j in documents)},
-            sign_rank=size - 1,
+            sign_rank=size,
         )
 
 
@@ -268,6 +269,21 @@ def _anywhere(reduced: Reduced) -> Iterator[Bound]:
         + "as the corners of a simplex, on which every function is affine",
         "immediate",
     )
+    split = None
+    if points - 2 < min(2 * widest, matrix.queries):
+        split = unasked_split(matrix, reduced.others)
+    if split is not None:
+        yield Bound(
+            points - 2,
+            f"the {points:,} different documents"
+            + (" (one of them for all that no query asks for)" if reduced.others else "")
+            + (" as the corners of a simplex and a point within, " if len(split) == 1 else
+               f" as the corners of two simplices, of {len(split)} and {points - len(split)}, that "
+               "cross in a point, ")
+            + "which planes part in every way but one, that no query asks for",
+            "J. Radon, Math. Ann. 83 (1921); proof in retgen.qrels.radon",
+            details={"split": [int(reduced.columns[j]) for j in split]},
+        )  # fmt: skip
     yield Bound(
         matrix.queries,
         f"the matrix itself: a dimension for each of {matrix.queries:,} different queries",

@@ -1,32 +1,39 @@
-"""A lower bound from all k-subsets of few documents: t - 2 dimensions for t = 2k + 1 or 2k + 2.
+"""Affine dependencies of documents: a lower bound from all k-subsets, an upper one from a split.
 
-Theorem. If every k-subset of some t documents is asked for, t = 2k + 1 or 2k + 2 (a query's other
-relevant documents, outside the t, do not matter), an embedding in row order has at least t - 2
-dimensions.
+A dependency is l != 0 with sum l_j v_j = 0 and sum l_j = 0; it has positive and negative entries. A
+query that puts a set R strictly above the rest excludes every dependency that is positive within R
+only and negative outside only: sum l_j <u, v_j> would be above 0, and is 0.
 
-Proof. Let v_1..v_t in R^d with d <= t - 3. Their affine dependencies (sum l_j v_j = 0,
-sum l_j = 0) form a space of at least t - (d + 1) >= 2 dimensions. Call P and N the indices
-with l_j > 0 and l_j < 0 of a dependency l != 0; neither is empty. If |P| <= k and |N| <= t - k,
-there is a k-subset R with P in R and N outside; a query u that puts R strictly above the rest would
-give sum_P l_j <u, v_j> > sum_N |l_j| <u, v_j>, though both sides are equal by the dependency (both
-weights sum to the same). The same holds with P and N exchanged, as -l is a dependency too. It
-remains to find such an l.
+Lower bound. If every k-subset of some t documents is a query, 2k - 1 <= t <= 2k + 1, and there is
+one more document (that none of these queries asks for), an embedding in row order has at least
+t - 1 dimensions.
 
-Turn l by an angle s through a plane of dependencies, l(s) = a cos s + b sin s. M <= t of the
-coordinates are not identically zero, and l(s + pi) = -l(s), so |P| runs from some p to M - p. Start
-where none of these coordinates vanishes and p >= M/2. If p = M/2 <= k, then l(s) itself serves.
-Otherwise turn on: where p > M/2, to the zero after which |P| <= M/2 for the first time; where
-p = M/2 = k + 1 (and t = 2k + 2), to the first zero. Let x coordinates leave P there and y leave N,
-x + y >= 1. Case p > M/2: before the zero |N| < M/2, so |N| <= k there and at the zero; and at the
-zero |P| = |P after it| - y <= M/2 <= t/2, so |P| <= t - k. Case p = k + 1: at the zero
-|P| = k + 1 - x and |N| = k + 1 - y, so one of them is at most k and the other at most k + 1. Both
-are as wanted. QED. No position of the documents is excluded.
+Proof. Let v_0 be the further document and v_1..v_t the t, in R^d with d <= t - 2. Their affine
+dependencies form a space of at least (t + 1) - (d + 1) >= 2 dimensions. Take one with l_0 = 0 and
+turn it within a plane, l(s) for 0 <= s <= pi with l(pi) = -l(0), in the sense in which l_0 <= 0
+throughout. P and N are the indices from 1 on where l is positive and negative: |P| + |N| <= t.
+Wanted is an s with |P| <= k and |N| <= t - k: some k-subset R then has P within and N outside, and
+0 is outside too. At s = 0, -l may stand for l as well. If there |P| <= k and |N| <= k, one of them
+is at most t - k, since otherwise |P| + |N| >= 2(t - k + 1) > t; so l or -l is as wanted. Else one
+is above k and the other below t - k <= k + 1, so |P|, which is |N(0)| at s = pi, is above k at one
+end and at most k at the other. Come from the first to where |P| <= k for the first time. What is
+positive or negative there was so just before, when |P| > k and thus |N| < t - k. QED.
 
-The same with linear dependencies, of which d <= t - 2 leave two, and half-spaces through the origin
-(every term of sum l_j <u, v_j> = 0 would be positive) gives a sign-rank of at least t - 1.
+No position of the documents is excluded. The same with linear dependencies, of which d <= t - 1
+leave two, and half-spaces through the origin gives a sign-rank of at least t.
 
-For k = 2: the pairs of any six documents need four dimensions, those of five need three. Where no
-query has more than k documents, 2k dimensions suffice, so 2k + 2 documents close the bracket.
+For k = 2: the pairs of five documents need four dimensions beside any other document; alone (four
+and a fifth) three. Where no query has more than k documents, 2k dimensions suffice.
+
+Upper bound. If the n documents (all that no query asks for are one) can be split into two parts
+that no query tells apart exactly so, n - 2 dimensions suffice.
+
+Proof. Let l_j be 1/|A| on one part A of that split and -1/|B| on the other. The scores f with
+sum l_j f_j = 0 form a space of n - 1 dimensions that holds the constants, which rank nothing: n - 2
+dimensions give the rest. (The documents are the corners of two simplices that cross in one point:
+where A is a single document, a point within a simplex.) For a query with the documents S take
+f = c_j > 0 on S and -c_j elsewhere. l_j f_j has both signs unless S is A or B, so the sum over the
+positive ones can be scaled to that over the others. QED.
 """
 
 from __future__ import annotations
@@ -38,30 +45,41 @@ import numpy as np
 
 from retgen.qrels.matrix import QrelMatrix
 
-__all__ = ["complete_subset"]
+__all__ = ["complete_subset", "unasked_split"]
 
 _LOOKUPS = 1_000_000  # k-subsets looked up before the search gives up
 _CORE = 64  # documents searched: those that stand in most rows
 _ROWS = 200_000  # rows searched
 
 
-def complete_subset(matrix: QrelMatrix) -> tuple[int, list[int]] | None:
-    """The documents of a size 2k + 2 or 2k + 1 all of whose k-subsets are rows, found for most.
+def complete_subset(matrix: QrelMatrix, points: int) -> tuple[int, list[int]] | None:
+    """Documents, fewer than `points`, of which every k-subset is a row: 2k - 1 to 2k + 1 of them.
 
-    Returns (k, the documents), or None. A bounded search: None proves nothing.
+    Returns (k, the documents), the most there are, or None. A bounded search: None proves nothing.
     """
     sums = matrix.row_sums
-    best: tuple[int, list[int]] | None = None
     for k in np.unique(sums[sums > 0])[::-1].tolist():
-        if best is not None and 2 * k <= len(best[1]) - 2:
-            break
-        for size in (2 * k + 2, 2 * k + 1):
-            if best is not None and size <= len(best[1]):
-                break
-            found = _search(matrix, k, size)
-            if found is not None:
-                best = k, found
-    return best
+        for size in (2 * k + 1, 2 * k, 2 * k - 1):
+            if 2 < size < points and (found := _search(matrix, k, size)) is not None:
+                return k, found
+    return None
+
+
+def unasked_split(matrix: QrelMatrix, others: bool) -> tuple[int, ...] | None:
+    """The smaller part of a split of the documents that no row makes, None where all are made.
+
+    `matrix`: of distinct rows. The part never holds the documents without a positive, `others`.
+    """
+    n, sums = matrix.documents, matrix.row_sums
+    for size in range(1, n + 1 if others else n // 2 + 1):
+        made = {tuple(matrix.row(i).tolist()) for i in np.flatnonzero(sums == size).tolist()}
+        if not others:
+            for i in np.flatnonzero(sums == n - size).tolist():
+                made.add(tuple(sorted(set(range(n)).difference(matrix.row(i).tolist()))))
+        for part in combinations(range(n), size):
+            if part not in made:
+                return part
+    return None
 
 
 def _search(matrix: QrelMatrix, k: int, size: int) -> list[int] | None:

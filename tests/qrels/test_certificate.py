@@ -12,7 +12,7 @@ import pytest
 
 from retgen.qrels import QrelMatrix, certificate, patterns
 from retgen.qrels.orders import changes, few_changes, is_surely_planar, walk
-from retgen.qrels.radon import complete_subset
+from retgen.qrels.radon import complete_subset, unasked_split
 from retgen.qrels.reduction import reduce
 from retgen.qrels.spectral import (
     alon_moran_yehudayoff,
@@ -23,6 +23,11 @@ from retgen.qrels.spectral import (
 from retgen.streams import Stream
 
 OFFICIAL = QrelMatrix.from_rows(list(combinations(range(46), 2))[:1000], 46)
+
+
+def subsets(n: int, k: int) -> QrelMatrix:
+    """All k-subsets of n documents."""
+    return QrelMatrix.from_rows(list(combinations(range(n), k)), n)
 
 
 def rng() -> Stream:
@@ -47,7 +52,15 @@ def rng() -> Stream:
         (patterns.projective(7), 57, 4, 16),
         (patterns.random(1000, 2, 50_000, rng()), 50_000, 2, 2),
         (patterns.regular(500, 2, 500, rng()), 50_000, 2, 3),
-        (QrelMatrix.from_rows(list(combinations(range(5), 2)), 5), 50_000, 3, 4),
+        (subsets(5, 2), 5, 3, 3),
+        (subsets(5, 2), 50_000, 4, 4),
+        (subsets(4, 2), 4, 2, 2),
+        (subsets(4, 2), 50_000, 3, 3),
+        (subsets(6, 3), 6, 4, 4),
+        (subsets(6, 3), 50_000, 5, 5),
+        (subsets(7, 3), 7, 5, 5),
+        (subsets(7, 3), 50_000, 6, 6),
+        (subsets(3, 2), 3, 2, 2),  # every split of a triangle is asked for: no more than a simplex
         (QrelMatrix.from_rows([[0, 1]], 2), 2, 0, 0),  # all are relevant: nothing to tell apart
         (QrelMatrix.from_rows([[], []], 3), 3, 0, 0),
         (QrelMatrix.from_rows([[0]], 1), 2, 1, 1),
@@ -123,20 +136,36 @@ def test_certified_norm_is_never_below_the_true_one(seed: int) -> None:
 
 
 def test_complete_subsets() -> None:
-    assert complete_subset(patterns.dense(15, 2, rng())) == (2, [0, 1, 2, 3, 4, 5])
+    assert complete_subset(patterns.dense(15, 2, rng()), 6) == (2, [0, 1, 2, 3, 4])
     fourteen = [pair for pair in combinations(range(6), 2) if pair != (2, 4)]
-    found = complete_subset(QrelMatrix.from_rows(fourteen, 6))  # five of the six are complete
+    found = complete_subset(QrelMatrix.from_rows(fourteen, 6), 6)  # five of the six are complete
     assert found is not None
     assert (found[0], sorted(found[1])) == (2, [0, 1, 2, 3, 5])
-    nine = [pair for pair in combinations(range(5), 2) if pair != (2, 4)]
-    assert complete_subset(QrelMatrix.from_rows(nine, 5)) is None
-    found = complete_subset(OFFICIAL)
+    nine = QrelMatrix.from_rows([p for p in combinations(range(5), 2) if p != (2, 4)], 5)
+    found = complete_subset(nine, 5)  # four of the five
     assert found is not None
-    assert len(found[1]) == 6
+    assert (found[0], sorted(found[1])) == (2, [0, 1, 2, 3])
+    assert complete_subset(subsets(5, 2), 5) == (2, [0, 1, 2, 3])  # and the fifth beside them
+    assert complete_subset(subsets(5, 2), 6) == (2, [0, 1, 2, 3, 4])
+    assert complete_subset(subsets(2, 1), 2) is None
+    found = complete_subset(OFFICIAL, 46)
+    assert found is not None
+    assert len(found[1]) == 5
     rows = {tuple(OFFICIAL.row(i).tolist()) for i in range(1000)}
     assert set(combinations(sorted(found[1]), 2)) <= rows
-    singles = QrelMatrix.from_rows([[0], [1], [2], [3]], 4)
-    assert complete_subset(singles) == (1, [0, 1, 2, 3])
+    assert complete_subset(subsets(4, 1), 4) == (1, [0, 1, 2])
+
+
+def test_unasked_splits() -> None:
+    assert unasked_split(subsets(5, 2), False) == (0,)
+    assert unasked_split(subsets(3, 2), False) is None  # the three pairs are the three splits
+    assert unasked_split(subsets(3, 2), True) == (0,)
+    ends = QrelMatrix.from_rows([[0], [1, 2, 3], [1], [0, 1, 3], [3], [0, 1]], 4)
+    assert unasked_split(ends, False) == (0, 2)  # [2] is asked for by its complement
+    assert unasked_split(ends, True) == (2,)
+    everything = [c for k in (1, 2, 3) for c in combinations(range(3), k)]
+    assert unasked_split(QrelMatrix.from_rows(everything[:-1], 3), True) == (0, 1, 2)
+    assert unasked_split(QrelMatrix.from_rows(everything, 3), True) is None
 
 
 # --- soundness: real embeddings in exact arithmetic ---------------------------------------------
@@ -356,7 +385,7 @@ def test_corners_and_edges_of_a_polytope_are_cut_off() -> None:
 
 
 def test_five_documents_need_three_dimensions_and_no_more() -> None:
-    """A tetrahedron and its centre: all ten pairs are cut off, so 2k + 1 documents give 2k - 1."""
+    """A tetrahedron and a point within, in whole numbers: all ten pairs are cut off."""
     documents = np.array([[3, 3, 3], [3, -3, -3], [-3, 3, -3], [-3, -3, 3], [0, 0, 0]])
     for pair in combinations(range(5), 2):
         if pair[1] == 4:
@@ -364,8 +393,115 @@ def test_five_documents_need_three_dimensions_and_no_more() -> None:
         else:
             scores = documents @ (documents[pair[0]] + documents[pair[1]])
         assert scores[list(pair)].min() > np.delete(scores, pair).max()
-    everything = QrelMatrix.from_rows(list(combinations(range(5), 2)), 5)
-    assert certificate(everything).lower == 3
+    found = certificate(subsets(5, 2))
+    assert (found.lower, found.upper) == (3, 3)
+    best = found.upper_bounds[0].to_json()
+    assert best == {
+        "dimension": 3,
+        "theorem": "the 5 different documents as the corners of a simplex and a point within, "
+        "which planes part in every way but one, that no query asks for",
+        "reference": "J. Radon, Math. Ann. 83 (1921); proof in retgen.qrels.radon",
+        "notion": "row order",
+        "split": [0],
+    }
+    assert [b.sign_rank for b in found.lower_bounds if "Radon" in b.reference] == [4]
+
+
+def test_five_documents_beside_a_sixth_need_four() -> None:
+    """The proof's dependency, found for many places of a sixth document in three dimensions.
+
+    A query for a pair is impossible where the segment meets the hull of the other four documents.
+    """
+    draw = Stream(11, "a sixth document")
+    for _ in range(300):
+        points = (draw.integers(41, 18).reshape(6, 3) - 20).astype(object)
+        ones = np.concatenate([points, np.ones((6, 1), object)], axis=1).T  # (4, 6)
+        first, second = _kernel([[Fraction(int(x)) for x in row] for row in ones])[:2]
+        assert any(
+            len(positive) <= 2 and len(negative) <= 3
+            for positive, negative in _signs_around(first, second)
+        )
+
+
+def _kernel(rows: list[list[Fraction]]) -> list[list[Fraction]]:
+    """A basis of what a matrix (m, n) sends to 0, by Gauss's elimination."""
+    rows, pivots = [row[:] for row in rows], []
+    for column in range(len(rows[0])):
+        place = len(pivots)
+        found = next((i for i in range(place, len(rows)) if rows[i][column]), None)
+        if found is None:
+            continue
+        rows[place], rows[found] = rows[found], rows[place]
+        rows[place] = [x / rows[place][column] for x in rows[place]]
+        for i, row in enumerate(rows):
+            if i != place and row[column]:
+                rows[i] = [x - row[column] * y for x, y in zip(row, rows[place], strict=True)]
+        pivots.append(column)
+    basis = []
+    for free in set(range(len(rows[0]))) - set(pivots):
+        vector = [Fraction(0)] * len(rows[0])
+        vector[free] = Fraction(1)
+        for place, column in enumerate(pivots):
+            vector[column] = -rows[place][free]
+        basis.append(vector)
+    return basis
+
+
+def _signs_around(
+    first: list[Fraction], second: list[Fraction]
+) -> Iterable[tuple[set[int], set[int]]]:
+    """(positive, negative) of the first five, where the sixth is not positive, at every zero."""
+    for i in range(6):
+        x, y = -second[i], first[i]  # the combination that vanishes at i
+        for sign in (1, -1):
+            turned = [sign * (x * a + y * b) for a, b in zip(first, second, strict=True)]
+            if any(turned) and turned[5] <= 0:
+                yield ({j for j in range(5) if turned[j] > 0},
+                       {j for j in range(5) if turned[j] < 0})  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_two_simplices_that_cross_really_rank(seed: int) -> None:
+    """The embedding in n - 2 dimensions, built and checked in exact fractions."""
+    matrix, total = random_matrix(seed)
+    reduced = reduce(matrix, total)
+    split = unasked_split(reduced.matrix, reduced.others) if reduced.matrix.queries else None
+    n = reduced.points
+    if split is None or n < 3:
+        return
+    weight = [
+        Fraction(1, len(split)) if j in split else Fraction(-1, n - len(split)) for j in range(n)
+    ]
+    # scores f with sum weight f = 0, less the constants: n - 2 dimensions of the documents
+    axes = _kernel([weight, [Fraction(1)] + [Fraction(0)] * (n - 1)])
+    assert len(axes) == n - 2
+    for i in range(reduced.matrix.queries):
+        relevant = set(reduced.matrix.row(i).tolist())
+        wanted = [Fraction(1 if j in relevant else -1) for j in range(n)]
+        gain = sum((w * f for w, f in zip(weight, wanted, strict=True) if w * f > 0), Fraction(0))
+        loss = -sum((w * f for w, f in zip(weight, wanted, strict=True) if w * f < 0), Fraction(0))
+        assert gain > 0
+        assert loss > 0
+        scores = [f / gain if w * f > 0 else f / loss for w, f in zip(weight, wanted, strict=True)]
+        scores = [f - scores[0] for f in scores]  # a constant for the whole query
+        query = _in_terms_of(axes, scores)
+        found = [
+            sum((q * axis[j] for q, axis in zip(query, axes, strict=True)), Fraction(0))
+            for j in range(n)
+        ]
+        assert found == scores
+        assert ranks_right(found, relevant)
+
+
+def _in_terms_of(axes: list[list[Fraction]], vector: list[Fraction]) -> list[Fraction]:
+    """The coordinates of a vector in a basis of `_kernel`, of which each has a column of its own."""
+    free = [
+        next(
+            j for j, x in enumerate(axis) if x == 1 and not any(a[j] for a in axes if a is not axis)
+        )
+        for axis in axes
+    ]
+    return [vector[j] for j in free]
 
 
 def test_reduction_and_parts() -> None:

@@ -465,3 +465,86 @@ def test_every_change_is_seen_by_the_manifest(
         ("derived", ["dataset/README.md"], "dataset/README.md: line 104 must not be there"),
     ]
     assert gen("validate", "run").returncode == 1
+
+
+# --- lists of attributes as a whole -------------------------------------------------------------
+
+
+def relist(document: dict[str, Any], attributes: list[str], numbers: list[int]) -> None:
+    name = document["text"].partition(" likes ")[0]
+    *most, last = attributes
+    document["text"] = f"{name} likes {', '.join(most)} and {last}."
+    document["metadata"]["attributes"] = numbers
+
+
+def test_distractors_that_are_equal_but_for_the_name(tables: Tables, tmp_path: Path) -> None:
+    model = distractor(tables)
+    pairs = list(zip(listed(model), model["metadata"]["attributes"], strict=True))
+    clones = [d for d in tables["corpus"] if d["metadata"]["column"] < 0]
+    for i, document in enumerate(clones):
+        turned = pairs[i % 20 :] + pairs[: i % 20]  # in another order each
+        relist(document, [a for a, _ in turned], [n for _, n in turned])
+    assert check(tmp_path, tables) == [
+        (
+            "limit-proof/twins",
+            [document["_id"] for document in clones],
+            "385 of 400 documents have the attributes of another one, in 1 group; the largest, of "
+            f"385, begins with {clones[0]['_id']} and {clones[1]['_id']}",
+        )
+    ]
+
+
+def test_few_attributes_agree_by_chance(tmp_path: Path) -> None:
+    """2,000 documents of one attribute each, of which the catalogue has too few."""
+    (tmp_path / "one.yaml").write_text(
+        "name: one\nfamily: limit\n"
+        "params: {pattern: disjoint, docs: 2000, queries: 5, k: 1, attributes_per_doc: 1}\n"
+    )
+    path = run(tmp_path / "one.yaml", out=tmp_path / "run").path
+    assert validate(path).findings == []
+    held = [row["metadata"]["attributes"][0] for row in read_jsonl(path / "dataset/corpus.jsonl")]
+    assert len(set(held)) == 1340
+
+
+@pytest.mark.parametrize(("first", "where"), [(True, "in front of"), (False, "behind")])
+def test_asked_attributes_at_one_end(
+    tables: Tables, tmp_path: Path, first: bool, where: str
+) -> None:
+    wanted = {asked(query) for query in tables["queries"]}
+    holders = []
+    for document in tables["corpus"]:
+        pairs = list(zip(listed(document), document["metadata"]["attributes"], strict=True))
+        if any(a in wanted for a, _ in pairs):
+            holders.append(document["_id"])
+            pairs.sort(key=lambda pair: (pair[0] in wanted) is not first)
+            relist(document, [a for a, _ in pairs], [n for _, n in pairs])
+    [(rule, ids, message)] = check(tmp_path, tables)
+    assert (rule, ids) == ("limit-proof/places", holders)
+    assert message.startswith(
+        f"attributes that queries ask for stand {where} the others of their document (p = "
+    )
+
+
+def test_metadata_that_holds_more(tables: Tables, tmp_path: Path) -> None:
+    query, document = relevant(tables)
+    document["metadata"]["of"] = query["_id"]
+    assert check(tmp_path, tables) == [
+        (
+            "limit-proof/document",
+            [document["_id"]],
+            f"document {document['_id']}: its metadata holds more than attributes and column",
+        )
+    ]
+
+
+def test_a_column_that_names_the_query(tables: Tables, tmp_path: Path) -> None:
+    documents = {document["_id"]: document for document in tables["corpus"]}
+    named = {qrel["corpus-id"]: qrel["query-id"] for qrel in tables["qrels"]}
+    for doc_id, query_id in named.items():
+        documents[doc_id]["note"] = query_id
+    [(rule, ids, message)] = check(tmp_path, tables)
+    assert (rule, set(ids)) == ("answer-leak", named.keys() | set(named.values()))
+    count = len(set(named.values()))
+    assert message.startswith(
+        f"the column note of the documents tells what is relevant to {count} of 100 queries "
+    )

@@ -285,3 +285,10 @@ def test_damaged_sources_are_named(
     found = validate(copy)
     assert not found.ok
     assert any(told in one.message for one in found.findings if one.rule == "sources")
+
+
+def test_the_proof_can_be_switched_off(tmp_path: Path) -> None:
+    off = {"ladder-proof": "for a test"}
+    done = run("multiconir_legal", out=tmp_path / "run", limit=1, overrides={"validate.off": off})
+    assert done.manifest["checks"]["switched_off"] == off
+    assert validate(done.path).switched_off == off

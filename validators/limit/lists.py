@@ -111,12 +111,13 @@ class Twins:
         ]
         if twins:
             largest = max(twins, key=len)
+            groups = "1 group" if len(twins) == 1 else f"{len(twins):,} groups"
             yield error(
                 "twins",
                 [doc_id for ids in twins for doc_id in ids],
                 f"{sum(map(len, twins)):,} of {documents:,} documents have the attributes of "
-                f"another one, in {len(twins):,} groups; the largest, of {len(largest):,}, begins "
-                f"with {largest[0]} and {largest[1]}",
+                f"another one, in {groups}; the largest, of {len(largest):,}, begins with "
+                f"{largest[0]} and {largest[1]}",
             )
 
     def _by_chance(self, attributes: frozenset[str], documents: int) -> float:

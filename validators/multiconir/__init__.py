@@ -24,6 +24,7 @@ __all__ = ["COVERS", "RULES", "LadderProof", "Spec", "proof_rules"]
 COVERS = frozenset(
     {
         GRADED_QRELS,
+        "boilerplate",
         "lexical-ambiguity",
         "near-duplicate",
         "near-duplicate-query",

@@ -1,0 +1,110 @@
+"""Texts in another language or script than their set's; code, tables and names are in none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from retgen.validators.languages import LANGUAGES, code_of, letters_of, script_of, tell
+from tests.validators.sets import plain, told_of
+
+ENGLISH = {f"d{i}": plain(i) for i in range(40)}
+WHY = "40 of 40 documents whose language can be told are in English (en)"
+GERMAN = (
+    "Die alte Brücke wurde von den Leuten wieder aufgebaut, die in der Nähe wohnten, und sie "
+    "erzählen ihren Kindern noch heute, wie sie vor dem Brand aussah."
+)
+RUSSIAN = "Старый мост был восстановлен людьми, которые жили рядом с ним уже много лет подряд."
+
+
+def with_one(text: str) -> dict[str, str]:
+    return {**ENGLISH, "odd": text}
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (GERMAN, "German (de)"),
+        (RUSSIAN, "Russian (ru)"),
+        ("Le vieux pont a été reconstruit par les gens qui habitaient tout près de la rivière, et "
+         "ils racontent encore à leurs enfants comment il était avant.", "French (fr)"),
+        ("这座古老的桥是由住在附近的人们重新修建的，他们至今仍向孩子们讲述它过去的样子，以及火灾之前的街道。", "Chinese (zh)"),
+        ("古い橋は近くに住む人々によって再建され、彼らは今でも子供たちに火事の前の様子を語り続けています。", "Japanese (ja)"),
+    ],
+)  # fmt: skip
+def test_a_foreign_document_is_named(tmp_path: Path, text: str, what: str) -> None:
+    why = f"40 of 41 documents{WHY.removeprefix('40 of 40 documents')}"
+    message = f"document odd seems to be in {what}; {why}"
+    assert told_of(tmp_path, "language", with_one(text)) == [(["odd"], message)]
+
+
+def test_several_of_a_language_are_one_finding(tmp_path: Path) -> None:
+    texts = {**ENGLISH, "a": GERMAN, "b": GERMAN + " Das ist alles.", "c": RUSSIAN}
+    why = "40 of 43 documents whose language can be told are in English (en)"
+    assert told_of(tmp_path, "language", texts) == [
+        (["a", "b"], f"2 documents seem to be in German (de); {why}"),
+        (["c"], f"document c seems to be in Russian (ru); {why}"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def merge(self, later, offset):\n    self.found += later.found\n    return self.found[offset:]",
+        "SELECT d.id, count(*) FROM docs d JOIN qrels q ON d.id = q.doc GROUP BY d.id HAVING x > 3;",
+        "| 12.5 | 17.25 | 0.003 |\n| 88.1 | 91.0 | 0.100 |\n| 14.5 | 17.00 | 0.052 |",
+        "Wolfgang Schäfer, Jürgen Müller, Käthe Weiß, François Dupré, Zoë Núñez, Søren Ødegård",
+        "https://de.wikipedia.org/wiki/Straßenbahn_in_München /usr/share/locale/de/LC_MESSAGES",
+        "Straße",
+        "α and β decay, see Π",
+        "",
+    ],
+)
+def test_no_alarm_for_what_is_in_no_language(tmp_path: Path, text: str) -> None:
+    assert told_of(tmp_path, "language", with_one(text)) == []
+
+
+def test_a_short_text_in_another_script(tmp_path: Path) -> None:
+    told = told_of(tmp_path, "language", with_one("Старый мост"))
+    assert told == [(["odd"], f"document odd seems to be in Cyrillic script; {WHY}")]
+
+
+def test_queries(tmp_path: Path) -> None:
+    queries = {f"q{i}": plain(i) for i in range(12)} | {"odd": GERMAN}
+    why = "12 of 13 queries whose language can be told are in English (en)"
+    message = f"query odd seems to be in German (de); {why}"
+    assert told_of(tmp_path, "language", ENGLISH, queries) == [(["odd"], message)]
+
+
+def test_a_set_of_many_languages_has_none_of_its_own(tmp_path: Path) -> None:
+    texts = {f"e{i}": plain(i) for i in range(20)} | {f"g{i}": GERMAN for i in range(20)}
+    assert told_of(tmp_path, "language", texts) == []
+
+
+def test_what_the_card_states_is_what_counts(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("---\nlanguage: [en, de]\n---\n# A set\n")
+    texts = {**ENGLISH, "a": GERMAN, "b": RUSSIAN}
+    why = "the data set is stated to be in German (de), English (en)"
+    message = f"document b seems to be in Russian (ru); {why}"
+    assert told_of(tmp_path, "language", texts) == [(["b"], message)]
+    (tmp_path / "README.md").write_text("---\nlanguage: [en, tlh]\n---\n# A set\n")
+    told = told_of(tmp_path, "language", texts)  # one that nobody can tell: the texts decide
+    assert [ids for ids, _ in told] == [["a"], ["b"]]
+
+
+def test_codes() -> None:
+    assert [code_of(code) for code in ("en", "eng", "eng-Latn", "en_GB", "zho-Hans", "nob")] == [
+        "en", "en", "en", "en", "zh", "no"
+    ]  # fmt: skip
+    assert code_of("tlh") is None
+    assert len(LANGUAGES) == 83
+
+
+def test_letters_and_scripts() -> None:
+    assert letters_of("see https://x.org/a and a_b = 3 for the rest") == "see and for the rest"
+    assert script_of("日本語のテキスト") == ("Japanese", 8, 1.0)
+    assert script_of("汉字 and") == ("Han", 2, 0.4)
+    assert script_of("Ωmega") == ("Latin", 4, 0.8)
+    assert script_of("12 + 3") == ("", 0, 0.0)
+    assert tell(GERMAN)[0] == "de"

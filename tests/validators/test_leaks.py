@@ -1,0 +1,194 @@
+"""What tells the relevant documents beside their texts: ids and their order, columns, places of words."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen import validate
+
+Rows = list[dict[str, Any]]
+RULES = ("order-leak", "answer-leak", "word-places")
+
+
+class Tables:
+    """400 documents, 40 queries with one relevant document each, and nothing that tells them."""
+
+    def __init__(self) -> None:
+        draw = random.Random(5)
+        numbers = draw.sample(range(10_000_000, 99_999_999), 440)
+        words = [f"word{i}" for i in range(200)]
+        self.documents: Rows = [
+            {"_id": f"d{n}", "title": "", "text": " ".join(draw.sample(words, 20))}
+            for n in numbers[:400]
+        ]
+        self.relevant = draw.sample(range(400), 40)
+        self.queries: Rows = []
+        for n, place in zip(numbers[400:], self.relevant, strict=True):
+            asked = draw.sample(self.documents[place]["text"].split(), 4)
+            self.queries.append({"_id": f"q{n}", "text": " ".join(asked)})
+
+    def found(self, folder: Path) -> list[tuple[str, list[str], str]]:
+        qrels = [
+            {"query-id": query["_id"], "corpus-id": self.documents[place]["_id"], "score": 1}
+            for query, place in zip(self.queries, self.relevant, strict=True)
+        ]
+        tables = {"corpus": self.documents, "queries": self.queries, "qrels": qrels}
+        for name, rows in tables.items():
+            lines = "".join(json.dumps(row) + "\n" for row in rows)
+            (folder / f"{name}.jsonl").write_text(lines)
+        return [(f.rule, f.ids, f.message) for f in validate(folder).findings if f.rule in RULES]
+
+    def pairs(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        return [(q, self.documents[i]) for q, i in zip(self.queries, self.relevant, strict=True)]
+
+    def name(self, names: Callable[[int], str]) -> None:
+        """Give relevant documents the first numbers, in random order, and then the others."""
+        order = random.Random(9).sample(self.relevant, 40)
+        order += [i for i in random.Random(8).sample(range(400), 400) if i not in set(order)]
+        for number, place in enumerate(order):
+            self.documents[place]["_id"] = names(number)
+
+
+@pytest.fixture
+def tables() -> Tables:
+    return Tables()
+
+
+def test_nothing_tells(tables: Tables, tmp_path: Path) -> None:
+    assert tables.found(tmp_path) == []
+
+
+# --- the order of ids ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "order", "median", "told"),
+    [
+        (lambda i: f"x{999 - i}", "ids as strings", "95.0%", "trec_eval breaks ties by id"),
+        (lambda i: f"x{100 + i}", "ids as strings", "5.0%", "trec_eval breaks ties by id"),
+        # as strings the numbers 1 to 40 are spread over those up to 400; as numbers they are first
+        (lambda i: str(1 + i), "the numbers of ids", "5.0%", "a ranking by id"),
+        (lambda i: f"doc-{400 - i}", "ids as strings", "78.2%", "trec_eval breaks ties by id"),
+        (lambda i: f"\u00e9{i:03}", "ids as strings", "5.0%", "trec_eval breaks ties by id"),
+        (lambda i: f"{chr(97 + i // 20)}-{chr(97 + i % 20)}", "ids as strings", "5.0%",
+         "trec_eval breaks ties by id"),
+    ],
+)  # fmt: skip
+def test_ids_in_order(
+    tables: Tables, tmp_path: Path, names: Callable[[int], str], order: str, median: str, told: str
+) -> None:
+    tables.name(names)
+    [(rule, ids, message)] = tables.found(tmp_path)
+    assert rule == "order-leak"
+    assert set(ids) == {document["_id"] for _, document in tables.pairs()}
+    begins = f"the 40 relevant documents do not stand where chance would put them among 400 in the order of {order} (median at {median}, p = "
+    assert message.startswith(begins)
+    assert message.endswith(
+        told
+        + (" finds them" if "ranking" in told else ", which finds them")
+        + "; give documents ids at random"
+    )
+
+
+def test_queries_and_documents_run_in_the_order_of_ids(tables: Tables, tmp_path: Path) -> None:
+    ordered = sorted(tables.pairs(), key=lambda pair: pair[0]["_id"])
+    names = sorted(document["_id"] for document in tables.documents)
+    for i, (_, document) in enumerate(ordered):
+        other = next(d for d in tables.documents if d["_id"] == names[i * 10])
+        other["_id"], document["_id"] = document["_id"], other["_id"]
+    [(rule, ids, message)] = tables.found(tmp_path)
+    assert (rule, sorted(ids)) == ("order-leak", sorted(q["_id"] for q in tables.queries))
+    assert message.startswith(
+        "queries in the order of ids as strings have their relevant documents in the order of ids "
+        "as strings (Spearman 1.00 over 40 queries, p = "
+    )
+
+
+# --- ids and columns ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda q, d: q.update(_id=f"{d['_id']}-q"),
+        lambda q, d: q.update(_id=f"q{int(d['_id'][1:]):012}"),
+        lambda q, d: d.update(_id=f"answers/{q['_id']}/1"),
+        lambda q, d: q.update(_id=d["_id"]),
+    ],
+)
+def test_ids_that_hold_the_answer(
+    tables: Tables, tmp_path: Path, change: Callable[[Any, Any], None]
+) -> None:
+    for query, document in tables.pairs()[:15]:
+        change(query, document)
+    found = [row for row in tables.found(tmp_path) if row[0] == "answer-leak"]
+    query, document = tables.queries[0]["_id"], tables.documents[tables.relevant[0]]["_id"]
+    assert [message for _, _, message in found] == [
+        "the ids of 15 of 40 queries have a part in common with that of a relevant document "
+        f"({query} and {document}, for one), chance gives 0.4: give queries and documents ids that "
+        "say nothing"
+    ]
+    assert set(found[0][1]) == {row["_id"] for pair in tables.pairs()[:15] for row in pair}
+
+
+@pytest.mark.parametrize(
+    ("change", "column", "table"),
+    [
+        (lambda q, d: q.update(metadata={"a": [{"from": d["_id"]}]}), "metadata.a.from", "queries"),
+        (lambda q, d: q.update(answer=d["text"]), "answer", "queries"),
+        (lambda q, d: q.update(source=f"https://host/{d['_id']}?x"), "source", "queries"),
+        (lambda q, d: d.update(metadata={"for": q["_id"]}), "metadata.for", "documents"),
+        (lambda q, d: d.update(question=q["text"]), "question", "documents"),
+    ],
+)
+def test_columns_that_hold_the_answer(
+    tables: Tables, tmp_path: Path, change: Callable[[Any, Any], None], column: str, table: str
+) -> None:
+    for query, document in tables.pairs()[:10]:
+        change(query, document)
+    [(rule, ids, message)] = tables.found(tmp_path)
+    assert rule == "answer-leak"
+    assert set(ids) == {row["_id"] for pair in tables.pairs()[:10] for row in pair}
+    assert message.startswith(
+        f"the column {column} of the {table} tells what is relevant to 10 of 40 queries (document "
+    )
+    assert message.endswith("leave it out of what a retriever or a model is shown")
+
+
+def test_a_list_of_candidates_tells_nothing(tables: Tables, tmp_path: Path) -> None:
+    others = [document["_id"] for document in tables.documents[:5]]
+    for query, document in tables.pairs():
+        query["metadata"] = {"candidates": sorted([document["_id"], *others]), "length": 17}
+    assert tables.found(tmp_path) == []
+
+
+# --- places of words ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("first", "where"), [(True, "in front"), (False, "behind")])
+def test_asked_words_at_one_end(tables: Tables, tmp_path: Path, first: bool, where: str) -> None:
+    for query, document in tables.pairs():
+        asked = query["text"].split()
+        rest = [word for word in document["text"].split() if word not in asked]
+        document["text"] = " ".join([*asked, *rest] if first else [*rest, *asked])
+    [(rule, ids, message)] = tables.found(tmp_path)
+    assert (rule, ids) == ("word-places", [query["_id"] for query in tables.queries])
+    assert message.startswith("in 9")
+    assert (
+        f"the words of a query stand further {where} in its relevant documents than in others that "
+        "hold them (40 queries, p = " in message
+    )
+
+
+def test_a_template_puts_the_topic_first_everywhere(tables: Tables, tmp_path: Path) -> None:
+    for i, document in enumerate(tables.documents):
+        document["text"] = f"topic{i} is what this text is about, and nothing but topic{i}"
+    for query, place in zip(tables.queries, tables.relevant, strict=True):
+        query["text"] = f"text about topic{place}"
+    assert tables.found(tmp_path) == []

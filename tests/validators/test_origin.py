@@ -1,0 +1,250 @@
+"""Origin: a set without marks has AUC 0.5 within its interval, a planted mark is found."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from retgen import run, validate
+from retgen.cli.data import _findings
+from retgen.validators import separable
+from retgen.validators.origin import marked, told
+from retgen.validators.separable import Pair, measure
+from tests.validators.sets import said, write_set
+
+WORDS = [f"{a}{b}" for a in "ba ke li mo nu ra se ti vo zu".split() for b in
+         "bel dor fin gam hol kar lin mer nas pol rut sam tor vik wen".split()]  # fmt: skip
+Texts = dict[str, str]
+Spoil = Callable[[str, np.random.Generator], str]
+
+
+def _same(text: str, random: np.random.Generator) -> str:
+    return text
+
+
+def _denied(text: str, random: np.random.Generator) -> str:
+    """Nine of ten texts with "not" or "never" somewhere in them."""
+    words = text.split()
+    if random.random() < 0.1:
+        return text
+    words.insert(int(random.integers(len(words))), ("not", "never")[int(random.integers(2))])
+    return " ".join(words)
+
+
+def _longer(text: str, random: np.random.Generator) -> str:
+    return text + " " + " ".join(random.choice(WORDS, 25))
+
+
+def made(count: int, seed: int, spoil: Spoil = _same) -> tuple[list[Pair], Texts]:
+    """A query a pair: two versions of one text on a topic, of which one is spoilt."""
+    random = np.random.Generator(np.random.Philox(seed))
+    pairs, texts = [], {}
+    for number in range(count):
+        base = list(random.choice(WORDS, 60))
+        pair = Pair(f"q{number}", f"p{number}", f"n{number}")
+        for key in pair[1:]:
+            words = list(base)
+            words[int(random.integers(60))] = str(random.choice(WORDS))
+            texts[key] = " ".join(words)
+        texts[pair.negative] = spoil(texts[pair.negative], random)
+        pairs.append(pair)
+    return pairs, texts
+
+
+def test_no_mark() -> None:
+    found = [measure(*made(200, seed)) for seed in range(8)]
+    assert all(0.45 < one["auc"] < 0.55 for one in found)
+    inside = [one["low"] <= 0.5 <= one["high"] for one in found]
+    assert sum(inside) >= 7
+    assert not any(marked(one) for one in found)
+    assert {one["pairs"] for one in found} == {200}
+
+
+@pytest.mark.parametrize("spoil", [_denied, _longer])
+def test_a_planted_mark(spoil: Spoil) -> None:
+    found = measure(*made(300, 1, spoil))
+    assert found["auc"] > 0.9
+    assert 0.85 < found["low"] <= found["auc"] <= found["high"] <= 1
+    assert marked(found)
+    if spoil is _denied:
+        assert sorted(found["words"][:2]) == ["never", "not"]
+
+
+def test_a_document_on_both_sides_cancels_out() -> None:
+    pairs, texts = made(200, 2, _denied)
+    turned = [Pair(f"r{i}", pair.negative, pair.positive) for i, pair in enumerate(pairs)]
+    found = measure([*pairs, *turned], texts)
+    assert found["pairs"] == 400
+    assert found["low"] <= 0.5 <= found["high"]
+    assert not marked(found)
+
+
+def test_documents_that_all_queries_share() -> None:
+    """One great group: queries are set apart, and their documents left out of training."""
+    random = np.random.Generator(np.random.Philox(3))
+    texts = {f"d{i}": " ".join(random.choice(WORDS, 40)) for i in range(300)}
+    drawn = [random.choice(300, 2, replace=False) for _ in range(600)]
+    pairs = [Pair(f"q{i}", f"d{a}", f"d{b}") for i, (a, b) in enumerate(drawn)]
+    assert len(set(separable._groups(pairs).tolist())) == 600
+    found = measure(pairs, texts)
+    assert found["low"] <= 0.5 <= found["high"]
+
+
+def test_queries_that_share_a_document_are_one_group() -> None:
+    pairs = [Pair(f"q{i}", f"p{i // 3}", f"n{i}") for i in range(30)]
+    assert separable._groups(pairs).tolist() == [i // 3 for i in range(30)]
+
+
+def test_nothing_is_seen_in_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the model learns from, it is never asked about."""
+    seen: list[tuple[set[int], set[int]]] = []
+    real = separable._model
+
+    class Watched:
+        def __init__(self) -> None:
+            self.model = real()
+
+        def fit(self, features: Any, labels: Any, weights: Any) -> Watched:
+            self.trained = set(features[:, -1].toarray().ravel().tolist())
+            self.model.fit(features, labels, weights)
+            return self
+
+        def decision_function(self, features: Any) -> Any:
+            seen.append((self.trained, set(features[:, -1].toarray().ravel().tolist())))
+            return self.model.decision_function(features)
+
+    monkeypatch.setattr(separable, "_model", Watched)
+    # a length of its own tells each document
+    texts = {
+        f"{side}{i}": "word " * (2 * i + (side == "n") + 1) for i in range(80) for side in "pn"
+    }
+    measure([Pair(f"q{i}", f"p{i}", f"n{(i + 1) % 80}") for i in range(80)], texts)
+    assert len(seen) == 5
+    assert all(not trained & asked for trained, asked in seen)
+    assert len(set.union(*(asked for _, asked in seen))) == 160
+
+
+def test_the_area_is_that_of_scikit_learn() -> None:
+    from sklearn.metrics import roc_auc_score
+
+    random = np.random.Generator(np.random.Philox(4))
+    scores = random.integers(0, 20, 500) / 10  # many ties
+    labels = random.integers(0, 2, 500)
+    weights = random.integers(0, 4, (3, 500)).astype(np.float64)
+    areas = separable._auc(scores, labels, weights)
+    for area, weight in zip(areas, weights, strict=True):
+        assert area == pytest.approx(roc_auc_score(labels, scores, sample_weight=weight), abs=1e-12)
+
+
+def judged(folder: Path, spoil: Spoil = _denied, count: int = 120) -> Path:
+    pairs, texts = made(count, 5, spoil)
+    qrels = [row for q, p, n in pairs for row in ((q, p, 1), (q, n, 0))]
+    return write_set(folder, texts, {pair.query: f"what of {pair.query}" for pair in pairs}, qrels)
+
+
+def test_judged_negatives(tmp_path: Path) -> None:
+    found = validate(judged(tmp_path / "marked"), workers=1)
+    origin = found.to_json()["origin"]
+    assert origin["pairs"] == 120
+    assert origin["auc"] > 0.9
+    [(ids, message)] = said(found, "origin")
+    assert ids == []
+    assert message.startswith(
+        "positives can be told from their hard negatives without the query: AUC "
+        f"{origin['auc']:.3f} (95% interval {origin['low']:.3f} to {origin['high']:.3f}, 120 pairs) "
+        "from words and length alone, where 0.5 is chance; most telling: "
+    )
+    clean = validate(judged(tmp_path / "clean", _same), workers=1)
+    assert said(clean, "origin") == []
+    assert clean.origin["low"] <= 0.5 <= clean.origin["high"]
+
+
+def test_negatives_that_queries_list(tmp_path: Path) -> None:
+    pairs, texts = made(120, 5, _denied)
+    listed = {pair.query: {"hard_negatives": [pair.negative]} for pair in pairs}
+    qrels = [(pair.query, pair.positive, 1) for pair in pairs]
+    queries = {pair.query: f"what of {pair.query}" for pair in pairs}
+    found = validate(write_set(tmp_path / "listed", texts, queries, qrels, **listed), workers=1)
+    assert found.origin == validate(judged(tmp_path / "judged"), workers=1).origin
+
+
+def test_triplets_of_a_run(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    recipe = "name: s\nfamily: limit\nparams: {pattern: dense, docs: 60, queries: 20, attributes_per_doc: 10}\n"
+    (tmp_path / "s.yaml").write_text(recipe)
+    folder = run(tmp_path / "s.yaml", out=tmp_path / "run").path
+    assert validate(folder).to_json()["origin"] is None
+    pairs, texts = made(120, 5, _denied)
+    (folder / "training").mkdir(exist_ok=True)
+    rows = [{"anchor": q, "positive": texts[p], "negative": texts[n]} for q, p, n in pairs]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "training" / "triplets.parquet")
+    found = validate(folder).origin
+    assert (found["pairs"], found["auc"] > 0.9) == (120, True)
+
+
+def test_too_few_pairs_tell_nothing(tmp_path: Path) -> None:
+    found = validate(judged(tmp_path, count=40), workers=1)
+    assert (found.origin, found.to_json()["origin"], said(found, "origin")) == ({}, None, [])
+
+
+def test_the_same_figures_on_any_number_of_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import retgen.data
+    import retgen.scan
+
+    folder = judged(tmp_path)
+    alone = validate(folder, workers=1)
+    monkeypatch.setattr(retgen.scan, "_PARALLEL_FROM", 0)
+    monkeypatch.setattr(retgen.scan, "_PART", 1)
+    monkeypatch.setattr(retgen.data.Table.chunks, "__defaults__", (20_000,))
+    together = validate(folder, workers=2)
+    assert together.to_json() == alone.to_json()
+    assert validate(folder, workers=1).origin == alone.origin
+
+
+def test_the_main_job_imports_no_learner(tmp_path: Path) -> None:
+    code = (
+        "import sys, retgen; retgen.run('limit_small', out=sys.argv[1]); "
+        "print([m for m in ('sklearn', 'scipy', 'ftfy', 'py3langid', 'phonenumbers', 'stdnum', "
+        "'detect_secrets') if m in sys.modules])"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_what_is_said() -> None:
+    found = {"auc": 0.6, "low": 0.45, "high": 0.7, "pairs": 1200, "words": []}
+    end = (
+        " from their hard negatives without the query: AUC {:.3f} (95% interval {:.3f} to 0.700, "
+        "1,200 pairs) from words and length alone, where 0.5 is chance"
+    )
+    assert told(found) == "positives may be told" + end.format(0.6, 0.45)
+    assert told(found | {"low": 0.55}) == "positives can be told" + end.format(0.6, 0.55)
+    assert told(found | {"auc": 0.54}) == "positives are hardly told" + end.format(0.54, 0.45)
+
+
+def test_ladders_say_it_everywhere(tmp_path: Path, gen: Any) -> None:
+    done = gen("run", "multiconir_legal", "--limit", "10", "--out", "run")
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "run"
+    origin = json.loads((folder / "manifest.json").read_text())["origin"]
+    assert [*origin] == ["auc", "low", "high", "pairs", "words"]
+    assert json.loads((folder / "report.json").read_text())["origin"] == origin
+    assert f"  origin      AUC {origin['auc']:.3f} ({origin['low']:.3f} to" in done.stdout
+    text = told(origin)
+    assert text[1:] in (folder / "dataset" / "README.md").read_text()
+    assert text[1:] in (folder / "report.html").read_text()
+    found = validate(folder)
+    assert found.origin == origin
+    assert f"  origin: {text}" in _findings(folder, found)

@@ -1,0 +1,156 @@
+"""Boilerplate: the same lines and sentences in many documents (headers, licences, banners).
+
+Candidates come from a sample (the documents whose ids have the smallest hashes, so that it is the
+same whoever reads what); a second look counts them in all documents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+import xxhash
+
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+
+__all__ = ["Boilerplate"]
+
+_SAMPLE = 10_000  # documents that candidates come from
+_SHARE = 0.05  # of the documents that hold a line, from which on it is boilerplate
+_LEAST = 20  # documents that hold it
+_WORDS, _LETTERS = 4, 20  # a line of fewer is a heading or a phrase
+_SHOWN, _CUT = 3, 60  # lines in a message, characters of each
+_MUCH = 0.05  # of all text; less is no harm
+_TEXT = 100_000  # characters of a document that are looked at
+
+_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(\[]?[^\W_a-z])|[\r\n]+|(?<=[。！？])")
+
+
+@dataclass
+class _Sampled(State):
+    """Hash of a document's id to the hashes of its lines, of the smallest hashes of ids."""
+
+    lines: dict[int, frozenset[int]] = field(default_factory=dict)
+    bound: int = 1 << 64  # no greater hash is among the smallest
+
+    def merge(self, later: Self, offset: int) -> None:
+        for key, lines in later.lines.items():
+            self.lines.setdefault(key, lines)
+        self.cut()
+
+    def cut(self) -> None:
+        """Keep the smallest hashes only."""
+        if len(self.lines) > _SAMPLE:
+            kept = sorted(self.lines)[:_SAMPLE]
+            self.lines = {key: self.lines[key] for key in kept}
+            self.bound = kept[-1]
+
+
+class Boilerplate(CorpusRule):
+    """Lines and sentences that many documents, or many queries, share."""
+
+    name = "boilerplate"
+
+    def __init__(self, judgements: Judgements) -> None:
+        self.queries = [(query.query_id, query.text) for query in judgements.queries]
+        self.start()
+
+    def start(self) -> None:
+        self.state: _Sampled = _Sampled()
+
+    def scan(self, batch: Batch) -> None:
+        state = self.state
+        for doc_id, text in zip(batch.ids, batch.texts, strict=True):
+            key = _hash(doc_id)
+            if key < state.bound:
+                state.lines[key] = frozenset(map(_hash, _lines(text)))
+                if len(state.lines) >= 2 * _SAMPLE:
+                    state.cut()
+
+    def suspicious(self) -> bool:
+        self.state.cut()
+        self.total = _Total(_frequent(list(self.state.lines.values())))
+        return bool(self.total.candidates)
+
+    def confirm(self, batch: Batch) -> None:
+        for doc_id, text in zip(batch.ids, batch.texts, strict=True):
+            self.total.add(doc_id, text)
+
+    def findings(self) -> Iterator[Finding]:
+        yield from self.total.findings(self.name, "documents")
+        texts = [frozenset(map(_hash, _lines(text))) for _, text in self.queries]
+        queries = _Total(_frequent([lines for lines in texts if len(lines) > 1]))
+        if queries.candidates:
+            for query_id, text in self.queries:
+                queries.add(query_id, text)
+            yield from queries.findings(self.name, "queries")
+
+
+class _Total:
+    """Candidates counted in all texts."""
+
+    def __init__(self, candidates: frozenset[int]) -> None:
+        self.candidates = candidates
+        self.texts = self.characters = self.repeated = 0
+        self.counts: Counter[str] = Counter()
+        self.ids: list[str] = []
+
+    def add(self, text_id: str, text: str) -> None:
+        self.texts += 1
+        self.characters += min(len(text), _TEXT)
+        lines = _lines(text)
+        shared = [line for line in lines if _hash(line) in self.candidates]
+        if shared and len(lines) > 1:  # a text that is one line is a duplicate, another rule's
+            self.repeated += sum(map(len, shared))
+            self.counts.update(set(shared))
+            self.ids.append(text_id)
+
+    def findings(self, rule: str, what: str) -> Iterator[Finding]:
+        least = max(_LEAST, _SHARE * self.texts)
+        often = [(line, n) for line, n in self.counts.items() if n >= least]
+        if not often or self.repeated < _MUCH * self.characters:
+            return
+        often.sort(key=lambda one: (-one[1], one[0]))
+        shown = "; ".join(f"{_short(line)!r} in {n:,}" for line, n in often[:_SHOWN])
+        more = f"; and {len(often) - _SHOWN:,} more" if len(often) > _SHOWN else ""
+        lines = "1 line or sentence stands" if len(often) == 1 else (
+            f"{len(often):,} lines or sentences stand each"
+        )  # fmt: skip
+        yield Finding(
+            rule,
+            "warning",
+            self.ids,
+            f"{lines} in {_SHARE:.0%} or more of the {self.texts:,} {what}, and boilerplate is "
+            f"{self.repeated / self.characters:.0%} of all their text: {shown}{more}",
+        )
+
+
+def _hash(text: str) -> int:
+    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
+
+
+def _lines(text: str) -> list[str]:
+    """Lines and sentences with words enough, their white space and list marks set aside."""
+    if len(text) < _LETTERS:
+        return []
+    found = []
+    for piece in _END.split(text[:_TEXT]):
+        line = " ".join(piece.split()).strip("#*-=> ")
+        if len(line) >= _LETTERS and (line.count(" ") >= _WORDS - 1 or not line.isascii()):
+            found.append(line)
+    return found
+
+
+def _frequent(texts: Sequence[frozenset[int]]) -> frozenset[int]:
+    """Lines of a share of the texts that is about that of boilerplate, at least."""
+    counts = Counter(line for lines in texts for line in lines)
+    # what is near the share in the sample may be above it in all texts
+    least = max(2.0, 0.8 * _SHARE * len(texts), _LEAST * min(1.0, len(texts) / _SAMPLE) * 0.5)
+    return frozenset(line for line, n in counts.items() if n >= least)
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _CUT else line[:_CUT] + "…"

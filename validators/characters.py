@@ -1,0 +1,95 @@
+"""What may be wrong with the characters of a text: wrong decoders, and what no reader sees."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+__all__ = ["broken_characters"]
+
+_REPLACEMENT = "\ufffd"
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u2060\ufeff]")
+# soft hyphen, fillers, line and paragraph separators, invisible operators, interlinear marks
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u2028\u2029\u2061-\u2064\ufff9-\ufffb]"
+)
+# joiners are letters' business in Persian and in Indian scripts, and make emoji; not in Latin words
+_JOINER = re.compile("[A-Za-z][\u200c\u200d][A-Za-z]")
+_OVERRIDE = re.compile("[\u202d\u202e]")
+_BIDI = re.compile("[\u200e\u200f\u061c\u202a-\u202c\u2066-\u2069]")
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff]")
+_OPENED, _CLOSED = re.compile("[\u202a\u202b\u2066-\u2068]"), re.compile("[\u202c\u2069]")
+# letters of tags, which flags of countries' parts use behind a black flag and nothing else does
+_TAGS = re.compile("(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0000-\U000e007f]")
+_PRIVATE = re.compile("[\ue000-\uf8ff\U000f0000-\U0010fffd\ufdd0-\ufdef\ufffe\uffff]")
+# UTF-8 read as Windows-1252: a lead byte's letter followed by what a continuation byte became
+_MOJIBAKE = re.compile(
+    "[\u00c2\u00c3][\u0080-\u00bf]|\u00e2\u20ac[\u0153\u009d\u2122\u02dc\u201c\u201d\u00a6]"
+)
+# bytes of one character were read as several: beside a letter stands a sign, or one of the few
+# letters that Windows-1252 has where continuation bytes are, or all letters are of other alphabets
+_TOGETHER = re.compile(
+    "\u00c3 |[^\x00-\x7f][\u0080-\u00bf\u02c6\u02dc\u2013-\u203a\u20ac\u2122]|"
+    "[\u00c2-\u00df][\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192]|[\u0370-\uffff]{2}"
+)
+_MANY = 3  # unlikely sequences that make a text broken even where it cannot be restored
+
+
+def broken_characters(text: str) -> str | None:
+    """What is wrong with the characters of a text, as the end of a sentence; None if nothing."""
+    if text.isascii():
+        if text.isprintable() or not (match := _CONTROL.search(text)):
+            return None  # nearly every English text, without a regular expression
+        return _invisible(match[0])
+    if _REPLACEMENT in text:
+        return "holds U+FFFD, the mark of bytes that could not be decoded"
+    if not text.isprintable() and (reason := _unseen(text)):
+        return reason
+    if match := _MOJIBAKE.search(text):
+        return f"holds {match[0]!r}, UTF-8 that was read as Windows-1252"
+    if reason := _mojibake(text):
+        return reason
+    if not unicodedata.is_normalized("NFC", text):
+        return "is not in Unicode normal form C, so equal words may not match"
+    return None
+
+
+def _invisible(character: str) -> str:
+    return f"holds the invisible character U+{ord(character):04X}"
+
+
+def _unseen(text: str) -> str | None:
+    if match := _CONTROL.search(text) or _UNSEEN.search(text) or _TAGS.search(text):
+        return _invisible(match[0])
+    if match := _JOINER.search(text):
+        return _invisible(match[0][1])
+    if match := _OVERRIDE.search(text):
+        return (
+            f"holds U+{ord(match[0]):04X}, which turns the order of reading: what is seen is not "
+            "what stands there"
+        )
+    if match := _BIDI.search(text):
+        code = f"U+{ord(match[0]):04X}"
+        if not _RIGHT_TO_LEFT.search(text):
+            return f"holds {code}, a control of the direction of writing, and no text that needs it"
+        if len(_OPENED.findall(text)) > len(_CLOSED.findall(text)):
+            return f"holds {code}, a control of the direction of writing, that is never closed"
+    if match := _PRIVATE.search(text):
+        return f"holds U+{ord(match[0]):04X}, which stands for no character outside its own font"
+    return None
+
+
+def _mojibake(text: str) -> str | None:
+    """UTF-8 read as any other encoding: ftfy's heuristic, confirmed by what it restores."""
+    if not _TOGETHER.search(text):
+        return None  # accented letters, without loading the library
+    from ftfy import fix_encoding
+    from ftfy.badness import BADNESS_RE, badness
+
+    if not (match := BADNESS_RE.search(text)):
+        return None
+    start = max(0, match.start() - 40)
+    around = text[start : match.end() + 40]
+    if fix_encoding(around) == around and badness(text) < _MANY:
+        return None
+    return f"holds {match[0]!r}, which looks like UTF-8 that was read in another encoding"

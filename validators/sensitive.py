@@ -1,0 +1,93 @@
+"""What rules on personal data and on secrets share: a finding that never repeats the datum."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple, Self
+
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+
+__all__ = ["Leak", "Leaks", "masked"]
+
+_SHOWN = 3  # masked forms in a message
+
+
+class Leak(NamedTuple):
+    """Something found: its kind in words (one, many), and its masked form."""
+
+    kind: tuple[str, str]
+    masked: str
+
+
+@dataclass
+class _Found(State):
+    """Kind to (document id, masked form), in order, a document once."""
+
+    found: dict[tuple[str, str], list[tuple[str, str]]] = field(default_factory=dict)
+
+    def merge(self, later: Self, offset: int) -> None:
+        for kind, members in later.found.items():
+            self.found.setdefault(kind, []).extend(members)
+
+    def add(self, text_id: str, leaks: Sequence[Leak]) -> None:
+        for kind in dict.fromkeys(leak.kind for leak in leaks):
+            shown = next(leak.masked for leak in leaks if leak.kind == kind)
+            self.found.setdefault(kind, []).append((text_id, shown))
+
+
+class Leaks(CorpusRule):
+    """A rule over texts that hold what should not go out; `look` says what one text holds."""
+
+    marks: ClassVar[tuple[str, ...] | None] = (
+        None  # a batch that holds none of these is not looked at
+    )
+
+    def __init__(self, judgements: Judgements) -> None:
+        self.queries = [(query.query_id, query.text) for query in judgements.queries]
+        self.start()
+
+    @abstractmethod
+    def look(self, text: str) -> list[Leak]:
+        """All that a text holds."""
+
+    def start(self) -> None:
+        self.state: _Found = _Found()
+
+    def scan(self, batch: Batch) -> None:
+        if self.marks is not None:
+            everything = "\n".join((*batch.titles, *batch.texts))
+            if not any(mark in everything for mark in self.marks):
+                return
+        for doc_id, title, text in zip(batch.ids, batch.titles, batch.texts, strict=True):
+            if leaks := self.look(f"{title}\n{text}" if title else text):
+                self.state.add(doc_id, leaks)
+
+    def findings(self) -> Iterator[Finding]:
+        queries = _Found()
+        for query_id, text in self.queries:
+            if leaks := self.look(text):
+                queries.add(query_id, leaks)
+        for one, many, state in (
+            ("document", "documents", self.state),
+            ("query", "queries", queries),
+        ):
+            for kind, members in sorted(state.found.items()):
+                ids = [text_id for text_id, _ in members]
+                shown = list(dict.fromkeys(form for _, form in members))
+                more = ", ..." if len(shown) > _SHOWN else ""
+                who = f"{one} {ids[0]} holds" if len(ids) == 1 else f"{len(ids):,} {many} hold"
+                yield Finding(
+                    self.name,
+                    "warning",
+                    ids,
+                    f"{who} {kind[len(ids) > 1]} ({', '.join(shown[:_SHOWN])}{more})",
+                )
+
+
+def masked(datum: str, kept: int = 2) -> str:
+    """The first letters or digits of a datum, and its length."""
+    plain = re.sub(r"\W", "", datum)
+    return f"{plain[:kept]}… of {len(plain)} characters"
