@@ -161,7 +161,7 @@ def proof(documents: int) -> None:
         ours, theirs = [], []
         for _ in range(5):
             ours.append(measured(lambda: validate(made, workers=1, written=nothing))[1])
-            theirs.append(measured(lambda: [orjson.loads(line) for line in lines])[1])
+            theirs.append(measured(lambda: sum(1 for line in lines if orjson.loads(line)))[1])
     print(
         f"proof of LIMIT, {len(lines):,} documents: {statistics.median(ours):.2f} s of CPU; "
         f"orjson.loads of its lines {statistics.median(theirs):.2f} s"
