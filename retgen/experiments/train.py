@@ -58,6 +58,7 @@ class View:
     collection: Collection
     measures: Measures
     floors: dict[str, Any] = field(default_factory=dict)
+    ceiling: dict[str, float | None] = field(default_factory=dict)
     comparisons: list[Comparison] = field(default_factory=list)
 
     def scores(self, trained: Trained, when: str) -> dict[str, float]:
@@ -132,6 +133,7 @@ class Training:
                 "in_batch_only": (
                     view.scores(self.in_batch_only, "after") if self.in_batch_only else None
                 ),
+                "ceiling": view.ceiling,
                 "floors": view.floors,
                 "comparisons": [one._asdict() for one in view.comparisons],
             }
@@ -206,6 +208,7 @@ def train(
         replace(
             view,
             floors=floors(view.collection, view.measures, progress),
+            ceiling=view.measures.ceiling(view.collection),
             comparisons=_compare(view, folder, in_batch_only is not None),
         )
         for view in views
@@ -239,7 +242,9 @@ def _views(
         if path is None:
             continue
         collection = load(located(path), None, progress)
-        measures = Measures(metrics or default_names(collection.documents))
+        names = metrics or default_names(collection.documents, collection.grades is not None)
+        measures = Measures(names)
+        measures.check(collection)
         views.append(View("test" if role == "test" else "outside", collection, measures))
     return views
 

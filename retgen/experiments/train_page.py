@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from retgen.evaluation import plots as draw
-from retgen.experiments.eval_page import floor_levels, floor_rows, p_value, primary_of
+from retgen.experiments.eval_page import bound_rows, floor_levels, p_value, primary_of
 from retgen.markdown import markdown_table
 from retgen.pages import Figure, Section, TableView, result_page, text_table
 from retgen.write import write_file
@@ -23,7 +23,7 @@ __all__ = ["scores_table", "text", "write_page"]
 
 
 def scores_table(found: Training, view: View) -> TableView:
-    """A row a model, a column a measure, and the floors below."""
+    """A row a model, a column a measure; below the best reachable and the floors."""
     names = view.measures.names
     models = [
         ("before", view.scores(found.trained, "before")),
@@ -33,7 +33,7 @@ def scores_table(found: Training, view: View) -> TableView:
         models.append(("after, in-batch negatives only", view.scores(found.in_batch_only, "after")))
     rows = [[label, *(f"{scores[name]:.4f}" for name in names)] for label, scores in models]
     begin = len(rows)
-    rows += [[label, *cells] for label, cells in floor_rows(view.floors, names)]
+    rows += [[label, *cells] for label, cells in bound_rows(view.ceiling, view.floors, names)]
     return TableView(
         [f"{view.role}: {view.collection.name}", *names], rows, faint=range(begin, len(rows))
     )
