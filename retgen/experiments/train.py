@@ -110,6 +110,8 @@ class Training:
             "model": str(run.path),
             "origin": self.pairs.origin,
             "pairs": run.pairs,
+            "hard_negatives": run.hard_negatives,
+            "prompts": run.prompts,
             "held_out_pairs": run.held_out_pairs,
             "pairs_of_the_test_view": self.shared,
             "steps": run.steps,
@@ -117,6 +119,7 @@ class Training:
             "seconds": run.seconds,
             "device": run.device,
             "dtype": run.dtype,
+            "weights_dtype": run.weights_dtype,
             "config": self.config.model_dump(mode="json"),
             "test": None,
             "outside": None,
@@ -174,11 +177,12 @@ def train(
     """
     _check_trainable(model)
     config = make_config(preset, settings)
-    if compare and not config.hard_negatives:
-        raise UsageError("--compare: there are no hard negatives; --set hard_negatives=1 has some")
     other = without_hard_negatives(config) if compare else None
     path = located(path)
     pairs = read_pairs(path, split, limit)
+    if compare and not pairs.negatives_used(config.hard_negatives):
+        told = pairs.told_of_negatives(config.hard_negatives)
+        raise UsageError(f"--compare: there is nothing to compare with: {told}")
     views = _views(test or path, outside, metrics, progress)
     folder = Path(out) if out is not None else (
         Path("outputs") / f"train_{path.resolve().name}_{slug(model)}"

@@ -51,6 +51,20 @@ def text(found: Training) -> str:
 
 
 def _what_was_done(found: Training) -> str:
+    return f"{_trained(found)}\n{_how(found)}"
+
+
+def _how(found: Training) -> str:
+    """What was used of the negatives, the prompts, and what weights and products were in."""
+    run = found.trained
+    negatives = found.pairs.told_of_negatives(found.config.hard_negatives)
+    prompts = "; ".join(f"{kind} prompt {text!r}" for kind, text in run.prompts.items() if text)
+    return (
+        f"{negatives}; {prompts or 'no prompts'}; weights {run.weights_dtype}, products {run.dtype}"
+    )
+
+
+def _trained(found: Training) -> str:
     run = found.trained
     held = f", {run.held_out_pairs:,} held out" if run.held_out_pairs else ""
     best = f", saved is step {run.best_step:,}" if run.best_step != run.steps else ""
@@ -79,7 +93,7 @@ def write_page(found: Training) -> None:
 def _sections(found: Training) -> Iterator[Section]:
     views = found.views
     yield Section(
-        "Before and after", [_what_was_done(found) + "."],
+        "Before and after", [_trained(found) + ".", _how(found)[0].upper() + _how(found)[1:] + "."],
         [scores_table(found, view) for view in views],
         [Figure(_by_step(found, views[0]), "Scores of the test view on the way.")],
         found.notes(),
