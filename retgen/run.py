@@ -36,6 +36,7 @@ from retgen.progress import Progress, silent, usable_cores
 from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml, with_judge
 from retgen.report import collect_report, write_report
 from retgen.scan import check_rule_names
+from retgen.training_card import training_card
 from retgen.validate import SCRATCH, Validation, validate
 from retgen.version import __version__
 from retgen.write import (
@@ -216,6 +217,9 @@ def _make(
     if found.ok:
         card = dataset_card(recipe, family, records, found, files)
         files["dataset/README.md"] = write_file(folder / "dataset" / "README.md", card)
+        if records.training:
+            card = training_card(recipe, records, files)
+            files["training/README.md"] = write_file(folder / "training" / "README.md", card)
     manifest = _manifest(recipe, found, records, files, clock.laps)
     if asked is not None:
         manifest |= _of_models(asked)
