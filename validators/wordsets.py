@@ -48,6 +48,9 @@ class WordSets(State):
     orders: list[NDArray[np.uint64]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
 
+    def files(self) -> Sequence[str]:
+        return self.paths
+
     def add(self, texts: Sequence[Sequence[str]]) -> None:
         """Take in the words of some texts."""
         for low in range(0, len(texts), _ROWS):
@@ -71,17 +74,21 @@ class WordSets(State):
         return np.concatenate(self.orders) if self.orders else np.empty(0, np.uint64)
 
     def sets(self) -> Sets:
-        """All sets; the files become one, which is read where it is looked at."""
+        """All sets, in one file, which is read where it is looked at.
+
+        The files of the parts stay as they are: a run that is killed from here on needs them again.
+        """
         starts = np.concatenate([[0], *self.sizes]).cumsum(dtype=np.int64)
-        with open(self.paths[0], "ab") if self.paths else open(os.devnull, "ab") as whole:
-            for path in self.paths[1:]:
-                with open(path, "rb") as part:
-                    shutil.copyfileobj(part, whole, 1 << 20)
-                os.unlink(path)
-        del self.paths[1:]
+        path = self.paths[0] if self.paths else os.devnull
+        if len(self.paths) > 1:
+            handle, path = tempfile.mkstemp(prefix="words-", dir=self.scratch)
+            with open(handle, "wb") as whole:
+                for one in self.paths:
+                    with open(one, "rb") as part:
+                        shutil.copyfileobj(part, whole, 1 << 20)
         if not starts[-1]:
             return Sets(np.empty(0, np.int64), starts)
-        return Sets(np.memmap(self.paths[0], np.int64, "r"), starts)
+        return Sets(np.memmap(path, np.int64, "r"), starts)
 
 
 def word_sets(texts: Sequence[Sequence[str]]) -> Sets:
