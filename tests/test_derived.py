@@ -587,7 +587,9 @@ def test_ladders_of_documents_of_ones_own(tmp_path: Path) -> None:
         if source == "mine":
             assert told[0] == "manifest.json: counts.rejected is 1, must be 0"
         else:
-            start = "rejected.jsonl is not what the recipe makes (0 rows, must be 1): row 1 is missing"
+            start = (
+                "rejected.jsonl is not what the recipe makes (0 rows, must be 1): row 1 is missing"
+            )
             assert told[0] == start
 
 
