@@ -9,7 +9,7 @@ BIN := .venv/bin
 INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
 RECIPE ?= recipes/limit_dense.yaml
 
-.PHONY: run test slow proof check lint types docs bench bench-agents bench-ledger bench-ladders bench-models bench-large clean
+.PHONY: run test slow proof check lint types docs bench bench-agents bench-ledger bench-ladders bench-models bench-validate bench-large clean
 
 run: .venv/core  ## install the core and make the main data set
 	$(BIN)/gen run $(RECIPE)
@@ -50,6 +50,9 @@ bench-models: .venv/dev  ## what needs a device, as fractions of what it can do;
 	$(BIN)/python benchmarks/gpu.py
 	$(BIN)/python benchmarks/bm25.py
 	$(BIN)/python benchmarks/free_embedding.py
+
+bench-validate: .venv/dev  ## all rules over a million documents; near-duplicates against datasketch
+	$(BIN)/python benchmarks/validate.py
 
 bench-large: .venv/dev  ## five million documents
 	$(BIN)/python benchmarks/large.py

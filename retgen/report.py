@@ -125,8 +125,9 @@ def _picture(dataset: Dataset, positives: int) -> dict[str, Any] | None:
     shared = np.zeros((width, width))
     for first in range(0, len(ordered), 8192):  # 8192 x 128 counts at a time
         here = slice(*np.searchsorted(row, [first, first + 8192]))
-        part = np.bincount((row[here] - first) * width + column[here], minlength=8192 * width)
-        wide = part.reshape(8192, width).astype(float)
+        high = min(8192, len(ordered) - first)
+        part = np.bincount((row[here] - first) * width + column[here], minlength=high * width)
+        wide = part.reshape(high, width).astype(float)
         shared += wide.T @ wide
     shared -= np.diag(np.bincount(column, minlength=width))  # a document with itself
     return {

@@ -278,10 +278,14 @@ def test_states_of_all_rules_are_data(limit_run: Path, tmp_path: Path) -> None:
     dataset = open_dataset(limit_run)
     recipe = load_recipe(limit_run / "recipe.yaml")
     for proof in (recipe, None):
+        scratch = tmp_path / str(proof is None)
+        scratch.mkdir()
         judgements = load_judgements(dataset, None, proof)
-        rules = build_rules(proof, judgements, RuleSettings(), str(tmp_path), limit_run)
-        count, _ = scan(dataset, rules, 1, None, lambda *_: None, str(tmp_path), proof is not None)
+        rules = build_rules(proof, judgements, RuleSettings(), str(scratch), limit_run)
+        count, _ = scan(dataset, rules, 1, None, lambda *_: None, str(scratch), proof is not None)
         assert count == 15
+        files = {file for rule in rules for file in rule.state.files()}
+        assert {str(path) for path in scratch.iterdir()} == files  # else they would not be kept
         for rule in rules:
             again = load(io.BytesIO(dump(rule.state)))
             assert type(again) is type(rule.state)

@@ -32,6 +32,8 @@ _TOGETHER = re.compile(
     "\u00c3 |[^\x00-\x7f][\u0080-\u00bf\u02c6\u02dc\u2013-\u203a\u20ac\u2122]|"
     "[\u00c2-\u00df][\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192]|[\u0370-\uffff]{2}"
 )
+# ASCII and the letters of Latin-1, less the two that begin most UTF-8 read as Windows-1252
+_WESTERN = bytes([*range(0x80), *(set(range(0xC0, 0x100)) - {0xC2, 0xC3, 0xD7, 0xF7})])
 _MANY = 3  # unlikely sequences that make a text broken even where it cannot be restored
 
 
@@ -41,6 +43,8 @@ def broken_characters(text: str) -> str | None:
         if text.isprintable() or not (match := _CONTROL.search(text)):
             return None  # nearly every English text, without a regular expression
         return _invisible(match[0])
+    if text.isprintable() and _western(text):
+        return None
     if _REPLACEMENT in text:
         return "holds U+FFFD, the mark of bytes that could not be decoded"
     if not text.isprintable() and (reason := _unseen(text)):
@@ -52,6 +56,14 @@ def broken_characters(text: str) -> str | None:
     if not unicodedata.is_normalized("NFC", text):
         return "is not in Unicode normal form C, so equal words may not match"
     return None
+
+
+def _western(text: str) -> bool:
+    """Whether all is ASCII and letters that no decoder leaves behind: none of the rest applies."""
+    try:
+        return not text.encode("latin-1").translate(None, _WESTERN)
+    except UnicodeEncodeError:
+        return False
 
 
 def _invisible(character: str) -> str:

@@ -165,7 +165,7 @@ class OrderLeak(CorpusRule):
                 units = self._units(places, ranks)
                 if len(units) < 3:
                     return
-                means = np.array([np.mean([one[:2] for one in seen], 0) for seen in units.values()])
+                means = np.array([_means(seen) for seen in units.values()])
                 rho = spearman(means[:, 0], means[:, 1])
                 p = math.erfc(abs(rho) * math.sqrt(len(units) - 1) / math.sqrt(2))
                 if p >= self.p:
@@ -205,7 +205,7 @@ class OrderLeak(CorpusRule):
         for query in self.judgements.queries:
             documents = self.judgements.positives.get(query.query_id, ())
             if known := [places[d] for d in documents if d in places]:
-                seen = (ranks.get(query.query_id, 0.0), float(np.mean(known)), query.query_id)
+                seen = (ranks.get(query.query_id, 0.0), sum(known) / len(known), query.query_id)
                 units.setdefault(self.unit(query), []).append(seen)
         return units
 
@@ -223,6 +223,11 @@ def _numbers(ids: Sequence[str]) -> NDArray[np.int64]:
 
 
 _DIGITS = "0123456789"
+
+
+def _means(seen: Sequence[tuple[float, float, str]]) -> tuple[float, float]:
+    """The mean of both places: most units have one query, for which arrays would be slow."""
+    return sum(one[0] for one in seen) / len(seen), sum(one[1] for one in seen) / len(seen)
 
 
 def ks_p_value(places: NDArray[np.float64]) -> float:

@@ -128,6 +128,18 @@ CASES: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "plain": ("plain 60", []),
+    "validate": (
+        "--documents 300 --floors 200 20 --proof 200 --near 300",
+        [
+            "...",
+            rf"all rules, 300 documents: {F} s, {N} documents/s, {F} us of CPU a document; "
+            rf"{N} findings",
+            rf"query-blind rankings, 200 documents x 20 queries: {F} s, {F} s of CPU",
+            rf"proof of LIMIT, 200 documents: {F} s of CPU; orjson.loads of its lines {F} s",
+            rf"near-duplicates, 300 texts: {N} texts/s of CPU, 3 found, exact",
+            rf"the same, datasketch: {N} texts/s of CPU, {N} found; ratio {N}",
+        ],
+    ),
 }  # fmt: skip
 
 

@@ -1,0 +1,219 @@
+"""Speed of `gen validate`: documents a second for all rules, near-duplicates, query-blind rankings.
+
+The corpus is made of bundled words: texts of 20 to 80 words, some rare and some common, one in a
+hundred a near-copy of another one; queries are a few words of a document. Rates are wall time and
+CPU time of all processes. Nothing here is a test: machines differ.
+
+    .venv/bin/python benchmarks/validate.py [--documents 50000 1000000] [--floors 300000 10000]
+        [--proof 50000] [--near 100000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+_BLOCK = 10_000
+_QUERIES = 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--documents", type=int, nargs="*", default=[50_000, 1_000_000])
+    parser.add_argument("--floors", type=int, nargs=2, default=[300_000, 10_000])
+    parser.add_argument("--proof", type=int, default=50_000)
+    parser.add_argument("--near", type=int, default=100_000)
+    given = parser.parse_args()
+    print(f"{platform.machine()}, Python {platform.python_version()}, usable cores: {cores()}")
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        for documents in given.documents:
+            all_rules(Path(folder) / str(documents), documents)
+        floors(Path(folder), *given.floors)
+    proof(given.proof)
+    near_duplicates(given.near)
+
+
+def cores() -> int:
+    from retgen.progress import usable_cores
+
+    return usable_cores()
+
+
+def words() -> list[str]:
+    """Words of the bundled catalogue, cut to those of letters, and numbered ones: 200,000."""
+    catalogue = Path(__file__).parent.parent / "generators" / "limit" / "catalogue"
+    found = dict.fromkeys(
+        word.lower()
+        for path in sorted(catalogue.glob("*.txt"))
+        for line in path.read_text("utf-8").splitlines()
+        for word in line.split()
+        if word.isalpha()
+    )
+    bundled = list(found)
+    return [
+        word if not lap else f"{word}{lap}" for lap in range(1000) for word in bundled
+    ][:200_000]  # fmt: skip
+
+
+def texts(documents: int, seed: int = 1) -> Iterator[list[str]]:
+    """Texts in blocks; the n-th most common word stands in a share of 1/n of the places."""
+    vocabulary = words()
+    draw = np.random.default_rng(seed)
+    weights = np.cumsum(1 / np.arange(1, len(vocabulary) + 1))
+    for first in range(0, documents, _BLOCK):
+        count = min(_BLOCK, documents - first)
+        sizes = draw.integers(20, 81, count)
+        places = np.searchsorted(weights, draw.random(int(sizes.sum())) * weights[-1])
+        ends = np.cumsum(sizes)
+        block = [
+            [vocabulary[i] for i in places[end - size : end].tolist()]
+            for size, end in zip(sizes.tolist(), ends.tolist(), strict=True)
+        ]
+        for copy in range(0, count - 1, 100):  # one word of a copy is another one
+            block[copy + 1] = [*block[copy][:-1], vocabulary[int(draw.integers(5000))]]
+        yield [" ".join(one) for one in block]
+
+
+def collection(folder: Path, documents: int, queries: int) -> None:
+    """A data set in MTEB layout: each query is four words of its one relevant document."""
+    folder.mkdir()
+    draw = np.random.default_rng(2)
+    asked = set(draw.choice(documents, queries, replace=False).tolist())
+    line = 0
+    with (
+        open(folder / "corpus.jsonl", "wb") as corpus,
+        open(folder / "queries.jsonl", "wb") as into,
+        open(folder / "qrels.jsonl", "wb") as qrels,
+    ):
+        for block in texts(documents):
+            for text in block:
+                row = {"_id": f"d{line}", "title": "", "text": text}
+                corpus.write(orjson.dumps(row) + b"\n")
+                if line in asked:
+                    some = draw.choice(text.split(), 4, replace=False)
+                    query = {"_id": f"q{line}", "text": " ".join(some)}
+                    into.write(orjson.dumps(query) + b"\n")
+                    qrel = {"query-id": f"q{line}", "corpus-id": f"d{line}", "score": 1}
+                    qrels.write(orjson.dumps(qrel) + b"\n")
+                line += 1
+
+
+def all_rules(folder: Path, documents: int) -> None:
+    from retgen import validate
+
+    collection(folder, documents, min(_QUERIES, documents))
+    seconds, cpu, found = measured(lambda: validate(folder))
+    print(
+        f"all rules, {documents:,} documents: {seconds:.1f} s, {documents / seconds:,.0f} "
+        f"documents/s, {1e6 * cpu / documents:.1f} us of CPU a document; "
+        f"{len(found.findings)} findings"
+    )
+
+
+def floors(folder: Path, documents: int, queries: int) -> None:
+    from retgen.data import open_dataset
+    from retgen.validators.floors import WordTerms, query_blind_floors
+    from retgen.validators.rule import Batch, Judgements
+
+    collection(folder / "floors", documents, queries)
+    dataset = open_dataset(folder / "floors")
+    judgements = Judgements(dataset.read_queries()[0], dataset.read_qrels("test")[0])
+    rule = WordTerms(judgements)
+    rule.scratch = str(folder)
+    batch = Batch(0)
+    for number, document in enumerate(dataset.documents(), start=1):
+        batch.append(document)
+        if len(batch) == 4096 or number == documents:
+            rule.scan(batch)
+            batch = Batch(number)
+    seconds, cpu, _ = measured(
+        lambda: query_blind_floors(rule.state, rule.query_terms(), judgements, (), cores())
+    )
+    print(
+        f"query-blind rankings, {documents:,} documents x {queries:,} queries: {seconds:.1f} s, "
+        f"{cpu:.1f} s of CPU"
+    )
+
+
+def proof(documents: int) -> None:
+    """The proof of LIMIT as a run has it, against reading the JSON alone."""
+    from retgen import run
+    from retgen.validate import validate
+    from retgen.write import FileInfo
+
+    with tempfile.TemporaryDirectory() as folder:
+        made = run(
+            "limit_dense", out=Path(folder) / "run", overrides={"params.docs": documents}
+        ).path
+        lines = (made / "dataset" / "corpus.jsonl").read_bytes().split(b"\n")[:-1]
+        nothing: dict[str, FileInfo] = {}
+        ours, theirs = [], []
+        for _ in range(5):
+            ours.append(measured(lambda: validate(made, workers=1, written=nothing))[1])
+            theirs.append(measured(lambda: [orjson.loads(line) for line in lines])[1])
+    print(
+        f"proof of LIMIT, {len(lines):,} documents: {statistics.median(ours):.2f} s of CPU; "
+        f"orjson.loads of its lines {statistics.median(theirs):.2f} s"
+    )
+
+
+def near_duplicates(documents: int) -> None:
+    """Texts a second until all groups of near-duplicates are known, ours and datasketch's."""
+    from retgen.validators.similar import groups
+    from retgen.validators.wordsets import word_sets
+
+    cut = [text.split() for block in texts(documents) for text in block]
+    _, cpu, (labels, exact) = measured(lambda: groups(word_sets(cut)))
+    found = len(labels) - len(np.unique(labels))
+    print(
+        f"near-duplicates, {documents:,} texts: {documents / cpu:,.0f} texts/s of CPU, "
+        f"{found:,} found, {'exact' if exact else 'verified candidates'}"
+    )
+    try:
+        from datasketch import MinHash, MinHashLSH
+    except ImportError:
+        print("datasketch is not installed: `pip install datasketch` for the comparison")
+        return
+
+    def theirs() -> int:
+        index = MinHashLSH(threshold=0.8, num_perm=128)
+        pairs = 0
+        for number, some in enumerate(cut):
+            sketch = MinHash(num_perm=128)
+            sketch.update_batch([word.encode() for word in set(some)])
+            pairs += bool(index.query(sketch))
+            index.insert(str(number), sketch)
+        return pairs
+
+    _, other, pairs = measured(theirs)
+    print(
+        f"the same, datasketch: {documents / other:,.0f} texts/s of CPU, {pairs:,} found; "
+        f"ratio {other / cpu:.0f}"
+    )
+
+
+def measured(work: Callable[[], Any]) -> tuple[float, float, Any]:
+    """Seconds, seconds of CPU of this process and of those it waited for, and the result."""
+    began, before = time.perf_counter(), _cpu()
+    result = work()
+    return time.perf_counter() - began, _cpu() - before, result
+
+
+def _cpu() -> float:
+    uses = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(use.ru_utime + use.ru_stime for use in uses)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
