@@ -129,8 +129,12 @@ def products_dtype(model: SentenceTransformer) -> Iterator[set[str]]:
     multiplies (of word vectors, at their sums).
     """
     seen: set[str] = set()
-    layers = [one for one in model.modules() if isinstance(one, torch.nn.Linear)]
-    layers = layers or [one for one in model.modules() if isinstance(one, torch.nn.EmbeddingBag)]
+    layers = [
+        one
+        for kind in (torch.nn.Linear, torch.nn.EmbeddingBag)
+        for one in model.modules()
+        if isinstance(one, kind)
+    ]
 
     def look(module: torch.nn.Module, _: Any, output: torch.Tensor) -> None:
         if module.training:
