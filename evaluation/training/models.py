@@ -129,10 +129,12 @@ def products_dtype(model: SentenceTransformer) -> Iterator[set[str]]:
     multiplies (of word vectors, at their sums).
     """
     seen: set[str] = set()
-    layers: list[torch.nn.Module] = [
-        one for one in model.modules() if isinstance(one, torch.nn.Linear)
+    layers = [
+        one
+        for kind in (torch.nn.Linear, torch.nn.EmbeddingBag)
+        for one in model.modules()
+        if isinstance(one, kind)
     ]
-    layers = layers or [one for one in model.modules() if isinstance(one, torch.nn.EmbeddingBag)]
 
     def look(module: torch.nn.Module, _: Any, output: torch.Tensor) -> None:
         if module.training:
