@@ -6,7 +6,8 @@ its id and its place in the order of ties.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import orjson
 import xxhash
 from numpy.typing import NDArray
 
-from retgen.data import Dataset, Query, open_dataset
+from retgen.data import GRADED, Dataset, Qrel, Query, open_dataset
 from retgen.errors import DatasetError
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, silent
@@ -30,7 +31,8 @@ class Collection:
     `doc_ids` (documents,) UTF-8 bytes in corpus order; `priority` (documents,) int64: of two
     documents with equal scores the one with the higher priority comes first, which is trec_eval's
     order (ids descending, bytewise). `queries`: those with at least one positive, in order.
-    `qrels`: query id -> document id -> relevance. `complete`: a pair without a qrel is known to be
+    `qrels`: query id -> document id -> relevance; `grades`: the grades beside binary qrels in the
+    same shape, None where there are none. `complete`: a pair without a qrel is known to be
     not relevant. `notes`: what a reader of the scores must know. `missing`: judged documents that
     the corpus does not hold.
     """
@@ -46,6 +48,7 @@ class Collection:
     complete: bool
     notes: list[str] = field(default_factory=list)
     missing: frozenset[str] = frozenset()
+    grades: dict[str, dict[str, int]] | None = None
 
     @property
     def documents(self) -> int:
@@ -60,6 +63,8 @@ class Collection:
         found.update(self.doc_ids.tobytes())
         found.update(orjson.dumps([(q.query_id, q.text) for q in self.queries]))
         found.update(orjson.dumps(self.qrels, option=orjson.OPT_SORT_KEYS))
+        if self.grades is not None:
+            found.update(orjson.dumps(self.grades, option=orjson.OPT_SORT_KEYS))
         return found.hexdigest()
 
     def by_priority(self) -> NDArray[np.int64]:
@@ -101,14 +106,7 @@ def load(path: Path | str, split: str | None = None, progress: Progress = silent
     split = _split(dataset, path, split)
     notes: list[str] = []
     queries, qrel_rows = dataset.judged(path, split)
-    by_query: dict[str, dict[str, int]] = {}
-    for qrel in qrel_rows:
-        if qrel.relevance != int(qrel.relevance):
-            raise DatasetError(
-                f"{path}: relevance {qrel.relevance:g} of {qrel.query_id} and {qrel.doc_id} is not "
-                "a whole number; measures are defined on grades 0, 1, 2, ..."
-            )
-        by_query.setdefault(qrel.query_id, {})[qrel.doc_id] = int(qrel.relevance)
+    by_query = _by_query(path, qrel_rows)
     positive = [q for q in queries if any(r > 0 for r in by_query.get(q.query_id, {}).values())]
     if not positive:
         raise DatasetError(
@@ -136,7 +134,36 @@ def load(path: Path | str, split: str | None = None, progress: Progress = silent
     return Collection(
         path, path.resolve().name, split, dataset, ids, priority, positive,
         {q.query_id: by_query[q.query_id] for q in positive}, _complete(dataset), notes, missing,
+        _grades(dataset, path, split, positive),
     )  # fmt: skip
+
+
+def _by_query(path: Path, rows: Iterable[Qrel]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for qrel in rows:
+        if not math.isfinite(qrel.relevance) or qrel.relevance != int(qrel.relevance):
+            raise DatasetError(
+                f"{path}: relevance {qrel.relevance:g} of {qrel.query_id} and {qrel.doc_id} is not "
+                "a whole number; measures are defined on grades 0, 1, 2, ..."
+            )
+        found.setdefault(qrel.query_id, {})[qrel.doc_id] = int(qrel.relevance)
+    return found
+
+
+def _grades(
+    dataset: Dataset, path: Path, split: str, queries: Sequence[Query]
+) -> dict[str, dict[str, int]] | None:
+    """Grades beside the qrels of a split, of the queries that are scored."""
+    if split not in dataset.graded:
+        return None
+    rows, problems = dataset.read_graded(split)
+    if problems:
+        raise DatasetError(
+            f"{path}: line {problems[0].line:,} of {GRADED} ({split}) {problems[0].reason} "
+            f"({len(problems):,} such lines); `gen validate {path}` lists them"
+        )
+    found = _by_query(path, rows)
+    return {query.query_id: found.get(query.query_id, {}) for query in queries}
 
 
 def _split(dataset: Dataset, path: Path, wanted: str | None) -> str:

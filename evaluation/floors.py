@@ -10,7 +10,7 @@ import numpy as np
 
 from retgen.data import Qrel
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.measures import Measures, cutoff
+from retgen.evaluation.measures import Measures, cutoff, graded
 from retgen.progress import Progress, silent
 from retgen.validators.floors import WordTerms, query_blind_rankings
 from retgen.validators.rule import Batch, Judgements
@@ -67,10 +67,13 @@ def _expected(collection: Collection, name: str) -> float | None:
     """The mean over queries of a measure's expectation under a uniform random order."""
     n = collection.documents
     base = name.partition("@")[0].lower()
+    qrels = collection.qrels
+    if graded(name):
+        base, qrels = base.rpartition(" ")[2], collection.grades or {}
     k = min(cutoff(name) or n, n)
     values = []
     for query in collection.queries:
-        judged = {d: g for d, g in collection.qrels[query.query_id].items() if g > 0}
+        judged = {d: g for d, g in qrels[query.query_id].items() if g > 0}
         gains = sorted(judged.values(), reverse=True)
         # what the corpus does not hold is asked for all the same
         found = [g for d, g in judged.items() if d not in collection.missing]

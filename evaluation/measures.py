@@ -1,13 +1,14 @@
 """Measures by name, and their values query by query. The definitions are ir-measures'.
 
 `recall@k`, `MRR@k`, `MAP` and `success@k` are aliases of ir-measures' `R@k`, `RR@k`, `AP` and
-`Success@k`; any other name is read by ir-measures. Keys are kept as they were asked for.
+`Success@k`; any other name is read by ir-measures. `graded nDCG@k` is nDCG@k over the grades that
+stand beside binary qrels. Keys are kept as they were asked for.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Any
 
@@ -19,19 +20,25 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.rankings import Rankings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-__all__ = ["Measures", "cutoff", "default_names", "judged_names"]
+__all__ = ["Measures", "cutoff", "default_names", "graded", "judged_names"]
 
 _ALIASES = {"recall": "R", "mrr": "RR", "map": "AP", "success": "Success", "ndcg": "nDCG"}
 _CUTOFFS = (1, 2, 10, 20, 100)
+_GRADED = "graded "
+# of these, a ranking of all relevant documents, the best first, has the highest value
+_RISING = frozenset("ap bpref err infap iprec ndcg p r rbp rprec rr success".split())
+
+_Run = Mapping[str, Mapping[str, float]]
 
 
-def default_names(documents: int) -> list[str]:
+def default_names(documents: int, grades: bool = False) -> list[str]:
     """What is measured unless asked otherwise: cutoffs that do not reach the whole corpus."""
     reach = [k for k in _CUTOFFS if k < documents] or [1]
     deepest = max(k for k in reach if k <= 10)
-    return [*(f"recall@{k}" for k in reach), f"nDCG@{deepest}", f"MRR@{deepest}"]
+    names = [*(f"recall@{k}" for k in reach), f"nDCG@{deepest}", f"MRR@{deepest}"]
+    return [*names, f"{_GRADED}nDCG@{deepest}"] if grades else names
 
 
 def judged_names(names: Sequence[str]) -> list[str]:
@@ -45,12 +52,26 @@ def cutoff(name: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
+def graded(name: str) -> bool:
+    """Whether a measure is one over the grades beside binary qrels."""
+    return name.startswith(_GRADED)
+
+
 class Measures:
     """Some measures, ready to be computed. Raises `UsageError` for names that mean nothing."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = list(dict.fromkeys(names))
         self._parsed = [_parse(name) for name in self.names]
+
+    def check(self, collection: Collection) -> None:
+        """Raises `UsageError` for measures over grades that a collection has not."""
+        named = [name for name in self.names if graded(name)]
+        if named and collection.grades is None:
+            raise UsageError(
+                f"--metric {named[0]}: {collection.path} has no grades beside its qrels "
+                f"(qrels_graded). Ask for {named[0].removeprefix(_GRADED)}"
+            )
 
     def depth(self, documents: int) -> int:
         """How deep rankings must reach: the largest cutoff; 1,000 for measures without one."""
@@ -60,26 +81,63 @@ class Measures:
     def per_query(self, collection: Collection, rankings: Rankings) -> NDArray[np.float64]:
         """Values (queries, measures), 0 for a query of which nothing was ranked."""
         run = _run(collection, rankings)
-        return self._values(collection, run)
+        return self._values(collection, run, run)
 
     def one_ranking(self, collection: Collection, doc_ids: Sequence[str]) -> NDArray[np.float64]:
         """Values (queries, measures) of the same ranking for every query."""
         row = {doc: float(len(doc_ids) - rank) for rank, doc in enumerate(doc_ids)}
-        return self._values(collection, {query.query_id: row for query in collection.queries})
+        run = {query.query_id: row for query in collection.queries}
+        return self._values(collection, run, run)
 
-    def _values(
-        self, collection: Collection, run: Mapping[str, Mapping[str, float]]
-    ) -> NDArray[np.float64]:
+    def ceiling(self, collection: Collection) -> dict[str, float | None]:
+        """The best mean that any ranking reaches; None of a measure that need not rise with it.
+
+        Below 1 where a cutoff is less than the number of relevant documents, where the corpus lacks
+        judged ones, and of Judged@k where fewer than k are judged.
+        """
+        values = self._values(
+            collection,
+            _ideal(collection, collection.qrels),
+            _ideal(collection, collection.grades or {}),
+        )
+        found: dict[str, float | None] = {}
+        for name, mean in zip(self.names, values.mean(axis=0).tolist(), strict=True):
+            base, k = name.removeprefix(_GRADED).partition("@")[0].lower(), cutoff(name)
+            if base == "judged" and k:
+                found[name] = _most_judged(collection, k)
+            else:
+                rises = _ALIASES.get(base, base).lower() in _RISING
+                found[name] = mean if rises else None
+        return found
+
+    def _values(self, collection: Collection, run: _Run, by_grade: _Run) -> NDArray[np.float64]:
+        """Values (queries, measures) of a ranking; of `by_grade` those over grades."""
+        values = np.zeros((len(collection.queries), len(self.names)))
+        over = {name: graded(name) for name in self.names}
+        if not all(over.values()):
+            self._fill(values, collection, False, collection.qrels, run)
+        if any(over.values()):
+            self._fill(values, collection, True, collection.grades or {}, by_grade)
+        return values
+
+    def _fill(
+        self,
+        values: NDArray[np.float64],
+        collection: Collection,
+        over_grades: bool,
+        qrels: Mapping[str, Mapping[str, int]],
+        run: _Run,
+    ) -> None:
         import ir_measures
 
         rows = {query.query_id: row for row, query in enumerate(collection.queries)}
         columns: dict[Any, list[int]] = {}
-        for column, measure in enumerate(self._parsed):
-            columns.setdefault(measure, []).append(column)
-        values = np.zeros((len(rows), len(self.names)))
+        for column, (name, measure) in enumerate(zip(self.names, self._parsed, strict=True)):
+            if graded(name) == over_grades:
+                columns.setdefault(measure, []).append(column)
         if not run:
-            return values
-        found: Iterable[Any] = ir_measures.iter_calc(list(columns), collection.qrels, run)
+            return
+        found: Iterable[Any] = ir_measures.iter_calc(list(columns), qrels, run)
         try:
             for metric in found:
                 values[rows[metric.query_id], columns[metric.measure]] = metric.value
@@ -90,7 +148,23 @@ class Measures:
                 f"{collection.path} ({type(error).__name__}). Leave out the measure that needs ids "
                 "or grades of another kind."
             ) from error
-        return values
+
+
+def _ideal(collection: Collection, qrels: Mapping[str, Mapping[str, int]]) -> _Run:
+    """The relevant documents that the corpus holds, the best first."""
+    return {
+        query_id: {d: float(r) for d, r in docs.items() if r > 0 and d not in collection.missing}
+        for query_id, docs in qrels.items()
+    }
+
+
+def _most_judged(collection: Collection, k: int) -> float:
+    k = min(k, collection.documents)
+    judged = [
+        min(k, sum(doc not in collection.missing for doc in collection.qrels[query.query_id]))
+        for query in collection.queries
+    ]
+    return float(np.mean(judged)) / k
 
 
 def _run(collection: Collection, rankings: Rankings) -> dict[str, dict[str, float]]:
@@ -108,7 +182,7 @@ def _run(collection: Collection, rankings: Rankings) -> dict[str, dict[str, floa
 def _parse(name: str) -> Any:
     import ir_measures
 
-    base, at, k = name.partition("@")
+    base, at, k = name.removeprefix(_GRADED).partition("@")
     try:
         measure = ir_measures.parse_measure(_ALIASES.get(base.lower(), base) + at + k)
         supported = ir_measures.DefaultPipeline.supports(measure)
@@ -118,6 +192,7 @@ def _parse(name: str) -> Any:
     if not supported:
         raise UsageError(
             f"--metric {name}: is no measure. Examples: recall@10, nDCG@10, MRR@10, MAP@100, "
-            "success@1, P@5, Judged@10 (names of ir-measures)"
+            "success@1, P@5, Judged@10 (names of ir-measures), graded nDCG@10 (over the grades "
+            "beside binary qrels)"
         )
     return measure

@@ -29,6 +29,7 @@ from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe, load_recipe
 from retgen.regenerate import REGENERATED, ask_again, compare_file, compare_tables, offline
 from retgen.report import collect_report, page_of
+from retgen.training_card import training_card
 from retgen.validation import Validation
 from retgen.validators.rule import Finding, Severity
 from retgen.version import __version__
@@ -36,7 +37,7 @@ from retgen.write import FileInfo, dump_json, file_info
 
 __all__ = ["changed_lists", "check_written"]
 
-CARD = "dataset/README.md"
+CARD, TRAINING_CARD = "dataset/README.md", "training/README.md"
 _FOLDERS = ("dataset", "training", "tables", SOURCES, "inputs")
 # what another version of retgen derives in the same way
 _SETTLED = frozenset({"name", "family", "seed", "counts", "complete", "evidence", "files"})
@@ -106,7 +107,8 @@ def check_written(
     told += [*again, *refused]
     expected = {one.name for tables in table_files(recipe, records) for one in tables}
     told += _expected(
-        manifest, {*expected, *names, "rejected.jsonl", CARD, *recipe_files(recipe, run)}
+        manifest,
+        {*expected, *names, "rejected.jsonl", *_cards(records), *recipe_files(recipe, run)},
     )
     sound = found.ok and not any(one.severity == "error" for one in again)
     told += _figures(run, recipe, records, found, manifest, same, sound)
@@ -248,10 +250,17 @@ def _figures(
     yield from _folded("manifest", "manifest.json", unequal, severity)
     if not sound:
         return
-    beside = {"recipe.yaml", CARD} | {name for name in files if name.startswith("inputs/")}
+    beside = {"recipe.yaml", *_cards(records)} | {
+        name for name in files if name.startswith("inputs/")
+    }
     listed = {name: info for name, info in files.items() if name not in beside}
     card = dataset_card(recipe, recipe.the_family(), records, found, listed)
-    yield from _card(run, card, severity)
+    yield from _card(run, CARD, card, severity)
+    if TRAINING_CARD in _cards(records) and all(
+        f"training/{name}.parquet" in files for name in records.training
+    ):
+        card = training_card(recipe, records, files)
+        yield from _card(run, TRAINING_CARD, card, severity)
     try:
         report = orjson.loads((run / "report.json").read_bytes())
     except (OSError, ValueError) as error:
@@ -357,9 +366,13 @@ def _number(value: Any, kinds: tuple[type, ...]) -> bool:
     return type(value) in kinds and math.isfinite(value) and value >= 0
 
 
-def _card(run: Path, right: str, severity: Severity) -> Iterator[Finding]:
+def _cards(records: Records) -> list[str]:
+    return [CARD, TRAINING_CARD] if records.training else [CARD]
+
+
+def _card(run: Path, name: str, right: str, severity: Severity) -> Iterator[Finding]:
     try:
-        stated = (run / CARD).read_text("utf-8")
+        stated = (run / name).read_text("utf-8")
     except (OSError, ValueError):
         return  # which is a finding of its own
     both = zip_longest(stated.split("\n"), right.split("\n"))
@@ -368,7 +381,7 @@ def _card(run: Path, right: str, severity: Severity) -> Iterator[Finding]:
             what = f"is {shown(line, other)}, must be {shown(other, line)}"
             if line is None or other is None:
                 what = "must not be there" if line is not None else f"is missing: {shown(other)}"
-            yield _wrong(CARD, f"line {number} {what}", severity)
+            yield _wrong(name, f"line {number} {what}", severity)
             return
 
 

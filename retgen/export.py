@@ -200,6 +200,15 @@ class {class_name}(AbsTaskRetrieval):
     )
     k_values = tuple(sorted({{1, 2, 10, 20, 100, 1000, {depth}}}))
 
+    def load_data(self, *args, **kwargs):
+        super().load_data(*args, **kwargs)
+        for splits in self.dataset.values():
+            for split in splits.values():
+                for table in ("corpus", "queries"):
+                    # a batch of lists of several lengths cannot be stacked, and no model reads them
+                    if "metadata" in split[table].column_names:
+                        split[table] = split[table].remove_columns("metadata")
+
 
 if __name__ == "__main__":
     model = mteb.get_model(sys.argv[1])

@@ -36,6 +36,7 @@ from retgen.progress import Progress, silent, usable_cores
 from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml, with_judge
 from retgen.report import collect_report, write_report
 from retgen.states import PROOF, forget
+from retgen.training_card import training_card
 from retgen.validate import SCRATCH, validate
 from retgen.validation import Validation
 from retgen.version import __version__
@@ -215,6 +216,9 @@ def _make(
     if found.ok:
         card = dataset_card(recipe, family, records, found, files)
         files["dataset/README.md"] = write_file(folder / "dataset" / "README.md", card)
+        if records.training:
+            card = training_card(recipe, records, files)
+            files["training/README.md"] = write_file(folder / "training" / "README.md", card)
     files |= recipe_files(recipe, folder)
     told = measured(clock.laps, asked.costs() if asked else OFFLINE_COSTS)
     manifest = manifest_of(recipe, found, records, files, told)

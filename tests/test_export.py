@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import json
+import runpy
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from retgen import export, run, validate
+from retgen import evaluate, export, run, validate
 from retgen.data import open_dataset
 from retgen.errors import DatasetError, OutputError, UsageError
 from tests.conftest import SMALL, Write, read_jsonl
@@ -55,6 +56,28 @@ def test_mteb_task_compiles(made: Path, tmp_path: Path) -> None:
     compile(code, "task.py", "exec")
     assert "class SmallRetrieval(AbsTaskRetrieval):" in code
     assert 'main_score="recall_at_2"' in code
+
+
+@pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
+def test_mteb_scores_a_set_with_metadata_of_any_shape(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ladders: binary qrels in MTEB as in `gen eval`, and lists of several lengths beside texts."""
+    import mteb
+
+    from retgen.evaluation.embedders import load_model
+
+    path = run("multiconir_legal", out=tmp_path / "run", limit=2).path
+    folder = export(path, "mteb", tmp_path / "mteb")
+    names: dict[str, Any] = runpy.run_path(str(folder / "task.py"))
+    model = load_model("static:minilm", "cpu")
+    found = mteb.evaluate(model, names["RunRetrieval"](), cache=None, show_progress_bar=False)
+    theirs = found.task_results[0].scores["test"][0]
+    ours = evaluate(path, models=["static:minilm"], out=tmp_path / "eval").to_json()
+    metrics = ours["results"][0]["metrics"]
+    assert theirs["main_score"] == pytest.approx(metrics["recall@1"], abs=1e-5)
+    for key, name in (("recall_at_2", "recall@2"), ("ndcg_at_10", "nDCG@10")):
+        assert theirs[key] == pytest.approx(metrics[name], abs=1e-5)
 
 
 def stated(task: Path) -> tuple[Any, Any]:

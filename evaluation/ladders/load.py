@@ -22,6 +22,10 @@ from retgen.evaluation.collection import Collection
 __all__ = ["STYLES", "Group", "Ladder", "Rung", "holds_ladders", "load_ladders"]
 
 STYLES = ("instruction", "descriptive")
+_FORMER = (
+    "its qrels hold grades, as an earlier version wrote them, so recall and MRR count hard "
+    "negatives as relevant; make the run again with --fresh (win rates do not depend on it)"
+)
 
 
 class Rung(NamedTuple):
@@ -128,7 +132,11 @@ def _load(collection: Collection) -> tuple[list[Ladder], list[str]]:
         for name, of in queries.items()
     ]  # fmt: skip
     _check_alike(path, found)
-    return found, _tables(collection, {ladder.ladder_id: ladder for ladder in found})
+    notes = _tables(collection, {ladder.ladder_id: ladder for ladder in found})
+    grades = {grade for judged in collection.qrels.values() for grade in judged.values()}
+    if collection.grades is None and not grades <= {0, 1}:
+        notes.append(_FORMER)
+    return found, notes
 
 
 def _style(name: str) -> int:

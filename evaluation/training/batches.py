@@ -83,9 +83,12 @@ def prepare(pairs: Pairs, config: TrainConfig) -> Examples:
     """Split off the held-out queries and give every pair its negatives.
 
     A pair with fewer negatives than asked repeats them; the triplet loss takes one row a negative.
-    Raises `UsageError` where a pair has none, or where nothing is left on one side of the split.
+    Raises `UsageError` where a pair has none of those asked for, or where nothing is left on one
+    side of the split.
     """
-    wanted = config.hard_negatives
+    wanted = pairs.negatives_used(config.hard_negatives)
+    if config.loss == "triplet" and not wanted:
+        raise UsageError(f"loss triplet trains on hard negatives; {_told(pairs, config)}")
     lacking = sum(not negatives for negatives in pairs.negatives)
     if wanted and lacking:
         raise UsageError(
@@ -119,6 +122,10 @@ def prepare(pairs: Pairs, config: TrainConfig) -> Examples:
     return Examples(
         train, held_out if sides[1] else None, numbers, len(pairs) - held_out_pairs, held_out_pairs
     )
+
+
+def _told(pairs: Pairs, config: TrainConfig) -> str:
+    return f"here are {pairs.told_of_negatives(config.hard_negatives)}"
 
 
 def _held_out(pairs: Pairs, config: TrainConfig) -> set[str]:

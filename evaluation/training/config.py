@@ -48,6 +48,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "learning_rate": 5e-5,
         "warmup_ratio": 0.0,
         "epochs": 5,
+        "hard_negatives": 0,
     },
 }
 
@@ -56,6 +57,12 @@ def _batch_size(value: Any) -> Any:
     if value == "full" or (type(value) is int and value >= 1):
         return value
     raise ValueError(f"must be a whole number of at least 1, or 'full', not {value!r}")
+
+
+def _hard_negatives(value: Any) -> Any:
+    if value == "all" or (type(value) is int and value >= 0):
+        return value
+    raise ValueError(f"must be a whole number of at least 0, or 'all', not {value!r}")
 
 
 class TrainConfig(BaseModel):
@@ -98,7 +105,16 @@ class TrainConfig(BaseModel):
     matryoshka: tuple[Annotated[int, Field(ge=1)], ...] = Field(
         (), description="prefixes of the vector that are trained too"
     )
-    dtype: Literal["float32", "tf32", "bf16"] = Field("float32", description="of the products")
+    dtype: Literal["float32", "tf32", "bf16"] = Field(
+        "float32",
+        description="of the products; weights are float32, whatever the checkpoint is in",
+    )
+    query_prompt: str | None = Field(
+        None, description="before every query, in training and scoring; none: the model's own"
+    )
+    document_prompt: str | None = Field(
+        None, description="before every document, in training and scoring; none: the model's own"
+    )
     seed: int = Field(42, ge=0, lt=2**32, description="of batches, dropout and the head")
     hold_out: float = Field(
         0.0, ge=0, lt=1,
@@ -110,12 +126,14 @@ class TrainConfig(BaseModel):
     eval_every: int = Field(
         0, ge=0, description="steps between two evaluations with checkpoint; 0: after every epoch"
     )
-    hard_negatives: int = Field(0, ge=0, description="negatives a pair")
+    hard_negatives: Annotated[int | Literal["all"], BeforeValidator(_hard_negatives)] = Field(
+        "all", description="negatives a pair; all: as many as every pair has"
+    )
 
     @model_validator(mode="after")
     def _fits_together(self) -> TrainConfig:
         problems = []
-        if self.loss == "triplet" and not self.hard_negatives:
+        if self.loss == "triplet" and self.hard_negatives == 0:
             problems.append("loss triplet needs hard_negatives of at least 1")
         if self.early_stop and not self.hold_out:
             problems.append("early_stop needs hold_out above 0: it watches the held-out loss")
@@ -176,8 +194,10 @@ class Trained:
     where there is none) and scores (what was evaluated; empty at the last planned step, whose model
     is scored as saved, after). `losses`: the curve, (step, mean loss since the point before).
     `steps`: taken, of `planned`; `best_step`: the one whose weights are saved. `pairs`,
-    `held_out_pairs`: trained on and held out. `seconds`: of training, without evaluations.
-    `repeated`: it had been finished before, and nothing was done.
+    `held_out_pairs`: trained on and held out. `hard_negatives`: used of every pair. `prompts`:
+    those of "query" and "document". `weights_dtype`, `dtype`: of the trained weights, and of the
+    products, as seen in the model. `seconds`: of training, without evaluations. `repeated`: it had
+    been finished before, and nothing was done.
     """
 
     path: Path
@@ -191,6 +211,9 @@ class Trained:
     held_out_pairs: int = 0
     device: str = "cpu"
     dtype: str = "float32"
+    weights_dtype: str = "float32"
+    hard_negatives: int = 0
+    prompts: dict[str, str] = field(default_factory=dict)
     repeated: bool = False
 
     def scores(self, when: str) -> dict[str, float]:

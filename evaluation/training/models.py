@@ -29,8 +29,14 @@ __all__ = [
     "deterministic",
     "extend_card",
     "pick_device",
+    "products_dtype",
     "same_random_state",
+    "set_prompts",
+    "weights_dtype",
 ]
+
+# the names under which sentence-transformers looks for the prompt of a document, in its order
+_DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 
 
 def check_fit(model: SentenceTransformer, config: TrainConfig) -> None:
@@ -80,17 +86,66 @@ def adapt(model: SentenceTransformer, config: TrainConfig) -> None:
 def pick_device(device: str | None, dtype: str) -> str:
     """The device to train on: the one asked for, else a GPU if there is one, else the CPU.
 
-    Raises `UsageError` for a device that is not there, or that cannot compute in `dtype`.
+    Raises `UsageError` for a device that is not there, or that cannot compute in `dtype`. A CPU can
+    in bf16, if slowly.
     """
     if device is not None and ":" in device:
         raise UsageError(f"--device {device}: say cuda, and which one by CUDA_VISIBLE_DEVICES")
     device = choose_device(device)
     # the same generations of GPUs have both
-    if dtype != "float32" and not (device == "cuda" and torch.cuda.is_bf16_supported(False)):
+    gpu = device == "cuda" and torch.cuda.is_bf16_supported(False)
+    if dtype != "float32" and not gpu and (device, dtype) != ("cpu", "bf16"):
         raise UsageError(
             f"dtype {dtype} needs a GPU that computes in it, and {device} is none. Take float32."
         )
     return device
+
+
+def set_prompts(model: SentenceTransformer, config: TrainConfig) -> dict[str, str]:
+    """Give a model the prompts of a configuration, to be saved with it; those that it then has.
+
+    What `encode_query` and `encode_document` put before a text, by "query" and "document".
+    """
+    for name, prompt in (("query", config.query_prompt), ("document", config.document_prompt)):
+        if prompt is not None:
+            model.prompts[name] = prompt
+    documents = [model.prompts[name] for name in _DOCUMENT_PROMPTS if name in model.prompts]
+    fallback = model.prompts.get(model.default_prompt_name or "") or ""
+    return {
+        "query": model.prompts.get("query", fallback) or "",
+        "document": (documents[0] if documents else fallback) or "",
+    }
+
+
+def weights_dtype(model: SentenceTransformer) -> str:
+    """What the weights are in."""
+    found = {str(one.dtype).removeprefix("torch.") for one in model.parameters()}
+    return " and ".join(sorted(found))
+
+
+@contextlib.contextmanager
+def products_dtype(model: SentenceTransformer) -> Iterator[set[str]]:
+    """What the products of a model were in while it was trained, as seen at its first layer that
+    multiplies (of word vectors, at their sums).
+    """
+    seen: set[str] = set()
+    layers = [
+        one
+        for kind in (torch.nn.Linear, torch.nn.EmbeddingBag)
+        for one in model.modules()
+        if isinstance(one, kind)
+    ]
+
+    def look(module: torch.nn.Module, _: Any, output: torch.Tensor) -> None:
+        if module.training:
+            seen.add(str(output.dtype).removeprefix("torch."))
+
+    hooks = [one.register_forward_hook(look) for one in layers[:1]]
+    try:
+        yield seen
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
@@ -33,6 +33,30 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.anchors)
+
+    def least_negatives(self) -> int:
+        """How many negatives every pair has."""
+        return min(map(len, self.negatives), default=0)
+
+    def negatives_used(self, wanted: int | Literal["all"]) -> int:
+        """Of every pair, where so many are wanted; "all": as many as every pair has."""
+        return self.least_negatives() if wanted == "all" else wanted
+
+    def told_of_negatives(self, wanted: int | Literal["all"]) -> str:
+        """What is used of the negatives, and what is not, in words."""
+        used, counts = self.negatives_used(wanted), [len(found) for found in self.negatives]
+        least, most = min(counts, default=0), max(counts, default=0)
+        if not most:
+            return "no hard negatives (the pairs have none)"
+        there = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        if used:
+            few = sum(count < used for count in counts)
+            repeated = f"; {few:,} pairs have fewer and repeat theirs" if few else ""
+            return f"{used:,} hard negatives a pair (of {there}{repeated})"
+        why = "as hard_negatives says"
+        if wanted == "all":
+            why = f"since {counts.count(0):,} of the {len(self):,} pairs have none"
+        return f"no hard negatives, {why} (pairs have {there})"
 
     def digest(self) -> str:
         """SHA-256 of the texts and query ids, hex."""

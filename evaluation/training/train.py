@@ -46,7 +46,10 @@ from retgen.evaluation.training.models import (
     deterministic,
     extend_card,
     pick_device,
+    products_dtype,
     same_random_state,
+    set_prompts,
+    weights_dtype,
 )
 from retgen.evaluation.training.pairs import Pairs
 from retgen.progress import Progress, silent
@@ -117,8 +120,18 @@ def _weights(folder: Path) -> str | None:
 
 _MEMORY = (
     "{} ran out of memory at batch_size {}. Lower batch_size, take loss cached-mnrl (its memory is "
-    "that of mini_batch_size, whatever the batch), lower mini_batch_size or max_length."
+    "that of mini_batch_size, whatever the batch), lower mini_batch_size, max_length or "
+    "hard_negatives."
 )
+
+
+def _loaded(model: str | SentenceTransformer, device: str) -> SentenceTransformer:
+    """The model with float32 weights: a step of training is often less than the distance between
+    two numbers of 16 bits, and would be lost.
+    """
+    if isinstance(model, str):
+        return load_model(model, device, "float32")
+    return copy.deepcopy(model).to(device).float()
 
 
 def _out_of_memory(error: RuntimeError) -> bool:
@@ -144,12 +157,14 @@ class _Training:
         self.checkpoints = out / "checkpoints"
         self.examples: Examples = prepare(pairs, config)
         self.batches, self.ends = schedule(self.examples.train, config)
-        loaded = load_model(model, device) if isinstance(model, str) else copy.deepcopy(model)
-        self.model = loaded.to(device)
+        self.model = _loaded(model, device)
         self._prepare_card(pairs)
         self.result = Trained(
             out / "model", planned=len(self.batches), pairs=self.examples.pairs,
             held_out_pairs=self.examples.held_out_pairs, device=device, dtype=config.dtype,
+            weights_dtype=weights_dtype(self.model),
+            hard_negatives=pairs.negatives_used(config.hard_negatives),
+            prompts=set_prompts(self.model, config),
         )  # fmt: skip
 
     def run(self) -> Trained:
@@ -161,7 +176,10 @@ class _Training:
         trainer = self._trainer()
         if last is None or not self._over():
             set_seed(self.config.seed)
-            trainer.train(resume_from_checkpoint=str(last) if last else None)
+            with products_dtype(self.model) as seen:
+                trainer.train(resume_from_checkpoint=str(last) if last else None)
+            if self.config.dtype != "tf32":  # which are float32 to all that can be seen
+                result.dtype = " and ".join(sorted(seen)) or result.dtype
         result.best_step = result.best()
         if result.best_step != trainer.state.global_step:
             best = self.checkpoints / f"checkpoint-{result.best_step}"
@@ -251,7 +269,7 @@ class _Training:
             return None
         path = complete[max(complete)]
         state = orjson.loads((path / "progress.json").read_bytes())
-        for name in ("history", "seconds", "steps"):
+        for name in ("history", "seconds", "steps", "dtype"):
             setattr(self.result, name, state[name])
         self.result.losses = [(step, loss) for step, loss in state["losses"]]
         return path
@@ -265,7 +283,8 @@ class _Training:
             learning_rate=config.learning_rate,
             warmup_steps=config.warmup_ratio,  # below 1 it is a share
             seed=config.seed,
-            bf16=config.dtype == "bf16",
+            bf16=config.dtype == "bf16",  # products by autocast, weights stay as they are
+            prompts=self._prompts(),
             tf32=True if config.dtype == "tf32" else None,
             use_cpu=self.result.device == "cpu",
             dataloader_pin_memory=self.result.device == "cuda",
@@ -295,6 +314,13 @@ class _Training:
         self.started = time.monotonic()
         return trainer
 
+    def _prompts(self) -> dict[str, str]:
+        """What stands before the texts of each column."""
+        columns = [name for name in self.examples.train.column_names if name != "label"]
+        prompts = self.result.prompts
+        found = {c: prompts["query" if c == "anchor" else "document"] for c in columns}
+        return {column: prompt for column, prompt in found.items() if prompt}
+
     def _save(self, trainer: BatchTrainer) -> Trained:
         result, best = self.result, self.result.best_step
         partial = self.out / ".model.partial"
@@ -305,12 +331,14 @@ class _Training:
         self.model.eval()
         with os_errors(partial):
             self.model.save_pretrained(str(partial))
-        saved = load_model(str(partial), result.device)  # scored as it will be loaded
+        # scored as it will be loaded
+        saved = load_model(str(partial), result.device, "float32")
         result.note("after", best, self.ends, self._scores(saved, "after"))
         facts = {
             "pairs": f"{result.pairs:,}, and {result.held_out_pairs:,} held out",
             "steps": f"{result.steps:,} of {result.planned:,}, saved is step {best:,}",
-            "device": f"{result.device}, {result.dtype}",
+            "hard negatives a pair": f"{result.hard_negatives:,}",
+            "device": f"{result.device}, weights {result.weights_dtype}, products {result.dtype}",
         }
         scores = {when: result.scores(when) for when in ("before", "after")}
         extend_card(partial, self.identity, self.origin, scores, facts)

@@ -212,6 +212,15 @@ def train_command(
             "hard_negatives, hold_out, ... (docs/evaluation.md). Repeatable.",
         ),
     ] = None,
+    query_prompt: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="Before every query, and saved with it; default the model's own."
+        ),
+    ] = None,
+    document_prompt: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The same, before every document.")
+    ] = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Train also with in-batch negatives only.")
     ] = False,
@@ -233,14 +242,19 @@ def train_command(
 ) -> None:  # fmt: skip
     """Fine-tune an embedder on a data set, scored before, during and after."""
     _look_at(path, test, outside)
+    prompts = {
+        name: text
+        for name, text in (("query_prompt", query_prompt), ("document_prompt", document_prompt))
+        if text is not None
+    }
     from retgen.experiments.train import train
 
     interruptible()
     with shown_progress(quiet, json) as progress:
         found = train(
             path, model, test=test, outside=outside, split=split, limit=limit, preset=preset,
-            settings=overrides_of(settings), metrics=metric or (), compare=compare, out=out,
-            device=device, fresh=fresh, command=shlex.join(["gen", *sys.argv[1:]]),
+            settings=overrides_of(settings) | prompts, metrics=metric or (), compare=compare,
+            out=out, device=device, fresh=fresh, command=shlex.join(["gen", *sys.argv[1:]]),
             progress=progress,
         )  # fmt: skip
     if json:

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from retgen.experiments.evaluate import Evaluation, Scored
 
 __all__ = [
-    "floor_levels", "floor_rows", "intervals_table", "model_notes", "over_seeds", "p_value",
+    "bound_rows", "floor_levels", "intervals_table", "model_notes", "over_seeds", "p_value",
     "primary", "primary_of", "table", "write_pages",
 ]  # fmt: skip
 
 _COMPARISONS = 30  # rows of the table of comparisons on the page
 _PANELS = 3  # pictures by dimension a data set
+BEST = "best reachable"
 
 
 def primary(scored: Scored) -> str:
@@ -41,7 +42,7 @@ def primary_of(names: Sequence[str], collection: Collection) -> str:
 
 
 def table(scored: Scored) -> TableView:
-    """A row a system, a column a measure, and the floors below."""
+    """A row a system, a column a measure; below the best reachable and the floors."""
     names = scored.measures.names
     judged = sorted({name for score in scored.scores for name in score.judged})
     judged.sort(key=lambda name: int(name.partition("@")[2]))
@@ -56,9 +57,10 @@ def table(scored: Scored) -> TableView:
             cut = score.details.get("truncated")
             row += [f"{cut[what]:,}" if cut else "" for what in ("documents", "queries")]
         rows.append(row)
-    blank = [""] * (len(judged) + 2 * counted)
     begin = len(rows)
-    rows += [[label, "", *cells, *blank] for label, cells in floor_rows(scored.floors, names)]
+    for label, cells in bound_rows(scored.ceiling, scored.floors, names):
+        beside = [f"{scored.ceiling[n]:.2f}" if label == BEST else "" for n in judged]
+        rows.append([label, "", *cells, *beside, *[""] * (2 * counted)])
     head = ["system", "dim", *names, *judged, *(["docs cut", "queries cut"] if counted else [])]
     return TableView(head, rows, names=1, faint=range(begin, len(rows)))
 
@@ -74,9 +76,13 @@ def intervals_table(scored: Scored) -> TableView:
     return TableView(["95% intervals", "dim", *names], rows)
 
 
-def floor_rows(floors: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Label and cells of the best ranking that never reads the query, and of a random order."""
-    rows = []
+def bound_rows(
+    ceiling: Mapping[str, float | None], floors: Mapping[str, Any], names: Sequence[str]
+) -> list[tuple[str, list[str]]]:
+    """Label and cells of the best that can be reached, of the best ranking that never reads the
+    query, and of a random order.
+    """
+    rows = [(BEST, [shown(ceiling[name]) for name in names])]
     if best := floors["best"]:
         rows.append((f"floor: {best['ranking']}", [shown(best[name]) for name in names]))
     rows.append(("floor: random order", [shown(floors["random"][name]) for name in names]))

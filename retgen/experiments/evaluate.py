@@ -50,11 +50,14 @@ __all__ = ["Evaluation", "Scored", "evaluate"]
 
 @dataclass
 class Scored:
-    """All systems on one data set. `ladders`: what it has of them, None where it holds none."""
+    """All systems on one data set. `ceiling`: the best that any ranking reaches, by measure.
+    `ladders`: what it has of them, None where it holds none.
+    """
 
     collection: Collection
     measures: Measures
     floors: dict[str, Any]
+    ceiling: dict[str, float | None]
     scores: list[Score]
     comparisons: list[Comparison]
     clusters: str
@@ -79,6 +82,7 @@ class Scored:
             "queries": len(self.collection.queries),
             "complete": self.collection.complete,
             "results": self._results(),
+            "ceiling": self.ceiling,
             "floors": self.floors,
             "densities": self.densities,
             "comparisons": [comparison._asdict() for comparison in self.comparisons],
@@ -209,7 +213,9 @@ def evaluate(
         collection = load(one, split, progress)
         ladders = Ladders(collection, chats) if with_ladders else None
         names = list(dict.fromkeys(models)) or _defaults(runs, with_ladders)
-        measures = Measures(metrics or default_names(collection.documents))
+        measured = metrics or default_names(collection.documents, collection.grades is not None)
+        measures = Measures(measured)
+        measures.check(collection)
         name = _unique(collection.name, one, paths)
         place = folder if len(paths) == 1 else folder / name
         make_folder(place)
@@ -344,7 +350,8 @@ def _score(
     found = floors(collection, measures, progress)
     graph = densities(relevance_matrix(collection))
     return Scored(
-        collection, measures, found, scores,
+        collection, measures, found,
+        measures.ceiling(collection) | (beside.ceiling(collection) if beside else {}), scores,
         bootstrap.compare(_full(scores), measures.names),
         bootstrap.unit,
         bootstrap.replicates,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from retgen.evaluation import plots as draw
-from retgen.experiments.eval_page import floor_levels, floor_rows
+from retgen.experiments.eval_page import bound_rows, floor_levels
 from retgen.markdown import markdown_table
 from retgen.pages import Figure, Section, TableView, result_page, text_table
 from retgen.write import write_file
@@ -19,7 +19,7 @@ _PANELS = 3
 
 
 def scores_table(found: Trainings) -> TableView:
-    """A row a training; below what was not trained, and the floors."""
+    """A row a training; below what was not trained, the best reachable, the floors."""
     first = next(iter(found.trained.values()))
     view = first.views[0]
     names = view.measures.names
@@ -33,7 +33,7 @@ def scores_table(found: Trainings) -> TableView:
         cells = [f"{score.metrics[name]:.4f}" for name in names]
         rows.append([score.model, str(score.dim or ""), *cells])
     begin = len(rows)
-    rows += [[label, "", *cells] for label, cells in floor_rows(view.floors, names)]
+    rows += [[label, "", *cells] for label, cells in bound_rows(view.ceiling, view.floors, names)]
     return TableView(["trained on", "dim", *names], rows, faint=range(begin, len(rows)))
 
 

@@ -57,6 +57,7 @@ class View:
     collection: Collection
     measures: Measures
     floors: dict[str, Any] = field(default_factory=dict)
+    ceiling: dict[str, float | None] = field(default_factory=dict)
     comparisons: list[Comparison] = field(default_factory=list)
 
     def scores(self, trained: Trained, when: str) -> dict[str, float]:
@@ -108,6 +109,8 @@ class Training:
             "model": str(run.path),
             "origin": self.pairs.origin,
             "pairs": run.pairs,
+            "hard_negatives": run.hard_negatives,
+            "prompts": run.prompts,
             "held_out_pairs": run.held_out_pairs,
             "pairs_of_the_test_view": self.shared,
             "steps": run.steps,
@@ -115,6 +118,7 @@ class Training:
             "seconds": run.seconds,
             "device": run.device,
             "dtype": run.dtype,
+            "weights_dtype": run.weights_dtype,
             "config": self.config.model_dump(mode="json"),
             "test": None,
             "outside": None,
@@ -131,6 +135,7 @@ class Training:
                 "in_batch_only": (
                     view.scores(self.in_batch_only, "after") if self.in_batch_only else None
                 ),
+                "ceiling": view.ceiling,
                 "floors": view.floors,
                 "comparisons": [one._asdict() for one in view.comparisons],
             }
@@ -171,11 +176,12 @@ def train(
     """
     _check_trainable(model)
     config = make_config(preset, settings)
-    if compare and not config.hard_negatives:
-        raise UsageError("--compare: there are no hard negatives; --set hard_negatives=1 has some")
     other = without_hard_negatives(config) if compare else None
     path = located(path)
     pairs = read_pairs(path, split, limit)
+    if compare and not pairs.negatives_used(config.hard_negatives):
+        told = pairs.told_of_negatives(config.hard_negatives)
+        raise UsageError(f"--compare: there is nothing to compare with: {told}")
     views = _views(test or path, outside, metrics, progress)
     folder = Path(out) if out is not None else (
         Path("outputs") / f"train_{path.resolve().name}_{slug(model)}"
@@ -205,6 +211,7 @@ def train(
         replace(
             view,
             floors=floors(view.collection, view.measures, progress),
+            ceiling=view.measures.ceiling(view.collection),
             comparisons=_compare(view, folder, in_batch_only is not None),
         )
         for view in views
@@ -238,7 +245,9 @@ def _views(
         if path is None:
             continue
         collection = load(located(path), None, progress)
-        measures = Measures(metrics or default_names(collection.documents))
+        names = metrics or default_names(collection.documents, collection.grades is not None)
+        measures = Measures(names)
+        measures.check(collection)
         views.append(View("test" if role == "test" else "outside", collection, measures))
     return views
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from retgen.evaluation import plots as draw
-from retgen.experiments.eval_page import floor_levels, floor_rows, p_value, primary_of
+from retgen.experiments.eval_page import bound_rows, floor_levels, p_value, primary_of
 from retgen.markdown import markdown_table
 from retgen.pages import Figure, Section, TableView, result_page, text_table
 from retgen.write import write_file
@@ -23,7 +23,7 @@ __all__ = ["scores_table", "text", "write_page"]
 
 
 def scores_table(found: Training, view: View) -> TableView:
-    """A row a model, a column a measure, and the floors below."""
+    """A row a model, a column a measure; below the best reachable and the floors."""
     names = view.measures.names
     models = [
         ("before", view.scores(found.trained, "before")),
@@ -33,7 +33,7 @@ def scores_table(found: Training, view: View) -> TableView:
         models.append(("after, in-batch negatives only", view.scores(found.in_batch_only, "after")))
     rows = [[label, *(f"{scores[name]:.4f}" for name in names)] for label, scores in models]
     begin = len(rows)
-    rows += [[label, *cells] for label, cells in floor_rows(view.floors, names)]
+    rows += [[label, *cells] for label, cells in bound_rows(view.ceiling, view.floors, names)]
     return TableView(
         [f"{view.role}: {view.collection.name}", *names], rows, faint=range(begin, len(rows))
     )
@@ -51,6 +51,20 @@ def text(found: Training) -> str:
 
 
 def _what_was_done(found: Training) -> str:
+    return f"{_trained(found)}\n{_how(found)}"
+
+
+def _how(found: Training) -> str:
+    """What was used of the negatives, the prompts, and what weights and products were in."""
+    run = found.trained
+    negatives = found.pairs.told_of_negatives(found.config.hard_negatives)
+    prompts = "; ".join(f"{kind} prompt {text!r}" for kind, text in run.prompts.items() if text)
+    return (
+        f"{negatives}; {prompts or 'no prompts'}; weights {run.weights_dtype}, products {run.dtype}"
+    )
+
+
+def _trained(found: Training) -> str:
     run = found.trained
     held = f", {run.held_out_pairs:,} held out" if run.held_out_pairs else ""
     best = f", saved is step {run.best_step:,}" if run.best_step != run.steps else ""
@@ -79,7 +93,7 @@ def write_page(found: Training) -> None:
 def _sections(found: Training) -> Iterator[Section]:
     views = found.views
     yield Section(
-        "Before and after", [_what_was_done(found) + "."],
+        "Before and after", [_trained(found) + ".", _how(found)[0].upper() + _how(found)[1:] + "."],
         [scores_table(found, view) for view in views],
         [Figure(_by_step(found, views[0]), "Scores of the test view on the way.")],
         found.notes(),

@@ -63,6 +63,66 @@ def test_bm25_and_floors_by_hand(dataset, tmp_path: Path) -> None:  # type: igno
     assert found["floors"]["rankings"]["longest first"]["recall@1"] == 0.25
 
 
+def test_the_best_reachable_stands_beside_the_scores(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = dataset(CORPUS, QUERIES, [*QRELS, ("q2", "lost", 1), ("q2", "a", 0)])
+    names = ["recall@1", "nDCG@2", "P@2", "MRR", "MAP", "Judged@4", "NumRet"]
+    found = evaluate(path, metrics=names, out=tmp_path / "out")
+    # q1 has two relevant documents; q2 has two as well, of which the corpus holds one
+    lost = 1 / (1 + 1 / math.log2(3))
+    expected = {
+        "recall@1": 0.5, "nDCG@2": (1 + lost) / 2, "P@2": (1 + 0.5) / 2, "MRR": 1.0,
+        "MAP": (1 + 0.5) / 2, "Judged@4": 0.5, "NumRet": None, "Judged@1": 1.0, "Judged@2": 1.0,
+    }  # fmt: skip
+    told = found.to_json()["ceiling"]
+    assert list(told) == list(expected)
+    assert told == {k: v if v is None else pytest.approx(v) for k, v in expected.items()}
+    (row,) = [line for line in found.to_text().splitlines() if line.startswith("best reachable")]
+    assert row.split()[2:9] == ["0.5000", "0.8066", "0.7500", "1.0000", "0.7500", "0.5000", "–"]
+    assert "best reachable" in (tmp_path / "out" / "eval.md").read_text()
+    assert "best reachable" in (tmp_path / "out" / "eval.html").read_text()
+
+
+def test_grades_beside_binary_qrels(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = dataset(CORPUS, QUERIES, [("q1", "a", 1), ("q1", "c", 0), ("q2", "b", 1)])
+    rows = [("q1", "a", 2), ("q1", "c", 1), ("q2", "b", 1)]
+    (path / "qrels_graded.jsonl").write_text(
+        "".join(json.dumps({"query-id": q, "corpus-id": d, "score": s}) + "\n" for q, d, s in rows)
+    )
+    run = tmp_path / "run.trec"
+    run.write_text("q1 0 c 1 2 x\nq1 0 a 2 1 x\nq2 0 b 1 1 x\n")
+    found = evaluate(path, runs=[run], out=tmp_path / "out").to_json()
+    assert list(found["results"][0]["metrics"])[-3:] == ["nDCG@2", "MRR@2", "graded nDCG@2"]
+    second = 1 / math.log2(3)
+    assert found["results"][0]["metrics"] == pytest.approx({
+        "recall@1": 0.5, "recall@2": 1.0, "nDCG@2": (second + 1) / 2, "MRR@2": 0.75,
+        "graded nDCG@2": ((1 + 2 * second) / (2 + second) + 1) / 2,
+    })  # fmt: skip
+    assert found["ceiling"].pop("Judged@2") == 0.75  # of q2 one document is judged
+    assert set(found["ceiling"].values()) == {1.0}
+    # by the mean over orders: each document stands on each rank with probability 1/4
+    gain = (1 + second) / 4
+    assert found["floors"]["random"]["graded nDCG@2"] == pytest.approx(
+        (3 * gain / (2 + second) + gain) / 2
+    )
+
+
+def test_grades_that_are_not_there_or_broken(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = dataset(CORPUS, QUERIES, [("q1", "a", 1)])
+    with pytest.raises(UsageError) as error:
+        evaluate(path, metrics=["MRR", "graded nDCG@2"], out=tmp_path / "out")
+    assert str(error.value) == (
+        f"--metric graded nDCG@2: {path} has no grades beside its qrels (qrels_graded). Ask for "
+        "nDCG@2"
+    )
+    (path / "qrels_graded.jsonl").write_text('{"query-id": "q1", "corpus-id": "a"}\n')
+    with pytest.raises(DatasetError) as broken:
+        load(path)
+    assert str(broken.value) == (
+        f"{path}: line 1 of qrels_graded (test) has no score (1 such lines); `gen validate {path}` "
+        "lists them"
+    )
+
+
 def test_the_measure_without_closed_form_has_no_random_floor(dataset) -> None:  # type: ignore[no-untyped-def]
     collection = load(dataset(CORPUS, QUERIES, QRELS))
     found = floors(collection, Measures(["MAP"]))
@@ -358,6 +418,7 @@ def test_default_measures() -> None:
     ]  # fmt: skip
     assert default_names(46)[-3:] == ["recall@20", "nDCG@10", "MRR@10"]
     assert default_names(1) == ["recall@1", "nDCG@1", "MRR@1"]
+    assert default_names(46, True)[-2:] == ["MRR@10", "graded nDCG@10"]
 
 
 @pytest.mark.parametrize(
@@ -402,7 +463,8 @@ def test_measures_that_mean_nothing(metric: str) -> None:
         Measures([metric])
     assert str(error.value) == (
         f"--metric {metric}: is no measure. Examples: recall@10, nDCG@10, MRR@10, MAP@100, "
-        "success@1, P@5, Judged@10 (names of ir-measures)"
+        "success@1, P@5, Judged@10 (names of ir-measures), graded nDCG@10 (over the grades beside "
+        "binary qrels)"
     )
 
 

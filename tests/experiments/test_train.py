@@ -101,10 +101,14 @@ def test_differences_are_of_the_stored_values(memorised: Training) -> None:
 def test_what_is_said(memorised: Training) -> None:
     lines = memorised.to_text().splitlines()
     assert lines[0].startswith("static:minilm: trained on 200 pairs, ")
-    assert lines[2].split() == ["test:", "limit", "recall@2", "nDCG@10"]
-    assert [line.split("  ")[0] for line in lines[3:7]] == [
-        "before", "after", lines[5].split("  ")[0], "floor: random order",
+    assert lines[1] == (
+        "no hard negatives (the pairs have none); no prompts; weights float32, products float32"
+    )
+    assert lines[3].split() == ["test:", "limit", "recall@2", "nDCG@10"]
+    assert [line.split("  ")[0] for line in lines[4:9]] == [
+        "before", "after", "best reachable", lines[7].split("  ")[0], "floor: random order",
     ]  # fmt: skip
+    assert memorised.to_json()["test"]["ceiling"] == {"recall@2": 1.0, "nDCG@10": 1.0}
     assert (
         "note: 200 of the 200 training pairs are pairs of the test view limit: its scores measure "
         "memory, not retrieval"
@@ -164,11 +168,14 @@ def test_some_shared_pairs_are_counted(limit_run: Path, tmp_path: Path) -> None:
     assert (found.shared, found.trained.steps) == (30, 1)
 
 
-def test_compared_with_in_batch_negatives(other: Path, tmp_path: Path) -> None:
+def test_compared_with_in_batch_negatives(other: Path, limit_run: Path, tmp_path: Path) -> None:
+    """The hard negatives that every pair has are used without a word, and named."""
     found = retgen.train(
-        other, "static:minilm", settings={**FAST, "hard_negatives": 1}, metrics=["recall@1"],
-        compare=True, out=tmp_path / "out",
+        other, "static:minilm", settings=FAST, metrics=["recall@1"], compare=True,
+        out=tmp_path / "out",
     )  # fmt: skip
+    assert found.to_text().splitlines()[1].startswith("1 hard negatives a pair (of 1); ")
+    assert found.to_json()["hard_negatives"] == 1
     assert found.in_batch_only is not None
     assert found.in_batch_only.steps == found.trained.steps
     assert found.in_batch_only.path == tmp_path / "out" / "in_batch_only" / "model"
@@ -182,9 +189,9 @@ def test_compared_with_in_batch_negatives(other: Path, tmp_path: Path) -> None:
     ]
     assert "after, in-batch negatives only" in found.to_text()
     with pytest.raises(UsageError) as error:
-        retgen.train(other, "static:minilm", compare=True, out=tmp_path / "none")
+        retgen.train(limit_run, "static:minilm", compare=True, out=tmp_path / "none")
     assert str(error.value) == (
-        "--compare: there are no hard negatives; --set hard_negatives=1 has some"
+        "--compare: there is nothing to compare with: no hard negatives (the pairs have none)"
     )
     assert not (tmp_path / "none").exists()
 
@@ -218,7 +225,7 @@ def test_views_are_told_by_what_they_hold(limit_run: Path, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_fresh_throws_away_the_comparison_too(other: Path, tmp_path: Path) -> None:
-    settings = {**FAST, "hard_negatives": 1}
+    settings = FAST
     out = tmp_path / "out"
     retgen.train(
         other, "static:minilm", settings=settings, metrics=["recall@1"], compare=True, out=out
@@ -281,11 +288,18 @@ def test_what_cannot_be_trained(limit_run: Path, name: str) -> None:
 
 
 def test_the_command(gen, limit_run: Path) -> None:  # type: ignore[no-untyped-def]
-    args = ("--model", "static:minilm", "--set", "max_steps=2", "--set", "batch_size=full")
+    args = ("--model", "static:minilm", "--set", "max_steps=2", "--set", "batch_size=full",
+            "--query-prompt", "find: ")  # fmt: skip
     found = gen("train", limit_run, *args, "--metric", "recall@2")
     assert (found.returncode, found.stderr) == (0, "")
     lines = found.stdout.splitlines()
     assert lines[0].startswith("static:minilm: trained on 200 pairs, 2 steps of 2 on ")
+    assert "; query prompt 'find: '; weights float32, " in lines[1]
+    model = "outputs/train_limit_static--minilm/model"
+    scored = gen("eval", limit_run, "--model", model, "--metric", "recall@2", "--json")
+    result = json.loads(scored.stdout)["results"][0]
+    assert result["details"]["prompts"] == {"query": "find: ", "document": ""}
+    assert f"{result['metrics']['recall@2']:.4f}" in lines[5]
     assert lines[-2:] == [
         "model: outputs/train_limit_static--minilm/model",
         "page: outputs/train_limit_static--minilm/train.html",

@@ -50,7 +50,7 @@ def write_ladders(
     first: int = 0,
 ) -> Path:
     """Write a data set. `orders`: in which order conditions are broken; `first`: its first ladder."""
-    corpus, queries, qrels = [], [], []
+    corpus, queries, qrels, grades = [], [], [], []
     place, padded = [], []
     for number in range(first, first + ladders):
         name = f"{domain}-{number:02}"
@@ -68,10 +68,11 @@ def write_ladders(
                 told = {"ladder": name, "domain": domain, "style": style, "conditions": n}
                 query_id = f"{name}-{style[0]}{n}"
                 queries.append(_row(query_id, query(number, n, style), told))
-                qrels += [
-                    {"query-id": query_id, "corpus-id": doc, "score": n - sum(c <= n for c in bad)}
-                    for doc, bad in documents
-                ]
+                for doc, bad in documents:
+                    met = n - sum(c <= n for c in bad)
+                    pair = {"query-id": query_id, "corpus-id": doc}
+                    qrels.append(pair | {"score": int(met == n)})
+                    grades.append(pair | {"score": met})
             padded.append(
                 {"id": name, "style": style}
                 | {f"Query{n}": query(number, n, style) for n in range(1, COUNT + 1)}
@@ -90,6 +91,7 @@ def write_ladders(
     _write(folder / "corpus.jsonl", corpus)
     _write(folder / "queries.jsonl", queries)
     _write(folder / "qrels.jsonl", qrels)
+    _write(folder / "qrels_graded.jsonl", grades)
     if tables:
         _write(folder / "tables" / "task4_512.jsonl", padded)
         _write(folder / "tables" / "position.jsonl", place)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from retgen.errors import UsageError
@@ -59,5 +61,36 @@ def test_negatives_are_repeated_or_refused(pairs: Pairs) -> None:
     two = Pairs(["a", "b"], ["a+", "b+"], [["a-"], ["b-", "b--"]], ["a", "b"], "a test")
     row = {"anchor": "a", "positive": "a+", "negative_1": "a-", "negative_2": "a-"}
     assert prepare(two, TrainConfig(hard_negatives=2)).train[0] == row
+    # by default as many as every pair has
+    assert prepare(two, TrainConfig()).train.to_list() == [
+        {"anchor": "a", "positive": "a+", "negative_1": "a-"},
+        {"anchor": "b", "positive": "b+", "negative_1": "b-"},
+    ]
+    with pytest.raises(UsageError) as none:
+        prepare(pairs, TrainConfig(loss="triplet"))
+    assert str(none.value) == (
+        "loss triplet trains on hard negatives; here are no hard negatives (the pairs have none)"
+    )
     triplets = prepare(two, TrainConfig(loss="triplet", hard_negatives=2)).train
     assert triplets["negative_1"][:] == ["a-", "b-", "b--"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "wanted", "used", "told"),
+    [
+        ([0, 0], "all", 0, "no hard negatives (the pairs have none)"),
+        ([1, 1], "all", 1, "1 hard negatives a pair (of 1)"),
+        ([2, 5], "all", 2, "2 hard negatives a pair (of 2 to 5)"),
+        ([2, 5], 3, 3, "3 hard negatives a pair (of 2 to 5; 1 pairs have fewer and repeat theirs)"),
+        ([2, 5], 0, 0, "no hard negatives, as hard_negatives says (pairs have 2 to 5)"),
+        ([0, 5], "all", 0,
+         "no hard negatives, since 1 of the 2 pairs have none (pairs have 0 to 5)"),
+    ],
+)  # fmt: skip
+def test_what_is_used_of_the_negatives_is_told(
+    counts: list[int], wanted: Any, used: int, told: str
+) -> None:
+    negatives = [[f"{i} {j}" for j in range(count)] for i, count in enumerate(counts)]
+    pairs = Pairs(["a", "b"], ["a+", "b+"], negatives, ["a", "b"], "a test")
+    assert pairs.negatives_used(wanted) == used
+    assert pairs.told_of_negatives(wanted) == told

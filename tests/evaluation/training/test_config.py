@@ -20,6 +20,7 @@ def test_the_preset_is_the_papers() -> None:
     config = make_config("limit", {"dimension": 32})
     assert (config.loss, config.batch_size, config.no_duplicates) == ("mnrl", "full", True)
     assert (config.learning_rate, config.epochs, config.dimension) == (5e-5, 5, 32)
+    assert config.hard_negatives == 0  # the paper's are those of the batch
 
 
 @pytest.mark.parametrize(
@@ -32,13 +33,16 @@ def test_the_preset_is_the_papers() -> None:
                 "batch_size: must be a whole number of at least 1, or 'full', not 'half'",
                 "epochs: must be at least 1, not 0",
                 "seed: must be a whole number, not 'x'",
-                "dimensions: unknown key; did you mean dimension? Allowed: loss, temperature, margin, batch_size, mini_batch_size, no_duplicates, learning_rate, epochs, max_steps, warmup_ratio, max_length, dimension, matryoshka, dtype, seed, hold_out, early_stop, eval_every, hard_negatives",
+                "dimensions: unknown key; did you mean dimension? Allowed: loss, temperature, margin, batch_size, mini_batch_size, no_duplicates, learning_rate, epochs, max_steps, warmup_ratio, max_length, dimension, matryoshka, dtype, query_prompt, document_prompt, seed, hold_out, early_stop, eval_every, hard_negatives",
             ],
         ),
+        ({"hard_negatives": "some"}, [
+            "hard_negatives: must be a whole number of at least 0, or 'all', not 'some'"
+        ]),
         ({"temperature": 0}, ["temperature: must be above 0.0, not 0"]),
         ({"matryoshka": [8, 0]}, ["matryoshka.1: must be at least 1, not 0"]),
         (
-            {"loss": "triplet", "early_stop": 2, "matryoshka": [64], "dimension": 32},
+            {"loss": "triplet", "hard_negatives": 0, "early_stop": 2, "matryoshka": [64], "dimension": 32},
             [
                 "together: loss triplet needs hard_negatives of at least 1; early_stop needs hold_out above 0: it watches the held-out loss; matryoshka 64 is above dimension 32"
             ],
@@ -63,7 +67,9 @@ def test_unknown_preset() -> None:
 
 def test_without_hard_negatives_keeps_the_budget() -> None:
     config = TrainConfig(hard_negatives=2, batch_size=8)
-    assert without_hard_negatives(config) == TrainConfig(batch_size=8)
-    assert without_hard_negatives(config, 30) == TrainConfig(batch_size=8, max_steps=30)
+    assert without_hard_negatives(config) == TrainConfig(batch_size=8, hard_negatives=0)
+    assert without_hard_negatives(config, 30) == TrainConfig(
+        batch_size=8, max_steps=30, hard_negatives=0
+    )
     with pytest.raises(UsageError, match=r"^loss triplet has no in-batch negatives"):
         without_hard_negatives(TrainConfig(loss="triplet", hard_negatives=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from retgen.evaluation.training import (
     make_config,
 )
 from retgen.evaluation.training.config import discard
-from retgen.evaluation.training.models import extend_card
+from retgen.evaluation.training.models import extend_card, set_prompts
 from retgen.evaluation.training.train import Trained, train
 from tests.conftest import read_jsonl
 from tests.evaluation.training.conftest import FAST, weights, with_negatives
@@ -242,6 +243,120 @@ def test_early_stop_saves_the_best_step(
     assert (trained.pairs, trained.held_out_pairs) == (84, 36)
 
 
+# numbers and prompts
+
+
+def moved(before: SentenceTransformer, trained: Trained) -> dict[str, Any]:
+    """By weight matrix, whether each of its numbers is another one than before."""
+    old, new = before.state_dict(), weights(trained)
+    return {name: old[name].float().numpy() != new[name] for name in new}
+
+
+@pytest.mark.parametrize("given", ["a folder", "a model"])
+def test_a_bf16_checkpoint_learns_as_much_as_a_float32_one(
+    layer: Path, pairs: Pairs, tmp_path: Path, given: str
+) -> None:
+    """In 16 bits, most steps of 1e-4 are less than the distance to the next number."""
+    low = SentenceTransformer(str(layer), device="cpu").bfloat16()
+    low.save_pretrained(str(tmp_path / "bf16"))
+    stored = SentenceTransformer(str(tmp_path / "bf16"), device="cpu")
+    assert {str(one.dtype) for one in stored.parameters()} == {"torch.bfloat16"}
+    high = stored.float()
+    high.save_pretrained(str(tmp_path / "float32"))
+    config = make_config(None, {"learning_rate": 1e-4, "max_steps": 4, "warmup_ratio": 0.0})
+    base = str(tmp_path / "bf16") if given == "a folder" else low
+    trained = train(base, pairs, config, tmp_path / "one", device="cpu")
+    other = train(str(tmp_path / "float32"), pairs, config, tmp_path / "two", device="cpu")
+    assert (trained.weights_dtype, trained.dtype) == ("float32", "float32")
+    ours, theirs = moved(low, trained), moved(high, other)
+    for name, changed in theirs.items():
+        np.testing.assert_array_equal(ours[name], changed, err_msg=name)
+    # word vectors and positions that no text of a batch has do not move, nor BERT's own pooler,
+    # whose place a mean takes
+    unused = (".embeddings.", ".pooler.")
+    dense = {name: one for name, one in ours.items() if not any(part in name for part in unused)}
+    numbers = sum(one.size for one in dense.values())
+    assert sum(one.sum() for one in dense.values()) > 0.99 * numbers
+    saved = SentenceTransformer(str(trained.path), device="cpu")
+    assert {str(one.dtype) for one in saved.parameters()} == {"torch.float32"}
+
+
+def test_products_in_bf16_and_weights_in_float32(layer: Path, pairs: Pairs, tmp_path: Path) -> None:
+    config = make_config(None, {"learning_rate": 1e-4, "max_steps": 4, "dtype": "bf16"})
+    trained = train(str(layer), pairs, config, tmp_path / "bf16", device="cpu")
+    assert (trained.weights_dtype, trained.dtype) == ("float32", "bfloat16")
+    card = (trained.path / "README.md").read_text()
+    assert "- device: cpu, weights float32, products bfloat16" in card
+    assert {str(one.dtype) for one in weights(trained).values()} == {"float32"}
+    plain = config.model_copy(update={"dtype": "float32"})
+    assert not same(trained, train(str(layer), pairs, plain, tmp_path / "float32", device="cpu"))
+
+
+def test_products_are_told_as_they_were(
+    static: SentenceTransformer, pairs: Pairs, tmp_path: Path
+) -> None:
+    """Sums of word vectors are no products, so autocast leaves them as they are."""
+    config = make_config(None, {"max_steps": 1, "dtype": "bf16"})
+    trained = train(static, pairs, config, tmp_path / "out", device="cpu")
+    assert (trained.weights_dtype, trained.dtype) == ("float32", "float32")
+
+
+def prompted(pairs: Pairs, query: str, document: str) -> Pairs:
+    return Pairs(
+        [query + text for text in pairs.anchors],
+        [document + text for text in pairs.positives],
+        [[document + text for text in texts] for texts in pairs.negatives],
+        pairs.query_ids,
+        pairs.origin,
+    )
+
+
+def test_prompts_stand_before_the_texts_that_are_trained_on(
+    layer: Path, pairs: Pairs, tmp_path: Path
+) -> None:
+    """The model's own or those asked for: as if they were a part of the texts."""
+    pairs = with_negatives(pairs)
+    common: dict[str, Any] = {"learning_rate": 1e-3, "max_steps": 3, "hard_negatives": 1}
+    base = make_config(None, common)
+    expected = train(str(layer), prompted(pairs, "ask: ", "text: "), base, tmp_path / "1")
+    asked = make_config(None, {**common, "query_prompt": "ask: ", "document_prompt": "text: "})
+    seen: dict[str, tuple[str, str]] = {}
+
+    def look(model: SentenceTransformer, when: str) -> dict[str, float]:
+        seen[when] = (model.prompts["query"], model.prompts["document"])
+        return {}
+
+    trained = train(str(layer), pairs, asked, tmp_path / "2", evaluate=look)
+    assert same(expected, trained)
+    assert trained.prompts == {"query": "ask: ", "document": "text: "}
+    assert set(seen.values()) == {("ask: ", "text: ")}
+    assert set(seen) == {"before", "after"}
+    saved = SentenceTransformer(str(trained.path), device="cpu")
+    assert (saved.prompts["query"], saved.prompts["document"]) == ("ask: ", "text: ")
+    # trained once more without a word, it keeps them
+    again = train(str(trained.path), pairs, base, tmp_path / "3")
+    assert again.prompts == trained.prompts
+    assert not same(again, train(str(trained.path), pairs, make_config(None, {
+        **common, "query_prompt": "", "document_prompt": "",
+    }), tmp_path / "4"))  # fmt: skip
+
+
+def test_prompts_are_those_that_encoding_would_take(static: SentenceTransformer) -> None:
+    model = copy.deepcopy(static)
+    nothing = TrainConfig()
+    assert set_prompts(model, nothing) == {"query": "", "document": ""}
+    model.prompts = {"passage": "p: ", "corpus": "c: ", "other": "o: "}
+    assert set_prompts(model, nothing) == {"query": "", "document": "p: "}
+    model.default_prompt_name = "other"
+    assert set_prompts(model, nothing) == {"query": "o: ", "document": "p: "}
+    assert set_prompts(model, TrainConfig(query_prompt="", document_prompt="d: ")) == {
+        "query": "", "document": "d: ",
+    }  # fmt: skip
+    for kind, encode in (("", model.encode_query), ("d: ", model.encode_document)):
+        plain = model.encode([kind + "red apples"], prompt="", show_progress_bar=False)
+        np.testing.assert_array_equal(encode(["red apples"], show_progress_bar=False), plain)
+
+
 # what cannot be
 
 
@@ -251,7 +366,6 @@ def test_early_stop_saves_the_best_step(
         ({"loss": "cached-mnrl"}, "cached-mnrl cuts batches into mini-batches, which a static embedding cannot do. Take mnrl: such a model needs so little memory that a batch may be the full data set."),
         ({"matryoshka": [64]}, "matryoshka 64 is above the 16 dimensions of the model"),
         ({"dtype": "tf32"}, "dtype tf32 needs a GPU that computes in it, and cpu is none. Take float32."),
-        ({"dtype": "bf16"}, "dtype bf16 needs a GPU that computes in it, and cpu is none. Take float32."),
     ],
 )  # fmt: skip
 def test_model_and_configuration_must_fit(
@@ -285,7 +399,8 @@ def test_no_memory(pairs: Pairs, static: SentenceTransformer, tmp_path: Path) ->
         )  # fmt: skip
     assert str(caught.value) == (
         "cpu ran out of memory at batch_size 64. Lower batch_size, take loss cached-mnrl (its memory "
-        "is that of mini_batch_size, whatever the batch), lower mini_batch_size or max_length."
+        "is that of mini_batch_size, whatever the batch), lower mini_batch_size, max_length or "
+        "hard_negatives."
     )
 
 
