@@ -18,7 +18,15 @@ from torch import Tensor, nn
 
 from retgen.errors import UsageError
 from retgen.evaluation.devices import choose_devices, tensor_cores
-from retgen.evaluation.loading import HUB, attention_of, dtype_of, load_model, out_of_memory, quiet
+from retgen.evaluation.loading import (
+    HUB,
+    attention_of,
+    dtype_of,
+    load_model,
+    out_of_memory,
+    prompts_of,
+    quiet,
+)  # fmt: skip
 from retgen.evaluation.retrievers.base import Options
 
 if TYPE_CHECKING:
@@ -117,8 +125,8 @@ class SentenceEmbedder:
             "max_length": self.max_length,
             "similarity": "cosine" if self.normalise else model.similarity_fn_name,
             "prompts": {
-                kind: self._prompts[kind] or model.prompts.get(kind) or ""
-                for kind in ("query", "document")
+                kind: prompt if self._prompts[kind] is None else self._prompts[kind]
+                for kind, prompt in prompts_of(model).items()
             },
             "trained_for_truncation": _trained_for_truncation(model),
             "notes": self.notes,

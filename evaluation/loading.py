@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 __all__ = ["HUB", "attention_of", "dtype_of", "load", "load_model", "loading", "out_of_memory",
-           "quiet"]  # fmt: skip
+           "prompts_of", "quiet"]  # fmt: skip
 
 Model = TypeVar("Model", bound=nn.Module)
 HUB = {"minilm": "sentence-transformers/all-MiniLM-L6-v2"}  # names of ours -> names on the Hub
@@ -227,3 +227,16 @@ def quiet() -> Iterator[None]:
             logger.setLevel(level)
         if bars:
             transformers.utils.logging.enable_progress_bar()
+
+
+_DOCUMENT_PROMPTS = ("document", "passage", "corpus")
+
+
+def prompts_of(model: SentenceTransformer) -> dict[str, str]:
+    """What `encode_query` and `encode_document` put before a text, by "query" and "document"."""
+    documents = [model.prompts[name] for name in _DOCUMENT_PROMPTS if name in model.prompts]
+    fallback = model.prompts.get(model.default_prompt_name or "") or ""
+    return {
+        "query": model.prompts.get("query", fallback) or "",
+        "document": (documents[0] if documents else fallback) or "",
+    }

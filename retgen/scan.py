@@ -89,7 +89,7 @@ def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) 
         recipe is None,
         {name: found for name, (found, _) in others.items()},
         {name: problems for name, (_, problems) in others.items()},
-        noted(dataset.queries),
+        noted(dataset.queries, tables={table.files for table in dataset.qrels.values()}),
     )
 
 

@@ -23,7 +23,8 @@ _SHARE = 0.05  # of the documents that hold a line, from which on it is boilerpl
 _LEAST = 20  # documents that hold it
 _WORDS, _LETTERS = 4, 20  # a line of fewer is a heading or a phrase
 _SHOWN, _CUT = 3, 60  # lines in a message, characters of each
-_MUCH = 0.05  # of all text; less is no harm
+_MUCH = 0.05  # of all text; less is no harm, unless a line stands nearly everywhere:
+_EVERYWHERE = 0.25  # of the documents
 _TEXT = 100_000  # characters of a document that are looked at
 
 _END = re.compile(r"(?<=[.!?])\s+(?=[\"'(\[]?[^\W_a-z])|[\r\n]+|(?<=[。！？])")
@@ -111,7 +112,8 @@ class _Total:
     def findings(self, rule: str, what: str) -> Iterator[Finding]:
         least = max(_LEAST, _SHARE * self.texts)
         often = [(line, n) for line, n in self.counts.items() if n >= least]
-        if not often or self.repeated < _MUCH * self.characters:
+        much = self.repeated >= _MUCH * self.characters
+        if not any(much or n >= _EVERYWHERE * self.texts for _, n in often):
             return
         often.sort(key=lambda one: (-one[1], one[0]))
         shown = "; ".join(f"{_short(line)!r} in {n:,}" for line, n in often[:_SHOWN])

@@ -18,6 +18,7 @@ from sentence_transformers.sentence_transformer.modules import Normalize, Static
 
 from retgen.errors import UsageError
 from retgen.evaluation.devices import choose_device
+from retgen.evaluation.loading import prompts_of
 from retgen.evaluation.training.config import TrainConfig
 from retgen.markdown import escaped, markdown_table
 from retgen.version import __version__
@@ -36,7 +37,6 @@ __all__ = [
 ]
 
 # the names under which sentence-transformers looks for the prompt of a document, in its order
-_DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 
 
 def check_fit(model: SentenceTransformer, config: TrainConfig) -> None:
@@ -102,19 +102,11 @@ def pick_device(device: str | None, dtype: str) -> str:
 
 
 def set_prompts(model: SentenceTransformer, config: TrainConfig) -> dict[str, str]:
-    """Give a model the prompts of a configuration, to be saved with it; those that it then has.
-
-    What `encode_query` and `encode_document` put before a text, by "query" and "document".
-    """
+    """Give a model the prompts of a configuration, to be saved with it; those that it then has."""
     for name, prompt in (("query", config.query_prompt), ("document", config.document_prompt)):
         if prompt is not None:
             model.prompts[name] = prompt
-    documents = [model.prompts[name] for name in _DOCUMENT_PROMPTS if name in model.prompts]
-    fallback = model.prompts.get(model.default_prompt_name or "") or ""
-    return {
-        "query": model.prompts.get("query", fallback) or "",
-        "document": (documents[0] if documents else fallback) or "",
-    }
+    return prompts_of(model)
 
 
 def weights_dtype(model: SentenceTransformer) -> str:

@@ -161,6 +161,24 @@ def test_columns_that_hold_the_answer(
     assert message.endswith("leave it out of what a retriever or a model is shown")
 
 
+def test_a_column_that_marks_relevant_documents(tables: Tables, tmp_path: Path) -> None:
+    for place, document in enumerate(tables.documents):
+        document["metadata"] = {"kind": "gold" if place in tables.relevant else "filler", "year": 7}
+    ids = sorted(tables.documents[place]["_id"] for place in tables.relevant)
+    message = (
+        "the column metadata.kind of the documents is 'gold' in 40 of 40 relevant documents and in "
+        "no other, of which there are 360: leave it out of what a retriever or a model is shown"
+    )
+    assert tables.found(tmp_path) == [("answer-leak", ids, message)]
+
+
+def test_kinds_of_documents_that_others_have_too(tables: Tables, tmp_path: Path) -> None:
+    for place, document in enumerate(tables.documents):
+        document["source"] = f"s{place % 60}"  # too many to tell kinds apart
+        document["kind"] = "gold" if place in [*tables.relevant, *range(3)] else "filler"
+    assert tables.found(tmp_path) == []
+
+
 def test_a_list_of_candidates_tells_nothing(tables: Tables, tmp_path: Path) -> None:
     others = [document["_id"] for document in tables.documents[:5]]
     for query, document in tables.pairs():
