@@ -56,7 +56,8 @@ def mteb_retriever(name: str, model: str, options: Options) -> Retriever:
     if not hasattr(found, "encode"):
         if not hasattr(found, "search"):
             raise UsageError(
-                f"--model {name}: scores pairs and ranks nothing by itself; use rerank:bm25+{model}"
+                f"--model {name}: scores pairs and ranks nothing by itself; rerank:bm25+MODEL "
+                "takes a cross-encoder of the Hub or a folder"
             )
         return _Search(name, found, device, options)
     return Dense(name, _Encoder(name, found, device, options), options)
