@@ -439,11 +439,11 @@ def _splits(root: Path, stem: str, *folders: str) -> dict[str, tuple[Path, ...]]
     for suffix in ("jsonl", "parquet", "tsv"):
         if (root / f"{stem}.{suffix}").is_file():
             found.setdefault("test", (root / f"{stem}.{suffix}",))
-        for path in sorted(root.glob(f"{stem}.*.{suffix}")):
+        for path in filter(Path.is_file, sorted(root.glob(f"{stem}.*.{suffix}"))):
             found.setdefault(path.name.split(".")[1], (path,))
         for folder in (stem, *folders):
             shards: dict[str, list[Path]] = {}
-            for path in sorted((root / folder).glob(f"*.{suffix}")):
+            for path in filter(Path.is_file, sorted((root / folder).glob(f"*.{suffix}"))):
                 shards.setdefault(path.stem.partition("-")[0], []).append(path)
             for split, files in shards.items():
                 found.setdefault(split, tuple(files))

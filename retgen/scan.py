@@ -147,7 +147,7 @@ def rule_names(recipe: Recipe | None) -> tuple[frozenset[str], frozenset[str]]:
     nothing = Judgements([], [])
     settings = recipe.rules if recipe else RuleSettings()
     generic = {rule.name for rule in _generic_rules(nothing, settings, "error")}
-    generic |= {"schema", "byte-order-mark", GRADED_QRELS, *JUDGEMENT_RULES}
+    generic |= {"schema", "byte-order-mark", "overlap", GRADED_QRELS, *JUDGEMENT_RULES}
     generic -= {"terms", "samples"}
     if recipe is None:
         return frozenset(generic), frozenset()

@@ -29,7 +29,7 @@ from retgen.validators.graded import GRADED_QRELS, check_graded
 from retgen.validators.judgements import check_judgements
 from retgen.validators.near import overlap
 from retgen.validators.origin import Origin
-from retgen.validators.rule import SEVERITIES, Finding, Judgements
+from retgen.validators.rule import Finding, Judgements
 from retgen.validators.samples import Samples
 from retgen.write import FileInfo, full_disk
 
@@ -65,21 +65,25 @@ def validate(
     dataset = open_dataset(path)
     benchmarks = {str(other): open_dataset(other) for other in against}
     cores = workers or usable_cores()
-    rulings = off or {}, severity or {}
+    recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
+    asked, _ = with_rulings(recipe, off or {}, severity or {})
     if written is not None and dataset.run is not None:
         states = States(dataset.run, written)
         with full_disk(dataset.run):
-            return _validate(dataset, cores, progress, split, str(states.folder), rulings, states)
+            return _validate(dataset, cores, progress, split, str(states.folder), states)
     # beside a large data set there is room; the system's folder for such files may be in memory
     beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
     room = beside or Path(tempfile.gettempdir())
     with full_disk(room), tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
-        found = _validate(dataset, cores, progress, split, scratch, rulings, benchmarks=benchmarks)
-        if dataset.run is not None:
+        found = _validate(dataset, cores, progress, split, scratch)
+        if dataset.run is not None:  # as it was written, whatever this call asks beside that
             found.findings += check_written(dataset, found, cores, Path(scratch), progress)
-            found.findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
             if not found.ok:  # something is wrong, so nothing is called proven
                 found.proven = found.judged = 0
+        for name, other in benchmarks.items():
+            found.findings += overlap(dataset, other, name, scratch)
+        found.findings = regraded(found.findings, asked)
+        found.switched_off, found.severities = dict(asked.off), dict(asked.severity)
         return found
 
 
@@ -89,14 +93,12 @@ def _validate(
     progress: Progress,
     split: str | None,
     scratch: str,
-    rulings: tuple[Mapping[str, str], Mapping[str, str]],
     states: States | None = None,
-    benchmarks: Mapping[str, Dataset] | None = None,
 ) -> Validation:
     """What the tables say, whatever is written about them."""
     began = time.perf_counter()
     recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
-    settings, findings = with_rulings(recipe, *rulings)
+    settings, findings = with_rulings(recipe, {}, {})
     lists = changed_lists(dataset.run, recipe) if dataset.run and recipe and not states else []
     findings += lists
     if lists:
@@ -126,8 +128,6 @@ def _validate(
     findings += check_graded(dataset, which, judgements, pairs=GRADED_QRELS not in covered)
     for rule in rules:
         findings += rule.findings()
-    for name, other in (benchmarks or {}).items():
-        findings += overlap(dataset, other, name, scratch)
     scanned = time.perf_counter()
     terms = next(rule for rule in rules if isinstance(rule, Terms))
     matrix, play = _matrix(judgements, documents)
@@ -172,6 +172,7 @@ def _validate(
         taken_up=states.loaded if states is not None else 0,
         switched_off=dict(settings.off),
         severities=dict(settings.severity),
+        splits=[which, *(name for name in dataset.qrels if name != which)],
         seconds={
             "scan": round(scanned - began, 3),
             "floors": round(floored - scanned, 3),

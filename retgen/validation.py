@@ -19,7 +19,7 @@ class Validation:
     positives are told from hard negatives without the query, {} without any. `proven`: qrels whose
     labels were proven, 0 without a proof; `judged`: whose labels rest on a judge, all else
     being proven; `judges`: how good these were found to be. `seconds`: by stage. `taken_up`: parts
-    of the corpus that a killed validation had finished.
+    of the corpus that a killed validation had finished. `splits`: that under test, then the others.
     """
 
     findings: list[Finding]
@@ -35,6 +35,7 @@ class Validation:
     severities: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     taken_up: int = 0
+    splits: list[str] = field(default_factory=list)
 
     @property
     def errors(self) -> int:
@@ -58,6 +59,7 @@ class Validation:
             "findings": [finding.to_json() for finding in self.findings],
             "switched_off": self.switched_off,
             "severities": self.severities,
+            "split": self.splits[0] if self.splits else None,
             "proven_qrels": self.proven,
             "judged_qrels": self.judged,
             "statistics": self.statistics,

@@ -303,11 +303,14 @@ def test_rules_of_a_recipe_that_are_switched_off_and_regraded(
         (
             "off: {order-leek: no reason}",
             "validate.off: there is no rule 'order-leek'; did you mean order-leak? Rules: "
-            "byte-order-mark, dangling-qrel, derived, duplicate-id, duplicate-qrel, duplicate-query, "
-            "duplicate-query-id, duplicate-text, empty-query, empty-text, encoding, "
-            "graded-qrels, lexical-ambiguity, limit-names, limit-proof, manifest, normalised-duplicate, "
-            "normalised-duplicate-query, order-leak, query-encoding, query-without-qrels, regenerated, "
-            "schema, score-range, sources, word-lists",
+            "answer-leak, boilerplate, byte-order-mark, dangling-qrel, derived, duplicate-id, "
+            "duplicate-qrel, duplicate-query, duplicate-query-id, duplicate-text, "
+            "empty-query, empty-text, encoding, graded-qrels, language, length-outlier, "
+            "lexical-ambiguity, limit-names, limit-proof, manifest, near-duplicate, "
+            "near-duplicate-query, normalised-duplicate, normalised-duplicate-query, "
+            "order-leak, origin, overlap, personal-data, query-encoding, query-without-qrels, "
+            "regenerated, schema, score-range, secrets, sources, split-overlap, word-lists, "
+            "word-places",
         ),
         (
             "off: {limit-proof: trying something}",

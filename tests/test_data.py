@@ -209,7 +209,8 @@ def test_ambiguous_query(tmp_path: Path) -> None:
             "warning",
             ["q0"],
             "all content words of 1 of 5 queries stand in some document that is not relevant "
-            "(query q0 in d0, for one): no lexical retriever can be perfect",
+            "(query q0 in d0, for one; function words and words of all queries "
+            "aside): look whether it is relevant too",
         )
     ]
 
@@ -229,7 +230,8 @@ def test_ambiguous_query_within_a_clause(tmp_path: Path) -> None:
         (
             ["q0", "q2"],
             "all content words of 2 of 3 queries stand in some document that is not relevant "
-            "(query q0 in d0, for one): no lexical retriever can be perfect",
+            "(query q0 in d0, for one; function words and words of all queries "
+            "aside): look whether it is relevant too",
         )
     ]
 

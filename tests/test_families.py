@@ -109,7 +109,7 @@ def test_the_rules_of_the_proof_can_be_named(every: Family[object], smallest: Jo
     write_rejected(smallest.sources.parent, [])
     generic = {"order-leak", "terms"}  # which a family may bring in its own form
     names = {rule.name.partition("/")[0] for rule in every.checks(smallest, Judgements([], []))}
-    assert names - generic == every.rules
+    assert names - generic == every.proofs
 
 
 def test_params_forbid_unknown_keys(every: Family[object]) -> None:

@@ -99,10 +99,13 @@ def test_another_severity_for_a_call(gen: Gen, foreign: Path) -> None:
          '--off duplicate-text: say why, for example --off duplicate-text="kept as it is"'),
         (["--off", "duplicate_text=known"],
          "--off: there is no rule 'duplicate_text'; did you mean duplicate-text? Rules: "
-         "byte-order-mark, dangling-qrel, duplicate-id, duplicate-qrel, duplicate-query, "
-         "duplicate-query-id, duplicate-text, empty-query, empty-text, encoding, "
-         "lexical-ambiguity, normalised-duplicate, normalised-duplicate-query, order-leak, "
-         "query-encoding, query-without-qrels, schema, score-range"),
+         "answer-leak, boilerplate, byte-order-mark, dangling-qrel, duplicate-id, "
+         "duplicate-qrel, duplicate-query, duplicate-query-id, duplicate-text, "
+         "empty-query, empty-text, encoding, graded-qrels, language, length-outlier, "
+         "lexical-ambiguity, near-duplicate, near-duplicate-query, normalised-duplicate, "
+         "normalised-duplicate-query, order-leak, origin, overlap, personal-data, "
+         "query-encoding, query-without-qrels, schema, score-range, secrets, "
+         "split-overlap, word-places"),
         (["--severity", "encoding=warn"],
          "--severity encoding: there is no severity 'warn'; did you mean warning? There are: error, "
          "warning, info"),

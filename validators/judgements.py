@@ -64,7 +64,10 @@ def _duplicate_queries(judgements: Judgements) -> Iterator[Finding]:
             )
     for text, ids in by_text.items():
         if len(ids) > 1:
-            yield Finding("duplicate-query", "error", ids, f"{len(ids)} queries ask {text!r}")
+            named = _named(ids)
+            yield Finding(
+                "duplicate-query", "error", ids, f"{len(ids)} queries ask {text!r} ({named})"
+            )
     for variants in by_normal.values():
         if len(variants) > 1:
             ids = [query_id for members in variants.values() for query_id in members]
@@ -72,8 +75,13 @@ def _duplicate_queries(judgements: Judgements) -> Iterator[Finding]:
                 "normalised-duplicate-query",
                 "warning",
                 ids,
-                f"{len(ids)} queries differ only in case, punctuation or white space",
+                f"{len(ids)} queries differ only in case, punctuation or white space "
+                f"({_named(ids)})",
             )
+
+
+def _named(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:3]) + (", ..." if len(ids) > 3 else "")
 
 
 def _texts(judgements: Judgements) -> Iterator[Finding]:
@@ -92,6 +100,14 @@ def _texts(judgements: Judgements) -> Iterator[Finding]:
 
 
 def _coverage(judgements: Judgements) -> Iterator[Finding]:
+    if judgements.queries and not judgements.positives:
+        yield Finding(
+            "query-without-qrels",
+            "error",
+            [],
+            f"no query has a relevant document in split {judgements.split}: nothing can be scored",
+        )
+        return
     elsewhere = {q for qrels in judgements.others.values() for q, _, score in qrels if score > 0}
     for query in judgements.queries:
         if query.query_id not in judgements.positives and query.query_id not in elsewhere:

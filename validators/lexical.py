@@ -104,6 +104,6 @@ class LexicalAmbiguity(CorpusRule):
                 "warning",
                 flagged,
                 f"all content words of {len(flagged)} of {len(self.asked)} queries stand in some "
-                f"document that is not relevant (query {first} in {hits[first]}, for one): no "
-                "lexical retriever can be perfect",
+                f"document that is not relevant (query {first} in {hits[first]}, for one; "
+                "function words and words of all queries aside): look whether it is relevant too",
             )

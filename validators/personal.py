@@ -34,7 +34,7 @@ class PersonalData(Leaks):
 # --- e-mail -------------------------------------------------------------------------------------
 
 _EMAIL = re.compile(
-    r"(?<![\w.+%/:@=-])([A-Za-z0-9][\w.+%-]{0,63})@((?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24})(?![\w@:-])"
+    r"(?:(?<![\w.+%/:@=-])|(?<=mailto:)|(?<=mail:))([A-Za-z0-9][\w.+%-]{0,63})@((?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24})(?![\w@:-])"
 )
 # RFC 2606 and 6761, and domains that stand for any domain in people's examples
 _NOBODYS = re.compile(

@@ -37,7 +37,7 @@ _DETECTORS = {
 # forms that the detectors do not know (yet)
 _FORMS = {
     "Google API Key": ("AIza", re.compile(r"(?<![\w-])AIza[\w-]{35}(?![\w-])")),
-    "Hugging Face Token": ("hf_", re.compile(r"(?<!\w)hf_[A-Za-z]{34}(?!\w)")),
+    "Hugging Face Token": ("hf_", re.compile(r"(?<!\w)hf_[A-Za-z0-9]{34}(?!\w)")),
     "Anthropic API Key": ("sk-ant-", re.compile(r"(?<![\w-])sk-ant-[\w-]{40,}")),
     "OpenAI Project Key": ("sk-proj-", re.compile(r"(?<![\w-])sk-proj-[\w-]{40,}")),
     "GitHub Token": ("github_pat_", re.compile(r"(?<!\w)github_pat_\w{60,}")),

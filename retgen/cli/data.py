@@ -91,11 +91,19 @@ def _pairs(given: list[str] | None, option: str, value: str) -> dict[str, str]:
     return found
 
 
+def _of_split(found: Any) -> str:
+    """Which split that was, where it is not the only one, or not the one that is expected."""
+    if not found.splits or found.splits == ["test"]:
+        return ""
+    first, *others = found.splits
+    return f" of split {first}" + (f" (others: {', '.join(others)})" if others else "")
+
+
 def _findings(path: Path, found: Any) -> str:
     counts = found.statistics
     lines = [
         f"{path}: {counts['documents']:,} documents, {counts['queries']:,} queries, "
-        f"{counts['qrels']:,} qrels"
+        f"{counts['qrels']:,} qrels{_of_split(found)}"
     ]
     for finding in found.findings[:50]:
         lines.append(f"  {finding.severity:8}{finding.rule}: {finding.message}")

@@ -70,6 +70,7 @@ def test_a_model_that_says_what_the_baselines_say(
     # who judged, and who wrote, is all that differs
     assert [name for name in same if offline[name] != asked[name]] == [
         "dataset/README.md", "sources/calibration.json", "tables/verdicts.jsonl",
+        "training/README.md",
     ]  # fmt: skip
     judged = [json.loads(line) for line in asked["tables/verdicts.jsonl"].splitlines()]
     assert {row["model"] for row in judged} == {"openai:gpt-5-mini"}

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from retgen import run, validate
+from retgen.errors import RecipeError
 from retgen.write import dump_json, file_info
 from tests.conftest import read_jsonl
 
@@ -287,8 +288,15 @@ def test_damaged_sources_are_named(
     assert any(told in one.message for one in found.findings if one.rule == "sources")
 
 
-def test_the_proof_can_be_switched_off(tmp_path: Path) -> None:
-    off = {"ladder-proof": "for a test"}
+def test_a_rule_can_be_switched_off_but_the_proof_stays(tmp_path: Path) -> None:
+    off = {"encoding": "for a test"}
     done = run("multiconir_legal", out=tmp_path / "run", limit=1, overrides={"validate.off": off})
     assert done.manifest["checks"]["switched_off"] == off
     assert validate(done.path).switched_off == off
+    with pytest.raises(
+        RecipeError, match=r"^validate\.off: ladder-proof vouches for this data set"
+    ):
+        run(
+            "multiconir_legal", out=tmp_path / "other", limit=1,
+            overrides={"validate.off": {"ladder-proof": "for a test"}},
+        )  # fmt: skip

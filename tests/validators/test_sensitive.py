@@ -26,6 +26,8 @@ def secret(text: str) -> list[tuple[str, str]]:
     ("text", "kind", "masked"),
     [
         ("write to Mary <mary.hall@brunel.ac.uk>", "an e-mail address", "m…@b….uk"),
+        ("[me](mailto:mary.hall@brunel.ac.uk)", "an e-mail address", "m…@b….uk"),
+        ("e-mail:mary.hall@brunel.ac.uk", "an e-mail address", "m…@b….uk"),
         ("tel. +49 30 901820", "a phone number", "+49 and 8 digits"),
         ("call us at (617) 495-1000 today", "a phone number", "+1 and 10 digits"),
         ("pay to DE02 1203 0000 0000 2020 51", "a bank account number (IBAN)",

@@ -109,7 +109,9 @@ def test_labels_are_judged_and_the_judge_is_measured(finished: Path) -> None:
     card = (finished / "dataset" / "README.md").read_text()
     assert f"{qrels:,} of {qrels:,} qrels are judged: that a sentence meets its condition" in card
     assert "Proven without a model: which sentences of a document are replaced" in card
-    assert validate(finished).findings == []
+    told = [one.rule for one in validate(finished).findings]
+    # the rules of `reassign` name somebody else, which words of the document alone give away
+    assert told == (["origin"] if finished.name == "people" else [])
 
 
 def test_ladders_are_made_of_the_documents_sentences(finished: Path) -> None:
