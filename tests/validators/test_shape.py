@@ -86,4 +86,4 @@ def test_a_line_that_stands_nearly_everywhere(tmp_path: Path) -> None:
     }
     [(ids, message)] = told_of(tmp_path, "boilerplate", texts)
     assert len(ids) == sum(i < "d4" for i in TEXTS) >= 25
-    assert "boilerplate is 1% of all their text" in message
+    assert "and boilerplate is 0% of all their text: 'The end of it is here.' in 34" in message
