@@ -83,6 +83,8 @@ def task_of(collection: Collection) -> Task:
     grades = [list(of.values()) for of in collection.qrels.values()]
     most = max(sum(grade > 0 for grade in of) for of in grades)
     score = main_score(most, any(grade > 1 for of in grades for grade in of))
+    if collection.dataset.run is None:  # others' sets are scored as MTEB scores most
+        score = "ndcg_at_10"
     return Task(task_name(collection.name), "local", "default", _languages(collection), score)
 
 

@@ -31,6 +31,8 @@ def export(path: str | Path, to: str, out: str | Path | None = None) -> Path:
         raise UsageError(f"--to {to}: there is no such layout. Possible: {', '.join(LAYOUTS)}")
     dataset = open_dataset(path)
     folder = Path(out) if out is not None else _default_folder(dataset, Path(path), to)
+    if folder.is_file():
+        raise OutputError(f"{folder} is a file; choose a folder with --out")
     if folder.exists() and any(folder.iterdir()):
         raise OutputError(f"{folder} is not empty; choose another folder with --out")
     make_folder(folder)

@@ -70,7 +70,7 @@ def _leaves(metadata: Any, others: Any) -> Iterator[tuple[str, str]]:
             stack += [(f"{column}.{key}", inner) for key, inner in value.items()]
         elif isinstance(value, list | tuple):
             stack += [(column, inner) for inner in value]
-        elif isinstance(value, str | int) and not isinstance(value, bool):
+        elif isinstance(value, str | int):
             text = str(value)
             yield column, text
             if len(text) <= _ID_LIKE:

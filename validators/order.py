@@ -74,7 +74,7 @@ class OrderLeak(CorpusRule):
         self.relevant = ids
         self.as_strings = _strings(ids)
         numbers = _numbers(ids)
-        self.by_number = numbers if len(ids) and numbers.min() >= 0 else None
+        self.by_number = numbers if _tells_apart(numbers) else None
         self.in_order = np.sort(numbers)
         self.start()
 
@@ -193,7 +193,7 @@ class OrderLeak(CorpusRule):
         ordered = np.argsort(_strings(ids), kind="stable").tolist()
         orders[_STRINGS] = {ids[place]: float(rank) for rank, place in enumerate(ordered)}
         numbers = _numbers(ids)
-        if len(ids) and numbers.min() >= 0:
+        if _tells_apart(numbers):
             orders[_NUMBERS] = dict(zip(ids, numbers.astype(float).tolist(), strict=True))
         return orders
 
@@ -223,6 +223,12 @@ def _numbers(ids: Sequence[str]) -> NDArray[np.int64]:
 
 
 _DIGITS = "0123456789"
+
+
+def _tells_apart(numbers: NDArray[np.int64]) -> bool:
+    """Whether all ids end in a number, and few in the same: sections of manuals order nothing."""
+    distinct = len(np.unique(numbers))
+    return len(numbers) > 0 and int(numbers.min()) >= 0 and distinct >= 0.9 * len(numbers)
 
 
 def _means(seen: Sequence[tuple[float, float, str]]) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 __all__ = ["Pair", "measure"]
 
 _LEAST = 50  # pairs; fewer tell nothing
+_GROUPS = 20  # of queries, and positives; of fewer the interval is too narrow
 _FOLDS = 5
 _FEATURES = 1 << 18
 _REPLICATES = 1000
@@ -44,13 +45,15 @@ def measure(pairs: Sequence[Pair], texts: Mapping[str, str]) -> dict[str, Any]:
 
     `texts`: by the keys of the pairs. `words`: those whose weights tell most, in both directions.
     """
-    if len(pairs) < _LEAST or len({pair.query for pair in pairs}) < 2 * _FOLDS:
+    numbers = _groups(pairs)
+    positives = len({pair.positive for pair in pairs})
+    if len(pairs) < _LEAST or min(positives, len(np.unique(numbers))) < _GROUPS:
         return {}
     keys = sorted({key for pair in pairs for key in pair[1:]})
     row = {key: i for i, key in enumerate(keys)}
     rows = [
         (row[key], label, int(group))
-        for pair, group in zip(pairs, _groups(pairs), strict=True)
+        for pair, group in zip(pairs, numbers, strict=True)
         for key, label in ((pair.positive, 1), (pair.negative, 0))
     ]
     # a document often stands in many pairs of a group: once, with their number as its weight
@@ -92,10 +95,11 @@ def _groups(pairs: Sequence[Pair]) -> _Whole:
     for pair in pairs:
         for key in pair[1:]:
             parent[find(("d", key))] = find(("q", pair.query))
+    numbers = np.zeros(0, np.int64)
     for named in ([find(("q", pair.query)) for pair in pairs], [pair.query for pair in pairs]):
         place = {name: number for number, name in enumerate(dict.fromkeys(named))}
         numbers = np.array([place[name] for name in named])
-        if np.bincount(numbers).max() * _FOLDS <= len(pairs):
+        if len(pairs) and np.bincount(numbers).max() * _FOLDS <= len(pairs):
             break
     return numbers
 

@@ -172,6 +172,20 @@ def test_a_column_that_marks_relevant_documents(tables: Tables, tmp_path: Path) 
     assert tables.found(tmp_path) == [("answer-leak", ids, message)]
 
 
+def test_a_truth_value_that_marks_relevant_documents(tables: Tables, tmp_path: Path) -> None:
+    for place, document in enumerate(tables.documents):
+        document["is_gold"] = place in tables.relevant
+    [(rule, _, message)] = tables.found(tmp_path)
+    assert rule == "answer-leak"
+    assert message.startswith("the column is_gold of the documents is 'True' in 40 of 40 relevant")
+
+
+def test_numbers_that_many_ids_share_order_nothing(tables: Tables, tmp_path: Path) -> None:
+    draw = random.Random(3)
+    tables.name(lambda number: f"page{draw.randrange(10**9)}x.{(1, 5, 8)[number % 3]}")
+    assert tables.found(tmp_path) == []
+
+
 def test_kinds_of_documents_that_others_have_too(tables: Tables, tmp_path: Path) -> None:
     for place, document in enumerate(tables.documents):
         document["source"] = f"s{place % 60}"  # too many to tell kinds apart
