@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.pickles import dump, load
-from retgen.tokenizer import STOPWORDS, length, tokens
+from retgen.tokenizer import STOPWORDS, length, tokens, words_only
 from retgen.validators.containment import Containment
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 from retgen.workers import process_pool
@@ -104,7 +104,8 @@ class Terms(CorpusRule):
         else:
             np.add.at(state.frequencies, once, 1)
         state.documents += len(batch)
-        words = np.array([length(text) for text in batch.texts])
+        spaced = words_only("".join(batch.texts))
+        words = np.array([t.count(" ") + 1 if spaced else length(t) for t in batch.texts])
         state.words = _add_histograms(state.words, np.bincount(words))
         lengths = np.array([len(text) for text in batch.texts], np.uint32)
         if self.vocabulary <= 1 << 16:

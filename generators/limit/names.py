@@ -13,6 +13,7 @@ import hashlib
 import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -59,6 +60,25 @@ class Names:
         return (one, (one + 1 + further) % count), last
 
 
+@cache  # planning asks for them, and then generating
+def _stemmed(locales: tuple[Locale, ...]) -> list[list[tuple[str, str]]]:
+    """First names and surnames of some locales, each sorted, with their stems."""
+    from retgen.generators.limit.attributes import stem_words
+
+    both: tuple[set[str], set[str]] = (set(), set())
+    for locale in locales:
+        provider = importlib.import_module(f"faker.providers.person.{locale}").Provider
+        for kind, into in zip(("first_names", "last_names"), both, strict=True):
+            for suffix in ("", "_male", "_female", "_nonbinary"):
+                into.update(getattr(provider, kind + suffix, None) or ())
+    found = []
+    for words in both:
+        plain = sorted(word for word in words if word.isalpha() and len(word) > 1)
+        stems = stem_words([word.casefold() for word in plain])
+        found.append(list(zip(plain, stems, strict=True)))
+    return found
+
+
 def load_names(
     locales: Iterable[Locale], forbidden: frozenset[str], seed: int, split: str, documents: int
 ) -> Names:
@@ -68,24 +88,12 @@ def load_names(
     surnames of one half only (SHA-256 of (seed, surname), lowest bit of the first byte), so that
     the two share no full name; "all" takes every surname.
     """
-    from retgen.generators.limit.attributes import stem_words
-
-    first: set[str] = set()
-    last: set[str] = set()
     used = tuple(locales)
-    for locale in used:
-        provider = importlib.import_module(f"faker.providers.person.{locale}").Provider
-        for kind, into in (("first_names", first), ("last_names", last)):
-            for suffix in ("", "_male", "_female", "_nonbinary"):
-                into.update(getattr(provider, kind + suffix, None) or ())
-    lists = []
-    for words in (first, last):
-        plain = sorted(word for word in words if word.isalpha() and len(word) > 1)
-        found = zip(plain, stem_words([word.casefold() for word in plain]), strict=True)
-        # one spelling a name: "Rene" and "RENE" would be twins to a reader
-        lists.append(
-            list({word.casefold(): word for word, s in found if s not in forbidden}.values())
-        )
+    # one spelling a name: "Rene" and "RENE" would be twins to a reader
+    lists = [
+        list({word.casefold(): word for word, s in found if s not in forbidden}.values())
+        for found in _stemmed(used)
+    ]
     if split != "all":
         wanted = ("test", "train").index(split)
         lists[1] = [
