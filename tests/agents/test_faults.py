@@ -118,16 +118,17 @@ def test_a_record_that_is_always_refused(
 ) -> None:
     """It is rejected with the server's words, the others go on, and it is not asked again.
 
-    One at a time, the others are done before its second try: alone, it is tried twice as often.
+    Where the others are done before its second try, as they are one at a time and may be on a busy
+    machine, it is tried twice as often, alone.
     """
-    if concurrency == 1 and sent > 1:
-        sent, reason = 8, reason.replace("4 tries", "8 tries")
     with serving(slow(faulty({13: fault}))) as server:
         found = ask(server, ledger, range(10, 40), concurrency=concurrency)
         assert kinds(found) == {"str": 29, "Unusable": 1}
         assert isinstance(found[3], Unusable)
-        assert (found[3].why, str(found[3])) == (why, reason)
         numbers = Counter(number_in(body) for body in server.requests)
+        if sent > 1 and (concurrency == 1 or numbers[13] == 8):
+            sent, reason = 8, reason.replace("4 tries", "8 tries")
+        assert (found[3].why, str(found[3])) == (why, reason)
         assert numbers == Counter(range(10, 40)) + Counter({13: sent - 1})
         assert ledger.runs()[0].nano_usd == 29 * COST
         again = ask(server, ledger, range(10, 40))
