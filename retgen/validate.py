@@ -20,7 +20,7 @@ from retgen.derived import changed_lists, check_written
 from retgen.findings import marked, regraded, rows_at_fault, with_rulings
 from retgen.progress import Progress, silent, usable_cores
 from retgen.qrels import QrelMatrix, certificate
-from retgen.recipe import load_recipe
+from retgen.recipe import Recipe, load_recipe
 from retgen.scan import build_rules, load_judgements, scan, which_split
 from retgen.states import States
 from retgen.validation import Validation
@@ -70,12 +70,12 @@ def validate(
     if written is not None and dataset.run is not None:
         states = States(dataset.run, written)
         with full_disk(dataset.run):
-            return _validate(dataset, cores, progress, split, str(states.folder), states)
+            return _validate(dataset, recipe, cores, progress, split, str(states.folder), states)
     # beside a large data set there is room; the system's folder for such files may be in memory
     beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
     room = beside or Path(tempfile.gettempdir())
     with full_disk(room), tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
-        found = _validate(dataset, cores, progress, split, scratch)
+        found = _validate(dataset, recipe, cores, progress, split, scratch)
         if dataset.run is not None:  # as it was written, whatever this call asks beside that
             found.findings += check_written(dataset, found, cores, Path(scratch), progress)
             if not found.ok:  # something is wrong, so nothing is called proven
@@ -89,6 +89,7 @@ def validate(
 
 def _validate(
     dataset: Dataset,
+    recipe: Recipe | None,
     workers: int,
     progress: Progress,
     split: str | None,
@@ -97,7 +98,6 @@ def _validate(
 ) -> Validation:
     """What the tables say, whatever is written about them."""
     began = time.perf_counter()
-    recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
     settings, findings = with_rulings(recipe, {}, {})
     lists = changed_lists(dataset.run, recipe) if dataset.run and recipe and not states else []
     findings += lists

@@ -193,10 +193,8 @@ class Encoding(CorpusRule):
 
     def scan(self, batch: Batch) -> None:
         for column in (batch.texts, batch.titles, batch.ids):
-            # nearly all are plain ASCII, which is seen of many at a time
-            plain = _printable("".join(text for text in column if text.isascii()))
-            for index, text in enumerate(column):
-                if not (plain and text.isascii()) and (reason := broken_characters(text)):
+            for index in _doubtful(column):
+                if reason := broken_characters(column[index]):
                     self.state.found.append((batch.ids[index], reason))
 
     def findings(self) -> Iterator[Finding]:
@@ -204,10 +202,30 @@ class Encoding(CorpusRule):
             yield Finding(self.name, "warning", [doc_id], f"document {doc_id} {reason}")
 
 
-def _printable(text: str) -> bool:
-    """`str.isprintable` of ASCII, at many times its speed."""
-    codes = np.frombuffer(text.encode(), np.uint8)
-    return not len(codes) or bool(codes.min() >= 0x20 and codes.max() < 0x7F)
+_SHORT = 2000  # characters of a text; longer ones are looked at one by one
+
+
+def _doubtful(texts: Sequence[str]) -> list[int]:
+    """Which texts to look at one by one; of the others nothing can be wrong.
+
+    Those are short ones of plain ASCII in which here and there a Latin letter stands (U+00C0 to
+    U+024F), never two of them together: so UTF-8 in a wrong encoding does not look, and such a
+    letter is its own normal form.
+    """
+    short = [index for index, text in enumerate(texts) if len(text) < _SHORT]
+    joined = "\n".join([texts[index] for index in short])
+    if joined.isascii() and joined.replace("\n", "").isprintable():
+        clear = set(short)
+    else:
+        codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
+        beyond = codes > 0x7E
+        odd = beyond & ((codes < 0xC0) | (codes > 0x24F))
+        odd |= (codes < 0x20) & (codes != 0x0A)
+        odd[:-1] |= beyond[:-1] & (beyond[1:] | (codes[:-1] == 0xC3) & (codes[1:] == 0x20))
+        ends = np.cumsum([len(texts[index]) + 1 for index in short])
+        owners = np.unique(np.searchsorted(ends, np.flatnonzero(odd), "right"))
+        clear = set(short) - {short[owner] for owner in owners.tolist()}
+    return [index for index in range(len(texts)) if index not in clear]
 
 
 @dataclass

@@ -69,21 +69,29 @@ class Late:
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
         queries = self.embed([query.text for query in collection.queries], "query")
+        full = {"documents": 0, "queries": self._full(queries)}
         top = TopK(collection, len(queries), depth, self._device)
         block = self._block(len(queries), queries[0].shape[1])
         for first, texts in collection.blocks(block):
             for attempt in spare_memory(min(block, len(texts)), self._name, self._notes):
                 with attempt as size:
-                    scores = torch.cat(
-                        [
-                            maxsim(queries, self.embed(texts[start : start + size], "document"))
-                            for start in range(0, len(texts), size)
-                        ],
-                        dim=1,
-                    )
+                    parts, held = [], 0
+                    for start in range(0, len(texts), size):
+                        found = self.embed(texts[start : start + size], "document")
+                        parts.append(maxsim(queries, found))
+                        held += self._full(found)
+                    scores = torch.cat(parts, dim=1)
             top.add(first, scores)
+            full["documents"] += held
             progress(self._name, first + len(texts), collection.documents)
-        yield Ranked(self._name, None, TopK.joined([top]), self.details)
+        # a trained model leaves tokens out, and fills queries up: there lengths tell nothing
+        cut = {} if self._trained or self._model.max_seq_length is None else {"truncated": full}
+        yield Ranked(self._name, None, TopK.joined([top]), self.details | cut)
+
+    def _full(self, found: Sequence[Tensor]) -> int:
+        """Texts with as many tokens as the model reads: what was cut, and what just fits."""
+        limit = self._model.max_seq_length
+        return 0 if limit is None else sum(len(row) >= limit for row in found)
 
     def _block(self, queries: int, dimension: int) -> int:
         """Documents at a time, so that neither their padded tokens nor their scores are many."""

@@ -422,6 +422,14 @@ def test_late_interaction_takes_prompts_and_lengths(collection: Collection, tiny
             retriever(name, Options(max_length=600))
 
 
+def test_late_interaction_counts_what_it_cuts(collection: Collection, tiny: Path) -> None:
+    one = ranked("late:minilm", collection, depth=3, max_length=3)[0]
+    count = {"documents": collection.documents, "queries": len(collection.queries)}
+    assert one.details["truncated"] == count
+    whole = ranked("late:minilm", collection, depth=3)[0]
+    assert whole.details["truncated"] == {"documents": 0, "queries": 0}
+
+
 def test_a_reranker_scores_pairs_of_many_queries_at_once(
     collection: Collection, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
