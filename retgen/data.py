@@ -222,11 +222,6 @@ def _without_twins(data: bytes, lines: list[bytes], rows: list[Any]) -> list[Any
     A parser takes the last of them and says nothing. A key stands in quotes as often as rows have
     it, unless it is also the key of something nested, a value, or there twice.
     """
-    if not any(blank in data for blank in (b'" ', b'"\t', b'"\r')):
-        nested = (row.get("metadata") for row in rows)
-        members = sum(map(len, rows)) + sum(len(one) for one in nested if type(one) is dict)
-        if data.count(b'":') == members:
-            return rows  # as many keys as rows have members: none stands twice
     # counting in the rows is a tenth of the work of looking through the text
     held = {
         key: count
