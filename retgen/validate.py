@@ -104,8 +104,8 @@ def _validate(
     if lists:
         recipe = None  # the proof would compare with other words than the data set was made of
     judgements = load_judgements(dataset, split, recipe)
-    chosen = dataset.qrels[which_split(dataset, split)]
-    findings += marked(dataset.root, (dataset.corpus, dataset.queries, chosen))
+    which = which_split(dataset, split)
+    findings += marked(dataset.root, (dataset.corpus, dataset.queries, dataset.qrels[which]))
     findings += rows_at_fault("queries", judgements.query_problems)
     findings += rows_at_fault("qrels", judgements.qrel_problems)
     for name, some in judgements.other_problems.items():
@@ -121,10 +121,9 @@ def _validate(
     documents, problems = scan(dataset, rules, workers, split, progress, scratch, proof, states)
     findings += rows_at_fault("corpus", problems)
     for rule in rules:
-        rule.judge(dataset, which_split(dataset, split))
+        rule.judge(dataset, which)
     covered = recipe.the_family().covers if recipe else frozenset()
     findings += check_judgements(judgements, covered)
-    which = which_split(dataset, split)
     findings += check_graded(dataset, which, judgements, pairs=GRADED_QRELS not in covered)
     for rule in rules:
         findings += rule.findings()
