@@ -27,12 +27,12 @@ from sentence_transformers import SentenceTransformer
 
 from retgen.evaluation.capacity import free
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.devices import choose_device
-from retgen.evaluation.embedders import SentenceEmbedder, load_model
+from retgen.evaluation.embedders.base import SentenceEmbedder, load_model
+from retgen.evaluation.embedders.devices import choose_device
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.retrievers.dense import search
 from retgen.evaluation.training import Pairs, make_config
-from retgen.evaluation.training.train import train
+from retgen.evaluation.training.fit import train
 
 FORMATS = {"float32": torch.float32, "bf16": torch.bfloat16}
 

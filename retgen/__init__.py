@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from retgen.ask import Asking
     from retgen.doctor import doctor
     from retgen.errors import RetgenError
-    from retgen.experiments.capacity import capacity
-    from retgen.experiments.certify import certify
-    from retgen.experiments.evaluate import evaluate
-    from retgen.experiments.train import train
+    from retgen.evaluation.capacity.all_pairs import capacity
+    from retgen.evaluation.capacity.certify import certify
+    from retgen.evaluation.scoring.evaluate import evaluate
+    from retgen.evaluation.training.train import train
     from retgen.export import export
     from retgen.plan import plan
     from retgen.preview import preview
@@ -52,10 +52,10 @@ __all__ = [
 _MODULES = {
     "Asking": "ask",
     "RetgenError": "errors",
-    "capacity": "experiments.capacity",
-    "certify": "experiments.certify",
+    "capacity": "evaluation.capacity.all_pairs",
+    "certify": "evaluation.capacity.certify",
     "doctor": "doctor",
-    "evaluate": "experiments.evaluate",
+    "evaluate": "evaluation.scoring.evaluate",
     "export": "export",
     "new_recipe": "scaffold",
     "pilot": "run",
@@ -63,7 +63,7 @@ _MODULES = {
     "preview": "preview",
     "report": "report",
     "run": "run",
-    "train": "experiments.train",
+    "train": "evaluation.training.train",
     "validate": "validate",
 }  # where each name of the package is defined
 

@@ -11,7 +11,7 @@ import orjson
 from retgen.card import content_id, free
 from retgen.data import GRADED, Dataset, Qrel, open_dataset
 from retgen.errors import DatasetError, OutputError, UsageError
-from retgen.evaluation.mteb_files import NO_LANGUAGE, main_score, task_name
+from retgen.evaluation.scoring.mteb_files import NO_LANGUAGE, main_score, task_name
 from retgen.markdown import escaped, front_matter
 from retgen.write import AtomicFile, FileInfo, make_folder, write_file
 

@@ -91,7 +91,7 @@ def test_help_starts_at_once(gen: Gen) -> None:
         "import retgen.run; from retgen import run",
         "from retgen.run import RunResult; from retgen import run",
         "from retgen import run; import retgen.run; from retgen import run",
-        "import retgen.experiments.study; from retgen import run",  # imports retgen.run itself
+        "import retgen.studies.study; from retgen import run",  # imports retgen.run itself
         "import importlib; importlib.import_module('retgen.run'); from retgen import run",
         "import retgen; run = retgen.run",
         "import retgen.run as run",

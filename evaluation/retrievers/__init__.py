@@ -53,7 +53,7 @@ def retriever(name: str, options: Options) -> Retriever:
         from retgen.evaluation.retrievers.from_mteb import mteb_retriever
 
         return mteb_retriever(name, rest, options)
-    from retgen.evaluation.embedders import load_embedder
+    from retgen.evaluation.embedders.base import load_embedder
     from retgen.evaluation.retrievers.dense import Dense
 
     return Dense(name, load_embedder(name, options), options)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.rankings import Rankings
+from retgen.evaluation.scoring.rankings import Rankings
 from retgen.progress import Progress
 
 __all__ = ["Options", "Ranked", "Retriever"]

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.rankings import Rankings
 from retgen.evaluation.retrievers.base import Ranked
+from retgen.evaluation.scoring.rankings import Rankings
 from retgen.progress import Progress
 
 __all__ = ["CapRetrieval", "Protocol", "found_scores", "protocol"]

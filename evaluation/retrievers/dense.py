@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from retgen.errors import UsageError
-from retgen.evaluation.batches import each_batch
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders import Embedder, Kind
-from retgen.evaluation.embeddings import Cache
-from retgen.evaluation.rankings import Rankings
+from retgen.evaluation.embedders.base import Embedder, Kind
+from retgen.evaluation.embedders.batches import each_batch
+from retgen.evaluation.embedders.cache import Cache
 from retgen.evaluation.retrievers.base import Options, Ranked
 from retgen.evaluation.retrievers.topk import TopK
+from retgen.evaluation.scoring.rankings import Rankings
 from retgen.progress import Progress
 
 __all__ = ["Dense", "first_coordinates", "search"]

@@ -14,12 +14,12 @@ from torch import Tensor
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.devices import choose_device, choose_dtype, tensor_cores
-from retgen.evaluation.embedders import Kind, shorten, spare_memory
-from retgen.evaluation.loading import attention_of, dtype_of, loading, quiet
-from retgen.evaluation.rankings import Rankings, best
+from retgen.evaluation.embedders.base import Kind, shorten, spare_memory
+from retgen.evaluation.embedders.devices import choose_device, choose_dtype, tensor_cores
+from retgen.evaluation.embedders.loading import attention_of, dtype_of, loading, quiet
 from retgen.evaluation.retrievers.base import Options, Ranked, Retriever
 from retgen.evaluation.retrievers.dense import Dense
+from retgen.evaluation.scoring.rankings import Rankings, best
 from retgen.messages import did_you_mean
 from retgen.progress import Progress
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.rankings import Rankings, best
 from retgen.evaluation.retrievers.base import Ranked, Retriever
+from retgen.evaluation.scoring.rankings import Rankings, best
 from retgen.progress import Progress
 
 __all__ = ["Hybrid", "fuse"]

@@ -18,9 +18,9 @@ from torch import Tensor
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.devices import tensor_cores
-from retgen.evaluation.embedders import Kind, shorten, spare_memory
-from retgen.evaluation.loading import attention_of, dtype_of, load, load_model, loading
+from retgen.evaluation.embedders.base import Kind, shorten, spare_memory
+from retgen.evaluation.embedders.devices import tensor_cores
+from retgen.evaluation.embedders.loading import attention_of, dtype_of, load, load_model, loading
 from retgen.evaluation.retrievers.base import Options, Ranked
 from retgen.evaluation.retrievers.topk import TopK
 from retgen.progress import Progress

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.rankings import Rankings, best
 from retgen.evaluation.retrievers.base import Ranked, Retriever
+from retgen.evaluation.scoring.rankings import Rankings, best
 from retgen.progress import Progress
 from retgen.tokenizer import named_scripts, stems, tokens, unspaced, words_only
 

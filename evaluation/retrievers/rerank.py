@@ -14,12 +14,12 @@ import torch
 from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.devices import tensor_cores
-from retgen.evaluation.embedders import fingerprint, shorten, spare_memory
-from retgen.evaluation.embeddings import Cache
-from retgen.evaluation.loading import attention_of, dtype_of, load
-from retgen.evaluation.rankings import Rankings, best
+from retgen.evaluation.embedders.base import fingerprint, shorten, spare_memory
+from retgen.evaluation.embedders.cache import Cache
+from retgen.evaluation.embedders.devices import tensor_cores
+from retgen.evaluation.embedders.loading import attention_of, dtype_of, load
 from retgen.evaluation.retrievers.base import Options, Ranked, Retriever
+from retgen.evaluation.scoring.rankings import Rankings, best
 from retgen.progress import Progress
 
 __all__ = ["CrossScorer", "Rerank"]

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.rankings import Rankings
+from retgen.evaluation.scoring.rankings import Rankings
 
 __all__ = ["TopK"]
 

@@ -17,8 +17,8 @@ from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
 
 from retgen.errors import UsageError
-from retgen.evaluation.devices import choose_device
-from retgen.evaluation.loading import prompts_of
+from retgen.evaluation.embedders.devices import choose_device
+from retgen.evaluation.embedders.loading import prompts_of
 from retgen.evaluation.training.config import TrainConfig
 from retgen.markdown import escaped, markdown_table
 from retgen.version import __version__

@@ -1,372 +1,339 @@
-"""Fine-tune an embedder on pairs with sentence-transformers' trainer, scored before and after.
+"""`gen train`: what does training on the data change, on its test view and outside of it?
 
-    out/
-      identity.json    model, pairs and configuration, written first: nothing else may resume here
-      checkpoints/     the last and the best one, each with progress.json, written last
-      model/           what SentenceTransformer loads, with a model card
-      training.json    what `Trained` holds; written last, so its existence means finished
-
-Evaluating draws no random number from the training's streams, and all batches are known before it
-starts: how often one evaluates, and whether one was interrupted, does not change the weights.
+out/
+  views.json       what is scored; a folder holds one training and its scores
+  scores/          values query by query, before and after, (queries, measures) .npy
+  model/ ...       see retgen.evaluation.training.fit
+  in_batch_only/   with `compare`: the same training without its hard negatives
+  train.json/.md/.html, figures/
 """
 
 from __future__ import annotations
 
-import copy
-import math
+import shlex
 import shutil
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import orjson
-import torch
-import xxhash
-from sentence_transformers import (
-    SentenceTransformer,
-    SentenceTransformerTrainingArguments,
-)
-from transformers import PrinterCallback, TrainerCallback, set_seed
+import numpy as np
+from numpy.typing import NDArray
 
 from retgen.errors import UsageError
-from retgen.evaluation.embedders import fingerprint, load_model, quiet
-from retgen.evaluation.training.batches import BatchTrainer, Examples, prepare, schedule
-from retgen.evaluation.training.config import (
+from retgen.evaluation.collection import Collection, load
+from retgen.evaluation.mteb_datasets import located
+from retgen.evaluation.retrievers import Options
+from retgen.evaluation.retrievers.names import LEXICAL, PREFIXES, check_name
+from retgen.evaluation.scoring.baselines import floors
+from retgen.evaluation.scoring.measures import Measures, default_names
+from retgen.evaluation.scoring.scores import slug
+from retgen.evaluation.scoring.significance import Bootstrap, Comparison
+from retgen.evaluation.training import (
+    Pairs,
     TrainConfig,
     Trained,
-    claim_folder,
-    read_own,
+    make_config,
+    read_pairs,
+    without_hard_negatives,
 )
-from retgen.evaluation.training.losses import build_loss
-from retgen.evaluation.training.models import (
-    adapt,
-    check_fit,
-    deterministic,
-    extend_card,
-    pick_device,
-    products_dtype,
-    same_random_state,
-    set_prompts,
-    weights_dtype,
-)
-from retgen.evaluation.training.pairs import Pairs
+from retgen.evaluation.training.config import discard, read_own
 from retgen.progress import Progress, silent
-from retgen.write import dump_json, os_errors, write_file
+from retgen.write import dump_json, make_folder, write_file
 
-__all__ = ["Evaluate", "Trained", "train"]
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
-Evaluate = Callable[[SentenceTransformer, str], Mapping[str, float]]
+__all__ = ["Training", "View", "train"]
 
-_LOSS_POINTS = 200  # of the loss curve: reading the loss off a GPU stops it
+WITHOUT = "in-batch negatives only"
+
+
+@dataclass(frozen=True)
+class View:
+    """A data set that a model is scored on. `comparisons`: of the models, see `Bootstrap`."""
+
+    role: Literal["test", "outside"]
+    collection: Collection
+    measures: Measures
+    floors: dict[str, Any] = field(default_factory=dict)
+    ceiling: dict[str, float | None] = field(default_factory=dict)
+    comparisons: list[Comparison] = field(default_factory=list)
+
+    def scores(self, trained: Trained, when: str) -> dict[str, float]:
+        """Measure to score before or after a training."""
+        found, prefix = trained.scores(when), f"{self.role} "
+        return {k.removeprefix(prefix): v for k, v in found.items() if k.startswith(prefix)}
+
+
+@dataclass(frozen=True)
+class Training:
+    """What `train` did and found.
+
+    `in_batch_only`: the training compared with, None without `compare`. `shared`: how many of the
+    training pairs are pairs of the test view too.
+    """
+
+    folder: Path
+    model: str
+    config: TrainConfig
+    pairs: Pairs
+    trained: Trained
+    in_batch_only: Trained | None
+    views: list[View]
+    shared: int
+    command: str
+
+    def notes(self) -> list[str]:
+        """What a reader of the scores must know."""
+        name, told = self.views[0].collection.name, []
+        held = " (held-out ones among them)" if self.trained.held_out_pairs else ""
+        if self.shared:
+            told.append(
+                f"{self.shared:,} of the {len(self.pairs):,} training pairs{held} are pairs of the "
+                f"test view {name}: its scores measure memory, not retrieval"
+            )
+        else:
+            told.append(f"no training pair is a pair of the test view {name}")
+        if len(self.views) == 1:
+            told.append("outside: not measured (--outside PATH or mteb:NAME measures it)")
+        for view in self.views:
+            told += [f"{view.collection.name}: {note}" for note in view.collection.notes]
+        return told
+
+    def to_json(self) -> dict[str, Any]:
+        """What `gen train --json` prints."""
+        run = self.trained
+        shown: dict[str, Any] = {
+            "base": self.model,
+            "model": str(run.path),
+            "origin": self.pairs.origin,
+            "pairs": run.pairs,
+            "hard_negatives": run.hard_negatives,
+            "prompts": run.prompts,
+            "held_out_pairs": run.held_out_pairs,
+            "pairs_of_the_test_view": self.shared,
+            "steps": run.steps,
+            "best_step": run.best_step,
+            "seconds": run.seconds,
+            "device": run.device,
+            "dtype": run.dtype,
+            "weights_dtype": run.weights_dtype,
+            "config": self.config.model_dump(mode="json"),
+            "test": None,
+            "outside": None,
+            "history": run.history,
+            "losses": run.losses,
+            "notes": self.notes(),
+        }
+        for view in self.views:
+            shown[view.role] = {
+                "dataset": str(view.collection.path),
+                "split": view.collection.split,
+                "before": view.scores(run, "before"),
+                "after": view.scores(run, "after"),
+                "in_batch_only": (
+                    view.scores(self.in_batch_only, "after") if self.in_batch_only else None
+                ),
+                "ceiling": view.ceiling,
+                "floors": view.floors,
+                "comparisons": [one._asdict() for one in view.comparisons],
+            }
+        return shown
+
+    def to_text(self) -> str:
+        """The tables, for a terminal."""
+        from retgen.evaluation.training.page import text
+
+        return text(self)
 
 
 def train(
-    model: str | SentenceTransformer,
-    pairs: Pairs,
-    config: TrainConfig,
-    out: Path,
+    path: str | Path,
+    model: str = "minilm",
     *,
-    evaluate: Evaluate | None = None,
+    test: str | Path | None = None,
+    outside: str | Path | None = None,
+    split: str | None = None,
+    limit: int | None = None,
+    preset: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    metrics: Sequence[str] = (),
+    compare: bool = False,
+    out: str | Path | None = None,
     device: str | None = None,
+    fresh: bool = False,
+    command: str | None = None,
     progress: Progress = silent,
-) -> Trained:
-    """Train `model` on `pairs` into the folder `out`, or finish what was begun there.
+) -> Training:
+    """Fine-tune `model` on the pairs of `path`, score it before, during and after, write `out`.
 
-    `model`: a sentence-transformers id or folder, "minilm", "static:minilm", or a model, which is
-    left as it is. `evaluate(model, when)` scores the model as given ("before"), at every evaluation
-    ("during") and as saved ("after"). `device`: cpu, cuda or mps; None takes the best. What is in
-    `out` is gone on with, unless `discard` took it away. Same arguments, same weights (on a CPU, or
-    on GPUs of one kind up to kernels that have no deterministic version).
-
-    Raises `UsageError` where `out` holds another training, model and configuration do not fit, the
-    loss is no longer a finite number, or memory ran out.
+    `test`: the data set scored on, `path` itself by default. `outside`: another one, or mteb:NAME,
+    scored before and after. `split`, `limit`: see `read_pairs`. `preset` and `settings`: see
+    `TrainConfig`. `compare`: train once more with in-batch negatives only, for as many steps.
+    `out` defaults to outputs/train_NAME_MODEL. A repeated call resumes, or shows what is finished,
+    unless `fresh`. Raises `UsageError` or `DatasetError` for what cannot be.
     """
-    where = pick_device(device, config.dtype)
-    name = model if isinstance(model, str) else f"a model with weights {fingerprint(model)}"
-    weights = _weights(Path(model)) if isinstance(model, str) else None
-    identity = {
-        "model": name,
-        "weights": weights,
-        "pairs": pairs.digest(),
-        "config": config.model_dump(mode="json"),
-    }
-    if claim_folder(out, identity):
-        stored = read_own(out / "training.json")
-        losses = [(step, loss) for step, loss in stored.pop("losses")]
-        return Trained(path=out / "model", repeated=True, losses=losses, **stored["result"])
-    with quiet(), deterministic(where):
-        try:
-            return _Training(model, pairs, config, out, evaluate, where, progress, identity).run()
-        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-            if isinstance(error, RuntimeError) and not _out_of_memory(error):
-                raise
-            raise UsageError(_MEMORY.format(where, config.batch_size)) from error
+    _check_trainable(model)
+    config = make_config(preset, settings)
+    other = without_hard_negatives(config) if compare else None
+    path = located(path)
+    pairs = read_pairs(path, split, limit)
+    if compare and not pairs.negatives_used(config.hard_negatives):
+        told = pairs.told_of_negatives(config.hard_negatives)
+        raise UsageError(f"--compare: there is nothing to compare with: {told}")
+    views = _views(test or path, outside, metrics, progress)
+    folder = Path(out) if out is not None else (
+        Path("outputs") / f"train_{path.resolve().name}_{slug(model)}"
+    )  # fmt: skip
+    make_folder(folder)
+    if fresh:  # before anything new is said of the folder
+        for old in (folder, folder / "in_batch_only"):
+            discard(old)
+            shutil.rmtree(old / "scores", ignore_errors=True)
+    _claim_views(folder, views)
+    # takes seconds to import
+    from retgen.evaluation.training.fit import train as fit
 
-
-def _weights(folder: Path) -> str | None:
-    """A hash of what the folder of a model holds: its files may change under the same name."""
-    if not folder.is_dir():
-        return None
-    digest = xxhash.xxh3_128()
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(str(file.relative_to(folder)).encode())
-        with open(file, "rb") as data:
-            while block := data.read(1 << 24):
-                digest.update(block)
-    return digest.hexdigest()
-
-
-_MEMORY = (
-    "{} ran out of memory at batch_size {}. Lower batch_size, take loss cached-mnrl (its memory is "
-    "that of mini_batch_size, whatever the batch), lower mini_batch_size, max_length or "
-    "hard_negatives."
-)
-
-
-def _loaded(model: str | SentenceTransformer, device: str) -> SentenceTransformer:
-    """The model with float32 weights: a step of training is often less than the distance between
-    two numbers of 16 bits, and would be lost.
-    """
-    if isinstance(model, str):
-        return load_model(model, device, "float32")
-    return copy.deepcopy(model).to(device).float()
-
-
-def _out_of_memory(error: RuntimeError) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
-
-
-class _Training:
-    """One training from the state in `out` to its end."""
-
-    def __init__(
-        self,
-        model: str | SentenceTransformer,
-        pairs: Pairs,
-        config: TrainConfig,
-        out: Path,
-        evaluate: Evaluate | None,
-        device: str,
-        progress: Progress,
-        identity: dict[str, Any],
-    ) -> None:
-        self.config, self.out, self.evaluate, self.progress = config, out, evaluate, progress
-        self.identity, self.origin = identity, pairs.origin
-        self.checkpoints = out / "checkpoints"
-        self.examples: Examples = prepare(pairs, config)
-        self.batches, self.ends = schedule(self.examples.train, config)
-        self.model = _loaded(model, device)
-        self._prepare_card(pairs)
-        self.result = Trained(
-            out / "model", planned=len(self.batches), pairs=self.examples.pairs,
-            held_out_pairs=self.examples.held_out_pairs, device=device, dtype=config.dtype,
-            weights_dtype=weights_dtype(self.model),
-            hard_negatives=pairs.negatives_used(config.hard_negatives),
-            prompts=set_prompts(self.model, config),
+    def one(config: TrainConfig, place: Path) -> Trained:
+        scorer = _Scorer(views, place / "scores", model)
+        return fit(
+            model, pairs, config, place, evaluate=scorer, device=device, progress=progress,
         )  # fmt: skip
 
-    def run(self) -> Trained:
-        result, last = self.result, self._resume()
-        check_fit(self.model, self.config)
-        if last is None:
-            result.note("before", 0, self.ends, self._scores(self.model, "before"))
-        adapt(self.model, self.config)
-        trainer = self._trainer()
-        if last is None or not self._over():
-            set_seed(self.config.seed)
-            with products_dtype(self.model) as seen:
-                trainer.train(resume_from_checkpoint=str(last) if last else None)
-            if self.config.dtype != "tf32":  # which are float32 to all that can be seen
-                result.dtype = " and ".join(sorted(seen)) or result.dtype
-        result.best_step = result.best()
-        if result.best_step != trainer.state.global_step:
-            best = self.checkpoints / f"checkpoint-{result.best_step}"
-            trainer._load_from_checkpoint(str(best))
-        return self._save(trainer)
-
-    def _prepare_card(self, pairs: Pairs) -> None:
-        """Give the model card its examples; it would draw some, and ask the Hub for the base."""
-        card = self.model.model_card_data
-        card.local_files_only = True
-        card.generate_widget_examples = False
-        texts = list(dict.fromkeys(pairs.positives[:50]))[:3]
-        example: dict[str, Any] = {"source_sentence": pairs.anchors[0], "sentences": texts}
-        card.widget = [example]
-        card.usage_examples = [pairs.anchors[0], *texts]
-
-    def step_done(self, step: int, control: Any) -> None:
-        """After an optimizer step: report, and ask for the loss and a checkpoint where due."""
-        self.result.steps = step
-        self.progress("train", step, self.result.planned)
-        due = self._is_evaluated(step)
-        control.should_log = due or step % math.ceil(self.result.planned / _LOSS_POINTS) == 0
-        control.should_save = due
-
-    def loss_read(self, step: int, loss: float) -> None:
-        """The mean training loss since it was read last."""
-        if not math.isfinite(loss):
-            raise UsageError(
-                f"the training loss is {loss} at step {step:,}. Lower learning_rate (now "
-                f"{self.config.learning_rate:g}), or raise temperature or warmup_ratio."
-            )
-        self.result.losses.append((step, loss))
-
-    def checkpoint_written(self, trainer: BatchTrainer, step: int, control: Any) -> None:
-        """Evaluate, say so beside the checkpoint, and drop the checkpoints nobody needs."""
-        self._stop_clock()
-        with same_random_state():
-            held_out = None
-            if self.examples.held_out is not None:
-                held_out = float(trainer.evaluate()["eval_loss"])
-            # at the last step the saved model is scored, which may be these weights
-            last = step == self.result.planned
-            scores = {} if last else self._scores(self.model, "during")
-            self.result.note("during", step, self.ends, scores, held_out)
-        self._write_progress(step)
-        kept = {self.result.best(), step}
-        for path in self.checkpoints.glob("checkpoint-*"):
-            if int(path.name.rpartition("-")[2]) not in kept:
-                shutil.rmtree(path)
-        control.should_training_stop = control.should_training_stop or self._over()
-        self.started = time.monotonic()
-
-    def _is_evaluated(self, step: int) -> bool:
-        every = self.config.eval_every
-        return step == self.result.planned or (step % every == 0 if every else step in self.ends)
-
-    def _over(self) -> bool:
-        """Whether nothing is left to train: all steps done, or no progress on what is held out."""
-        result = self.result
-        last = int(result.evaluated()[-1]["step"])
-        return last == result.planned or 0 < self.config.early_stop <= result.waited()
-
-    def _scores(self, model: SentenceTransformer, when: str) -> Mapping[str, float]:
-        if self.evaluate is None:
-            return {}
-        model.eval()
-        return self.evaluate(model, when)
-
-    def _stop_clock(self) -> None:
-        self.result.seconds += time.monotonic() - self.started
-        self.started = time.monotonic()
-
-    def _write_progress(self, step: int) -> None:
-        state = asdict(self.result) | {"path": None}
-        path = self.checkpoints / f"checkpoint-{step}" / "progress.json"
-        write_file(path, dump_json(state))
-
-    def _resume(self) -> Path | None:
-        """The last complete checkpoint; what a kill left of others is removed."""
-        complete = {}
-        for path in self.checkpoints.glob("checkpoint-*"):
-            if (path / "progress.json").is_file():
-                complete[int(path.name.rpartition("-")[2])] = path
-            else:
-                shutil.rmtree(path)
-        if not complete:
-            return None
-        path = complete[max(complete)]
-        state = orjson.loads((path / "progress.json").read_bytes())
-        for name in ("history", "seconds", "steps", "dtype"):
-            setattr(self.result, name, state[name])
-        self.result.losses = [(step, loss) for step, loss in state["losses"]]
-        return path
-
-    def _trainer(self) -> BatchTrainer:
-        config = self.config
-        arguments = SentenceTransformerTrainingArguments(
-            output_dir=str(self.checkpoints),
-            num_train_epochs=1,  # the list of batches holds all epochs
-            per_device_train_batch_size=max(map(len, self.batches)),
-            learning_rate=config.learning_rate,
-            warmup_steps=config.warmup_ratio,  # below 1 it is a share
-            seed=config.seed,
-            bf16=config.dtype == "bf16",  # products by autocast, weights stay as they are
-            prompts=self._prompts(),
-            tf32=True if config.dtype == "tf32" else None,
-            use_cpu=self.result.device == "cpu",
-            dataloader_pin_memory=self.result.device == "cuda",
-            logging_strategy="no",
-            logging_nan_inf_filter=False,
-            save_strategy="no",
-            report_to=[],
-            disable_tqdm=True,
+    trained = one(config, folder)
+    in_batch_only = None
+    if other is not None:
+        steps = without_hard_negatives(config, trained.steps)
+        in_batch_only = one(steps, folder / "in_batch_only")
+    told = command or shlex.join(["gen", "train", str(path), "--model", model])
+    measured = [
+        replace(
+            view,
+            floors=floors(view.collection, view.measures, progress),
+            ceiling=view.measures.ceiling(view.collection),
+            comparisons=_compare(view, folder, in_batch_only is not None),
         )
-        arguments._n_gpu = min(arguments.n_gpu, 1)  # or it would train on all GPUs in one process
-        loss = build_loss(self.model, config, self.examples.numbers)
-        trainer = BatchTrainer(
-            model=self.model,
-            args=arguments,
-            train_dataset=self.examples.train,
-            eval_dataset=self.examples.held_out,
-            loss=loss,
-            callbacks=[],
+        for view in views
+    ]
+    found = Training(
+        folder, model, config, pairs, trained, in_batch_only, measured,
+        _shared(pairs, views[0].collection), told,
+    )  # fmt: skip
+    write_file(folder / "train.json", dump_json(found.to_json()))
+    from retgen.evaluation.training.page import write_page
+
+    write_page(found)
+    return found
+
+
+def _check_trainable(name: str) -> None:
+    kind = name.partition(":")[0]
+    if name in LEXICAL or (kind in PREFIXES and ":" in name):
+        raise UsageError(
+            f"--model {name}: cannot be trained. Give minilm, static:minilm, or the folder or Hub "
+            "id of a sentence-transformers model"
         )
-        trainer.schedule = self.batches
-        trainer.held_out_schedule = []
-        if self.examples.held_out is not None:
-            once = config.model_copy(update={"epochs": 1, "max_steps": None})
-            trainer.held_out_schedule = schedule(self.examples.held_out, once)[0]
-        trainer.remove_callback(PrinterCallback)
-        trainer.add_callback(_Watch(self, trainer))
-        self.started = time.monotonic()
-        return trainer
+    check_name(name)
 
-    def _prompts(self) -> dict[str, str]:
-        """What stands before the texts of each column."""
-        columns = [name for name in self.examples.train.column_names if name != "label"]
-        prompts = self.result.prompts
-        found = {c: prompts["query" if c == "anchor" else "document"] for c in columns}
-        return {column: prompt for column, prompt in found.items() if prompt}
 
-    def _save(self, trainer: BatchTrainer) -> Trained:
-        result, best = self.result, self.result.best_step
-        partial = self.out / ".model.partial"
-        shutil.rmtree(partial, ignore_errors=True)
-        card = self.model.model_card_data
-        card.non_default_hyperparameters = card.all_hyperparameters = {}  # ours are in our section
-        card.training_logs = []
-        self.model.eval()
-        with os_errors(partial):
-            self.model.save_pretrained(str(partial))
-        # scored as it will be loaded
-        saved = load_model(str(partial), result.device, "float32")
-        result.note("after", best, self.ends, self._scores(saved, "after"))
-        facts = {
-            "pairs": f"{result.pairs:,}, and {result.held_out_pairs:,} held out",
-            "steps": f"{result.steps:,} of {result.planned:,}, saved is step {best:,}",
-            "hard negatives a pair": f"{result.hard_negatives:,}",
-            "device": f"{result.device}, weights {result.weights_dtype}, products {result.dtype}",
+def _views(
+    test: str | Path, outside: str | Path | None, metrics: Sequence[str], progress: Progress
+) -> list[View]:
+    views = []
+    for role, path in (("test", test), ("outside", outside)):
+        if path is None:
+            continue
+        collection = load(located(path), None, progress)
+        names = metrics or default_names(collection.documents, collection.grades is not None)
+        measures = Measures(names)
+        measures.check(collection)
+        views.append(View("test" if role == "test" else "outside", collection, measures))
+    return views
+
+
+def _claim_views(folder: Path, views: Sequence[View]) -> None:
+    """A training keeps what it is scored on: or its "before" would be of something else."""
+    wanted = [
+        {
+            "role": view.role,
+            "name": view.collection.name,
+            "split": view.collection.split,
+            "documents": view.collection.documents,
+            "queries": len(view.collection.queries),
+            "measures": view.measures.names,
+            "digest": view.collection.digest(),
         }
-        scores = {when: result.scores(when) for when in ("before", "after")}
-        extend_card(partial, self.identity, self.origin, scores, facts)
-        shutil.rmtree(result.path, ignore_errors=True)
-        partial.replace(result.path)
-        stored = {k: v for k, v in asdict(result).items() if k not in ("path", "repeated")}
-        losses = stored.pop("losses")
-        write_file(
-            self.out / "training.json",
-            dump_json({**self.identity, "origin": self.origin, "result": stored, "losses": losses}),
+        for view in views
+    ]
+    path = folder / "views.json"
+    begun = any(
+        (place / "training.json").is_file() or any(place.glob("checkpoints/*/progress.json"))
+        for place in (folder, folder / "in_batch_only")
+    )
+    if path.is_file() and begun and read_own(path) != wanted:
+        raise UsageError(
+            f"{folder} holds a training that is scored on something else (views.json). Choose "
+            "another --out, or start it anew with --fresh."
         )
-        shutil.rmtree(self.checkpoints)
-        return result
+    write_file(path, dump_json(wanted))
 
 
-class _Watch(TrainerCallback):
-    """Passes the trainer's events on."""
+class _Scorer:
+    """Scores a model on the views; outside ones only before and after."""
 
-    def __init__(self, training: _Training, trainer: BatchTrainer) -> None:
-        self.training, self.trainer = training, trainer
+    def __init__(self, views: Sequence[View], folder: Path, model: str) -> None:
+        self._views, self._folder, self._model = views, folder, model
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self.training.step_done(state.global_step, control)
+    def __call__(self, model: SentenceTransformer, when: str) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for view in self._views:
+            if when == "during" and view.role == "outside":
+                continue
+            values = self._values(model, view)
+            if when != "during":
+                make_folder(self._folder)
+                np.save(self._folder / f"{view.role}_{when}.npy", values)
+            for name, mean in zip(view.measures.names, values.mean(axis=0).tolist(), strict=True):
+                found[f"{view.role} {name}"] = mean
+        return found
 
-    def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        logs = kwargs["logs"]
-        if "loss" in logs:
-            self.training.loss_read(state.global_step, float(logs["loss"]))
+    def _values(self, model: SentenceTransformer, view: View) -> NDArray[np.float64]:
+        from retgen.evaluation.embedders.base import SentenceEmbedder
+        from retgen.evaluation.retrievers.dense import Dense
 
-    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self.training.checkpoint_written(self.trainer, state.global_step, control)
+        options = Options()
+        dense = Dense(self._model, SentenceEmbedder(self._model, model, options), options)
+        depth = view.measures.depth(view.collection.documents)
+        (ranked,) = dense.rank(view.collection, depth, silent)
+        return view.measures.per_query(view.collection, ranked.rankings)
+
+
+def _compare(view: View, folder: Path, in_batch_only: bool) -> list[Comparison]:
+    """Paired differences between the models, on the same draws of what queries share."""
+    files = {
+        "after": folder / "scores" / f"{view.role}_after.npy",
+        "before": folder / "scores" / f"{view.role}_before.npy",
+    }
+    if in_batch_only:
+        files[WITHOUT] = folder / "in_batch_only" / "scores" / f"{view.role}_after.npy"
+    if not all(file.is_file() for file in files.values()):
+        return []
+    values = {name: np.load(file) for name, file in files.items()}
+    return Bootstrap(view.collection).compare(values, view.measures.names)
+
+
+def _shared(pairs: Pairs, collection: Collection) -> int:
+    """How many training pairs are pairs of a collection, by their texts."""
+    asked: dict[str, set[str]] = {}
+    for query in collection.queries:
+        relevant = {d for d, r in collection.qrels[query.query_id].items() if r > 0}
+        asked.setdefault(query.text, set()).update(relevant)
+    wanted = set(pairs.anchors) & asked.keys()
+    named = {doc.encode() for text in wanted for doc in asked[text]}
+    if not named:
+        return 0
+    texts = collection.texts(np.flatnonzero(np.isin(collection.doc_ids, list(named))))
+    by_id = {collection.doc_ids[i].decode(): text for i, text in texts.items()}
+    known = {(q, by_id[doc]) for q in wanted for doc in asked[q] if doc in by_id}
+    return sum(pair in known for pair in zip(pairs.anchors, pairs.positives, strict=True))

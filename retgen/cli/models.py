@@ -123,8 +123,8 @@ def eval_command(
     study = find_study(paths[0]) if len(paths) == 1 and seeds is None else None
     if study is None and seeds is None:
         _look_at(*paths)
-    from retgen.evaluation.ladders import INSTRUCTION
     from retgen.evaluation.retrievers import Options
+    from retgen.evaluation.tasks.multiconir import INSTRUCTION
 
     if paper_prompt and query_prompt is not None:
         raise UsageError("--paper-prompt and --query-prompt both say what stands before a query")
@@ -146,7 +146,7 @@ def eval_command(
     found: Any
     with shown_progress(quiet, json) as progress:
         if study is not None:
-            from retgen.experiments.study import run_study
+            from retgen.studies.study import run_study
 
             if run or split:
                 raise UsageError("--run and --split are about data sets; a study makes its own")
@@ -155,7 +155,7 @@ def eval_command(
                 options=options, cache=not no_cache, command=command, progress=progress,
             )  # fmt: skip
         else:
-            from retgen.experiments.evaluate import evaluate
+            from retgen.evaluation.scoring.evaluate import evaluate
 
             found = evaluate(
                 paths, models=model or (), runs=run or (), metrics=metric or (), dims=numbers,
@@ -247,7 +247,7 @@ def train_command(
         for name, text in (("query_prompt", query_prompt), ("document_prompt", document_prompt))
         if text is not None
     }
-    from retgen.experiments.train import train
+    from retgen.evaluation.training.train import train
 
     interruptible()
     with shown_progress(quiet, json) as progress:
@@ -328,7 +328,7 @@ def capacity_command(
                 "give a data set, or --protocol paper, --protocol best or --construct for all pairs"
                 " of n documents (gen capacity --help)"
             )
-        from retgen.experiments.capacity import capacity
+        from retgen.evaluation.capacity.all_pairs import capacity
 
         with shown_progress(quiet, json) as progress:
             found = capacity(
@@ -339,7 +339,7 @@ def capacity_command(
         if protocol or construct:
             raise UsageError("--protocol and --construct are about all pairs: leave PATH out")
         _look_at(path)
-        from retgen.experiments.certify import certify
+        from retgen.evaluation.capacity.certify import certify
 
         with shown_progress(quiet, json) as progress:
             found = certify(

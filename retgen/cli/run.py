@@ -257,8 +257,8 @@ def _time(seconds: float) -> str:
 
 
 def _plan_study(path: Path, json: bool) -> None:
-    from retgen.experiments.study import load_study, plan_study
     from retgen.recipes import bundled_studies
+    from retgen.studies.study import load_study, plan_study
 
     study = load_study(path)
     found = plan_study(study)

@@ -16,8 +16,8 @@ from retgen.evaluation.training import (
     TrainConfig,
     make_config,
 )
+from retgen.evaluation.training.fit import train
 from retgen.evaluation.training.losses import build_loss
-from retgen.evaluation.training.train import train
 from tests.evaluation.training.conftest import FAST, weights, with_negatives
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")

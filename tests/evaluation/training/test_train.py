@@ -1,442 +1,390 @@
-"""Trainings: that pairs are learned, that nothing is lost on the way, and what cannot be."""
+"""`gen train`: what is scored when, what is said of it, and that nothing is mixed up."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable
+import json
+import os
+import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from sentence_transformers import SentenceTransformer
 
+import retgen
 from retgen.errors import UsageError
-from retgen.evaluation.training import (
-    Pairs,
-    TrainConfig,
-    make_config,
-)
-from retgen.evaluation.training.config import discard
-from retgen.evaluation.training.models import extend_card, set_prompts
-from retgen.evaluation.training.train import Trained, train
+from retgen.evaluation.mteb_datasets import located, write_task
+from retgen.evaluation.training.train import Training
 from tests.conftest import read_jsonl
-from tests.evaluation.training.conftest import FAST, weights, with_negatives
-from tests.pages import rendered
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
-
-def recall_at_2(run: Path) -> Callable[[SentenceTransformer, str], dict[str, float]]:
-    """The share of relevant documents among the two of highest cosine, in plain numpy."""
-    corpus, queries = (read_jsonl(run / f"dataset/{name}.jsonl") for name in ("corpus", "queries"))
-    relevant = {
-        (row["query-id"], row["corpus-id"])
-        for row in read_jsonl(run / "dataset/qrels.jsonl")
-        if row["score"] > 0
-    }
-
-    def evaluate(model: SentenceTransformer, when: str) -> dict[str, float]:
-        documents = vectors(model, [row["text"] for row in corpus])
-        asked = vectors(model, [row["text"] for row in queries])
-        top = np.argsort(-(asked @ documents.T), axis=1, kind="stable")[:, :2]
-        found = sum(
-            (queries[i]["_id"], corpus[j]["_id"]) in relevant
-            for i in range(len(queries))
-            for j in top[i]
-        )
-        return {"recall@2": found / len(relevant)}
-
-    return evaluate
+# word vectors need larger steps than a transformer
+FAST = {"learning_rate": 0.01, "epochs": 2, "batch_size": "full"}
 
 
-def vectors(model: SentenceTransformer, texts: list[str]) -> Any:
-    raw = model.encode(texts, show_progress_bar=False)
-    return raw / np.linalg.norm(raw, axis=1, keepdims=True)
+@pytest.fixture(scope="module")
+def train_half(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """60 queries over 12 documents, of words that the test half has not."""
+    out = tmp_path_factory.mktemp("runs") / "half"
+    return retgen.run(
+        "limit_train", out=out, overrides={"params.docs": 12, "params.queries": 60}
+    ).path
 
 
-def same(one: Trained, other: Trained) -> bool:
-    ours, theirs = weights(one), weights(other)
-    return ours.keys() == theirs.keys() and all(np.array_equal(ours[k], theirs[k]) for k in ours)
-
-
-def test_training_on_the_test_pairs_memorises_them(
-    run: Path, pairs: Pairs, static: SentenceTransformer, tmp_path: Path, capfd: Any
-) -> None:
-    seen: list[tuple[str, int, int]] = []
-    calls: list[str] = []
-    score = recall_at_2(run)
-
-    def evaluate(model: SentenceTransformer, when: str) -> dict[str, float]:
-        calls.append(when)
-        return score(model, when)
-
-    config = make_config("limit", {"learning_rate": 0.05, "epochs": 4})
-    trained = train(
-        static, pairs, config, tmp_path / "out",
-        evaluate=evaluate, progress=lambda *event: seen.append(event),
-    )  # fmt: skip
-    before, after = trained.scores("before")["recall@2"], trained.scores("after")["recall@2"]
-    assert before < 0.7
-    assert after > 0.95
-    assert calls == ["before", "during", "during", "during", "after"]
-    assert [entry["epoch"] for entry in trained.history] == [0, 1, 2, 3, 4, 4]
-    assert trained.best_step == trained.steps == trained.planned
-    assert seen == [("train", i + 1, trained.planned) for i in range(trained.planned)]
-    saved = SentenceTransformer(str(trained.path), device="cpu")
-    assert score(saved, "") == {"recall@2": after}
-    card = (trained.path / "README.md").read_text()
-    assert f"| recall@2 | {before:.4f} | {after:.4f} |" in card
-    assert f"- training data: {pairs.origin}" in card
-    assert "| learning_rate | 0.05 |" in card
-    assert str(tmp_path) not in card
-    assert capfd.readouterr() == ("", "")
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "identity.json",
-        "model",
-        "training.json",
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set of other things, with a hard negative for every query."""
+    folder = tmp_path_factory.mktemp("other") / "animals"
+    folder.mkdir()
+    names = ["owl", "cat", "dog", "fox", "bee", "ant"]
+    corpus = [{"_id": f"d{i}", "title": "", "text": f"the {n} runs"} for i, n in enumerate(names)]
+    queries = [{"_id": f"q{i}", "text": f"where is the {n}"} for i, n in enumerate(names)]
+    qrels = [
+        {"query-id": f"q{i}", "corpus-id": f"d{(i + j) % 6}", "score": 1 - j}
+        for i in range(6)
+        for j in range(2)
     ]
+    for name, rows in (("corpus", corpus), ("queries", queries), ("qrels", qrels)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
 
 
-def test_names_in_the_card_of_a_model_are_no_markup(tmp_path: Path) -> None:
-    evil = "<img src=x> | [a](b)\n# c"
-    identity = {"model": evil, "config": {"prompt": evil, "seed": 1}}
-    extend_card(tmp_path, identity, evil, {"before": {}, "after": {"recall@2": 0.5}}, {"on": evil})
-    page = rendered((tmp_path / "README.md").read_text().removeprefix("---\n---\n"))
-    assert {*page.tags} == {"h2", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"}
-    assert page.text.count(" ".join(evil.split())) == 4
-
-
-def test_a_finished_training_is_returned_and_another_refused(
-    pairs: Pairs, static: SentenceTransformer, tmp_path: Path
-) -> None:
-    config = make_config(None, {**FAST, "epochs": 1})
-    out = tmp_path / "out"
-    first = train(static, pairs, config, out, evaluate=lambda model, when: {"x": 0.5})
-    stamp = (out / "model/model.safetensors").stat().st_mtime_ns
-    again = train(static, pairs, config, out)
-    assert again.repeated
-    assert (again.history, again.losses, again.path) == (first.history, first.losses, first.path)
-    assert (out / "model/model.safetensors").stat().st_mtime_ns == stamp
-    other = make_config(None, {**FAST, "epochs": 2, "matryoshka": [8, 16]})
-    with pytest.raises(UsageError) as caught:
-        train(static, read_pairs_without_last(pairs), other, out)
-    assert str(caught.value) == (
-        f"{out} holds another training; what differs: epochs (1 there, 2 now), matryoshka (none "
-        "there, 8,16 now), the training pairs. Choose another folder, or start it anew with --fresh."
-    )
-    discard(out)
-    anew = train(static, pairs, other, out)
-    assert anew.planned > first.planned
-    assert not anew.repeated
-
-
-def read_pairs_without_last(pairs: Pairs) -> Pairs:
-    return Pairs(
-        pairs.anchors[:-1], pairs.positives[:-1], pairs.negatives[:-1], pairs.query_ids[:-1], "less"
-    )
-
-
-def test_killed_training_ends_with_the_same_weights(
-    layer: Path, pairs: Pairs, tmp_path: Path
-) -> None:
-    """With dropout and evaluations that draw random numbers, killed in the middle and at the end."""
-    config = make_config(
-        None, {"learning_rate": 1e-3, "max_steps": 16, "batch_size": 10, "eval_every": 5, "dimension": 12}
-    )  # fmt: skip
-    calls: list[str] = []
-
-    def evaluate(model: SentenceTransformer, when: str) -> dict[str, float]:
-        calls.append(when)
-        torch.rand(3), np.random.rand(3)
-        if fatal and calls.count(fatal) == 2:
-            raise KeyboardInterrupt
-        return {"score": 1.0}
-
-    fatal = ""
-    whole = train(str(layer), pairs, config, tmp_path / "whole", evaluate=evaluate)
-    assert calls == ["before", "during", "during", "during", "after"]
-    calls, fatal, out = [], "during", tmp_path / "killed"
-    with pytest.raises(KeyboardInterrupt):
-        train(str(layer), pairs, config, out, evaluate=evaluate)
-    complete = [path.parent.name for path in (out / "checkpoints").glob("*/progress.json")]
-    assert complete == ["checkpoint-5"]
-    with pytest.raises(UsageError, match=r"what differs: seed \(42 there, 43 now\)\. Choose"):
-        train(str(layer), pairs, config.model_copy(update={"seed": 43}), out)
-    calls, fatal = ["after"], "after"
-    with pytest.raises(KeyboardInterrupt):
-        train(str(layer), pairs, config, out, evaluate=evaluate)
-    assert calls == ["after", "during", "during", "after"]  # steps 10 and 15 and the saved model
-    calls, fatal = [], ""
-    resumed = train(str(layer), pairs, config, out, evaluate=evaluate)
-    assert calls == ["after"]
-    assert same(whole, resumed)
-    assert (resumed.history, resumed.losses) == (whole.history, whole.losses)
-    assert [entry["step"] for entry in resumed.history] == [0, 5, 10, 15, 16, 16]
-
-
-def test_the_seed_decides(pairs: Pairs, static: SentenceTransformer, tmp_path: Path) -> None:
-    config = make_config(None, {**FAST, "epochs": 1})
-    one, two = (train(static, pairs, config, tmp_path / name) for name in ("one", "two"))
-    assert same(one, two)
-    other = config.model_copy(update={"seed": 43})
-    assert not same(one, train(static, pairs, other, tmp_path / "other"))
-
-
-def test_head_and_prefixes(layer: Path, pairs: Pairs, tmp_path: Path) -> None:
-    config = make_config(
-        None, {"dimension": 12, "matryoshka": [4], "learning_rate": 1e-3, "max_length": 48}
-    )
-    trained = train(str(layer), pairs, config, tmp_path / "out")
-    model = SentenceTransformer(str(trained.path), device="cpu")
-    raw = model.encode(pairs.positives[:5], show_progress_bar=False)
-    assert raw.shape == (5, 12)
-    np.testing.assert_allclose(np.linalg.norm(raw, axis=1), 1, atol=1e-5)
-    assert model.max_seq_length == 48
-    assert [type(module).__name__ for module in model] == [
-        "Transformer",
-        "Pooling",
-        "Dense",
-        "Normalize",
-    ]
-
-
-def test_matryoshka_trains_the_prefix(
-    run: Path, pairs: Pairs, static: SentenceTransformer, tmp_path: Path
-) -> None:
-    def prefix(model: SentenceTransformer, when: str) -> dict[str, float]:
-        model.truncate_dim = 4
-        try:
-            return recall_at_2(run)(model, when)
-        finally:
-            model.truncate_dim = None
-
-    base = {**FAST, "epochs": 6, "learning_rate": 0.05, "loss": "margin"}
-    plain = train(static, pairs, make_config(None, base), tmp_path / "plain", evaluate=prefix)
-    nested = make_config(None, {**base, "matryoshka": [4]})
-    with_prefix = train(static, pairs, nested, tmp_path / "nested", evaluate=prefix)
-    assert with_prefix.scores("after")["recall@2"] > plain.scores("after")["recall@2"] + 0.1
-
-
-def test_early_stop_saves_the_best_step(
-    pairs: Pairs, static: SentenceTransformer, tmp_path: Path
-) -> None:
-    config = make_config(
-        None, {**FAST, "learning_rate": 0.2, "epochs": 30, "hold_out": 0.3, "early_stop": 2}
-    )
-    kept: dict[int, Any] = {}
-
-    def keep(model: SentenceTransformer, when: str) -> dict[str, float]:
-        if when == "during":
-            kept[len(kept)] = model.state_dict()["0.embedding.weight"].numpy().copy()
-        return {}
-
-    trained = train(static, pairs, config, tmp_path / "out", evaluate=keep)
-    assert trained.steps < trained.planned
-    during = [entry for entry in trained.history if entry["when"] == "during"]
-    held = [entry["held_out_loss"] for entry in during]
-    best = held.index(min(held))
-    assert len(held) - 1 - best == 2
-    assert trained.best_step == during[best]["step"]
-    assert np.array_equal(weights(trained)["0.embedding.weight"], kept[best])
-    assert (trained.pairs, trained.held_out_pairs) == (84, 36)
-
-
-# numbers and prompts
-
-
-def moved(before: SentenceTransformer, trained: Trained) -> dict[str, Any]:
-    """By weight matrix, whether each of its numbers is another one than before."""
-    old, new = before.state_dict(), weights(trained)
-    return {name: old[name].float().numpy() != new[name] for name in new}
-
-
-@pytest.mark.parametrize("given", ["a folder", "a model"])
-def test_a_bf16_checkpoint_learns_as_much_as_a_float32_one(
-    layer: Path, pairs: Pairs, tmp_path: Path, given: str
-) -> None:
-    """In 16 bits, most steps of 1e-4 are less than the distance to the next number."""
-    low = SentenceTransformer(str(layer), device="cpu").bfloat16()
-    low.save_pretrained(str(tmp_path / "bf16"))
-    stored = SentenceTransformer(str(tmp_path / "bf16"), device="cpu")
-    assert {str(one.dtype) for one in stored.parameters()} == {"torch.bfloat16"}
-    high = stored.float()
-    high.save_pretrained(str(tmp_path / "float32"))
-    config = make_config(None, {"learning_rate": 1e-4, "max_steps": 4, "warmup_ratio": 0.0})
-    base = str(tmp_path / "bf16") if given == "a folder" else low
-    trained = train(base, pairs, config, tmp_path / "one", device="cpu")
-    other = train(str(tmp_path / "float32"), pairs, config, tmp_path / "two", device="cpu")
-    assert (trained.weights_dtype, trained.dtype) == ("float32", "float32")
-    ours, theirs = moved(low, trained), moved(high, other)
-    for name, changed in theirs.items():
-        np.testing.assert_array_equal(ours[name], changed, err_msg=name)
-    # word vectors and positions that no text of a batch has do not move, nor BERT's own pooler,
-    # whose place a mean takes
-    unused = (".embeddings.", ".pooler.")
-    dense = {name: one for name, one in ours.items() if not any(part in name for part in unused)}
-    numbers = sum(one.size for one in dense.values())
-    assert sum(one.sum() for one in dense.values()) > 0.99 * numbers
-    saved = SentenceTransformer(str(trained.path), device="cpu")
-    assert {str(one.dtype) for one in saved.parameters()} == {"torch.float32"}
-
-
-def test_products_in_bf16_and_weights_in_float32(layer: Path, pairs: Pairs, tmp_path: Path) -> None:
-    config = make_config(None, {"learning_rate": 1e-4, "max_steps": 4, "dtype": "bf16"})
-    trained = train(str(layer), pairs, config, tmp_path / "bf16", device="cpu")
-    assert (trained.weights_dtype, trained.dtype) == ("float32", "bfloat16")
-    card = (trained.path / "README.md").read_text()
-    assert "- device: cpu, weights float32, products bfloat16" in card
-    assert {str(one.dtype) for one in weights(trained).values()} == {"float32"}
-    plain = config.model_copy(update={"dtype": "float32"})
-    assert not same(trained, train(str(layer), pairs, plain, tmp_path / "float32", device="cpu"))
-
-
-def test_products_are_told_as_they_were(
-    static: SentenceTransformer, pairs: Pairs, tmp_path: Path
-) -> None:
-    """Sums of word vectors are no products, so autocast leaves them as they are."""
-    config = make_config(None, {"max_steps": 1, "dtype": "bf16"})
-    trained = train(static, pairs, config, tmp_path / "out", device="cpu")
-    assert (trained.weights_dtype, trained.dtype) == ("float32", "float32")
-
-
-def prompted(pairs: Pairs, query: str, document: str) -> Pairs:
-    return Pairs(
-        [query + text for text in pairs.anchors],
-        [document + text for text in pairs.positives],
-        [[document + text for text in texts] for texts in pairs.negatives],
-        pairs.query_ids,
-        pairs.origin,
-    )
-
-
-def test_prompts_stand_before_the_texts_that_are_trained_on(
-    layer: Path, pairs: Pairs, tmp_path: Path
-) -> None:
-    """The model's own or those asked for: as if they were a part of the texts."""
-    pairs = with_negatives(pairs)
-    common: dict[str, Any] = {"learning_rate": 1e-3, "max_steps": 3, "hard_negatives": 1}
-    base = make_config(None, common)
-    expected = train(str(layer), prompted(pairs, "ask: ", "text: "), base, tmp_path / "1")
-    asked = make_config(None, {**common, "query_prompt": "ask: ", "document_prompt": "text: "})
-    seen: dict[str, tuple[str, str]] = {}
-
-    def look(model: SentenceTransformer, when: str) -> dict[str, float]:
-        seen[when] = (model.prompts["query"], model.prompts["document"])
-        return {}
-
-    trained = train(str(layer), pairs, asked, tmp_path / "2", evaluate=look)
-    assert same(expected, trained)
-    assert trained.prompts == {"query": "ask: ", "document": "text: "}
-    assert set(seen.values()) == {("ask: ", "text: ")}
-    assert set(seen) == {"before", "after"}
-    saved = SentenceTransformer(str(trained.path), device="cpu")
-    assert (saved.prompts["query"], saved.prompts["document"]) == ("ask: ", "text: ")
-    # trained once more without a word, it keeps them
-    again = train(str(trained.path), pairs, base, tmp_path / "3")
-    assert again.prompts == trained.prompts
-    assert not same(again, train(str(trained.path), pairs, make_config(None, {
-        **common, "query_prompt": "", "document_prompt": "",
-    }), tmp_path / "4"))  # fmt: skip
-
-
-def test_prompts_are_those_that_encoding_would_take(static: SentenceTransformer) -> None:
-    model = copy.deepcopy(static)
-    nothing = TrainConfig()
-    assert set_prompts(model, nothing) == {"query": "", "document": ""}
-    model.prompts = {"passage": "p: ", "corpus": "c: ", "other": "o: "}
-    assert set_prompts(model, nothing) == {"query": "", "document": "p: "}
-    model.default_prompt_name = "other"
-    assert set_prompts(model, nothing) == {"query": "o: ", "document": "p: "}
-    assert set_prompts(model, TrainConfig(query_prompt="", document_prompt="d: ")) == {
-        "query": "", "document": "d: ",
-    }  # fmt: skip
-    for kind, encode in (("", model.encode_query), ("d: ", model.encode_document)):
-        plain = model.encode([kind + "red apples"], prompt="", show_progress_bar=False)
-        np.testing.assert_array_equal(encode(["red apples"], show_progress_bar=False), plain)
-
-
-# what cannot be
-
-
-@pytest.mark.parametrize(
-    ("changes", "text"),
-    [
-        ({"loss": "cached-mnrl"}, "cached-mnrl cuts batches into mini-batches, which a static embedding cannot do. Take mnrl: such a model needs so little memory that a batch may be the full data set."),
-        ({"matryoshka": [64]}, "matryoshka 64 is above the 16 dimensions of the model"),
-        ({"dtype": "tf32"}, "dtype tf32 needs a GPU that computes in it, and cpu is none. Take float32."),
-    ],
-)  # fmt: skip
-def test_model_and_configuration_must_fit(
-    changes: dict[str, Any], text: str, pairs: Pairs, static: SentenceTransformer, tmp_path: Path
-) -> None:
-    config = make_config(None, {**FAST, **changes})
-    with pytest.raises(UsageError) as caught:
-        train(static, with_negatives(pairs), config, tmp_path / "out", device="cpu")
-    assert str(caught.value).startswith(text)
-    # nothing was begun, so another configuration may have the folder
-    train(static, pairs, make_config(None, {"max_steps": 1}), tmp_path / "out")
-
-
-def test_a_loss_that_is_no_number_stops_the_training(
-    layer: Path, pairs: Pairs, tmp_path: Path
-) -> None:
-    config = make_config(None, {"learning_rate": 1e30, "max_steps": 9, "warmup_ratio": 0})
-    with pytest.raises(UsageError) as caught:
-        train(str(layer), pairs, config, tmp_path / "out")
-    assert str(caught.value) == (
-        "the training loss is nan at step 2. Lower learning_rate (now 1e+30), or raise temperature "
-        "or warmup_ratio."
-    )
-
-
-def test_no_memory(pairs: Pairs, static: SentenceTransformer, tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as caught:
-        train(
-            static, pairs, TrainConfig(), tmp_path / "out", device="cpu",
-            evaluate=lambda model, when: {"x": float(torch.empty(2**50)[0])},
+@pytest.fixture(scope="module")
+def memorised(limit_run: Path, other: Path, tmp_path_factory: pytest.TempPathFactory) -> Training:
+    """Word vectors trained on the pairs that they are scored on, with an outside data set."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        return retgen.train(
+            limit_run, "static:minilm", outside=other, settings=FAST,
+            metrics=["recall@2", "nDCG@10"], out=tmp_path_factory.mktemp("trained") / "out",
         )  # fmt: skip
-    assert str(caught.value) == (
-        "cpu ran out of memory at batch_size 64. Lower batch_size, take loss cached-mnrl (its memory "
-        "is that of mini_batch_size, whatever the batch), lower mini_batch_size, max_length or "
-        "hard_negatives."
+
+
+def test_scores_before_during_and_after(memorised: Training, limit_run: Path) -> None:
+    found = memorised.to_json()
+    assert (found["base"], found["pairs"], found["pairs_of_the_test_view"]) == (
+        "static:minilm", 200, 200,
+    )  # fmt: skip
+    before, after = found["test"]["before"], found["test"]["after"]
+    assert list(before) == list(after) == ["recall@2", "nDCG@10"]
+    assert before["recall@2"] < 0.9
+    assert after["recall@2"] > 0.95
+    # the same as gen eval says of both models
+    scored = retgen.evaluate(
+        limit_run, models=["static:minilm", found["model"]], metrics=["recall@2", "nDCG@10"],
+        out=memorised.folder.parent / "eval", cache=False,
+    ).to_json()  # fmt: skip
+    assert [row["metrics"] for row in scored["results"]] == [before, after]
+    assert found["test"]["floors"] == scored["floors"]
+    whens = [(entry["when"], entry["epoch"]) for entry in found["history"]]
+    assert whens == [("before", 0), ("during", 1), ("during", 2), ("after", 2)]
+    during = found["history"][1]["scores"]
+    assert list(during) == ["test recall@2", "test nDCG@10"]  # outside costs, so not on the way
+    assert list(found["outside"]["after"]) == ["recall@2", "nDCG@10"]
+    assert found["outside"]["before"]["recall@2"] == 1.0
+
+
+def test_differences_are_of_the_stored_values(memorised: Training) -> None:
+    stored = {
+        when: np.load(memorised.folder / "scores" / f"test_{when}.npy")
+        for when in ("before", "after")
+    }
+    assert stored["after"].shape == (100, 2)
+    (first, _) = memorised.views[0].comparisons
+    assert (first.first, first.second, first.measure) == ("after", "before", "recall@2")
+    assert first.difference == pytest.approx(
+        (stored["after"] - stored["before"])[:, 0].mean(), abs=1e-12
+    )
+    assert 0 < first.low < first.difference < first.high
+
+
+def test_what_is_said(memorised: Training) -> None:
+    lines = memorised.to_text().splitlines()
+    assert lines[0].startswith("static:minilm: trained on 200 pairs, ")
+    assert lines[1] == (
+        "no hard negatives (the pairs have none); no prompts; weights float32, products float32"
+    )
+    assert lines[3].split() == ["test:", "limit", "recall@2", "nDCG@10"]
+    assert [line.split("  ")[0] for line in lines[4:9]] == [
+        "before", "after", "best reachable", lines[7].split("  ")[0], "floor: random order",
+    ]  # fmt: skip
+    assert memorised.to_json()["test"]["ceiling"] == {"recall@2": 1.0, "nDCG@10": 1.0}
+    assert (
+        "note: 200 of the 200 training pairs are pairs of the test view limit: its scores measure "
+        "memory, not retrieval"
+    ) in lines
+    assert ["outside:", "animals", "recall@2", "nDCG@10"] in [line.split() for line in lines]
+    page = (memorised.folder / "train.html").read_text()
+    assert page.count("<svg") == 2
+    assert "after − before" in page
+    assert (memorised.folder / "train.md").read_text().count("| before |") == 2
+    card = (memorised.folder / "model" / "README.md").read_text()
+    assert "| test recall@2 |" in card
+    assert "| outside nDCG@10 |" in card
+
+
+def test_a_finished_training_is_shown_again(
+    memorised: Training, limit_run: Path, other: Path
+) -> None:
+    again = retgen.train(
+        limit_run, "static:minilm", outside=other, settings=FAST,
+        metrics=["recall@2", "nDCG@10"], out=memorised.folder,
+    )  # fmt: skip
+    assert again.trained.repeated
+    assert again.to_json() == memorised.to_json()
+    assert "finished before: nothing to do" in again.to_text()
+    with pytest.raises(UsageError) as error:
+        retgen.train(limit_run, "static:minilm", settings=FAST, out=memorised.folder)
+    assert str(error.value) == (
+        f"{memorised.folder} holds a training that is scored on something else (views.json). "
+        "Choose another --out, or start it anew with --fresh."
     )
 
 
-def test_a_folder_of_something_else_is_left_alone(
-    pairs: Pairs, static: SentenceTransformer, tmp_path: Path
-) -> None:
-    (tmp_path / "model").mkdir()
-    discard(tmp_path)  # it is none of ours
-    with pytest.raises(UsageError) as caught:
-        train(static, pairs, TrainConfig(), tmp_path)
-    assert str(caught.value) == (
-        f"{tmp_path} holds a model or checkpoints that no training of retgen wrote; they would be "
-        "replaced. Choose another folder."
+def test_the_train_half_shares_no_pair(train_half: Path, limit_run: Path, tmp_path: Path) -> None:
+    found = retgen.train(
+        train_half, "static:minilm", test=limit_run, settings={**FAST, "learning_rate": 0.001},
+        out=tmp_path / "out",
+    )  # fmt: skip
+    assert found.shared == 0
+    assert found.notes() == [
+        "no training pair is a pair of the test view limit",
+        "outside: not measured (--outside PATH or mteb:NAME measures it)",
+    ]
+    assert found.to_json()["outside"] is None
+    assert found.views[0].scores(found.trained, "after")["recall@2"] < 0.95
+
+
+def test_some_shared_pairs_are_counted(limit_run: Path, tmp_path: Path) -> None:
+    part = tmp_path / "part"
+    part.mkdir()
+    for name in ("corpus", "queries"):
+        (part / f"{name}.jsonl").write_bytes((limit_run / f"dataset/{name}.jsonl").read_bytes())
+    rows = read_jsonl(limit_run / "dataset/qrels.jsonl")
+    (part / "qrels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:30]))
+    found = retgen.train(
+        limit_run, "static:minilm", test=part, settings={"max_steps": 1}, out=tmp_path / "out"
     )
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert (found.shared, found.trained.steps) == (30, 1)
 
 
-def test_too_long_for_the_model(layer: Path, pairs: Pairs, tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as caught:
-        train(str(layer), pairs, TrainConfig(max_length=129), tmp_path / "out")
-    assert str(caught.value) == "max_length 129 is above the 128 positions of the model"
+def test_compared_with_in_batch_negatives(other: Path, limit_run: Path, tmp_path: Path) -> None:
+    """The hard negatives that every pair has are used without a word, and named."""
+    found = retgen.train(
+        other, "static:minilm", settings=FAST, metrics=["recall@1"], compare=True,
+        out=tmp_path / "out",
+    )  # fmt: skip
+    assert found.to_text().splitlines()[1].startswith("1 hard negatives a pair (of 1); ")
+    assert found.to_json()["hard_negatives"] == 1
+    assert found.in_batch_only is not None
+    assert found.in_batch_only.steps == found.trained.steps
+    assert found.in_batch_only.path == tmp_path / "out" / "in_batch_only" / "model"
+    told = found.to_json()["test"]
+    assert told["in_batch_only"] == {"recall@1": 1.0}
+    pairs = [(c["first"], c["second"]) for c in told["comparisons"]]
+    assert pairs == [
+        ("after", "before"),
+        ("after", "in-batch negatives only"),
+        ("before", "in-batch negatives only"),
+    ]
+    assert "after, in-batch negatives only" in found.to_text()
+    with pytest.raises(UsageError) as error:
+        retgen.train(limit_run, "static:minilm", compare=True, out=tmp_path / "none")
+    assert str(error.value) == (
+        "--compare: there is nothing to compare with: no hard negatives (the pairs have none)"
+    )
+    assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize(
-    ("device", "text"),
-    [
-        ("gpu", "--device gpu: is none of cpu, cuda, cuda:0, mps"),
-        ("cuda:1", "--device cuda:1: say cuda, and which one by CUDA_VISIBLE_DEVICES"),
-        ("mps", "--device mps: there is no such device here (`gen doctor`); leave --device out"),
-    ],
-)  # fmt: skip
-def test_devices(
-    device: str, text: str, pairs: Pairs, static: SentenceTransformer, tmp_path: Path
+def test_views_are_told_by_what_they_hold(limit_run: Path, tmp_path: Path) -> None:
+    """Two data sets of one name and size; a training of one is never shown as of the other."""
+    here = {}
+    for side in ("a", "b"):
+        folder = tmp_path / side / "ds"
+        folder.mkdir(parents=True)
+        here[side] = folder
+        for name in ("corpus", "queries", "qrels"):
+            rows = read_jsonl(limit_run / f"dataset/{name}.jsonl")
+            if name == "qrels" and side == "b":  # each query asks for what the next one asked for
+                ids = list(dict.fromkeys(row["query-id"] for row in rows))
+                after = dict(zip(ids, [*ids[1:], ids[0]], strict=True))
+                rows = [{**row, "query-id": after[row["query-id"]]} for row in rows]
+            (folder / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    out, options = tmp_path / "out", {"max_steps": 1}
+    first = retgen.train(limit_run, "static:minilm", test=here["a"], settings=options, out=out)
+    with pytest.raises(UsageError, match="is scored on something else"):
+        retgen.train(limit_run, "static:minilm", test=here["b"], settings=options, out=out)
+    anew = retgen.train(
+        limit_run, "static:minilm", test=here["b"], settings=options, out=out, fresh=True
+    )
+    assert not anew.trained.repeated
+    assert first.views[0].scores(first.trained, "after") != anew.views[0].scores(
+        anew.trained, "after"
+    )
+
+
+@pytest.mark.slow
+def test_fresh_throws_away_the_comparison_too(other: Path, tmp_path: Path) -> None:
+    settings = FAST
+    out = tmp_path / "out"
+    retgen.train(
+        other, "static:minilm", settings=settings, metrics=["recall@1"], compare=True, out=out
+    )
+    retgen.train(
+        other, "static:minilm", settings=settings, metrics=["recall@2"], out=out, fresh=True
+    )
+    assert not (out / "in_batch_only" / "training.json").exists()
+    found = retgen.train(
+        other, "static:minilm", settings=settings, metrics=["recall@2"], compare=True, out=out
+    )
+    assert found.trained.repeated
+    assert found.to_json()["test"]["in_batch_only"] == {"recall@2": 1.0}
+
+
+@pytest.mark.slow
+def test_a_model_that_is_gone_or_changed_is_trained_anew(limit_run: Path, tmp_path: Path) -> None:
+    out, settings = tmp_path / "out", {"max_steps": 1}
+    first = retgen.train(limit_run, "static:minilm", settings=settings, out=out)
+    shutil.rmtree(first.trained.path)
+    assert not retgen.train(limit_run, "static:minilm", settings=settings, out=out).trained.repeated
+    assert first.trained.path.is_dir()
+    base = tmp_path / "base"
+    shutil.copytree(first.trained.path, base)
+    after = tmp_path / "after"
+    retgen.train(limit_run, str(base), settings=settings, out=after)
+    (base / "README.md").write_text("another")
+    with pytest.raises(UsageError, match=r"another training; what differs: weights \("):
+        retgen.train(limit_run, str(base), settings=settings, out=after)
+    (after / "training.json").write_text("")
+    (base / "README.md").write_bytes((first.trained.path / "README.md").read_bytes())
+    with pytest.raises(UsageError) as error:
+        retgen.train(limit_run, str(base), settings=settings, out=after)
+    assert str(error.value) == (
+        f"{after / 'training.json'} cannot be read as JSON: something else changed it. Choose "
+        "another folder, or start it anew with --fresh."
+    )
+
+
+def test_only_matryoshka_training_is_called_so(limit_run: Path, tmp_path: Path) -> None:
+    for name, settings, said in (
+        ("plain", {"max_steps": 1}, False),
+        ("nested", {"max_steps": 1, "matryoshka": [32]}, True),
+    ):
+        path = retgen.train(
+            limit_run, "static:minilm", settings=settings, out=tmp_path / name
+        ).trained.path
+        scored = retgen.evaluate(limit_run, models=[str(path)], dims=[32], out=tmp_path / "eval")
+        assert scored.datasets[0].scores[0].details["trained_for_truncation"] is said
+
+
+@pytest.mark.parametrize("name", ["bm25", "late:minilm", "mteb:owner/name", "hybrid:bm25+minilm"])
+def test_what_cannot_be_trained(limit_run: Path, name: str) -> None:
+    with pytest.raises(UsageError) as error:
+        retgen.train(limit_run, name)
+    assert str(error.value) == (
+        f"--model {name}: cannot be trained. Give minilm, static:minilm, or the folder or Hub id "
+        "of a sentence-transformers model"
+    )
+
+
+def test_the_command(gen, limit_run: Path) -> None:  # type: ignore[no-untyped-def]
+    args = ("--model", "static:minilm", "--set", "max_steps=2", "--set", "batch_size=full",
+            "--query-prompt", "find: ")  # fmt: skip
+    found = gen("train", limit_run, *args, "--metric", "recall@2")
+    assert (found.returncode, found.stderr) == (0, "")
+    lines = found.stdout.splitlines()
+    assert lines[0].startswith("static:minilm: trained on 200 pairs, 2 steps of 2 on ")
+    assert "; query prompt 'find: '; weights float32, " in lines[1]
+    model = "outputs/train_limit_static--minilm/model"
+    scored = gen("eval", limit_run, "--model", model, "--metric", "recall@2", "--json")
+    result = json.loads(scored.stdout)["results"][0]
+    assert result["details"]["prompts"] == {"query": "find: ", "document": ""}
+    assert f"{result['metrics']['recall@2']:.4f}" in lines[5]
+    assert lines[-2:] == [
+        "model: outputs/train_limit_static--minilm/model",
+        "page: outputs/train_limit_static--minilm/train.html",
+    ]
+    bad = gen("train", limit_run, "--set", "epoch=2", "--preset", "limit")
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert bad.stderr.startswith(
+        "gen: the training configuration is wrong\n  epoch: unknown key; did you mean epochs?"
+    )
+
+
+# data sets of MTEB's registry
+
+
+def test_names_of_tasks() -> None:
+    with pytest.raises(UsageError) as error:
+        located("mteb:NFCorpuss")
+    assert str(error.value) == (
+        "mteb:NFCorpuss: MTEB has no retrieval task 'NFCorpuss'; did you mean NFCorpus?"
+    )
+    assert located("some/folder") == Path("some/folder")
+
+
+def test_a_task_that_cannot_be_reached(gen, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    # a port of this machine where nobody listens stands for a machine without a network
+    away = {**os.environ, "HF_ENDPOINT": "http://127.0.0.1:9", "RETGEN_CACHE": str(tmp_path)}
+    found = gen("eval", "mteb:NFCorpus", env=away)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr.startswith("gen: mteb:NFCorpus: cannot be loaded (")
+    assert found.stderr.endswith(
+        "Without a network give a folder in MTEB, BEIR or Hub layout instead.\n"
+    )
+
+
+def test_a_loaded_task_is_written_and_read_again(
+    limit_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if device == "mps" and torch.backends.mps.is_available():
-        pytest.skip("this machine has one")
-    with pytest.raises(UsageError) as caught:
-        train(static, pairs, TrainConfig(), tmp_path / "out", device=device)
-    assert str(caught.value) == text
+    from datasets import Dataset
+    from mteb.abstasks.retrieval import AbsTaskRetrieval
+
+    from retgen.evaluation.retrievers.from_mteb import task_metadata
+
+    class Task(AbsTaskRetrieval):
+        metadata = task_metadata("Local", str(limit_run))
+
+        def load_data(self, *args: object, **kwargs: object) -> None:
+            folder = limit_run / "dataset"
+            corpus, queries = (read_jsonl(folder / f"{n}.jsonl") for n in ("corpus", "queries"))
+            qrels: dict[str, dict[str, int]] = {}
+            for row in read_jsonl(folder / "qrels.jsonl"):
+                qrels.setdefault(row["query-id"], {})[row["corpus-id"]] = row["score"]
+            self.dataset = {
+                "default": {
+                    "test": {
+                        "corpus": Dataset.from_list(
+                            [
+                                {"id": r["_id"], "title": r["title"], "text": r["text"]}
+                                for r in corpus
+                            ]
+                        ),
+                        "queries": Dataset.from_list(
+                            [{"id": r["_id"], "text": r["text"]} for r in queries]
+                        ),
+                        "relevant_docs": qrels,
+                        "top_ranked": None,
+                    }
+                }
+            }  # type: ignore[assignment]
+
+    task = Task()
+    task.load_data()
+    kept = tmp_path / "cache" / "mteb" / "Local"
+    write_task(task, kept)
+    assert read_jsonl(kept / "qrels.jsonl") == [
+        {k: row[k] for k in ("query-id", "corpus-id", "score")}
+        for row in read_jsonl(limit_run / "dataset/qrels.jsonl")
+    ]
+    assert json.loads((kept / "task.json").read_text()) == {
+        "name": "Local", "revision": "local", "subset": "default", "languages": ["eng-Latn"],
+        "main_score": "ndcg_at_10",
+    }  # fmt: skip
+    monkeypatch.setenv("RETGEN_CACHE", str(tmp_path / "cache"))
+    assert located("mteb:Local") == kept  # there already, so nothing is asked for
+    here, there = (
+        retgen.evaluate(path, metrics=["recall@2"], out=tmp_path / name).to_json()["results"]
+        for path, name in ((limit_run, "here"), ("mteb:Local", "there"))
+    )
+    assert [row["metrics"] for row in here] == [row["metrics"] for row in there]

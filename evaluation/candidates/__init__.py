@@ -1,0 +1,1 @@
+"""Who scores candidate sets: retrievers by name, cross-encoders, chat models."""

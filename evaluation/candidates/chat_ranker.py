@@ -1,0 +1,110 @@
+"""A chat model as a scorer of ladders: asked through the ledger, with its prices and its cap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from retgen.agents.agent import GivenUp
+from retgen.agents.context import Context
+from retgen.agents.models import ModelSettings
+from retgen.ask import Asked, Asking, ask_models, telling_how_far
+from retgen.evaluation.candidates.ranker import RANK, question_of, scores_of
+from retgen.evaluation.scoring.scores import slug
+from retgen.evaluation.tasks.multiconir.ladders import Group
+from retgen.manifest import described
+from retgen.progress import Progress
+from retgen.write import AtomicFile
+
+__all__ = ["ChatRanker", "Chats"]
+
+_HOPELESS = 20  # lists given up, more than were ordered: to go on would only cost
+
+
+@dataclass(frozen=True)
+class Chats:
+    """How chat models are asked in one call. `folder` names it in the ledger: a cap is its own.
+
+    `limit`: ladders of a domain that are asked about.
+    """
+
+    asking: Asking
+    folder: Path
+    limit: int | None = None
+
+
+class ChatRanker:
+    """Orders candidate sets by a model's answers. One that is given up leaves them tied."""
+
+    noise = 0.0
+
+    def __init__(self, name: str, settings: ModelSettings, chats: Chats, folder: Path) -> None:
+        self._name, self._settings, self._chats, self._folder = name, settings, chats, folder
+        self._asked = Asked()
+        self._lists = 0
+
+    def score(self, groups: Sequence[Group], progress: Progress) -> list[NDArray[np.float64]]:
+        found: list[NDArray[np.float64]] = []
+        asked = self._asked
+
+        async def work(context: Context) -> None:
+            asked.rejected, asked.stages = context.rejected, context.stages
+            stage = context.stage(f"{self._name}: lists", len(groups), RANK)
+
+            async def order(group: Group) -> NDArray[np.float64]:
+                try:
+                    return scores_of(group, await context.answer(RANK, question_of(group)))
+                except GivenUp as error:
+                    context.reject(stage, error, group._asdict())
+                    if stage.rejected >= _HOPELESS and stage.rejected > stage.done:
+                        raise context.too_few(stage, len(groups)) from error
+                    return scores_of(group, None)
+
+            found.extend([s async for s in context.accepted(stage, groups, order, Group._asdict)])
+
+        agents = {RANK.name: self._settings}
+        try:
+            with telling_how_far(asked):
+                ask_models(
+                    work, self._folder, self._chats.folder, agents, self._chats.asking, asked,
+                    None, progress,
+                )  # fmt: skip
+        finally:
+            self._write()
+        self._lists += len(groups)
+        return found
+
+    def details(self) -> dict[str, Any]:
+        """Who was asked what, and what it took; `usd`: of this call, None where no price is known.
+
+        `given_up`: lists without an answer that passed its check, kept in rejected_NAME.jsonl.
+        """
+        tally = self._asked.tally
+        return {
+            **described(self._settings),
+            "prompts": {RANK.prompt.name: RANK.prompt.sha256},
+            "lists": self._lists,
+            "given_up": len(self._asked.rejected),
+            "calls": sum(tally.calls.values()),
+            "from_ledger": sum(tally.cached.values()),
+            "tokens_in": sum(tally.tokens_in.values()),
+            "tokens_out": sum(tally.tokens_out.values()),
+            "usd_of_run": self._asked.spent.nano_usd / 1e9
+            if self._asked.spent and self._asked.priced
+            else None,
+        }
+
+    def _write(self) -> None:
+        path = self._folder / f"rejected_{slug(self._name)}.jsonl"
+        if not self._asked.rejected:
+            path.unlink(missing_ok=True)  # of an earlier call
+            return
+        with AtomicFile(path) as file:
+            for one in self._asked.rejected:
+                file.write(orjson.dumps(one._asdict(), option=orjson.OPT_APPEND_NEWLINE))

@@ -1,0 +1,172 @@
+"""What `gen capacity` shows of all pairs: tables for the terminal, the page, its pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from retgen.evaluation import plots as draw
+from retgen.evaluation.capacity.construct import PRECISIONS
+from retgen.evaluation.capacity.free import TABLE_6, Critical, cubic_fit
+from retgen.markdown import markdown_table
+from retgen.pages import Figure, Section, TableView, result_page, text_table
+from retgen.write import write_file
+
+if TYPE_CHECKING:
+    from retgen.evaluation.capacity.all_pairs import Capacity
+
+__all__ = ["carried_table", "critical_table", "text", "write_page"]
+
+_WHAT = (
+    "A query asks for two of n documents, and every pair is asked for: how large may n be in d "
+    "dimensions? From four dimensions on there is no limit. The closed form puts any number of "
+    "documents on a curve in four dimensions and has a query for each pair that ranks it first; "
+    "what shrinks is the margin, and so how many of them a number format can tell apart.",
+    "What Table 6 of the paper measures is a loss and an optimiser: the largest n at which "
+    "InfoNCE, started at random, puts every pair in order. It says how much such training "
+    "finds, not how much can be embedded. A better optimiser finds several times as many.",
+)
+
+
+def critical_table(found: Capacity) -> TableView:
+    """A row a dimension: Table 6, and the critical n of each protocol."""
+    paper, best = (found.critical.get(name, {}) for name in ("paper", "best"))
+    measured = [
+        (name, by) for name, by in (("paper's protocol", paper), ("best optimiser", best)) if by
+    ]
+    rows = []
+    for d in sorted({*paper, *best}):
+        row = [str(d), str(TABLE_6.get(d, ""))]
+        for _, by in measured:
+            row += _cells(by[d]) if d in by else ["", "", ""]
+        rows.append(row)
+    head = ["d", "Table 6"]
+    for name, _ in measured:
+        head += [name, "by seed", "seconds"]
+    return TableView(head, rows, names=0)
+
+
+def _cells(one: Critical) -> list[str]:
+    number = f"{one.documents:,}" if one.complete else f"≥ {one.documents:,}"
+    return [number, " ".join(map(str, one.by_seed)), f"{one.seconds:.1f}"]
+
+
+def carried_table(found: Capacity) -> TableView:
+    """A row a dimension, a column a number format."""
+    dims = sorted({one.dimension for one in found.carried})
+    cell = {(one.dimension, one.precision): one for one in found.carried}
+    rows = []
+    for d in dims:
+        row = [str(d)]
+        for precision in PRECISIONS:
+            one = cell.get((d, precision))
+            if one is None:
+                row += ["", ""]
+                continue
+            open_end = "≥ " if one.documents >= one.scanned_to else ""
+            row.append(f"{open_end}{one.documents:,}")
+            row.append(f"{'≥ ' if one.single >= one.limit else ''}{one.single:,}")
+        rows.append(row)
+    head = ["d", *(name for p in PRECISIONS for name in (f"{p}: every n to", "one n"))]
+    return TableView(head, rows, names=0)
+
+
+def text(found: Capacity) -> str:
+    """For a terminal."""
+    parts = []
+    if any(found.critical.values()):
+        parts.append(text_table(critical_table(found)))
+        parts += _fits(found)
+    if found.carried:
+        parts.append(text_table(carried_table(found)))
+    return "\n\n".join(parts) + f"\npage: {found.folder / 'capacity.html'}"
+
+
+def write_page(found: Capacity) -> None:
+    """figures/, capacity.md and capacity.html."""
+    sections = [Section("What is measured, and what is known", _WHAT)]
+    sections += _critical(found)
+    sections += _carried(found)
+    tables = [table for section in sections for table in section.tables]
+    text = "\n".join(markdown_table(table.head, table.rows) for table in tables)
+    write_file(found.folder / "capacity.md", text)
+    lede = "Documents that fit in d dimensions when all pairs of them are asked for."
+    page = result_page("All pairs", "retgen capacity", lede, sections, found.command)
+    write_file(found.folder / "capacity.html", page)
+
+
+def _critical(found: Capacity) -> Iterator[Section]:
+    if not any(found.critical.values()):
+        return
+    top = max(d for by in found.critical.values() for d in by)
+    curves = []
+    names = {"paper": "paper's protocol, measured here", "best": "best optimiser, random starts"}
+    for protocol, of in found.critical.items():
+        if of:
+            curves.append(
+                draw.Line(names[protocol], [*map(float, sorted(of))],
+                          [float(of[d].documents) for d in sorted(of)],
+                          hollow=[i for i, d in enumerate(sorted(of)) if not of[d].complete])
+            )  # fmt: skip
+    shown = [d for d in TABLE_6 if d <= max(top, 12)]
+    curves.append(
+        draw.Line("Table 6 of the paper", [*map(float, shown)], [float(TABLE_6[d]) for d in shown],
+                  dashed=True)
+    )  # fmt: skip
+    svg = draw.lines(
+        found.folder / "figures" / "critical_n", curves, [], title="Critical n by dimension",
+        x="dimensions", y="documents, all pairs of which are solved", log_y=True,
+    )  # fmt: skip
+    notes = [
+        "a number with ≥ was cut short by --minutes; the others ended by failing",
+        "an n counts when every query ranks its two documents strictly first, in float32 and "
+        "again in float64",
+    ]
+    notes += list(_fits(found))
+    yield Section(
+        "Critical n", [], [critical_table(found)],
+        [Figure(svg, "Documents at which each method ends; hollow points were cut short.")], notes,
+    )  # fmt: skip
+
+
+def _fits(found: Capacity) -> Iterator[str]:
+    for name, fit in (("Table 6", cubic_fit(TABLE_6)), ("the paper's protocol here",
+                                                        found.fit("paper"))):  # fmt: skip
+        if fit is not None:
+            constant, linear, square, cube = fit.coefficients
+            yield (
+                f"cubic through {name}: {constant:.4f} {linear:+.4f} d {square:+.4f} d² "
+                f"{cube:+.4f} d³, r² {fit.r2:.4f}"
+            )
+
+
+def _carried(found: Capacity) -> Iterator[Section]:
+    if not found.carried:
+        return
+    curves = []
+    for precision in PRECISIONS:
+        of = [one for one in found.carried if one.precision == precision]
+        if of:
+            of.sort(key=lambda one: one.dimension)
+            x = [float(one.dimension) for one in of]
+            curves.append(draw.Line(precision, x, [float(one.single) for one in of]))
+    limit = max(one.limit for one in found.carried)
+    svg = draw.lines(
+        found.folder / "figures" / "closed_form", curves,
+        [draw.Level(f"largest n tried ({limit:,})", float(limit), True)],
+        title="The closed form in number formats", x="dimensions",
+        y="documents told apart", log_x=True, log_y=True,
+    )  # fmt: skip
+    yield Section(
+        "The closed form in number formats",
+        [
+            "Checked by brute force: every pair against every document, after rounding. Every "
+            f"number of documents up to the first column is carried (tried one by one to "
+            f"{max(one.scanned_to for one in found.carried):,}); the second is the largest single "
+            "number found, as rounding is kinder to some than to others.",
+        ],
+        [carried_table(found)],
+        [Figure(svg, "Largest number of documents found that each format carries.")],
+        [f"{name}: {what}" for name, what in PRECISIONS.items()]
+        + ["these vectors come from a formula; they are not a result of optimisation"],
+    )

@@ -1,0 +1,397 @@
+"""`gen capacity PATH`: how hard the qrels of a data set are for any single-vector embedder.
+
+Beside the theorems of `qrels.certificate` stands what a search finds: shattered documents (from
+below), a free embedding (from above, stored and checked in integers), and the widest margins for
+unit vectors with the caps that no embedding exceeds. Theorems need no torch, embeddings do.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from retgen.data import open_dataset
+from retgen.errors import UsageError
+from retgen.evaluation.capacity import HIGHEST, exact
+from retgen.evaluation.collection import Collection, load
+from retgen.evaluation.scoring.significance import relevance_matrix
+from retgen.progress import Progress, silent
+from retgen.qrels import QrelMatrix
+from retgen.qrels.certificate import Bound, Certificate, certificate
+from retgen.qrels.margins import MarginCaps, margin_caps
+from retgen.qrels.notions import brackets
+from retgen.qrels.reduction import Reduced, reduce
+from retgen.qrels.vc import CELLS, shattered
+from retgen.write import dump_json, make_folder, write_file
+
+if TYPE_CHECKING:  # they import torch
+    from retgen.evaluation.capacity.embedding import Embedding, Widest
+
+__all__ = ["Certified", "Margin", "certify"]
+
+_BEGIN = 32  # dimensions in which a first embedding is sought at least
+_SWEEP = 6  # doublings of the dimension in the sweep of margins
+_SHATTERED = "V. N. Vapnik, A. Ya. Chervonenkis (1971); J. Radon (1921); proof in retgen.qrels.vc"
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The widest margin `found` at a dimension (None: no embedding was found), and its cap."""
+
+    dimension: int
+    found: float | None
+    cap: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {"dimension": self.dimension, "found": self.found, "cap": self.cap}
+
+
+@dataclass(frozen=True)
+class Certified:
+    """The bracket with what searches added, the witness, and margins.
+
+    `wanted`: the margin asked for; `reached`: the fewest dimensions found to reach it.
+    """
+
+    folder: Path
+    collection: Collection
+    certificate: Certificate
+    witness: Embedding | None
+    caps: MarginCaps | None
+    margins: list[Margin]
+    wanted: float | None
+    reached: int | None
+    notes: list[str]
+    command: str
+
+    def lowest(self) -> int | None:
+        """No fewer dimensions reach the margin asked for; None where no number does."""
+        assert self.caps is not None
+        assert self.wanted is not None
+        packed = self.caps.lowest(self.wanted)
+        return None if packed is None else max(packed, self.certificate.lower)
+
+    def to_text(self) -> str:
+        """The bracket, for a terminal."""
+        from retgen.evaluation.capacity.certify_page import text
+
+        return text(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """What `gen capacity PATH --json` prints."""
+        shown = self.certificate.to_json()
+        shown["brackets"] = [bracket._asdict() for bracket in brackets(self.certificate)]
+        found: dict[str, Any] = {
+            "dataset": str(self.collection.path),
+            "split": self.collection.split,
+            "certificate": shown,
+            "margins": [margin.to_json() for margin in self.margins],
+            "notes": self.notes,
+        }
+        if self.wanted is not None:
+            found["margin"] = {
+                "wanted": self.wanted,
+                "lowest_possible": self.lowest() if self.caps else None,
+                "reachable": self.caps is None or self.caps.lowest(self.wanted) is not None,
+                "lowest_found": self.reached,
+            }
+        if self.witness is not None:
+            found["embedding"] = {
+                "file": str(self.folder / "embedding.npz"),
+                "dimension": self.witness.dimension,
+                "smallest_gap": self.witness.gap,
+            }
+        return found
+
+
+def certify(
+    path: str | Path,
+    *,
+    split: str | None = None,
+    dims: Sequence[int] = (),
+    margin: float | None = None,
+    seeds: int = 3,
+    minutes: float = 5.0,
+    device: str | None = None,
+    out: str | Path | None = None,
+    command: str = "gen capacity PATH",
+    progress: Progress = silent,
+) -> Certified:
+    """Bracket the dimension that the qrels of a data set need, and write `out`.
+
+    `out` defaults to RUN/capacity for a run directory, else to outputs/capacity_NAME. `dims`: where
+    margins are sought, default from the lower bound on in doublings. `minutes` are for the search
+    of an embedding, and as many for margins; without torch neither is sought, and a note says so.
+    Raises UsageError for what makes no sense and DatasetError for a data set without positives.
+    """
+    if margin is not None and not 0 < margin <= 2:
+        raise UsageError("--margin: scores of unit vectors differ by more than 0 and at most 2")
+    if not minutes > 0:
+        raise UsageError("--minutes: give a positive number")
+    if seeds < 1:
+        raise UsageError("--seeds: at least 1")
+    if not all(1 <= d <= HIGHEST for d in dims):
+        raise UsageError(f"--dims: dimensions are whole numbers from 1 to {HIGHEST:,}")
+    open_dataset(path)  # a wrong path is told before torch is imported
+    place = _device(device)
+    collection = load(path, split, progress)
+    notes = list(collection.notes)
+    if not collection.complete:
+        notes.append("pairs without a judgement are taken as not relevant")
+    matrix = relevance_matrix(collection)
+    progress("bounds", 0, 1)
+    # documents that the corpus lacks are asked for all the same
+    total = collection.documents + len(collection.missing)
+    found = certificate(matrix, total)
+    progress("bounds", 1, 1)
+    folder = Path(out) if out is not None else _default_folder(collection.path)
+    make_folder(folder)
+    reduced = reduce(matrix, total)
+    whole = QrelMatrix(reduced.matrix.indptr, reduced.matrix.indices, reduced.points)
+    if not whole.queries:
+        notes.append("every query has all documents relevant: nothing is to be told apart")
+        return _written(Certified(
+            folder, collection, found, None, None, [], margin, None, notes, command
+        ))  # fmt: skip
+    found = _with_shattered(found, reduced)
+    witness, margins, reached = None, [], None
+    caps = margin_caps(reduced)
+    why = _NO_TORCH if place is None else _too_many(whole)
+    if place is None or why:
+        found.skipped.extend(
+            {"theorem": what, "reason": why} for what in ("free embedding", "margins")
+        )
+        notes += [f"no embedding and no margin was sought: {why}"]
+    else:
+        until = time.monotonic() + 60 * minutes
+        witness = _search(whole, found, seeds, until, place, progress)
+        if witness is not None:
+            _store(folder / "embedding.npz", witness, collection, matrix, reduced)
+            found = _with_witness(found, witness)
+        else:
+            notes.append(
+                f"no embedding was found within {minutes:g} minutes from random starts, "
+                "which proves nothing"
+            )
+        until = time.monotonic() + 60 * minutes
+        known = witness.dimension if witness is not None else found.upper
+        sweep = sorted(set(dims)) or _doublings(found.lower, known, whole.documents - 1)
+        from retgen.evaluation.capacity import embedding
+
+        known_to_be = embedding.as_widest(whole, witness) if witness is not None else None
+        widest = _widest(whole, sweep, known_to_be, until, place, progress)
+        if len(widest) < len(sweep):
+            notes.append(f"margins of {len(sweep) - len(widest)} dimensions: no time left")
+        if margin is not None:
+            widest, reached = _descend(whole, widest, margin, found.lower, until, place, progress)
+        margins = [_margin(one, caps) for one in widest]
+    return _written(Certified(
+        folder, collection, found, witness, caps, margins, margin, reached, notes, command
+    ))  # fmt: skip
+
+
+_NO_TORCH = "this needs the package torch: pip install 'retgen[eval]'"
+
+
+def _device(device: str | None) -> str | None:
+    """Where embeddings are sought; None where there is no torch."""
+    try:
+        from retgen.evaluation.embedders.devices import choose_device
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        if device is not None:
+            raise UsageError(f"--device {device}: {_NO_TORCH}") from error
+        return None
+    return choose_device(device)
+
+
+def _too_many(whole: QrelMatrix) -> str:
+    """Why no embedding is sought; empty where one is."""
+    from retgen.evaluation.capacity.embedding import CELLS as most
+
+    if whole.queries * whole.documents <= most:
+        return ""
+    return (
+        f"{whole.queries:,} x {whole.documents:,} different queries and documents are too many "
+        f"to optimise (more than {most:,} cells)"
+    )
+
+
+def _written(found: Certified) -> Certified:
+    from retgen.evaluation.capacity.certify_page import write_page
+
+    write_file(found.folder / "certificate.json", dump_json(found.to_json()))
+    write_page(found)
+    return found
+
+
+def _default_folder(path: Path) -> Path:
+    if (path / "recipe.yaml").is_file() and (path / "dataset").is_dir():
+        return path / "capacity"
+    return Path("outputs") / f"capacity_{path.resolve().name}"
+
+
+def _with_shattered(found: Certificate, reduced: Reduced) -> Certificate:
+    """The VC dimension of the matrix, and that of its transpose."""
+    matrix = reduced.matrix
+    if matrix.queries * matrix.documents > CELLS:
+        why = f"{matrix.queries:,} x {matrix.documents:,} are too many to search"
+        found.skipped.append({"theorem": "Vapnik and Chervonenkis", "reason": why})
+        return found
+    lower = list(found.lower_bounds)
+    for what, by, table in (
+        ("documents", "queries", matrix), ("queries", "documents", matrix.transposed()),
+    ):  # fmt: skip
+        cut = shattered(table)
+        v = len(cut.columns)
+        if v > 1:
+            details: dict[str, Any] = {"vc_dimension": v, "complete": cut.complete}
+            if what == "documents":
+                details["columns"] = [int(reduced.columns[j]) for j in cut.columns]
+            lower.append(Bound(
+                v - 1,
+                f"{by} cut all {2**v:,} subsets out of some {v} {what} (VC dimension "
+                f"{'' if cut.complete else 'at least '}{v}), and half-spaces shatter at most d + 1 "
+                "points",
+                _SHATTERED, details=details, sign_rank=v,
+            ))  # fmt: skip
+    lower.sort(key=lambda bound: -bound.dimension)
+    return replace(found, lower_bounds=lower)
+
+
+def _search(
+    whole: QrelMatrix, found: Certificate, seeds: int, until: float, device: str,
+    progress: Progress,
+) -> Embedding | None:  # fmt: skip
+    """From above: at the proven upper bound, or where an optimiser has an easier start."""
+    from retgen.evaluation.capacity import embedding
+
+    # in one dimension unit vectors cannot move, so it begins above and comes down
+    highest = min(max(found.upper, _BEGIN), max(whole.documents - 1, found.upper, 2))
+    return embedding.smallest(
+        whole, highest, lowest=found.lower, seeds=seeds, until=until, device=device,
+        progress=progress,
+    )  # fmt: skip
+
+
+def _with_witness(found: Certificate, witness: Embedding) -> Certificate:
+    bound = Bound(
+        witness.dimension,
+        f"vectors of {witness.dimension} whole numbers found from random starts; every query's "
+        "relevant documents score above all others in exact arithmetic",
+        "embedding.npz",
+        details={"smallest_gap": witness.gap},
+    )
+    upper = sorted([*found.upper_bounds, bound], key=lambda one: one.dimension)
+    return replace(found, upper_bounds=upper)
+
+
+def _store(
+    path: Path, witness: Embedding, collection: Collection, matrix: QrelMatrix, reduced: Reduced
+) -> None:
+    """Vectors with the ids that they stand for, checked once more against all qrels."""
+    told = np.flatnonzero(reduced.row_of >= 0)
+    asked = matrix.take_rows(told)
+    vector = reduced.column_of
+    if reduced.others:  # one that no query asks for stands for all of these
+        vector = np.append(vector, reduced.matrix.documents)
+    every = QrelMatrix(asked.indptr, asked.indices, len(vector))
+    gap = exact.smallest_gap(
+        every, witness.queries[reduced.row_of[told]], witness.documents[vector]
+    )
+    if gap != witness.gap:
+        raise AssertionError(f"the stored embedding has a gap of {gap}, not {witness.gap}")
+    ids: dict[str, int] = {}
+    for query in collection.queries:
+        for doc, relevance in collection.qrels[query.query_id].items():
+            if relevance > 0:
+                ids.setdefault(doc, len(ids))
+    out = io.BytesIO()
+    np.savez_compressed(
+        out,
+        queries=witness.queries,
+        documents=witness.documents,
+        query_ids=np.array([collection.queries[i].query_id for i in told.tolist()]),
+        query_vector=reduced.row_of[told],
+        document_ids=np.array(list(ids)),
+        document_vector=reduced.column_of,
+        other_vector=np.array(reduced.matrix.documents if reduced.others else -1),
+    )
+    write_file(path, out.getvalue())
+
+
+def _doublings(lower: int, known: int, highest: int) -> list[int]:
+    """The lower bound, where an embedding is known, and doublings of that."""
+    steps = [lower, known, *(known * 2**i for i in range(1, _SWEEP))]
+    return sorted({d for d in steps if d <= highest} | {min(highest, steps[-1])})
+
+
+def _widest(
+    whole: QrelMatrix,
+    dims: Sequence[int],
+    known: Widest | None,
+    until: float,
+    device: str,
+    progress: Progress,
+) -> list[Widest]:
+    """The widest margins found, each dimension beginning at the one before, or at `known`, too."""
+    from retgen.evaluation.capacity import embedding
+
+    found: list[Widest] = []
+    for place, d in enumerate(dims):
+        if time.monotonic() >= until:
+            break
+        progress("margins", place, len(dims))
+        starts = [one for one in (known, *found[-1:]) if one is not None and one.dimension <= d]
+        start = max(starts, key=lambda one: one.margin, default=None)
+        found.append(embedding.widen(whole, d, start, until=until, device=device))
+    progress("margins", len(found), len(dims))
+    return found
+
+
+def _descend(
+    whole: QrelMatrix,
+    widest: list[Widest],
+    wanted: float,
+    lower: int,
+    until: float,
+    device: str,
+    progress: Progress,
+) -> tuple[list[Widest], int | None]:
+    """The fewest dimensions found that reach a margin, by bisection of the sweep's gap.
+
+    No fewer than `lower` do.
+    """
+    from retgen.evaluation.capacity import embedding
+
+    reach = [one for one in widest if one.margin >= wanted]
+    if not reach:
+        return widest, None
+    best, found = reach[0], list(widest)
+    below = [one for one in widest if one.dimension < best.dimension]
+    low = below[-1].dimension if below else lower - 1
+    while best.dimension - low > 1 and time.monotonic() < until:
+        progress("dimensions", best.dimension, best.dimension)
+        middle = (low + best.dimension) // 2
+        start = [one for one in found if one.dimension < middle]
+        one = embedding.widen(whole, middle, start[-1] if start else None, until=until,
+                              device=device)  # fmt: skip
+        found = sorted([*found, one], key=lambda one: one.dimension)
+        if one.margin >= wanted:
+            best = one
+        else:
+            low = middle
+    return found, best.dimension
+
+
+def _margin(one: Widest, caps: MarginCaps) -> Margin:
+    found = one.margin if one.margin > 0 and math.isfinite(one.margin) else None
+    return Margin(one.dimension, found, caps.at(one.dimension))

@@ -1,0 +1,167 @@
+"""What `gen capacity PATH` shows: the bracket in words and tables, the page, its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from retgen.evaluation import plots as draw
+from retgen.markdown import markdown_table
+from retgen.pages import Figure, Section, TableView, result_page, text_table
+from retgen.qrels.notions import brackets
+from retgen.write import write_file
+
+if TYPE_CHECKING:
+    from retgen.evaluation.capacity.certify import Certified
+
+__all__ = ["bounds_table", "brackets_table", "margins_table", "sentences", "text", "write_page"]
+
+
+def brackets_table(found: Certified) -> TableView:
+    """A row a notion."""
+    rows = [
+        [bracket.notion, str(bracket.lower), str(bracket.upper)]
+        for bracket in brackets(found.certificate)
+    ]
+    return TableView(["notion", "at least", "at most"], rows)
+
+
+def bounds_table(found: Certified) -> TableView:
+    """A row a bound, the best first."""
+    rows = [
+        [f"{sign} {bound.dimension}", bound.notion, bound.theorem, bound.reference]
+        for sign, bounds in (
+            ("≥", found.certificate.lower_bounds), ("≤", found.certificate.upper_bounds),
+        )
+        for bound in bounds
+    ]  # fmt: skip
+    return TableView(["dimensions", "notion", "because", "reference"], rows, names=4)
+
+
+def margins_table(found: Certified) -> TableView:
+    """A row a dimension."""
+    rows = [
+        [str(one.dimension), "none" if one.found is None else f"{one.found:.4f}", f"{one.cap:.4f}"]
+        for one in found.margins
+    ]
+    return TableView(["d", "margin found", "none above"], rows, names=0)
+
+
+def sentences(found: Certified) -> list[str]:
+    """The results in words."""
+    certificate = found.certificate
+    if not certificate.lower_bounds:
+        return ["Every query has all documents relevant: nothing is to be told apart."]
+    told = [
+        f"The qrels of {certificate.densities.queries:,} queries over "
+        f"{certificate.densities.documents:,} relevant documents: a single-vector embedder "
+        f"{certificate.sentence()}."
+    ]
+    if found.witness is not None:
+        told.append(
+            f"From random starts an embedding was found in {found.witness.dimension} dimensions "
+            "and checked in exact arithmetic."
+        )
+    if found.caps is not None and found.caps.norm is not None:
+        told.append(
+            f"With unit vectors no embedder, of however many dimensions, has a margin above "
+            f"{found.caps.norm:.4f}."
+        )
+    if found.wanted is not None and found.caps is not None:
+        low = found.lowest()
+        if low is None:
+            told.append(f"So a margin of {found.wanted:g} is out of reach.")
+        else:
+            reached = (
+                f"{found.reached} were found to be enough"
+                if found.reached is not None
+                else "no embedding that has it was found"
+            )
+            told.append(f"A margin of {found.wanted:g} takes at least {low} dimensions; {reached}.")
+    return told
+
+
+def text(found: Certified) -> str:
+    """For a terminal."""
+    certificate = found.certificate
+    parts = ["\n".join(sentences(found))]
+    if certificate.lower_bounds:
+        best = (">=", certificate.lower_bounds[0]), ("<=", certificate.upper_bounds[0])
+        parts.append(text_table(brackets_table(found)))
+        parts.append(
+            "\n".join(
+                f"{sign} {bound.dimension}: {bound.theorem} ({bound.reference})"
+                for sign, bound in best
+            )
+        )
+    if found.margins:
+        parts.append(text_table(margins_table(found)))
+    told = "".join(f"note: {note}\n" for note in found.notes)
+    return "\n\n".join(parts) + f"\n{told}page: {found.folder / 'certificate.html'}"
+
+
+def write_page(found: Certified) -> None:
+    """figures/, certificate.md and certificate.html."""
+    sections = list(_sections(found))
+    parts = []
+    for section in sections:
+        parts += ["\n".join(section.text)] if section.text else []
+        parts += [markdown_table(table.head, table.rows, table.names) for table in section.tables]
+    write_file(found.folder / "certificate.md", "\n\n".join(parts))
+    page = result_page(
+        found.collection.name, "retgen capacity",
+        "What is known of the dimension that any single-vector embedder needs for these qrels.",
+        sections, found.command,
+    )  # fmt: skip
+    write_file(found.folder / "certificate.html", page)
+
+
+def _sections(found: Certified) -> Iterator[Section]:
+    yield Section("The bracket", sentences(found), [brackets_table(found)], notes=found.notes)
+    if found.margins:
+        figures = _picture(found)
+        yield Section(
+            "Margins of unit vectors",
+            [
+                "The margin is the least difference, over all queries, between the score of the "
+                "worst relevant document and that of the best other one. Noise, and rounding to "
+                "bf16 or int8, must stay below it. Found by optimisation, so more may be possible, "
+                "but never more than the last column."
+            ],
+            [margins_table(found)],
+            figures,
+        )
+    certificate = found.certificate
+    yield Section(
+        "Every bound",
+        [],
+        [bounds_table(found)] if certificate.lower_bounds else [],
+        notes=[f"{one['theorem']}: not computed, {one['reason']}" for one in certificate.skipped],
+    )
+    graph = certificate.densities
+    rows = [
+        [what, f"{value:.6f}" if value is not None else "not computed"]
+        for what, value in (
+            ("density of the query graph", graph.query_graph_density),
+            ("density of the document graph", graph.document_graph_density),
+            ("average query strength", graph.average_query_strength),
+        )
+    ]
+    yield Section("Densities", [], [TableView(["of the qrels", ""], rows)])
+
+
+def _picture(found: Certified) -> list[Figure]:
+    shown = [one for one in found.margins if one.found is not None]
+    if len(shown) < 2:
+        return []
+    x = [float(one.dimension) for one in shown]
+    curves = [
+        draw.Line("widest margin found", x, [one.found or 0.0 for one in shown]),
+        draw.Line("no embedding is above", x, [one.cap for one in shown], dashed=True),
+    ]
+    levels = [] if found.wanted is None else [draw.Level("margin asked for", found.wanted, True)]
+    svg = draw.lines(
+        found.folder / "figures" / "margins", curves, levels, title="Margin by dimension",
+        x="dimensions", y="margin of unit vectors", log_x=True,
+    )  # fmt: skip
+    return [Figure(svg, "Found by optimisation, below what is proven to be out of reach.")]

@@ -1,0 +1,1 @@
+"""Embedders: models loaded, texts encoded in batches on devices, embeddings kept on disk."""

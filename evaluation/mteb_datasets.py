@@ -1,0 +1,98 @@
+"""Data sets of MTEB's registry, brought to disk in its layout: `mteb:NAME`."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from retgen.errors import UsageError
+from retgen.evaluation.embedders.cache import default_folder
+from retgen.evaluation.scoring.mteb_files import DESCRIPTION, Task
+from retgen.messages import did_you_mean
+from retgen.write import AtomicFile, dump_json, make_folder, write_file
+
+__all__ = ["fetch", "located", "write_task"]
+
+
+def located(path: str | Path) -> Path:
+    """The folder that `mteb:NAME` stands for; any other path as it is."""
+    text = str(path)
+    return fetch(text.removeprefix("mteb:")) if text.startswith("mteb:") else Path(path)
+
+
+def fetch(name: str, folder: Path | None = None) -> Path:
+    """The folder of a retrieval task of MTEB's registry, downloaded once.
+
+    `folder` defaults to the cache. Raises `UsageError` for an unknown name, a task of another kind
+    and where the Hub cannot be reached.
+    """
+    kept = (folder or default_folder()) / "mteb" / name
+    if (kept / "qrels.jsonl").is_file():  # written last
+        return kept
+    import mteb
+    from huggingface_hub import constants, get_session
+
+    from retgen.evaluation.embedders.base import quiet  # imports torch
+
+    tasks: dict[str, Any] = {t.metadata.name: t for t in mteb.get_tasks(task_types=["Retrieval"])}
+    if name not in tasks:
+        hint = did_you_mean(name, tasks)
+        raise UsageError(f"mteb:{name}: MTEB has no retrieval task {name!r}{hint or '.'}")
+    task = tasks[name]
+    try:
+        with quiet():
+            # fails at once without a network, where loading retries each of its files
+            get_session().head(constants.ENDPOINT, timeout=20)
+            task.load_data()
+    # whatever loaders of foreign data may raise
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise UsageError(
+            f"mteb:{name}: cannot be loaded ({reason}). Without a network give a folder in MTEB, "
+            "BEIR or Hub layout instead."
+        ) from error
+    write_task(task, kept)
+    return kept
+
+
+def write_task(task: Any, folder: Path) -> None:
+    """Write a loaded retrieval task of MTEB: corpus, queries, and qrels of its first split."""
+    shutil.rmtree(folder, ignore_errors=True)
+    make_folder(folder)
+    name, subset = next(iter(task.dataset.items()))
+    languages = task.metadata.eval_langs  # a list, or one for each subset
+    described = Task(
+        task.metadata.name, task.metadata.revision, name,
+        list(languages[name] if isinstance(languages, Mapping) else languages),
+        task.metadata.main_score,
+    )  # fmt: skip
+    write_file(folder / DESCRIPTION, dump_json(described._asdict()))
+    data = subset["test" if "test" in subset else next(iter(subset))]
+    rows = (
+        {"_id": row["id"], "title": row.get("title") or "", "text": row["text"]}
+        for row in data["corpus"]
+    )
+    _write(folder / "corpus.jsonl", rows)
+    _write(
+        folder / "queries.jsonl",
+        ({"_id": row["id"], "text": row["text"]} for row in data["queries"]),
+    )
+    judged: Mapping[str, Mapping[str, float]] = data["relevant_docs"]
+    _write(
+        folder / "qrels.jsonl",
+        (
+            {"query-id": query_id, "corpus-id": doc_id, "score": relevance}
+            for query_id, of in judged.items()
+            for doc_id, relevance in of.items()
+        ),
+    )
+
+
+def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    with AtomicFile(path) as file:
+        for row in rows:
+            file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))

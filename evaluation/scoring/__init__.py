@@ -1,0 +1,1 @@
+"""Retrievers and TREC runs scored: measures <- scores <- result <- page <- evaluate."""

@@ -1,0 +1,103 @@
+"""The floors beside every table: a random order, and rankings that never read the query."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from typing import Any
+
+import numpy as np
+
+from retgen.data import Qrel
+from retgen.evaluation.collection import Collection
+from retgen.evaluation.scoring.measures import Measures, cutoff, graded
+from retgen.progress import Progress, silent
+from retgen.validators.floors import WordTerms, query_blind_rankings
+from retgen.validators.rule import Batch, Judgements
+
+__all__ = ["floors"]
+
+_BLOCK = 4096
+
+
+def floors(
+    collection: Collection, measures: Measures, progress: Progress = silent
+) -> dict[str, Any]:
+    """{"random": {measure: x}, "rankings": {name: {measure: x}}, "best": {"ranking", ...}}.
+
+    Random is the exact expectation over all orders, None where no closed form is used (measures
+    other than R, P, nDCG, Success and RR). The query-blind rankings are those of
+    `retgen.validators.floors`; the best is the one with the highest first measure, the next
+    deciding ties.
+    """
+    names = measures.names
+    random: dict[str, float | None] = {name: _expected(collection, name) for name in names}
+    rankings = {}
+    depth = measures.depth(collection.documents)
+    with tempfile.TemporaryDirectory(prefix="retgen-floors-") as scratch:
+        terms = WordTerms(_judgements(collection))
+        terms.scratch = scratch
+        for first, texts in collection.blocks(_BLOCK):
+            ids = [doc.decode() for doc in collection.doc_ids[first : first + len(texts)].tolist()]
+            blank = [""] * len(texts)
+            terms.scan(Batch(first, ids, blank, texts, [None] * len(texts)))
+            progress("floors", first + len(texts), collection.documents)
+        tops = query_blind_rankings(terms.state, terms.query_terms(), depth)
+        for name, top in tops.items():
+            values = measures.one_ranking(collection, top).mean(axis=0)
+            rankings[name] = dict(zip(names, map(float, values), strict=True))
+    best = max(rankings, key=lambda name: tuple(rankings[name].values()), default=None)
+    return {
+        "random": random,
+        "rankings": rankings,
+        "best": {"ranking": best, **rankings[best]} if best else None,
+    }
+
+
+def _judgements(collection: Collection) -> Judgements:
+    qrels = [
+        Qrel(query_id, doc_id, relevance)
+        for query_id, docs in collection.qrels.items()
+        for doc_id, relevance in docs.items()
+    ]
+    return Judgements(collection.queries, qrels)
+
+
+def _expected(collection: Collection, name: str) -> float | None:
+    """The mean over queries of a measure's expectation under a uniform random order."""
+    n = collection.documents
+    base = name.partition("@")[0].lower()
+    qrels = collection.qrels
+    if graded(name):
+        base, qrels = base.rpartition(" ")[2], collection.grades or {}
+    k = min(cutoff(name) or n, n)
+    values = []
+    for query in collection.queries:
+        judged = {d: g for d, g in qrels[query.query_id].items() if g > 0}
+        gains = sorted(judged.values(), reverse=True)
+        # what the corpus does not hold is asked for all the same
+        found = [g for d, g in judged.items() if d not in collection.missing]
+        match base:
+            case "recall" | "r":
+                values.append(k / n * len(found) / len(gains))
+            case "p":
+                values.append(len(found) / n * k / (cutoff(name) or k))
+            case "success":
+                values.append(1 - _all_missed(n, len(found), k))
+            case "mrr" | "rr":
+                missed = np.array([_all_missed(n, len(found), i) for i in range(k + 1)])
+                values.append(float(((missed[:-1] - missed[1:]) / np.arange(1, k + 1)).sum()))
+            case "ndcg":
+                discounts = 1 / np.log2(np.arange(2, k + 2))
+                ideal = float((np.array(gains[:k]) * discounts[: len(gains)]).sum())
+                values.append(float(sum(found) / n * discounts.sum() / ideal))
+            case _:
+                return None
+    return float(np.mean(values))
+
+
+def _all_missed(n: int, relevant: int, k: int) -> float:
+    """P(none of `relevant` among the first k of n): C(n - relevant, k) / C(n, k)."""
+    if k > n - relevant:
+        return 0.0
+    return math.exp(sum(math.log(n - k - i) - math.log(n - i) for i in range(min(relevant, n))))

@@ -1,0 +1,184 @@
+"""MTEB's result files: what `gen eval` scores stands beside what MTEB scored itself.
+
+Below a folder that `mteb.ResultCache` reads:
+
+    results/MODEL/REVISION/TASK.json and model_meta.json
+    results/MODEL/REVISION/experiments/SETTINGS/...      cut, shortened, prompted or cast models
+
+A model of the Hub has its name there and a task of MTEB its own, so that results join; other
+systems are named retgen/NAME, and other data sets as the task that `gen export --to mteb` writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+import xxhash
+
+from retgen.write import dump_json, make_folder, write_file
+
+if TYPE_CHECKING:
+    from retgen.evaluation.collection import Collection
+    from retgen.evaluation.scoring.scores import Score
+
+__all__ = ["DESCRIPTION", "NO_LANGUAGE", "Task", "main_score", "measure", "task_name", "task_of",
+           "write_mteb"]  # fmt: skip
+
+DESCRIPTION = "task.json"  # beside a task of MTEB's registry that was brought to disk
+NO_LANGUAGE = "und-Zyyy"  # ISO 639 and 15924 for what is not known
+_NO_REVISION = "no_revision_available"  # as MTEB writes it
+_MEASURES = {
+    "ndcg": "nDCG", "recall": "R", "map": "AP", "mrr": "RR", "precision": "P",
+    "hit_rate": "Success",
+}  # fmt: skip
+_ALIASES = {
+    "ndcg": "ndcg", "recall": "recall", "r": "recall", "map": "map", "ap": "map", "mrr": "mrr",
+    "rr": "mrr", "p": "precision", "success": "hit_rate",
+}  # fmt: skip
+
+
+class Task(NamedTuple):
+    """A data set as MTEB names it."""
+
+    name: str
+    revision: str
+    subset: str
+    languages: list[str]
+    main_score: str
+
+
+def task_name(name: str) -> str:
+    """The name of a data set's task: words run together, capitals kept, Retrieval at its end."""
+    words = [word for word in re.split(r"[^0-9A-Za-z]+", name) if word]
+    joined = "".join(word[0].upper() + word[1:] for word in words)
+    prefix = "Set" if not joined or joined[0].isdigit() else ""
+    return prefix + joined + ("" if joined.endswith("Retrieval") else "Retrieval")
+
+
+def main_score(relevant: int, graded: bool) -> str:
+    """The score of a task whose queries have up to so many relevant documents.
+
+    Recall counts a grade of 1 as one of 10, so graded labels take nDCG.
+    """
+    return f"{'ndcg' if graded else 'recall'}_at_{relevant}"
+
+
+def measure(name: str) -> str | None:
+    """ir-measures' name of a score of MTEB, None where it has none."""
+    base, _, k = name.rpartition("_at_")
+    return f"{_MEASURES[base]}@{k}" if base in _MEASURES and k.isdigit() else None
+
+
+def task_of(collection: Collection) -> Task:
+    """What MTEB calls this data set: its own words for its own tasks."""
+    try:
+        stated = orjson.loads((collection.path / DESCRIPTION).read_bytes())
+        return Task(**{key: stated[key] for key in Task._fields})
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    grades = [list(of.values()) for of in collection.qrels.values()]
+    most = max(sum(grade > 0 for grade in of) for of in grades)
+    score = main_score(most, any(grade > 1 for of in grades for grade in of))
+    if collection.dataset.run is None:  # others' sets are scored as MTEB scores most
+        score = "ndcg_at_10"
+    return Task(task_name(collection.name), "local", "default", _languages(collection), score)
+
+
+def _languages(collection: Collection) -> list[str]:
+    if collection.dataset.run is not None:
+        try:
+            manifest = orjson.loads((collection.dataset.run / "manifest.json").read_bytes())
+            return [str(one) for one in manifest["languages"]] or [NO_LANGUAGE]
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+    return [NO_LANGUAGE]
+
+
+def write_mteb(
+    folder: Path,
+    collection: Collection,
+    score: Score,
+    main: float,
+    settings: Mapping[str, Any],
+    seconds: float,
+) -> Path:
+    """Write one system's scores. `main`: the task's own; `settings`: what a model was told."""
+    task = task_of(collection)
+    named = {}
+    for name, value in score.metrics.items():
+        base, _, k = name.lower().partition("@")
+        if base in _ALIASES and k.isdigit():
+            named[f"{_ALIASES[base]}_at_{k}"] = round(value, 5)
+    if measure(task.main_score):
+        named[task.main_score] = round(main, 5)
+    row = {**named, "main_score": round(main, 5), "hf_subset": task.subset,
+           "languages": task.languages}  # fmt: skip
+    content = {
+        "dataset_revision": task.revision,
+        "task_name": task.name,
+        "mteb_version": _version(),
+        "scores": {collection.split: [row]},
+        "evaluation_time": round(seconds, 3),
+        "kg_co2_emissions": None,
+    }
+    meta = _model(score, settings)
+    name, revision = str(meta["name"]).replace("/", "__"), str(meta["revision"])
+    place = folder / "mteb" / "results" / name / revision
+    if meta["experiment_kwargs"]:
+        place = place / "experiments" / _setting(meta["experiment_kwargs"])
+    make_folder(place)
+    write_file(place / "model_meta.json", dump_json(meta))
+    path = place / f"{task.name}.json"
+    write_file(path, dump_json(content))
+    return path
+
+
+def _version() -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("mteb")
+    except PackageNotFoundError:
+        return None
+
+
+def _model(score: Score, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """MTEB's description of a model, with null for what is not known."""
+    from retgen.evaluation.scoring.scores import slug
+
+    details = score.details
+    given: dict[str, Any] = {}
+    if "device" in details:  # a model, which the settings are about
+        given = {key: value for key, value in settings.items() if value is not None}
+    if score.dim is not None and not details.get("full_dimension", True):
+        given["embed_dim"] = score.dim
+    similarity = details.get("similarity")
+    return {
+        "loader": None, "loader_kwargs": {},
+        "name": details.get("hub") or f"retgen/{slug(score.model)}",
+        "revision": details.get("revision") or _NO_REVISION,
+        "release_date": None, "languages": None, "n_parameters": None, "memory_usage_mb": None,
+        "max_tokens": details.get("max_length"), "embed_dim": score.dim, "license": None,
+        "open_weights": None, "public_training_code": None, "public_training_data": None,
+        "framework": [],
+        "similarity_fn_name": similarity if similarity in ("cosine", "dot") else None,
+        "use_instructions": None, "training_datasets": None, "modalities": ["text"],
+        "model_type": _kinds(score.model), "experiment_kwargs": given or None,
+    }  # fmt: skip
+
+
+def _kinds(model: str) -> list[str]:
+    kinds = {"bm25": "sparse", "rank-bm25": "sparse", "tfidf": "sparse", "late": "late-interaction",
+             "hybrid": "hybrid", "rerank": "cross-encoder"}  # fmt: skip
+    return [kinds.get(model.partition(":")[0], "dense")]
+
+
+def _setting(given: Mapping[str, Any]) -> str:
+    """The folder of a model's settings, as MTEB names it; a hash where that is too long."""
+    values = {key: re.sub(r'[<>:"|?*/\\\x00]', "_", str(value)) for key, value in given.items()}
+    name = "__".join(f"{key}_{values[key]}" for key in sorted(values))
+    return name if len(name.encode()) <= 200 else xxhash.xxh3_128_hexdigest(name.encode())

@@ -1,0 +1,82 @@
+"""Scores as files: TREC runs, scores query by query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from retgen.evaluation.collection import Collection
+from retgen.evaluation.scoring.rankings import Rankings, write_run
+from retgen.write import AtomicFile, make_folder
+
+__all__ = ["Score", "label", "slug", "write_score"]
+
+
+def label(model: str, dim: int | None, details: Mapping[str, Any]) -> str:
+    """A system's name in tables: the dimension only where it was cut."""
+    cut = dim is not None and not details.get("full_dimension", True)
+    return f"{model}, first {dim}" if cut else model
+
+
+@dataclass(frozen=True)
+class Score:
+    """One system on one data set. `values` (queries, measures); everything in 0..1."""
+
+    model: str
+    dim: int | None
+    names: list[str]
+    values: NDArray[np.float64]
+    intervals: NDArray[np.float64]
+    judged: dict[str, float]
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The system's name in tables."""
+        return label(self.model, self.dim, self.details)
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Means over the queries."""
+        return dict(zip(self.names, map(float, self.values.mean(axis=0)), strict=True))
+
+    def interval(self, name: str) -> tuple[float, float]:
+        """The 95% interval of a measure's mean."""
+        low, high = self.intervals[self.names.index(name)]
+        return float(low), float(high)
+
+    def to_json(self) -> dict[str, Any]:
+        """As `gen eval --json` prints it."""
+        found: dict[str, Any] = {"model": self.model, "dim": self.dim, "metrics": self.metrics}
+        if self.judged:
+            found["judged"] = self.judged
+        spans = self.intervals.tolist()
+        found["intervals"] = {name: spans[i] for i, name in enumerate(self.names)}
+        return found | {"details": self.details}
+
+
+def slug(model: str, dim: int | None = None) -> str:
+    """A file name for a system."""
+    name = re.sub(r"[^0-9A-Za-z._-]+", "--", model).strip("-.") or "model"
+    return f"{name}-{dim}" if dim is not None else name
+
+
+def write_score(folder: Path, collection: Collection, score: Score, rankings: Rankings) -> None:
+    """runs/NAME.trec and per_query/NAME.jsonl."""
+    make_folder(folder / "runs")
+    make_folder(folder / "per_query")
+    name = slug(score.model, score.dim)
+    path = folder / "runs" / f"{name}.trec"
+    if path.resolve() != Path(score.details.get("run", "")).resolve():  # it was given
+        write_run(path, collection, rankings, name)
+    with AtomicFile(folder / "per_query" / f"{name}.jsonl") as file:
+        for query, row in zip(collection.queries, score.values.tolist(), strict=True):
+            line = {"query-id": query.query_id, **dict(zip(score.names, row, strict=True))}
+            file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))

@@ -1,0 +1,1 @@
+"""Evaluation tasks of families whose queries have candidate sets of their own."""

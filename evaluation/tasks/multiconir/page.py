@@ -1,0 +1,359 @@
+"""What `gen eval` shows of ladders: the paper's tables, the controls beside them, the pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from retgen.evaluation import plots as draw
+from retgen.evaluation.tasks.multiconir.pairs import Cell
+from retgen.evaluation.tasks.multiconir.rates import Estimate
+from retgen.evaluation.tasks.multiconir.result import Measured
+from retgen.evaluation.tasks.multiconir.summary import RANDOM, Reading
+from retgen.markdown import markdown_table
+from retgen.pages import Figure, Section, TableView, text_table
+
+__all__ = ["ladder_markdown", "ladder_sections", "ladder_text"]
+
+_MATRICES = 4  # systems whose win rates are shown by conditions and violations
+_CURVES = 6  # systems in a picture
+_FEW = 50  # ladders; below, intervals need a word
+_TITLES = {
+    "task1": "Task 1: win rate (%) of the positive over HN1, by conditions asked for (Table 2)",
+    "task2": "Task 2: win rate (%) of neighbours on the ladder under the longest query (Table 13)",
+    "task3": "Task 3: flip rate (%), neighbours that change places between styles (Table 3)",
+    "controls": "Controls: win rates (%), and of the blind ones the share that ties, so is lost",
+}
+
+
+def ladder_text(results: Sequence[Measured]) -> str:
+    """The tables for a terminal."""
+    parts = [f"{_TITLES[name]}\n{text_table(view)}" for name, view in _tables(results).items()]
+    return "\n\n".join(parts)
+
+
+def ladder_markdown(results: Sequence[Measured]) -> str:
+    """The same for eval.md."""
+    return "\n".join(
+        f"### {_TITLES[name]}\n\n{markdown_table(view.head, view.rows, view.names)}"
+        for name, view in _tables(results).items()
+    )
+
+
+def ladder_sections(results: Sequence[Measured], folder: Path) -> Iterable[Section]:
+    """The sections of the page; pictures go to `folder`."""
+    reads = {one.label: Reading(one.rates()) for one in results}
+    ladders = max(read.rates.ladders for read in reads.values())
+    domains = list(dict.fromkeys(name for one in results for name in one.domains))
+    view = _tables(results)
+    over = f" and {len(domains)} domains, which weigh the same" if len(domains) > 1 else ""
+    yield Section(
+        "Task 1: more conditions",
+        [
+            f"The share of {ladders:,} ladders{over}, in percent, in which the positive scores "
+            "strictly higher than HN1, which violates one of the conditions asked for; a tie is a "
+            "loss. Qn asks for conditions 1 to n; decline is Q1 less the last. The mean of the "
+            "query styles stands first, then each by itself. Intervals are 95% bootstrap intervals "
+            "over ladders.",
+        ],
+        [view["task1"], *_by_style(reads, "task1")],
+        [_by_length(reads, folder)],
+    )
+    yield Section(
+        "Task 2: down the ladder",
+        [
+            "Neighbours on the ladder under the longest query: HN1 violates one condition, HN2 two "
+            "and so on. P is the positive. The paper's Table 13 runs the other way, from the "
+            "documents that violate most.",
+        ],
+        [view["task2"], *_by_style(reads, "task2")],
+        [_down(reads, folder)],
+    )
+    if "task3" in view:
+        yield Section(
+            "Task 3: the style of the query",
+            [
+                "Of the same neighbours, how many are won under one style of the query and not won "
+                "under the other; by domain, and the unweighted mean.",
+            ],
+            [view["task3"]],
+        )
+    notes = [
+        "blind: under the query of another ladder, so from the documents alone. Chance is 50% less "
+        "half of what ties, since a tie is lost; what is above or below is a trace of the rewriting"
+    ]
+    if ladders < _FEW:
+        notes.append(
+            f"of {ladders} ladders alone the intervals are rough, and one that ends at 0 or 100 is "
+            "too narrow"
+        )
+    tables = [view["controls"], *_padded(reads), *_places(reads), *_conditions(reads)]
+    figures = [_by_violations(reads, folder)] if any(_violations(r) for r in reads.values()) else []
+    yield Section(
+        "Controls",
+        [
+            "With n conditions a single violation is one n-th of the evidence, so a falling curve "
+            "in Task 1 mixes two things: longer queries, and smaller differences. Held apart: the "
+            "win rate by how many of the conditions asked for are violated, and the one where all "
+            "of them are, whatever n.",
+        ],
+        [*tables, *_matrices(reads)],
+        figures,
+        notes,
+    )
+
+
+def _tables(results: Sequence[Measured]) -> dict[str, TableView]:
+    reads = {one.label: Reading(one.rates()) for one in results}
+    conditions = max(read.conditions for read in reads.values())
+    rungs = max(read.rungs for read in reads.values())
+    found = {
+        "task1": _table(
+            "system", [f"Q{n}" for n in range(1, conditions + 1)], reads,
+            lambda read: [_percent(read(*read.query(n))) for n in range(1, conditions + 1)],
+            ["decline", "average", "95% interval"],
+            lambda read: [
+                _percent(read.rates.difference(read.query(1), read.query(conditions))),
+                *_whole(read(*read.task1())),
+            ],
+            chance=[*["50.00"] * conditions, "0.00", "50.00", ""],
+        ),
+        "task2": _table(
+            "system", [f"{_rung(i - 1)}>{_rung(i)}" for i in range(1, rungs + 1)], reads,
+            lambda read: [_percent(read(*read.rung(i))) for i in range(1, rungs + 1)],
+            ["average", "95% interval"],
+            lambda read: _whole(read(*read.task2())),
+            chance=[*["50.00"] * rungs, "50.00", ""],
+        ),
+    }  # fmt: skip
+    if any(read.rates.where("flip") for read in reads.values()):
+        found["task3"] = _flips(results)
+    found["controls"] = _controls(reads)
+    return found
+
+
+def _table(
+    first: str,
+    columns: Sequence[str],
+    reads: dict[str, Reading],
+    cells: Callable[[Reading], list[str]],
+    more: Sequence[str],
+    ends: Callable[[Reading], list[str]],
+    chance: Sequence[str],
+) -> TableView:
+    rows = [[label, *cells(read), *ends(read)] for label, read in reads.items()]
+    rows.append(["random order", *chance])
+    return TableView([first, *columns, *more], rows, faint=[len(rows) - 1])
+
+
+def _rung(i: int) -> str:
+    return str(i) if i else "P"
+
+
+def _flips(results: Sequence[Measured]) -> TableView:
+    domains = list(dict.fromkeys(name for one in results for name in one.domains))
+    rows = []
+    for one in results:
+        each = {name: rates.mean(rates.where("flip")) for name, rates in one.domains.items()}
+        rates = one.rates()
+        average = _whole(rates.mean(rates.where("flip")))
+        rows.append([one.label, *(_percent(each.get(name)) for name in domains), *average])
+    chance = f"{100 * RANDOM['flip_rate']:.2f}"
+    rows.append(["random order", *(chance for _ in domains), chance, ""])
+    head = ["system", *domains, "average", "95% interval"]
+    return TableView(head, rows, faint=[len(rows) - 1])
+
+
+def _controls(reads: dict[str, Reading]) -> TableView:
+    words = sorted({w for read in reads.values() for w in read.words})
+    places = max(read.places for read in reads.values())
+    columns: list[tuple[str, Callable[[Reading], list[Cell]]]] = [
+        ("Task 1", lambda read: read.task1()),
+        ("Task 1 blind", lambda read: read.blind()),
+        ("tied", lambda read: [("tied", "blind task1")]),
+        ("all violated", lambda read: read.all_violated() if _violations(read) else []),
+        ("Task 2", lambda read: read.task2()),
+        ("Task 2 blind", lambda read: read.task2(None, ("blind rung",))),
+        ("tied", lambda read: [("tied", "blind task2")]),
+        *((f"{w:,} words", lambda read, w=w: read.task2(None, ("length", w))) for w in words),
+    ]
+    if places:
+        columns += [
+            ("first place", lambda read: [("place", 1)]),
+            ("last place", lambda read: [("place", places)]),
+        ]
+    rows = [
+        [label, *(_spanned(read(*cells(read))) for _, cells in columns)]
+        for label, read in reads.items()
+    ]
+    rows.append(["random order", *("0.0" if name == "tied" else "50.0" for name, _ in columns)])
+    return TableView(["system", *(name for name, _ in columns)], rows, faint=[len(rows) - 1])
+
+
+def _violations(read: Reading) -> bool:
+    return any(int(cell[3]) > 1 for cell in read.rates.where("violated"))
+
+
+def _by_style(reads: dict[str, Reading], task: str) -> list[TableView]:
+    """A row a system and style, where there are two."""
+    head: list[str] = []
+    rows = []
+    for label, read in reads.items():
+        lengths, rungs = range(1, read.conditions + 1), range(1, read.rungs + 1)
+        for style in read.styles if len(read.styles) > 1 else ():
+            if task == "task1":
+                head = [f"Q{n}" for n in lengths]
+                cells, whole = [read.query(n, style) for n in lengths], read.task1(style)
+            else:
+                head = [f"{_rung(i - 1)}>{_rung(i)}" for i in rungs]
+                cells, whole = [read.rung(i, style) for i in rungs], read.task2(style)
+            row = [_percent(read(*one), 1) for one in cells]
+            rows.append([label, style, *row, *_whole(read(*whole))])
+    view = TableView(["system", "style", *head, "average", "95% interval"], rows, names=2)
+    return [view] if rows else []
+
+
+def _padded(reads: dict[str, Reading]) -> list[TableView]:
+    """Task 4: the neighbours by length of the documents."""
+    rows = []
+    rungs = max(read.rungs for read in reads.values())
+    for label, read in reads.items():
+        for words in [0, *read.words] if read.words else ():
+            kind: Sequence[str | int] = ("length", words) if words else ("rung",)
+            cells = [_percent(read(*read.rung(i, None, kind)), 1) for i in range(1, rungs + 1)]
+            average = _whole(read(*read.task2(None, kind)))
+            rows.append([label, f"{words:,}" if words else "as they are", *cells, *average])
+    head = ["Task 4", "words", *(f"{_rung(i - 1)}>{_rung(i)}" for i in range(1, rungs + 1))]
+    return [TableView([*head, "average", "95% interval"], rows, names=2)] if rows else []
+
+
+def _places(reads: dict[str, Reading]) -> list[TableView]:
+    """Section 5.2: the violated condition at each place of the query."""
+    rows = []
+    places = max(read.places for read in reads.values())
+    for label, read in reads.items():
+        if read.places:
+            won: list[Cell] = [("place", i) for i in range(1, places + 1)]
+            far: list[Cell] = [("margin", i) for i in range(1, places + 1)]
+            rows.append(
+                [label, "wins (%)", *(_percent(read(c), 1) for c in won), *_whole(read(*won))]
+            )
+            mean = read(*far)
+            span = f"{mean.low:+.3f} to {mean.high:+.3f}" if mean else ""
+            rows.append([label, "margin", *(_margin(read(c)) for c in far), _margin(mean), span])
+    head = ["violated one at place", "", *map(str, range(1, places + 1)), "average", "95% interval"]
+    return [TableView(head, rows, names=2)] if rows else []
+
+
+def _margin(estimate: Estimate | None) -> str:
+    return f"{estimate.value:+.3f}" if estimate else "–"
+
+
+def _conditions(reads: dict[str, Reading]) -> list[TableView]:
+    """Where ladders break conditions in several orders: which of them is the violated one."""
+    rows = []
+    n = max(read.conditions for read in reads.values())
+    for label, read in reads.items():
+        if read.rates.where("condition"):
+            cells = [[("condition", s, n, c) for s in read.styles] for c in range(1, n + 1)]
+            rows.append([label, *(_percent(read(*one)) for one in cells)])
+    head = [f"Q{n}, violated is", *map(str, range(1, n + 1))]
+    return [TableView(head, rows)] if rows else []
+
+
+def _matrices(reads: dict[str, Reading]) -> Iterable[TableView]:
+    """Win rates by conditions asked for and violated."""
+    shown = {label: read for label, read in reads.items() if _violations(read)}
+    for label, read in list(shown.items())[:_MATRICES]:
+        steps = range(1, read.conditions + 1)
+        rows = []
+        for n in steps:
+            cells = [read.query(n, violated=v) if v <= n else [] for v in steps]
+            rows.append([f"Q{n}", *(_percent(read(*one)) if one else "" for one in cells)])
+        yield TableView([f"{label}: violated", *map(str, steps)], rows)
+
+
+def _by_length(reads: dict[str, Reading], folder: Path) -> Figure:
+    curves = [
+        _curve(label, read, [read.query(n) for n in range(1, read.conditions + 1)])
+        for label, read in list(reads.items())[:_CURVES]
+    ]
+    blind = [
+        _curve(f"{label}, blind", read, [
+            [("blind", s, n) for s in read.styles] for n in range(1, read.conditions + 1)
+        ], like=label)
+        for label, read in list(reads.items())[: _CURVES // 2]
+        if read.rates.where("blind")
+    ]  # fmt: skip
+    svg = draw.lines(
+        folder / "ladders_task1", [*curves, *blind], [draw.Level("chance", 0.5, True)],
+        title="Task 1: win rate by conditions asked for", x="conditions in the query", y="win rate",
+        fraction=True,
+    )  # fmt: skip
+    return Figure(
+        svg,
+        "The positive against HN1, with bands of 95%; dashed: under the query of another ladder.",
+    )
+
+
+def _down(reads: dict[str, Reading], folder: Path) -> Figure:
+    curves = [
+        _curve(label, read, [read.rung(i) for i in range(1, read.rungs + 1)])
+        for label, read in list(reads.items())[:_CURVES]
+    ]
+    svg = draw.lines(
+        folder / "ladders_task2", curves, [draw.Level("chance", 0.5, True)],
+        title="Task 2: win rate of neighbours", x="HN(i-1) against HNi, at i", y="win rate",
+        fraction=True,
+    )  # fmt: skip
+    return Figure(svg, "At 1 stands the positive against HN1. Bands are 95% intervals.")
+
+
+def _by_violations(reads: dict[str, Reading], folder: Path) -> Figure:
+    found = {label: read for label, read in reads.items() if _violations(read)}
+    curves, diagonal = [], []
+    for label, read in list(found.items())[: _CURVES // 2 + 1]:
+        steps = range(1, read.conditions + 1)
+        n = read.conditions
+        name = f"{label}, {n} conditions"
+        curves.append(_curve(name, read, [read.query(n, violated=v) for v in steps]))
+        all_of = [read.query(v, violated=v) for v in steps]
+        diagonal.append(_curve(f"{label}, no other condition", read, all_of, like=name))
+    svg = draw.lines(
+        folder / "ladders_violations", [*curves, *diagonal], [draw.Level("chance", 0.5, True)],
+        title="Win rate by violated conditions", x="violated conditions", y="win rate",
+        fraction=True,
+    )  # fmt: skip
+    return Figure(
+        svg,
+        "The positive against documents that violate more and more of the longest query; dashed: "
+        "of queries that ask for nothing else.",
+    )
+
+
+def _curve(name: str, read: Reading, cells: Sequence[Sequence[Cell]], like: str = "") -> draw.Line:
+    """A point for each of `cells`, from 1; dashed and without a band beside the curve `like`."""
+    found = [(x, e) for x, one in enumerate(cells, start=1) if (e := read(*one)) is not None]
+    curve = draw.Line(name, [float(x) for x, _ in found], [e.value for _, e in found])
+    if like:
+        return curve._replace(dashed=True, like=like)
+    return curve._replace(low=[e.low for _, e in found], high=[e.high for _, e in found])
+
+
+def _percent(estimate: Estimate | None, digits: int = 2) -> str:
+    return f"{100 * estimate.value:.{digits}f}" if estimate else "–"
+
+
+def _whole(estimate: Estimate | None) -> list[str]:
+    """An average and its interval, two cells."""
+    if estimate is None:
+        return ["–", ""]
+    return [_percent(estimate), f"{100 * estimate.low:.1f} to {100 * estimate.high:.1f}"]
+
+
+def _spanned(estimate: Estimate | None) -> str:
+    """The same in one cell."""
+    if estimate is None:
+        return "–"
+    low, high = (f"{100 * bound:.1f}" for bound in (estimate.low, estimate.high))
+    return f"{_percent(estimate, 1)} ({low}–{high})"

@@ -1,0 +1,107 @@
+"""Win rates with intervals: ladders are drawn with replacement, domains weigh the same.
+
+What hangs together is a ladder: its queries share conditions, its documents nearly all their words.
+So ladders are what the bootstrap draws (the cluster bootstrap), within each domain, and every
+system sees the same draws. Over domains rates are averaged without weights, as the paper does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.evaluation.tasks.multiconir.pairs import Cell, Counts
+from retgen.streams import Stream
+
+__all__ = ["Estimate", "Rates", "measured", "over_domains"]
+
+_AT_ONCE = 20_000_000  # replicates x ladders held in memory
+
+
+class Estimate(NamedTuple):
+    """A number with its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Cells of one system. `values` (cells,), `draws` (replicates, cells): the same of each draw.
+
+    `ladders`: how many were measured. NaN: there is no such pair.
+    """
+
+    cells: list[Cell]
+    values: NDArray[np.float64]
+    draws: NDArray[np.float64]
+    ladders: int
+
+    def where(self, *begin: str | int) -> list[Cell]:
+        """The cells whose names begin so."""
+        return [cell for cell in self.cells if cell[: len(begin)] == begin]
+
+    def mean(self, cells: Iterable[Cell]) -> Estimate | None:
+        """The unweighted mean of some cells, of those that are there; None where none is."""
+        columns = self._columns(cells)
+        if not columns:
+            return None
+        return _estimate(self.values[columns].mean(), self.draws[:, columns].mean(axis=1))
+
+    def difference(self, first: Iterable[Cell], second: Iterable[Cell]) -> Estimate | None:
+        """The mean of some cells less that of others."""
+        one, two = self._columns(first), self._columns(second)
+        if not one or not two:
+            return None
+        change = self.draws[:, one].mean(axis=1) - self.draws[:, two].mean(axis=1)
+        return _estimate(self.values[one].mean() - self.values[two].mean(), change)
+
+    def _columns(self, cells: Iterable[Cell]) -> list[int]:
+        return [self.index[cell] for cell in cells if cell in self.index]
+
+    @cached_property
+    def index(self) -> dict[Cell, int]:
+        """The column of each cell."""
+        return {cell: i for i, cell in enumerate(self.cells)}
+
+
+def _estimate(value: float, draws: NDArray[np.float64]) -> Estimate:
+    low, high = np.quantile(draws, [0.025, 0.975])
+    return Estimate(float(value), float(low), float(high))
+
+
+def measured(counts: Counts, rows: Sequence[int], purpose: str, replicates: int = 2000) -> Rates:
+    """The rates of the ladders `rows`. `purpose`: names the draws; another domain, other draws."""
+    won, pairs = counts.won[rows], counts.pairs[rows]
+    there = np.flatnonzero(pairs.sum(axis=0) > 0)
+    won, pairs = won[:, there], pairs[:, there]
+    stream = Stream(42, f"evaluation/ladders/{purpose}")
+    draws = np.empty((replicates, len(there)))
+    step = max(1, _AT_ONCE // len(rows))
+    for start in range(0, replicates, step):
+        count = min(step, replicates - start)
+        drawn = stream.integers(len(rows), count * len(rows)).reshape(count, len(rows))
+        drawn += np.arange(count)[:, None] * len(rows)
+        weights = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
+        weights = weights.astype(np.float64)
+        of = weights @ pairs
+        # a draw without any pair of a cell says of it what all ladders say
+        plain = won.sum(axis=0) / pairs.sum(axis=0)
+        draws[start : start + count] = np.where(of > 0, weights @ won / np.maximum(of, 1), plain)
+    values = won.sum(axis=0) / pairs.sum(axis=0)
+    return Rates([counts.cells[i] for i in there], values, draws, len(rows))
+
+
+def over_domains(domains: Sequence[Rates]) -> Rates:
+    """The unweighted mean over domains, of the cells that all of them have."""
+    shared = [cell for cell in domains[0].cells if all(cell in rates.index for rates in domains)]
+    columns = [[rates.index[cell] for cell in shared] for rates in domains]
+    values = np.mean([r.values[c] for r, c in zip(domains, columns, strict=True)], axis=0)
+    draws = np.mean([r.draws[:, c] for r, c in zip(domains, columns, strict=True)], axis=0)
+    return Rates(shared, values, draws, sum(rates.ladders for rates in domains))

@@ -1,0 +1,372 @@
+"""Fine-tune an embedder on pairs with sentence-transformers' trainer, scored before and after.
+
+    out/
+      identity.json    model, pairs and configuration, written first: nothing else may resume here
+      checkpoints/     the last and the best one, each with progress.json, written last
+      model/           what SentenceTransformer loads, with a model card
+      training.json    what `Trained` holds; written last, so its existence means finished
+
+Evaluating draws no random number from the training's streams, and all batches are known before it
+starts: how often one evaluates, and whether one was interrupted, does not change the weights.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import orjson
+import torch
+import xxhash
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainingArguments,
+)
+from transformers import PrinterCallback, TrainerCallback, set_seed
+
+from retgen.errors import UsageError
+from retgen.evaluation.embedders.base import fingerprint, load_model, quiet
+from retgen.evaluation.training.batches import BatchTrainer, Examples, prepare, schedule
+from retgen.evaluation.training.config import (
+    TrainConfig,
+    Trained,
+    claim_folder,
+    read_own,
+)
+from retgen.evaluation.training.losses import build_loss
+from retgen.evaluation.training.models import (
+    adapt,
+    check_fit,
+    deterministic,
+    extend_card,
+    pick_device,
+    products_dtype,
+    same_random_state,
+    set_prompts,
+    weights_dtype,
+)
+from retgen.evaluation.training.pairs import Pairs
+from retgen.progress import Progress, silent
+from retgen.write import dump_json, os_errors, write_file
+
+__all__ = ["Evaluate", "Trained", "train"]
+
+Evaluate = Callable[[SentenceTransformer, str], Mapping[str, float]]
+
+_LOSS_POINTS = 200  # of the loss curve: reading the loss off a GPU stops it
+
+
+def train(
+    model: str | SentenceTransformer,
+    pairs: Pairs,
+    config: TrainConfig,
+    out: Path,
+    *,
+    evaluate: Evaluate | None = None,
+    device: str | None = None,
+    progress: Progress = silent,
+) -> Trained:
+    """Train `model` on `pairs` into the folder `out`, or finish what was begun there.
+
+    `model`: a sentence-transformers id or folder, "minilm", "static:minilm", or a model, which is
+    left as it is. `evaluate(model, when)` scores the model as given ("before"), at every evaluation
+    ("during") and as saved ("after"). `device`: cpu, cuda or mps; None takes the best. What is in
+    `out` is gone on with, unless `discard` took it away. Same arguments, same weights (on a CPU, or
+    on GPUs of one kind up to kernels that have no deterministic version).
+
+    Raises `UsageError` where `out` holds another training, model and configuration do not fit, the
+    loss is no longer a finite number, or memory ran out.
+    """
+    where = pick_device(device, config.dtype)
+    name = model if isinstance(model, str) else f"a model with weights {fingerprint(model)}"
+    weights = _weights(Path(model)) if isinstance(model, str) else None
+    identity = {
+        "model": name,
+        "weights": weights,
+        "pairs": pairs.digest(),
+        "config": config.model_dump(mode="json"),
+    }
+    if claim_folder(out, identity):
+        stored = read_own(out / "training.json")
+        losses = [(step, loss) for step, loss in stored.pop("losses")]
+        return Trained(path=out / "model", repeated=True, losses=losses, **stored["result"])
+    with quiet(), deterministic(where):
+        try:
+            return _Training(model, pairs, config, out, evaluate, where, progress, identity).run()
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and not _out_of_memory(error):
+                raise
+            raise UsageError(_MEMORY.format(where, config.batch_size)) from error
+
+
+def _weights(folder: Path) -> str | None:
+    """A hash of what the folder of a model holds: its files may change under the same name."""
+    if not folder.is_dir():
+        return None
+    digest = xxhash.xxh3_128()
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(str(file.relative_to(folder)).encode())
+        with open(file, "rb") as data:
+            while block := data.read(1 << 24):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+_MEMORY = (
+    "{} ran out of memory at batch_size {}. Lower batch_size, take loss cached-mnrl (its memory is "
+    "that of mini_batch_size, whatever the batch), lower mini_batch_size, max_length or "
+    "hard_negatives."
+)
+
+
+def _loaded(model: str | SentenceTransformer, device: str) -> SentenceTransformer:
+    """The model with float32 weights: a step of training is often less than the distance between
+    two numbers of 16 bits, and would be lost.
+    """
+    if isinstance(model, str):
+        return load_model(model, device, "float32")
+    return copy.deepcopy(model).to(device).float()
+
+
+def _out_of_memory(error: RuntimeError) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
+class _Training:
+    """One training from the state in `out` to its end."""
+
+    def __init__(
+        self,
+        model: str | SentenceTransformer,
+        pairs: Pairs,
+        config: TrainConfig,
+        out: Path,
+        evaluate: Evaluate | None,
+        device: str,
+        progress: Progress,
+        identity: dict[str, Any],
+    ) -> None:
+        self.config, self.out, self.evaluate, self.progress = config, out, evaluate, progress
+        self.identity, self.origin = identity, pairs.origin
+        self.checkpoints = out / "checkpoints"
+        self.examples: Examples = prepare(pairs, config)
+        self.batches, self.ends = schedule(self.examples.train, config)
+        self.model = _loaded(model, device)
+        self._prepare_card(pairs)
+        self.result = Trained(
+            out / "model", planned=len(self.batches), pairs=self.examples.pairs,
+            held_out_pairs=self.examples.held_out_pairs, device=device, dtype=config.dtype,
+            weights_dtype=weights_dtype(self.model),
+            hard_negatives=pairs.negatives_used(config.hard_negatives),
+            prompts=set_prompts(self.model, config),
+        )  # fmt: skip
+
+    def run(self) -> Trained:
+        result, last = self.result, self._resume()
+        check_fit(self.model, self.config)
+        if last is None:
+            result.note("before", 0, self.ends, self._scores(self.model, "before"))
+        adapt(self.model, self.config)
+        trainer = self._trainer()
+        if last is None or not self._over():
+            set_seed(self.config.seed)
+            with products_dtype(self.model) as seen:
+                trainer.train(resume_from_checkpoint=str(last) if last else None)
+            if self.config.dtype != "tf32":  # which are float32 to all that can be seen
+                result.dtype = " and ".join(sorted(seen)) or result.dtype
+        result.best_step = result.best()
+        if result.best_step != trainer.state.global_step:
+            best = self.checkpoints / f"checkpoint-{result.best_step}"
+            trainer._load_from_checkpoint(str(best))
+        return self._save(trainer)
+
+    def _prepare_card(self, pairs: Pairs) -> None:
+        """Give the model card its examples; it would draw some, and ask the Hub for the base."""
+        card = self.model.model_card_data
+        card.local_files_only = True
+        card.generate_widget_examples = False
+        texts = list(dict.fromkeys(pairs.positives[:50]))[:3]
+        example: dict[str, Any] = {"source_sentence": pairs.anchors[0], "sentences": texts}
+        card.widget = [example]
+        card.usage_examples = [pairs.anchors[0], *texts]
+
+    def step_done(self, step: int, control: Any) -> None:
+        """After an optimizer step: report, and ask for the loss and a checkpoint where due."""
+        self.result.steps = step
+        self.progress("train", step, self.result.planned)
+        due = self._is_evaluated(step)
+        control.should_log = due or step % math.ceil(self.result.planned / _LOSS_POINTS) == 0
+        control.should_save = due
+
+    def loss_read(self, step: int, loss: float) -> None:
+        """The mean training loss since it was read last."""
+        if not math.isfinite(loss):
+            raise UsageError(
+                f"the training loss is {loss} at step {step:,}. Lower learning_rate (now "
+                f"{self.config.learning_rate:g}), or raise temperature or warmup_ratio."
+            )
+        self.result.losses.append((step, loss))
+
+    def checkpoint_written(self, trainer: BatchTrainer, step: int, control: Any) -> None:
+        """Evaluate, say so beside the checkpoint, and drop the checkpoints nobody needs."""
+        self._stop_clock()
+        with same_random_state():
+            held_out = None
+            if self.examples.held_out is not None:
+                held_out = float(trainer.evaluate()["eval_loss"])
+            # at the last step the saved model is scored, which may be these weights
+            last = step == self.result.planned
+            scores = {} if last else self._scores(self.model, "during")
+            self.result.note("during", step, self.ends, scores, held_out)
+        self._write_progress(step)
+        kept = {self.result.best(), step}
+        for path in self.checkpoints.glob("checkpoint-*"):
+            if int(path.name.rpartition("-")[2]) not in kept:
+                shutil.rmtree(path)
+        control.should_training_stop = control.should_training_stop or self._over()
+        self.started = time.monotonic()
+
+    def _is_evaluated(self, step: int) -> bool:
+        every = self.config.eval_every
+        return step == self.result.planned or (step % every == 0 if every else step in self.ends)
+
+    def _over(self) -> bool:
+        """Whether nothing is left to train: all steps done, or no progress on what is held out."""
+        result = self.result
+        last = int(result.evaluated()[-1]["step"])
+        return last == result.planned or 0 < self.config.early_stop <= result.waited()
+
+    def _scores(self, model: SentenceTransformer, when: str) -> Mapping[str, float]:
+        if self.evaluate is None:
+            return {}
+        model.eval()
+        return self.evaluate(model, when)
+
+    def _stop_clock(self) -> None:
+        self.result.seconds += time.monotonic() - self.started
+        self.started = time.monotonic()
+
+    def _write_progress(self, step: int) -> None:
+        state = asdict(self.result) | {"path": None}
+        path = self.checkpoints / f"checkpoint-{step}" / "progress.json"
+        write_file(path, dump_json(state))
+
+    def _resume(self) -> Path | None:
+        """The last complete checkpoint; what a kill left of others is removed."""
+        complete = {}
+        for path in self.checkpoints.glob("checkpoint-*"):
+            if (path / "progress.json").is_file():
+                complete[int(path.name.rpartition("-")[2])] = path
+            else:
+                shutil.rmtree(path)
+        if not complete:
+            return None
+        path = complete[max(complete)]
+        state = orjson.loads((path / "progress.json").read_bytes())
+        for name in ("history", "seconds", "steps", "dtype"):
+            setattr(self.result, name, state[name])
+        self.result.losses = [(step, loss) for step, loss in state["losses"]]
+        return path
+
+    def _trainer(self) -> BatchTrainer:
+        config = self.config
+        arguments = SentenceTransformerTrainingArguments(
+            output_dir=str(self.checkpoints),
+            num_train_epochs=1,  # the list of batches holds all epochs
+            per_device_train_batch_size=max(map(len, self.batches)),
+            learning_rate=config.learning_rate,
+            warmup_steps=config.warmup_ratio,  # below 1 it is a share
+            seed=config.seed,
+            bf16=config.dtype == "bf16",  # products by autocast, weights stay as they are
+            prompts=self._prompts(),
+            tf32=True if config.dtype == "tf32" else None,
+            use_cpu=self.result.device == "cpu",
+            dataloader_pin_memory=self.result.device == "cuda",
+            logging_strategy="no",
+            logging_nan_inf_filter=False,
+            save_strategy="no",
+            report_to=[],
+            disable_tqdm=True,
+        )
+        arguments._n_gpu = min(arguments.n_gpu, 1)  # or it would train on all GPUs in one process
+        loss = build_loss(self.model, config, self.examples.numbers)
+        trainer = BatchTrainer(
+            model=self.model,
+            args=arguments,
+            train_dataset=self.examples.train,
+            eval_dataset=self.examples.held_out,
+            loss=loss,
+            callbacks=[],
+        )
+        trainer.schedule = self.batches
+        trainer.held_out_schedule = []
+        if self.examples.held_out is not None:
+            once = config.model_copy(update={"epochs": 1, "max_steps": None})
+            trainer.held_out_schedule = schedule(self.examples.held_out, once)[0]
+        trainer.remove_callback(PrinterCallback)
+        trainer.add_callback(_Watch(self, trainer))
+        self.started = time.monotonic()
+        return trainer
+
+    def _prompts(self) -> dict[str, str]:
+        """What stands before the texts of each column."""
+        columns = [name for name in self.examples.train.column_names if name != "label"]
+        prompts = self.result.prompts
+        found = {c: prompts["query" if c == "anchor" else "document"] for c in columns}
+        return {column: prompt for column, prompt in found.items() if prompt}
+
+    def _save(self, trainer: BatchTrainer) -> Trained:
+        result, best = self.result, self.result.best_step
+        partial = self.out / ".model.partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        card = self.model.model_card_data
+        card.non_default_hyperparameters = card.all_hyperparameters = {}  # ours are in our section
+        card.training_logs = []
+        self.model.eval()
+        with os_errors(partial):
+            self.model.save_pretrained(str(partial))
+        # scored as it will be loaded
+        saved = load_model(str(partial), result.device, "float32")
+        result.note("after", best, self.ends, self._scores(saved, "after"))
+        facts = {
+            "pairs": f"{result.pairs:,}, and {result.held_out_pairs:,} held out",
+            "steps": f"{result.steps:,} of {result.planned:,}, saved is step {best:,}",
+            "hard negatives a pair": f"{result.hard_negatives:,}",
+            "device": f"{result.device}, weights {result.weights_dtype}, products {result.dtype}",
+        }
+        scores = {when: result.scores(when) for when in ("before", "after")}
+        extend_card(partial, self.identity, self.origin, scores, facts)
+        shutil.rmtree(result.path, ignore_errors=True)
+        partial.replace(result.path)
+        stored = {k: v for k, v in asdict(result).items() if k not in ("path", "repeated")}
+        losses = stored.pop("losses")
+        write_file(
+            self.out / "training.json",
+            dump_json({**self.identity, "origin": self.origin, "result": stored, "losses": losses}),
+        )
+        shutil.rmtree(self.checkpoints)
+        return result
+
+
+class _Watch(TrainerCallback):
+    """Passes the trainer's events on."""
+
+    def __init__(self, training: _Training, trainer: BatchTrainer) -> None:
+        self.training, self.trainer = training, trainer
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.training.step_done(state.global_step, control)
+
+    def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        logs = kwargs["logs"]
+        if "loss" in logs:
+            self.training.loss_read(state.global_step, float(logs["loss"]))
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.training.checkpoint_written(self.trainer, state.global_step, control)

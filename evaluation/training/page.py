@@ -1,0 +1,186 @@
+"""What `gen train` shows: tables for the terminal, the page, its pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from retgen.evaluation import plots as draw
+from retgen.evaluation.scoring.page import bound_rows, floor_levels, p_value, primary_of
+from retgen.markdown import markdown_table
+from retgen.pages import Figure, Section, TableView, result_page, text_table
+from retgen.write import write_file
+
+if TYPE_CHECKING:
+    from retgen.evaluation.training.train import Training, View
+
+_LOSS = (
+    "The training loss, a mean over the steps between two points. Without duplicates the last "
+    "batches of an epoch are small, and the loss of a small batch is low."
+)
+
+__all__ = ["scores_table", "text", "write_page"]
+
+
+def scores_table(found: Training, view: View) -> TableView:
+    """A row a model, a column a measure; below the best reachable and the floors."""
+    names = view.measures.names
+    models = [
+        ("before", view.scores(found.trained, "before")),
+        ("after", view.scores(found.trained, "after")),
+    ]
+    if found.in_batch_only is not None:
+        models.append(("after, in-batch negatives only", view.scores(found.in_batch_only, "after")))
+    rows = [[label, *(f"{scores[name]:.4f}" for name in names)] for label, scores in models]
+    begin = len(rows)
+    rows += [[label, *cells] for label, cells in bound_rows(view.ceiling, view.floors, names)]
+    return TableView(
+        [f"{view.role}: {view.collection.name}", *names], rows, faint=range(begin, len(rows))
+    )
+
+
+def text(found: Training) -> str:
+    """For a terminal."""
+    parts = [_what_was_done(found)]
+    parts += [text_table(scores_table(found, view)) for view in found.views]
+    told = "".join(f"note: {note}\n" for note in found.notes())
+    return (
+        "\n\n".join(parts)
+        + f"\n{told}model: {found.trained.path}\npage: {found.folder / 'train.html'}"
+    )
+
+
+def _what_was_done(found: Training) -> str:
+    return f"{_trained(found)}\n{_how(found)}"
+
+
+def _how(found: Training) -> str:
+    """What was used of the negatives, the prompts, and what weights and products were in."""
+    run = found.trained
+    negatives = found.pairs.told_of_negatives(found.config.hard_negatives)
+    prompts = "; ".join(f"{kind} prompt {text!r}" for kind, text in run.prompts.items() if text)
+    return (
+        f"{negatives}; {prompts or 'no prompts'}; weights {run.weights_dtype}, products {run.dtype}"
+    )
+
+
+def _trained(found: Training) -> str:
+    run = found.trained
+    held = f", {run.held_out_pairs:,} held out" if run.held_out_pairs else ""
+    best = f", saved is step {run.best_step:,}" if run.best_step != run.steps else ""
+    took = "finished before: nothing to do" if run.repeated else f"{run.seconds:.1f} s"
+    return (
+        f"{found.model}: trained on {run.pairs:,} pairs{held}, {run.steps:,} steps of "
+        f"{run.planned:,}{best} on {run.device}; {took}"
+    )
+
+
+def write_page(found: Training) -> None:
+    """figures/, train.md and train.html."""
+    sections = list(_sections(found))
+    tables = [table for section in sections for table in section.tables]
+    write_file(
+        found.folder / "train.md",
+        "\n".join(markdown_table(table.head, table.rows, table.names) for table in tables),
+    )
+    page = result_page(
+        f"{found.model}, fine-tuned", "retgen training",
+        f"{found.pairs.origin}.".replace("..", "."), sections, found.command,
+    )  # fmt: skip
+    write_file(found.folder / "train.html", page)
+
+
+def _sections(found: Training) -> Iterator[Section]:
+    views = found.views
+    yield Section(
+        "Before and after", [_trained(found) + ".", _how(found)[0].upper() + _how(found)[1:] + "."],
+        [scores_table(found, view) for view in views],
+        [Figure(_by_step(found, views[0]), "Scores of the test view on the way.")],
+        found.notes(),
+    )  # fmt: skip
+    tables = [
+        TableView(
+            [f"{view.collection.name}: difference", "measure", "mean", "95% interval", "p"],
+            [
+                [
+                    f"{c.first} − {c.second}", c.measure, f"{c.difference:+.4f}",
+                    f"{c.low:+.4f} to {c.high:+.4f}", p_value(c.adjusted),
+                ]
+                for c in view.comparisons
+            ],
+            names=2,
+        )
+        for view in views
+        if view.comparisons
+    ]  # fmt: skip
+    if tables:
+        yield Section(
+            "Which differences hold",
+            [
+                "Paired differences over the same draws of what queries share; p is two-sided, "
+                "for each measure by itself (of several models, after Holm's correction)."
+            ],
+            tables,
+        )
+    yield Section(
+        "The training",
+        [],
+        [
+            TableView(
+                ["hyper-parameter", "value"],
+                [
+                    [key, ", ".join(map(str, v)) if isinstance(v, list) else str(v)]
+                    for key, v in found.config.model_dump(mode="json").items()
+                    if v is not None and v != []
+                ],
+                names=2,
+            )
+        ],
+        [Figure(_losses(found), _LOSS)],
+    )
+
+
+def _by_step(found: Training, view: View) -> str:
+    """Test scores at every evaluation; the last planned step is scored as saved."""
+    chosen = primary_of(view.measures.names, view.collection)
+    names = [chosen, *(name for name in view.measures.names if name != chosen)][:4]
+    points: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    for entry in found.trained.history:
+        for name in names:
+            value = entry["scores"].get(f"test {name}")
+            if value is not None:
+                points[name].append((float(entry["step"]), value))
+    curves = [
+        draw.Line(name, [x for x, _ in of], [y for _, y in of]) for name, of in points.items()
+    ]
+    levels = [
+        level._replace(name=f"{chosen}, {level.name}")
+        for level in floor_levels(view.floors, chosen)
+    ]
+    return draw.lines(
+        found.folder / "figures" / "scores", curves, levels,
+        title=f"Scores by step: {view.collection.name}", x="training steps", y="score",
+        fraction=True,
+    )  # fmt: skip
+
+
+def _losses(found: Training) -> str:
+    losses = found.trained.losses
+    curves = [draw.Line("training loss", [float(s) for s, _ in losses], [v for _, v in losses])]
+    held = [
+        (float(entry["step"]), entry["held_out_loss"])
+        for entry in found.trained.evaluated()
+        if entry["held_out_loss"] is not None
+    ]
+    if held:
+        curves.append(draw.Line("held-out loss", [s for s, _ in held], [v for _, v in held]))
+    if found.in_batch_only is not None:
+        other = found.in_batch_only.losses
+        curves.append(
+            draw.Line("training loss, in-batch negatives only", [float(s) for s, _ in other],
+                      [v for _, v in other])
+        )  # fmt: skip
+    return draw.lines(
+        found.folder / "figures" / "loss", curves, [], title="Loss", x="training steps", y="loss",
+        small=len(losses) > 40,
+    )  # fmt: skip

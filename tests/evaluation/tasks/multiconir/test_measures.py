@@ -1,0 +1,227 @@
+"""Cells, rates and what is made of them, against values worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from retgen.evaluation.tasks.multiconir.ladders import Group, Ladder, Rung
+from retgen.evaluation.tasks.multiconir.pairs import ALL, TASKS, Counts, Plan, make_plan
+from retgen.evaluation.tasks.multiconir.rates import Rates, measured, over_domains
+from retgen.evaluation.tasks.multiconir.summary import summary
+
+
+def ladder(name: str, **more: object) -> Ladder:
+    """Two conditions: queries NAME-i1, ..., documents NAME-P, NAME-1, NAME-2."""
+    rungs = [Rung(f"{name}-1", frozenset({1})), Rung(f"{name}-2", frozenset({1, 2}))]
+    queries = {
+        style: [f"{name}-{style[0]}1", f"{name}-{style[0]}2"]
+        for style in ("instruction", "descriptive")
+    }
+    return Ladder(name, "houses", queries, f"{name}-P", {1: rungs}, **more)  # type: ignore[arg-type]
+
+
+LADDERS = [ladder("a"), ladder("b")]
+# (positive, HN1, HN2) under each query
+SCORES = {
+    "a-i1": (3, 2, 3), "a-i2": (5, 5, 1), "a-d1": (1, 2, 0), "a-d2": (4, 3, 3),
+    "b-i1": (2, 1, 1), "b-i2": (1, 2, 0), "b-d1": (2, 1, 0), "b-d2": (3, 2, 1),
+}  # fmt: skip
+
+
+def score(query: str, text: str) -> float:
+    """Of another ladder's queries: the positive of a stands out, nothing of b does."""
+    if query[0] != text[0]:
+        return float(text == "a-P")
+    return SCORES[query]["P12".index(text[2])]
+
+
+def scored(plan: Plan, by: Callable[[str, str], float]) -> list[NDArray[np.float64]]:
+    return [np.array([by(g.query, text) for text in g.texts]) for g in plan.groups]
+
+
+def rates_of(plan: Plan, by: Callable[[str, str], float] = score) -> Rates:
+    return measured(plan.counts(scored(plan, by)), range(plan.ladders), "test", 1000)
+
+
+def cells(rates: Rates) -> dict[tuple[str | int, ...], float]:
+    return dict(zip(rates.cells, rates.values.tolist(), strict=True))
+
+
+def test_every_cell_by_hand() -> None:
+    assert cells(rates_of(make_plan(LADDERS))) == {
+        ("violated", "instruction", 1, 1): 1.0,  # 3 > 2, 2 > 1
+        ("violated", "instruction", 2, 1): 0.0,  # 5 = 5 is a loss, 1 < 2
+        ("violated", "instruction", 2, 2): 1.0,  # 5 > 1, 1 > 0
+        ("rung", "instruction", 1): 0.0,
+        ("rung", "instruction", 2): 1.0,  # 5 > 1, 2 > 0
+        ("blind", "instruction", 1): 0.5,
+        ("blind", "instruction", 2): 0.5,
+        ("blind rung", "instruction", 1): 0.5,
+        ("blind rung", "instruction", 2): 0.0,
+        ("violated", "descriptive", 1, 1): 0.5,  # 1 < 2, 2 > 1
+        ("violated", "descriptive", 2, 1): 1.0,
+        ("violated", "descriptive", 2, 2): 1.0,
+        ("rung", "descriptive", 1): 1.0,
+        ("rung", "descriptive", 2): 0.5,  # 3 = 3 is a loss, 2 > 1
+        ("blind", "descriptive", 1): 0.5,
+        ("blind", "descriptive", 2): 0.5,
+        ("blind rung", "descriptive", 1): 0.5,
+        ("blind rung", "descriptive", 2): 0.0,
+        ("flip", 1): 1.0,  # lost, lost; won, won
+        ("flip", 2): 0.5,  # won, won; lost, won
+        ("tied", "task1"): 1 / 8,  # 5 = 5
+        ("tied", "task2"): 2 / 8,  # the same, and 3 = 3
+        ("tied", "blind task1"): 4 / 8,  # all of b
+        ("tied", "blind task2"): 6 / 8,
+    }
+
+
+def test_the_summary_by_hand() -> None:
+    found = summary(rates_of(make_plan(LADDERS)))
+    assert (found["ladders"], found["conditions"]) == (2, 2)
+    assert found["styles"] == ["instruction", "descriptive"]
+    assert found["task1"]["mean"]["by_query"] == [0.75, 0.5]
+    assert found["task1"]["mean"]["average"]["value"] == 0.625
+    assert found["task1"]["mean"]["decline"]["value"] == 0.25
+    assert found["task1"]["instruction"]["decline"]["value"] == 1.0
+    assert found["task1"]["descriptive"]["by_query"] == [0.5, 1.0]
+    assert found["task2"]["mean"]["by_rung"] == [0.5, 0.75]
+    assert found["task2"]["descriptive"]["average"]["value"] == 0.75
+    assert found["task3"]["by_rung"] == [1.0, 0.5]
+    assert found["task3"]["flip_rate"]["value"] == 0.75
+    assert found["violations"]["by_query"] == [[0.75], [0.5, 1.0]]
+    assert found["violations"]["all"] == [0.75, 1.0]
+    assert found["violations"]["all_average"]["value"] == 0.875
+    assert found["violations"]["longest"]["value"] == 0.75
+    assert found["blind"]["task1"]["value"] == 0.5
+    assert found["blind"]["by_query"] == [0.5, 0.5]
+    assert found["blind"]["task2"]["value"] == 0.25
+    assert found["random"] == {"win_rate": 0.5, "flip_rate": 0.5}
+    assert (found["task4"], found["position"], found["by_condition"]) == (None, None, None)
+
+
+def test_candidate_sets_are_scored_once() -> None:
+    plan = make_plan(LADDERS)
+    assert len(plan.groups) == len(set(plan.groups))
+    # a ladder and style: 3 pairs and a whole ladder, and 2 and 1 under the other's queries
+    assert len(plan.groups) == 2 * 2 * (3 + 1 + 2 + 1)
+    assert Group("a-i2", ("a-P", "a-1", "a-2")) in plan.groups
+
+
+def test_only_the_tasks() -> None:
+    plan = make_plan(LADDERS, TASKS)
+    assert {cell[0] for cell in plan.cells} == {"violated", "rung", "flip"}
+    assert set(summary(rates_of(plan))["tied"]) == {"task1", "task2"}
+    assert len(plan.groups) == 2 * 2 * 3  # two lengths and a whole ladder
+    found = summary(rates_of(plan))
+    assert found["task1"]["mean"]["by_query"] == [0.75, 0.5]
+    assert (found["blind"], found["violations"]) == (None, None)
+
+
+def test_one_ladder_has_no_other_query() -> None:
+    assert not {"blind", "blind rung"} & {cell[0] for cell in make_plan(LADDERS[:1]).cells}
+    apart = [LADDERS[0], Ladder("b", "other", *list(vars(LADDERS[1]).values())[2:])]
+    assert "blind" not in {cell[0] for cell in make_plan(apart).cells}
+
+
+def test_padded_documents_and_moved_conditions() -> None:
+    whole = Group("a-i2", ("a-P", "a-1", "a-2"), "512")
+    pair = Group("a-i2", ("a-P", "a-1"))
+    one = ladder("a", padded={512: {"instruction": whole}}, moved=[Group("a-i1", pair.texts), pair])
+    rates = rates_of(make_plan([one]))
+    found = cells(rates)
+    assert (found["length", 512, "instruction", 1], found["length", 512, "instruction", 2]) == (
+        0,
+        1,
+    )
+    assert (found["place", 1], found["place", 2]) == (1.0, 0.0)
+    assert (found["margin", 1], found["margin", 2]) == (1.0, 0.0)
+    told = summary(rates)
+    assert told["task4"]["512"]["instruction"]["by_rung"] == [0.0, 1.0]
+    # the mean over both styles unpadded is (0 + 1 + 1 + 0) / 4
+    assert told["task4"]["512"]["change"]["value"] == 0.0
+    assert told["position"]["margin"] == [1.0, 0.0]
+    assert told["position"]["average"]["value"] == 0.5
+
+
+def test_a_table_may_move_several_conditions() -> None:
+    one = ladder("a", moved=[Group("a-i1", ("a-P", text)) for text in ("a-1", "a-1", "a-2", "a-1")])
+    # under a-i1 the positive has 3, HN1 2, HN2 3: the third is a tie, at place 1 again
+    found = cells(rates_of(make_plan([one])))
+    assert (found["place", 1], found["place", 2]) == (0.5, 1.0)
+    assert (found["margin", 1], found["margin", 2]) == (0.5, 1.0)
+
+
+def test_several_orders_take_pairs_whose_violations_are_asked_for() -> None:
+    one = ladder("a")
+    backward = [Rung("a-3", frozenset({2})), Rung("a-2", frozenset({1, 2}))]
+    both = Ladder("a", "houses", one.queries, one.positive, {1: one.orders[1], 2: backward})
+    plan = make_plan([both], ALL)
+    table = {"P": 3.0, "1": 2.0, "2": 1.0, "3": 4.0}
+    rates = rates_of(plan, lambda query, text: table[text[2]])
+    found = cells(rates)
+    # condition 2 is not asked for by query 1, so HN1 of the second order is no pair there
+    assert found["violated", "instruction", 1, 1] == 1.0
+    assert found["violated", "instruction", 2, 1] == 0.5  # a-1 is won, a-3 lost
+    assert found["condition", "instruction", 2, 1] == 1.0
+    assert found["condition", "instruction", 2, 2] == 0.0
+    assert ("condition", "instruction", 1, 2) not in found
+    assert found["rung", "instruction", 1] == 0.5  # 3 > 2; 3 < 4
+    assert found["rung", "instruction", 2] == 1.0  # 2 > 1; 4 > 1
+    assert found["flip", 1] == 0.0
+    assert summary(rates)["by_condition"] == [1.0, 0.0]
+
+
+def test_noise_is_no_difference() -> None:
+    plan = make_plan(LADDERS[:1], TASKS)
+    close = scored(plan, lambda query, text: 0.8 - 1e-8 * "P12".index(text[2]))
+    for noise, won, tied in ((0.0, 1.0, 0.0), (1e-6, 0.0, 1.0)):
+        found = summary(measured(plan.counts(close, noise), [0], "test", 10))
+        assert found["task1"]["mean"]["by_query"] == [won, won]
+        assert found["task2"]["mean"]["by_rung"] == [won, won]
+        assert found["tied"]["task1"]["value"] == tied
+
+
+# --- intervals ----------------------------------------------------------------------------------
+
+
+def test_intervals_draw_ladders() -> None:
+    """Ten cells that move together tell no more than one: the interval is that of the ladders."""
+    rng = np.random.default_rng(0)
+    base = (rng.random(400) < 0.3).astype(np.float64)
+    names = [("rung", "x", i) for i in range(10)]
+    counts = Counts(list(names), np.repeat(base[:, None], 10, axis=1), np.ones((400, 10)))
+    rates = measured(counts, range(400), "test", 4000)
+    found = rates.mean(names)
+    assert found is not None
+    assert found.value == pytest.approx(base.mean())
+    error = base.std() / np.sqrt(400)
+    assert (found.high - found.low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.06)
+    change = rates.difference(names[:1], names[1:2])
+    assert change == (0.0, 0.0, 0.0)
+    assert rates.mean([("rung", "y", 1)]) is None
+
+
+def test_domains_weigh_the_same() -> None:
+    cell = ("rung", "x", 1)
+    large = Counts([cell, ("flip", 1)], np.ones((30, 2)), np.ones((30, 2)))
+    small = Counts([cell], np.zeros((3, 1)), np.ones((3, 1)))
+    both = over_domains(
+        [measured(large, range(30), "large", 500), measured(small, range(3), "small", 500)]
+    )
+    assert both.cells == [cell]  # what only one has is no mean over both
+    assert both.mean([cell]) == (0.5, 0.5, 0.5)
+    assert both.ladders == 33
+
+
+def test_every_system_sees_the_same_draws() -> None:
+    rng = np.random.default_rng(1)
+    counts = Counts([("rung", "x", 1)], rng.integers(0, 2, (7, 1)).astype(float), np.ones((7, 1)))
+    one, two = measured(counts, range(7), "p", 64), measured(counts, range(7), "p", 64)
+    np.testing.assert_array_equal(one.draws, two.draws)
+    other = measured(counts, range(7), "q", 64)
+    assert (one.draws != other.draws).any()

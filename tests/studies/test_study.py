@@ -1,0 +1,203 @@
+"""Studies: the bundled ones are read and planned, small ones are run, wrong ones are explained."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import retgen
+from retgen.errors import RecipeError
+from retgen.evaluation.scoring.evaluate import Evaluation
+from retgen.recipes import bundled_studies, find_study
+from retgen.studies.study import (
+    Trainings,
+    load_study,
+    plan_study,
+    run_study,
+)
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+Write = Callable[..., Path]
+
+PLANNED = {
+    "limit_density": {
+        "disjoint": (2000, 1000),
+        "cycle": (2000, 1000),
+        "random": (2000, 1000),
+        "dense": (2000, 1000),
+        "dense_k3": (2000, 165),
+        "hadamard": (2000, 64),
+    },
+    "limit_dimensions": {"limit_dense": (50_000, 1000)},
+    "limit_dimensions_small": {"limit_small": (46, 1000)},
+    "limit_patterns": {
+        "dense": (50_000, 1000),
+        "random": (50_000, 1000),
+        "cycle": (50_000, 1000),
+        "disjoint": (50_000, 1000),
+    },
+    "limit_splits": {"test": (46, 1000), "train": (46, 1000)},
+}
+TINY = "set: {params.docs: 12, params.queries: 60}"
+
+
+@pytest.mark.parametrize("name", bundled_studies())
+def test_bundled_study(name: str) -> None:
+    path = bundled_studies()[name]
+    lines = path.read_text("utf-8").splitlines()
+    assert lines[0] == f"# gen eval recipes/studies/{name}.yaml"
+    assert lines[1].startswith("# ")
+    study = load_study(path)
+    assert study.study == name
+    found = {label: (one.documents, one.queries) for label, one in plan_study(study).items()}
+    assert found == PLANNED[name]
+
+
+def test_every_study_is_planned() -> None:
+    assert sorted(PLANNED) == sorted(bundled_studies())
+
+
+def test_what_is_a_study(small: Path, tmp_path: Path) -> None:
+    assert find_study("limit_splits") == bundled_studies()["limit_splits"]
+    assert find_study(bundled_studies()["limit_splits"]) == bundled_studies()["limit_splits"]
+    assert find_study(small) is None
+    assert find_study(tmp_path) is None
+    assert find_study("limit_small") is None
+    with pytest.raises(RecipeError) as error:
+        retgen.plan(bundled_studies()["limit_splits"])
+    assert str(error.value) == (
+        f"{bundled_studies()['limit_splits']}: is a study, which `gen eval` runs, and no recipe"
+    )
+
+
+def test_data_sets_are_made_and_scored(recipe_file: Write, tmp_path: Path) -> None:
+    path = recipe_file(
+        "study: two\ndatasets:\n"
+        f"  dense: {{recipe: limit_small, {TINY}}}\n"
+        f"  other: {{recipe: limit_small, set: {{params.docs: 12, params.queries: 60, seed: 7}}}}\n"
+        "models: [bm25, 'static:minilm']\ndims: [8, 16]\nmetrics: [recall@2]\n"
+    )
+    found = run_study(path, out=tmp_path / "out")
+    assert isinstance(found, Evaluation)
+    shown = found.to_json()["datasets"]
+    assert [Path(one["dataset"]).name for one in shown] == ["dense", "other"]
+    systems = [(row["model"], row["dim"]) for row in shown[0]["results"]]
+    assert systems == [("bm25", None), ("static:minilm", 8), ("static:minilm", 16)]
+    assert (tmp_path / "out" / "eval.html").is_file()
+    again = run_study(path, models=["tfidf"], out=tmp_path / "out")
+    assert isinstance(again, Evaluation)
+    assert [row["model"] for row in again.to_json()["datasets"][0]["results"]] == ["tfidf"]
+
+
+@pytest.mark.slow
+def test_training_by_split_and_dimension(recipe_file: Write, tmp_path: Path) -> None:
+    path = recipe_file(
+        "study: splits\ndatasets:\n"
+        f"  test: {{recipe: limit_small, {TINY}}}\n"
+        f"  train: {{recipe: limit_train, {TINY}}}\n"
+        "models: [bm25]\nmetrics: [recall@1, recall@2]\n"
+        "train: {model: 'static:minilm', on: [test, train], test: test, dims: [16, 8],\n"
+        "        preset: limit, set: {learning_rate: 0.003, epochs: 3}}\n"
+    )
+    found = run_study(path, out=tmp_path / "out")
+    assert isinstance(found, Trainings)
+    assert list(found.trained) == [("test", 8), ("test", 16), ("train", 8), ("train", 16)]
+    after = {
+        key: one.views[0].scores(one.trained, "after")["recall@2"]
+        for key, one in found.trained.items()
+    }
+    # the paper's contrast: the test pairs are memorised, training on other words is not that
+    assert min(after["test", d] for d in (8, 16)) > max(after["train", d] for d in (8, 16)) + 0.1
+    shared = {key: one.shared for key, one in found.trained.items()}
+    assert shared == {("test", 8): 120, ("test", 16): 120, ("train", 8): 0, ("train", 16): 0}
+    assert all(one.config.dimension == dim for (_, dim), one in found.trained.items())
+    told = json.loads((tmp_path / "out" / "study.json").read_text())
+    assert [(one["on"], one["dim"]) for one in told["trained"]] == list(found.trained)
+    assert told["beside"]["results"][0]["model"] == "bm25"
+    lines = found.to_text().splitlines()
+    assert lines[0].split() == ["trained", "on", "dim", "recall@1", "recall@2"]
+    assert lines[1].split() == ["test", "8", *lines[1].split()[2:]]
+    assert lines[5].startswith("static:minilm, not trained")
+    assert lines[6].startswith("bm25")
+    page = (tmp_path / "out" / "study.html").read_text()
+    assert page.count("<svg") == 2
+    assert "trained on train: no training pair is a pair of the test view test" in page
+    again = run_study(path, out=tmp_path / "out")
+    assert isinstance(again, Trainings)
+    assert all(one.trained.repeated for one in again.trained.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "study: x\ndatasets:\n  a: {recipe: limit_small}\nmodls: [bm25]\n",
+            "{path}, line 4, modls: unknown key; did you mean models? Allowed: study, datasets, "
+            "models, dims, metrics, train",
+        ),
+        (
+            "study: x\ndatasets:\n  a: {recipe: limit_smal}\nmodels: [bm25]\n",
+            "{path}, line 3, datasets.a: limit_smal: there is no such file, and no bundled recipe "
+            "of that name; did you mean limit_small? `gen recipes` lists them.",
+        ),
+        (
+            "study: x\ndatasets:\n  a: {recipe: limit_small, set: {params.k: 0}}\nmodels: [bm25]\n",
+            "{path}, line 3, datasets.a: --set params.k: must be at least 1, not 0",
+        ),
+        ("study: x\nmodels: [bm25]\n", "{path}, datasets: is missing"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(recipe_file: Write, text: str, expected: str) -> None:
+    path = recipe_file(text)
+    with pytest.raises(RecipeError) as error:
+        load_study(path)
+    assert str(error.value) == expected.replace("{path}", str(path))
+
+
+def test_names_must_be_data_sets(recipe_file: Write) -> None:
+    head = "study: x\ndatasets: {tests: {recipe: limit_small}}\n"
+    path = recipe_file(head)
+    with pytest.raises(RecipeError, match=r"a study names models, or has train$"):
+        load_study(path)
+    path = recipe_file(head + "train: {model: minilm, on: [tests], test: test, dims: [8]}\n")
+    with pytest.raises(RecipeError) as error:
+        load_study(path)
+    assert str(error.value).endswith(
+        "train names test, which is none of the datasets; did you mean tests? Datasets: tests"
+    )
+
+
+def test_the_commands(gen, recipe_file: Write) -> None:  # type: ignore[no-untyped-def]
+    path = recipe_file(
+        f"study: one\ndatasets:\n  dense: {{recipe: limit_small, {TINY}}}\nmodels: [bm25]\n"
+        "metrics: [recall@2]\n",
+        "one.yaml",
+    )
+    assert gen("plan", path).stdout.splitlines() == [
+        "dense         12 documents       60 queries",
+        "models: bm25",
+        f"measured by: gen eval {path}",
+    ]
+    found = gen("eval", path)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert found.stdout.splitlines()[-1] == "page: outputs/one/eval.html"
+    assert gen("plan", "limit_splits").stdout.splitlines()[2:] == [
+        "models: bm25",
+        "trainings: 10 of static:minilm",
+        "measured by: gen eval limit_splits",
+    ]
+    path.write_text(path.read_text().replace("60", "50"))
+    changed = gen("eval", path)
+    assert changed.returncode == 2
+    assert changed.stderr.startswith(
+        "gen: outputs/one/datasets/dense: the study has changed since it was made there, or "
+        "something else stands there. Give another --out, or remove outputs/one. ("
+    )
+    bad = gen("eval", path, "--split", "dev")
+    assert (bad.returncode, bad.stderr) == (
+        2, "gen: --run and --split are about data sets; a study makes its own\n",
+    )  # fmt: skip
