@@ -175,10 +175,10 @@ async def bare(url: str, flight: int, calls: int, warm_up: int) -> None:
 def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False) -> None:
     """Our whole path, as a run has it. `long`: say the memory on the way, not the times."""
     from retgen.agents.agent import Agent, Question, Shape
+    from retgen.agents.calls import Asked, Asking, ask_models
     from retgen.agents.context import Context
     from retgen.agents.models import ModelSettings
     from retgen.agents.prompt import Prompt
-    from retgen.ask import Asked, Asking, ask_models
     from retgen.progress import silent
 
     class Asks(Question):

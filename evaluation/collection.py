@@ -21,8 +21,6 @@ from retgen.errors import DatasetError
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, silent
 
-__all__ = ["Collection", "load"]
-
 
 @dataclass(frozen=True)
 class Collection:

@@ -14,7 +14,6 @@ from retgen.write import make_folder, write_file
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Level", "Line", "bars", "lines", "scatter"]
 
 _COLOURS = ("#2a62a8", "#c2571a", "#17806d", "#8e4a9e", "#9c7a1d", "#b3261e", "#4b6b2f", "#5b6570")
 _MARKERS = "osD^vP"

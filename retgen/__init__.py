@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from retgen.version import __version__
 
 if TYPE_CHECKING:
-    from retgen.ask import Asking
+    from retgen.agents.calls import Asking
     from retgen.doctor import doctor
     from retgen.errors import RetgenError
     from retgen.evaluation.capacity.all_pairs import capacity
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Asking": "ask",
+    "Asking": "agents.calls",
     "RetgenError": "errors",
     "capacity": "evaluation.capacity.all_pairs",
     "certify": "evaluation.capacity.certify",

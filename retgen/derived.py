@@ -18,13 +18,14 @@ import orjson
 
 from retgen.agents.agent import Rejection
 from retgen.agents.models import FLOW
+from retgen.agents.usage import OFFLINE_COSTS
 from retgen.card import dataset_card
 from retgen.data import Dataset
 from retgen.differences import Difference, differences, shown
 from retgen.errors import RetgenError
 from retgen.generate import rejected_lines, table_files
 from retgen.generators.family import Records
-from retgen.manifest import COSTS, OFFLINE_COSTS, Measured, manifest_of, recipe_files
+from retgen.manifest import COSTS, Measured, manifest_of, recipe_files
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe, load_recipe
 from retgen.regenerate import REGENERATED, ask_again, compare_file, compare_tables, offline

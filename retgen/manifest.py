@@ -14,23 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retgen.agents.models import ModelSettings
+from retgen.agents.models import described
 from retgen.generators.family import Records
 from retgen.recipe import Recipe, resolved
 from retgen.validation import Validation
 from retgen.version import __version__
 from retgen.write import FileInfo, file_info
 
-__all__ = [
-    "COSTS", "FORMAT_VERSION", "OFFLINE_COSTS", "Measured", "described", "manifest_of", "measured",
-    "recipe_files", "who_answers",
-]  # fmt: skip
-
 FORMAT_VERSION = 1
 COSTS = ("calls", "cache_hits", "unanswered", "tokens", "usd")
-OFFLINE_COSTS: dict[str, Any] = {
-    "calls": 0, "cache_hits": 0, "unanswered": 0, "tokens": {"in": 0, "out": 0}, "usd": 0.0,
-}  # fmt: skip
 
 
 class Measured(NamedTuple):
@@ -122,17 +114,6 @@ def who_answers(recipe: Recipe) -> tuple[dict[str, Any], dict[str, str]]:
         {agent.name: described(settings.get(agent.name)) for agent in agents},
         {agent.prompt.name: agent.prompt.sha256 for agent in agents if agent.name in settings},
     )
-
-
-def described(settings: ModelSettings | None) -> dict[str, Any]:
-    """A model as the manifest names it."""
-    if settings is None:
-        return {"model": "offline"}
-    return {
-        "model": settings.shown,
-        "endpoint": settings.endpoint(),
-        "sampling": settings.sampling() | {"max_tokens": settings.max_tokens},
-    }
 
 
 def recipe_files(recipe: Recipe, run: Path) -> dict[str, FileInfo]:

@@ -19,8 +19,8 @@ from retgen.generators.family import Asks, Plan
 from retgen.recipe import Recipe, load_recipe, with_judge
 
 if TYPE_CHECKING:  # most plans ask no model
+    from retgen.agents.calls import Asked, Asking
     from retgen.agents.context import Stage
-    from retgen.ask import Asked, Asking
 
 __all__ = ["Plan", "plan", "plan_from"]
 

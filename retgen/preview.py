@@ -33,7 +33,8 @@ def preview(
         )
     with tempfile.TemporaryDirectory() as folder:
         if uses:
-            from retgen.ask import Asking, ask
+            from retgen.agents.calls import Asking
+            from retgen.ask import ask
 
             ask(recipe, Path(folder), Asking())
         return _records(family.generate(recipe.job(Path(folder))), n)

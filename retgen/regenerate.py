@@ -248,7 +248,8 @@ def ask_again(
     Returns what differs from what they left in the run, their rejected records, and the names of
     their files.
     """
-    from retgen.ask import Asking, ask
+    from retgen.agents.calls import Asking
+    from retgen.ask import ask
 
     make_folder(folder)
     asked = ask(recipe, folder, Asking())

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from retgen.agents.agent import Rejection
+from retgen.agents.usage import OFFLINE_COSTS
 from retgen.card import dataset_card
 from retgen.errors import (
     ChecksFailed,
@@ -30,7 +31,7 @@ from retgen.errors import (
 )  # fmt: skip
 from retgen.findings import check_rule_names
 from retgen.generate import TABLES, write_dataset, write_rejected
-from retgen.manifest import OFFLINE_COSTS, manifest_of, measured, recipe_files
+from retgen.manifest import manifest_of, measured, recipe_files
 from retgen.plan import Plan, plan, plan_from
 from retgen.progress import Progress, silent, usable_cores
 from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml, with_judge
@@ -50,7 +51,7 @@ from retgen.write import (
 )
 
 if TYPE_CHECKING:  # most runs ask no model
-    from retgen.ask import Asked, Asking
+    from retgen.agents.calls import Asked, Asking
 
 __all__ = ["RunResult", "pilot", "run"]
 
@@ -117,7 +118,8 @@ def pilot(
 
     The answers stay in the ledger, so the run itself does not ask for them again.
     """
-    from retgen.ask import Asked, Asking, ask
+    from retgen.agents.calls import Asked, Asking
+    from retgen.ask import ask
 
     recipe, folder = _prepared(source, out, overrides, None)
     _planned(recipe, folder)  # what is impossible is said before anything is asked
@@ -158,7 +160,8 @@ def _planned(recipe: Recipe, folder: Path) -> Plan:
 def _check_models(recipe: Recipe, asking: Asking | None) -> None:
     """Keys, providers and prices that are missing, before anything is written."""
     if recipe.the_family().uses(recipe.job()) & set(recipe.settings()):
-        from retgen.ask import Asking, check_models
+        from retgen.agents.calls import Asking
+        from retgen.ask import check_models
 
         check_models(recipe, asking or Asking())
     elif asking is not None and asking.replay is not None:
@@ -240,7 +243,8 @@ def _ask(recipe: Recipe, folder: Path, asking: Asking | None, progress: Progress
     """Ask the family's agents; None where the job needs none."""
     if not recipe.the_family().uses(recipe.job(folder)):
         return None
-    from retgen.ask import Asked, Asking, ask
+    from retgen.agents.calls import Asked, Asking
+    from retgen.ask import ask
 
     asked = Asked()
     try:

@@ -12,7 +12,8 @@ import orjson
 import pytest
 from pydantic import TypeAdapter
 
-from retgen.ask import Asking, ask
+from retgen.agents.calls import Asking
+from retgen.ask import ask
 from retgen.generate import write_rejected
 from retgen.generators import Family, families, family
 from retgen.generators.family import Job, Records

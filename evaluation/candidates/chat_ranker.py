@@ -1,4 +1,4 @@
-"""A chat model as a scorer of ladders: asked through the ledger, with its prices and its cap."""
+"""A chat model as a scorer of candidate sets: called through the ledger, under its cap."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ import orjson
 from numpy.typing import NDArray
 
 from retgen.agents.agent import GivenUp
+from retgen.agents.calls import Asked, Asking, ask_models, telling_how_far
 from retgen.agents.context import Context
-from retgen.agents.models import ModelSettings
-from retgen.ask import Asked, Asking, ask_models, telling_how_far
+from retgen.agents.models import ModelSettings, described
 from retgen.evaluation.candidates.ranker import RANK, question_of, scores_of
-from retgen.evaluation.scoring.scores import slug
-from retgen.evaluation.tasks.multiconir.ladders import Group
-from retgen.manifest import described
+from retgen.evaluation.candidates.sets import CandidateSet
+from retgen.evaluation.retrievers.names import slug
 from retgen.progress import Progress
 from retgen.write import AtomicFile
-
-__all__ = ["ChatRanker", "Chats"]
 
 _HOPELESS = 20  # lists given up, more than were ordered: to go on would only cost
 
@@ -31,7 +28,7 @@ _HOPELESS = 20  # lists given up, more than were ordered: to go on would only co
 class Chats:
     """How chat models are asked in one call. `folder` names it in the ledger: a cap is its own.
 
-    `limit`: ladders of a domain that are asked about.
+    `limit`: items of a domain whose candidate sets it orders.
     """
 
     asking: Asking
@@ -49,7 +46,9 @@ class ChatRanker:
         self._asked = Asked()
         self._lists = 0
 
-    def score(self, groups: Sequence[Group], progress: Progress) -> list[NDArray[np.float64]]:
+    def score(
+        self, groups: Sequence[CandidateSet], progress: Progress
+    ) -> list[NDArray[np.float64]]:
         found: list[NDArray[np.float64]] = []
         asked = self._asked
 
@@ -57,7 +56,7 @@ class ChatRanker:
             asked.rejected, asked.stages = context.rejected, context.stages
             stage = context.stage(f"{self._name}: lists", len(groups), RANK)
 
-            async def order(group: Group) -> NDArray[np.float64]:
+            async def order(group: CandidateSet) -> NDArray[np.float64]:
                 try:
                     return scores_of(group, await context.answer(RANK, question_of(group)))
                 except GivenUp as error:
@@ -66,7 +65,9 @@ class ChatRanker:
                         raise context.too_few(stage, len(groups)) from error
                     return scores_of(group, None)
 
-            found.extend([s async for s in context.accepted(stage, groups, order, Group._asdict)])
+            found.extend(
+                [s async for s in context.accepted(stage, groups, order, CandidateSet._asdict)]
+            )
 
         agents = {RANK.name: self._settings}
         try:

@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.evaluation.candidates.sets import CandidateSet
 from retgen.evaluation.retrievers.capretrieval import found_scores, protocol
 from retgen.evaluation.retrievers.lexical import stemmed
-from retgen.evaluation.tasks.multiconir.ladders import Group
 from retgen.progress import Progress
 from retgen.tokenizer import tokens
-
-__all__ = ["LEXICAL", "BM25Paper"]
 
 _REPORT = 2000  # groups between two reports of progress
 
@@ -36,7 +34,9 @@ class BM25Paper:
     name = "bm25-paper"
     noise = 0.0
 
-    def score(self, groups: Sequence[Group], progress: Progress) -> list[NDArray[np.float64]]:
+    def score(
+        self, groups: Sequence[CandidateSet], progress: Progress
+    ) -> list[NDArray[np.float64]]:
         from rank_bm25 import BM25Okapi
 
         indices: dict[tuple[str, ...], Any] = {}
@@ -60,7 +60,9 @@ class BM25:
     name = "bm25"
     noise = 0.0
 
-    def score(self, groups: Sequence[Group], progress: Progress) -> list[NDArray[np.float64]]:
+    def score(
+        self, groups: Sequence[CandidateSet], progress: Progress
+    ) -> list[NDArray[np.float64]]:
         import bm25s
         from scipy import sparse
 
@@ -87,7 +89,9 @@ class TFIDF:
     name = "tfidf"
     noise = 0.0
 
-    def score(self, groups: Sequence[Group], progress: Progress) -> list[NDArray[np.float64]]:
+    def score(
+        self, groups: Sequence[CandidateSet], progress: Progress
+    ) -> list[NDArray[np.float64]]:
         from scipy import sparse
 
         texts, vocabulary = _distinct(groups), dict[str, int]()
@@ -112,7 +116,9 @@ class RankBM25:
     name = "rank-bm25"
     noise = 0.0
 
-    def score(self, groups: Sequence[Group], progress: Progress) -> list[NDArray[np.float64]]:
+    def score(
+        self, groups: Sequence[CandidateSet], progress: Progress
+    ) -> list[NDArray[np.float64]]:
         from rank_bm25 import BM25Okapi
 
         texts = _distinct(groups)
@@ -133,7 +139,9 @@ class CapRetrieval:
     name = "bm25-capretrieval"
     noise = 0.0
 
-    def score(self, groups: Sequence[Group], progress: Progress) -> list[NDArray[np.float64]]:
+    def score(
+        self, groups: Sequence[CandidateSet], progress: Progress
+    ) -> list[NDArray[np.float64]]:
         from rank_bm25 import BM25Okapi
 
         texts = _distinct(groups)
@@ -158,7 +166,7 @@ _SCORERS = (BM25Paper, BM25, TFIDF, RankBM25, CapRetrieval, CapRetrievalCharacte
 LEXICAL = {one.name: one for one in _SCORERS}
 
 
-def _distinct(groups: Sequence[Group]) -> dict[str, int]:
+def _distinct(groups: Sequence[CandidateSet]) -> dict[str, int]:
     """Every candidate's row."""
     found: dict[str, int] = {}
     for group in groups:
@@ -168,7 +176,7 @@ def _distinct(groups: Sequence[Group]) -> dict[str, int]:
 
 
 def _summed(
-    groups: Sequence[Group],
+    groups: Sequence[CandidateSet],
     weights: Any,
     texts: dict[str, int],
     queries: Sequence[str],

@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from retgen.evaluation.candidates.sets import CandidateSet
 from retgen.evaluation.embedders.batches import each_batch
 from retgen.evaluation.retrievers.dense import first_coordinates
 from retgen.evaluation.retrievers.late import maxsim
-from retgen.evaluation.tasks.multiconir.ladders import Group
 from retgen.progress import Progress
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from retgen.evaluation.retrievers.late import Late
     from retgen.evaluation.retrievers.rerank import CrossScorer
 
-__all__ = ["Crossed", "Embedded", "Interacting", "Vectors"]
 
 _ENCODE = 1024  # texts at a time
 _PAIRS = 2048  # pairs at a time
@@ -53,7 +52,7 @@ class Vectors:
         return torch.from_numpy(np.stack([rows[text] for text in texts]))
 
     def _shown(self, progress: Progress, start: int, missing: Sequence[str], done: int) -> None:
-        progress(f"{self.name}: ladders", min(start + done, len(missing)), len(missing))
+        progress(f"{self.name}: candidate sets", min(start + done, len(missing)), len(missing))
 
     def details(self) -> dict[str, Any]:
         """How the embedder runs, and how many of the texts it has cut."""
@@ -75,7 +74,9 @@ class Embedded:
         self._vectors = vectors
         self.noise = _noise(vectors.dense.embedder.details)
 
-    def score(self, groups: Sequence[Group], progress: Progress) -> list[NDArray[np.float64]]:
+    def score(
+        self, groups: Sequence[CandidateSet], progress: Progress
+    ) -> list[NDArray[np.float64]]:
         queries = {query: i for i, query in enumerate(dict.fromkeys(g.query for g in groups))}
         texts = {
             text: i for i, text in enumerate(dict.fromkeys(t for g in groups for t in g.texts))
@@ -104,7 +105,9 @@ class Interacting:
         self.name, self._late = name, late
         self.noise = _noise(late.details)
 
-    def score(self, groups: Sequence[Group], progress: Progress) -> list[NDArray[np.float64]]:
+    def score(
+        self, groups: Sequence[CandidateSet], progress: Progress
+    ) -> list[NDArray[np.float64]]:
         found: list[NDArray[np.float64]] = []
         while len(found) < len(groups):
             part = _few(groups, len(found))
@@ -115,11 +118,11 @@ class Interacting:
             for group in part:
                 candidates = [documents[text] for text in group.texts]
                 found.append(maxsim([asked[group.query]], candidates)[0].cpu().double().numpy())
-            progress(f"{self.name}: ladders", len(found), len(groups))
+            progress(f"{self.name}: candidate sets", len(found), len(groups))
         return found
 
 
-def _few(groups: Sequence[Group], start: int) -> Sequence[Group]:
+def _few(groups: Sequence[CandidateSet], start: int) -> Sequence[CandidateSet]:
     """The next groups, with no more documents than are held at a time."""
     seen: set[str] = set()
     for stop in range(start, len(groups)):
@@ -137,11 +140,13 @@ class Crossed:
     def __init__(self, name: str, scorer: CrossScorer) -> None:
         self.name, self._scorer = name, scorer
 
-    def score(self, groups: Sequence[Group], progress: Progress) -> list[NDArray[np.float64]]:
+    def score(
+        self, groups: Sequence[CandidateSet], progress: Progress
+    ) -> list[NDArray[np.float64]]:
         pairs = list(dict.fromkeys((g.query, text) for g in groups for text in g.texts))
         scores: dict[tuple[str, str], float] = {}
         for start in range(0, len(pairs), _PAIRS):
             part = pairs[start : start + _PAIRS]
             scores.update(zip(part, self._scorer.score(part).tolist(), strict=True))
-            progress(f"{self.name}: ladders", start + len(part), len(pairs))
+            progress(f"{self.name}: candidate sets", start + len(part), len(pairs))
         return [np.array([scores[g.query, text] for text in g.texts]) for g in groups]

@@ -14,10 +14,8 @@ import xxhash
 from numpy.typing import NDArray
 
 from retgen.agents.agent import Agent, Question, Shape
-from retgen.evaluation.tasks.multiconir.ladders import Group
+from retgen.evaluation.candidates.sets import CandidateSet
 from retgen.prompts import bundled
-
-__all__ = ["RANK", "Order", "Rank", "question_of", "scores_of"]
 
 
 class Rank(Question):
@@ -68,12 +66,12 @@ RANK = Agent(
 )
 
 
-def question_of(group: Group, seed: int = 0) -> Rank:
+def question_of(group: CandidateSet, seed: int = 0) -> Rank:
     """What a model is asked about a candidate set. `seed`: another one shows another order."""
     return Rank(query=group.query, documents=tuple(group.texts[i] for i in _shown(group, seed)))
 
 
-def scores_of(group: Group, answer: Order | None, seed: int = 0) -> NDArray[np.float64]:
+def scores_of(group: CandidateSet, answer: Order | None, seed: int = 0) -> NDArray[np.float64]:
     """Scores (texts,) of an answer: minus the rank. All 0, so all tied, where there is none."""
     scores = np.zeros(len(group.texts))
     shown = _shown(group, seed)
@@ -82,7 +80,7 @@ def scores_of(group: Group, answer: Order | None, seed: int = 0) -> NDArray[np.f
     return scores
 
 
-def _shown(group: Group, seed: int) -> Sequence[int]:
+def _shown(group: CandidateSet, seed: int) -> Sequence[int]:
     """Which candidate stands first, second, ..."""
 
     def place(i: int) -> int:

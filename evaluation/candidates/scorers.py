@@ -7,7 +7,7 @@
 | an embedder, `mteb:NAME` | products of vectors |
 | `late:MODEL` | MaxSim |
 | `cross:MODEL`, `rerank:FIRST+MODEL` | the cross-encoder's score of a pair |
-| `llm:PROVIDER:NAME` | a chat model that orders the candidates (retgen.evaluation.tasks.multiconir.result) |
+| `llm:PROVIDER:NAME` | a chat model that orders the candidates |
 
 Fusions (`hybrid:`) and models that search by themselves have no score of a pair.
 """
@@ -21,24 +21,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
+from retgen.evaluation.candidates.sets import CandidateSet
 from retgen.evaluation.retrievers import Options, Retriever
 from retgen.evaluation.retrievers.names import check_name
-from retgen.evaluation.tasks.multiconir.ladders import Group
 from retgen.progress import Progress
-
-__all__ = ["NAMES", "Scorer", "System", "check_scorer", "only_ranks_candidates", "systems"]
 
 NAMES = ("bm25-paper",)
 _PREFIXES = ("cross", "llm")
 
 
 class Scorer(Protocol):
-    """Scores the candidates of groups. `noise`: as `Plan.counts` wants it."""
+    """Scores candidate sets. `noise`: what two of its scores may differ by, and be equal."""
 
     @property
     def noise(self) -> float: ...
 
-    def score(self, groups: Sequence[Group], progress: Progress) -> list[NDArray[np.float64]]:
+    def score(
+        self, groups: Sequence[CandidateSet], progress: Progress
+    ) -> list[NDArray[np.float64]]:
         """For each group an array (texts,); higher is better. All groups are of one corpus."""
         ...
 

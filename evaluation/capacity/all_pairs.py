@@ -11,62 +11,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
 
-from retgen.errors import OutputError, UsageError
+from retgen.errors import UsageError
 from retgen.evaluation.capacity import HIGHEST, best, construct, free
-from retgen.evaluation.capacity.free import Critical, Fit
+from retgen.evaluation.capacity.all_pairs_result import Capacity, carried_before, kept, row_of
+from retgen.evaluation.capacity.free import Critical
 from retgen.evaluation.embedders.devices import choose_device
 from retgen.progress import Progress, silent
 from retgen.write import dump_json, make_folder, write_file
 
-__all__ = ["DIMENSIONS", "Capacity", "capacity"]
-
 DIMENSIONS = {"paper": range(4, 46), "best": range(4, 9), "construct": (4, 6, 8, 16, 32, 64)}
-_FIT = 8  # dimensions; a cubic through fewer says nothing
 _CLIMB: dict[str, Callable[..., Iterator[Critical]]] = {
     "paper": free.critical,
     "best": best.critical,
 }
-
-
-@dataclass(frozen=True)
-class Capacity:
-    """Everything that the folder holds: critical n by protocol and dimension, the closed form."""
-
-    folder: Path
-    critical: dict[str, dict[int, Critical]]
-    carried: list[construct.Carried]
-    command: str
-
-    def fit(self, protocol: str) -> Fit | None:
-        """The cubic through the complete dimensions, where there are enough."""
-        points = {d: c.documents for d, c in self.critical[protocol].items() if c.complete}
-        return free.cubic_fit(points) if len(points) >= _FIT else None
-
-    def to_json(self) -> dict[str, Any]:
-        """What `gen capacity --json` prints."""
-        fits = {"table_6": free.cubic_fit(free.TABLE_6)}
-        fits |= {name: fit for name in self.critical if (fit := self.fit(name)) is not None}
-        return {
-            "protocols": {
-                name: [_shown(one) for one in found.values()]
-                for name, found in self.critical.items()
-            },
-            "construct": [_shown(one) for one in self.carried],
-            "table_6": {str(d): n for d, n in free.TABLE_6.items()},
-            "cubic_fit": {name: fit._asdict() for name, fit in fits.items()},
-        }
-
-    def to_text(self) -> str:
-        """The tables, for a terminal."""
-        from retgen.evaluation.capacity.all_pairs_page import text
-
-        return text(self)
 
 
 def capacity(
@@ -115,7 +76,7 @@ def capacity(
         _climb(folder / f"{name}.jsonl", name, wanted[name], seeds, 60 * minutes, place, progress)
     if closed_form:
         _carried(folder / "construct.jsonl", wanted["construct"], progress)
-    found = Capacity(folder, {name: _kept(folder, name) for name in _CLIMB}, _known(folder),
+    found = Capacity(folder, {name: kept(folder, name) for name in _CLIMB}, carried_before(folder),
                      command)  # fmt: skip
     write_file(folder / "capacity.json", dump_json(found.to_json()))
     from retgen.evaluation.capacity.all_pairs_page import write_page
@@ -129,7 +90,7 @@ def _climb(
     progress: Progress,
 ) -> None:  # fmt: skip
     """Dimensions that are not there yet, each written as soon as it is found."""
-    known = _kept(path.parent, name)
+    known = kept(path.parent, name)
     missing = [d for d in dims if d not in known or not _finished(known[d], seeds)]
     if name == "best":  # begins anew, so no more comes of no more time
         share = seconds / max(len(missing), 1)
@@ -145,7 +106,7 @@ def _climb(
         longer = before is None or (not before.complete and one.documents >= before.documents)
         if one.complete or longer:
             known[one.dimension] = one
-        lines = [orjson.dumps(_shown(known[d])) for d in sorted(known)]
+        lines = [orjson.dumps(row_of(known[d])) for d in sorted(known)]
         write_file(path, b"\n".join(lines) + b"\n")
 
 
@@ -153,49 +114,12 @@ def _finished(found: Critical, seeds: int) -> bool:
     return found.complete and len(found.by_seed) >= seeds
 
 
-def _kept(folder: Path, name: str) -> dict[int, Critical]:
-    rows = _read(folder / f"{name}.jsonl", Critical._fields)
-    return {row["dimension"]: Critical(**row) for row in rows}
-
-
 def _carried(path: Path, dims: Sequence[int], progress: Progress) -> None:
-    known = {(one.dimension, one.precision): one for one in _known(path.parent)}
+    known = {(one.dimension, one.precision): one for one in carried_before(path.parent)}
     for d in dims:
         for precision in construct.PRECISIONS:
             if (d, precision) not in known:
                 known[d, precision] = construct.largest(d, precision, progress=progress)
                 order = sorted(known, key=lambda key: key[0])
-                lines = [orjson.dumps(_shown(known[key])) for key in order]
+                lines = [orjson.dumps(row_of(known[key])) for key in order]
                 write_file(path, b"\n".join(lines) + b"\n")
-
-
-def _known(folder: Path) -> list[construct.Carried]:
-    rows = _read(folder / "construct.jsonl", construct.Carried._fields)
-    return [construct.Carried(**row) for row in rows]
-
-
-def _read(path: Path, fields: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows of a file that we wrote."""
-    if not path.is_file():
-        return []
-    try:
-        rows = [orjson.loads(line) for line in path.read_bytes().splitlines()]
-        found = [{name: row[name] for name in fields} for row in rows]
-        for row in found:
-            if "by_seed" in row:
-                row["by_seed"] = tuple(map(int, row["by_seed"]))
-            row["dimension"], row["documents"] = int(row["dimension"]), int(row["documents"])
-            # JSON has no infinity
-            row["margin"] = float("inf") if row["margin"] is None else float(row["margin"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise OutputError(
-            f"{path}: not written by gen capacity. Give another --out, or move the file away."
-        ) from error
-    return found
-
-
-def _shown(one: Critical | construct.Carried) -> dict[str, Any]:
-    row = one._asdict()
-    if row["margin"] == float("inf"):
-        row["margin"] = None
-    return row

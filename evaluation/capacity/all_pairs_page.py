@@ -13,9 +13,8 @@ from retgen.pages import Figure, Section, TableView, result_page, text_table
 from retgen.write import write_file
 
 if TYPE_CHECKING:
-    from retgen.evaluation.capacity.all_pairs import Capacity
+    from retgen.evaluation.capacity.all_pairs_result import Capacity
 
-__all__ = ["carried_table", "critical_table", "text", "write_page"]
 
 _WHAT = (
     "A query asks for two of n documents, and every pair is asked for: how large may n be in d "

@@ -32,8 +32,6 @@ from retgen.evaluation.capacity.free import Attempt, Critical, margins, pairs, r
 from retgen.evaluation.capacity.sphere import SphereAdam
 from retgen.progress import Progress, silent
 
-__all__ = ["critical", "embed", "solve"]
-
 CHECK_EVERY = 25  # steps
 START = 4  # documents per dimension of a random start
 GROWTH = 0.25  # of the documents, added at once at most

@@ -11,7 +11,7 @@ import io
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,13 @@ import numpy as np
 from retgen.data import open_dataset
 from retgen.errors import UsageError
 from retgen.evaluation.capacity import HIGHEST, exact
+from retgen.evaluation.capacity.certify_result import Certified, Margin
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.scoring.significance import relevance_matrix
 from retgen.progress import Progress, silent
 from retgen.qrels import QrelMatrix
 from retgen.qrels.certificate import Bound, Certificate, certificate
 from retgen.qrels.margins import MarginCaps, margin_caps
-from retgen.qrels.notions import brackets
 from retgen.qrels.reduction import Reduced, reduce
 from retgen.qrels.vc import CELLS, shattered
 from retgen.write import dump_json, make_folder, write_file
@@ -34,81 +34,10 @@ from retgen.write import dump_json, make_folder, write_file
 if TYPE_CHECKING:  # they import torch
     from retgen.evaluation.capacity.embedding import Embedding, Widest
 
-__all__ = ["Certified", "Margin", "certify"]
 
 _BEGIN = 32  # dimensions in which a first embedding is sought at least
 _SWEEP = 6  # doublings of the dimension in the sweep of margins
 _SHATTERED = "V. N. Vapnik, A. Ya. Chervonenkis (1971); J. Radon (1921); proof in retgen.qrels.vc"
-
-
-@dataclass(frozen=True)
-class Margin:
-    """The widest margin `found` at a dimension (None: no embedding was found), and its cap."""
-
-    dimension: int
-    found: float | None
-    cap: float
-
-    def to_json(self) -> dict[str, Any]:
-        return {"dimension": self.dimension, "found": self.found, "cap": self.cap}
-
-
-@dataclass(frozen=True)
-class Certified:
-    """The bracket with what searches added, the witness, and margins.
-
-    `wanted`: the margin asked for; `reached`: the fewest dimensions found to reach it.
-    """
-
-    folder: Path
-    collection: Collection
-    certificate: Certificate
-    witness: Embedding | None
-    caps: MarginCaps | None
-    margins: list[Margin]
-    wanted: float | None
-    reached: int | None
-    notes: list[str]
-    command: str
-
-    def lowest(self) -> int | None:
-        """No fewer dimensions reach the margin asked for; None where no number does."""
-        assert self.caps is not None
-        assert self.wanted is not None
-        packed = self.caps.lowest(self.wanted)
-        return None if packed is None else max(packed, self.certificate.lower)
-
-    def to_text(self) -> str:
-        """The bracket, for a terminal."""
-        from retgen.evaluation.capacity.certify_page import text
-
-        return text(self)
-
-    def to_json(self) -> dict[str, Any]:
-        """What `gen capacity PATH --json` prints."""
-        shown = self.certificate.to_json()
-        shown["brackets"] = [bracket._asdict() for bracket in brackets(self.certificate)]
-        found: dict[str, Any] = {
-            "dataset": str(self.collection.path),
-            "split": self.collection.split,
-            "certificate": shown,
-            "margins": [margin.to_json() for margin in self.margins],
-            "notes": self.notes,
-        }
-        if self.wanted is not None:
-            found["margin"] = {
-                "wanted": self.wanted,
-                "lowest_possible": self.lowest() if self.caps else None,
-                "reachable": self.caps is None or self.caps.lowest(self.wanted) is not None,
-                "lowest_found": self.reached,
-            }
-        if self.witness is not None:
-            found["embedding"] = {
-                "file": str(self.folder / "embedding.npz"),
-                "dimension": self.witness.dimension,
-                "smallest_gap": self.witness.gap,
-            }
-        return found
 
 
 def certify(

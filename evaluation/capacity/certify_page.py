@@ -12,9 +12,7 @@ from retgen.qrels.notions import brackets
 from retgen.write import write_file
 
 if TYPE_CHECKING:
-    from retgen.evaluation.capacity.certify import Certified
-
-__all__ = ["bounds_table", "brackets_table", "margins_table", "sentences", "text", "write_page"]
+    from retgen.evaluation.capacity.certify_result import Certified
 
 
 def brackets_table(found: Certified) -> TableView:

@@ -34,8 +34,6 @@ from retgen.errors import UsageError
 from retgen.evaluation.capacity.free import pairs
 from retgen.progress import Progress, silent
 
-__all__ = ["PRECISIONS", "Carried", "carries", "documents", "largest", "margin", "queries"]
-
 PRECISIONS = {
     "float64": "vectors and scores in float64",
     "float32": "vectors and scores in float32",

@@ -30,8 +30,6 @@ from retgen.evaluation.capacity.sphere import SphereAdam
 from retgen.progress import Progress, silent
 from retgen.qrels import QrelMatrix
 
-__all__ = ["CELLS", "Embedding", "Widest", "smallest", "solve", "widen"]
-
 CELLS = 4_000_000  # of a matrix that is optimised
 CHECK_EVERY = 25  # steps
 _DROP = 0.25  # of the dimensions, dropped at once at most

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from retgen.qrels import QrelMatrix
 
-__all__ = ["smallest_gap", "whole_numbers"]
-
 _BLOCK = 16_000_000  # scores at a time
 
 

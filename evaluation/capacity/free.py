@@ -35,20 +35,6 @@ from retgen.errors import UsageError
 from retgen.evaluation.capacity.sphere import SphereAdam
 from retgen.progress import Progress, silent
 
-__all__ = [
-    "TABLE_6",
-    "Attempt",
-    "Critical",
-    "Fit",
-    "critical",
-    "cubic_fit",
-    "margins",
-    "pairs",
-    "random_units",
-    "require",
-    "solve",
-]
-
 TEMPERATURE = 0.1
 LEARNING_RATE = 0.01
 PATIENCE = 1_000  # steps

@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["SphereAdam"]
-
 
 class SphereAdam:
     """Adam whose every step ends with the projection to unit length.

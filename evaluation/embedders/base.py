@@ -25,17 +25,12 @@ from retgen.evaluation.embedders.loading import (
     load_model,
     out_of_memory,
     prompts_of,
-    quiet,
 )  # fmt: skip
-from retgen.evaluation.retrievers.base import Options
+from retgen.evaluation.embedders.options import Options
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-__all__ = [
-    "Embedder", "Kind", "SentenceEmbedder", "fingerprint", "load_embedder", "load_model", "quiet",
-    "shorten", "spare_memory",
-]  # fmt: skip
 
 Kind = Literal["query", "document"]
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from torch import Tensor, nn
 
-__all__ = ["each_batch"]
-
 
 @contextlib.contextmanager
 def each_batch(embedder: object, told: Callable[[int], None]) -> Iterator[None]:

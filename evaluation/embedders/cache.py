@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from retgen.errors import OutputError
 from retgen.write import make_folder
 
-__all__ = ["Cache", "default_folder"]
-
 _AT_ONCE = 500  # keys a statement
 _WAITING = 4  # blocks that wait to be written; more, and the model waits for the disk
 

@@ -10,8 +10,6 @@ import torch
 
 from retgen.errors import UsageError
 
-__all__ = ["choose_device", "choose_devices", "choose_dtype", "tensor_cores"]
-
 
 def choose_devices(device: str | None) -> list[str]:
     """The devices asked for, with commas between them: one process on each."""

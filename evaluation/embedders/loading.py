@@ -23,8 +23,6 @@ from retgen.evaluation.embedders.devices import choose_device, choose_dtype
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-__all__ = ["HUB", "attention_of", "dtype_of", "load", "load_model", "loading", "out_of_memory",
-           "prompts_of", "quiet"]  # fmt: skip
 
 Model = TypeVar("Model", bound=nn.Module)
 HUB = {"minilm": "sentence-transformers/all-MiniLM-L6-v2"}  # names of ours -> names on the Hub

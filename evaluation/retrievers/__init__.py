@@ -18,7 +18,8 @@
 
 from __future__ import annotations
 
-from retgen.evaluation.retrievers.base import Options, Ranked, Retriever
+from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.retrievers.base import Ranked, Retriever
 from retgen.evaluation.retrievers.names import NAMES, check_name
 
 __all__ = ["NAMES", "Options", "Ranked", "Retriever", "retriever"]

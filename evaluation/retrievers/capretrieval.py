@@ -24,10 +24,8 @@ import numpy as np
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.retrievers.base import Ranked
-from retgen.evaluation.scoring.rankings import Rankings
+from retgen.evaluation.retrievers.rankings import Rankings
 from retgen.progress import Progress
-
-__all__ = ["CapRetrieval", "Protocol", "found_scores", "protocol"]
 
 Cut = Callable[[str], list[str]]
 _BLOCK = 8192

@@ -19,12 +19,11 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.embedders.base import Embedder, Kind
 from retgen.evaluation.embedders.batches import each_batch
 from retgen.evaluation.embedders.cache import Cache
-from retgen.evaluation.retrievers.base import Options, Ranked
+from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.retrievers.base import Ranked
+from retgen.evaluation.retrievers.rankings import Rankings
 from retgen.evaluation.retrievers.topk import TopK
-from retgen.evaluation.scoring.rankings import Rankings
 from retgen.progress import Progress
-
-__all__ = ["Dense", "first_coordinates", "search"]
 
 _BLOCK = 16_384  # documents compared at a time
 _ENCODE = {"cpu": 256}  # documents encoded at a time; else a block

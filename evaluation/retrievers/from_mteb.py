@@ -17,13 +17,12 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.embedders.base import Kind, shorten, spare_memory
 from retgen.evaluation.embedders.devices import choose_device, choose_dtype, tensor_cores
 from retgen.evaluation.embedders.loading import attention_of, dtype_of, loading, quiet
-from retgen.evaluation.retrievers.base import Options, Ranked, Retriever
+from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.retrievers.base import Ranked, Retriever
 from retgen.evaluation.retrievers.dense import Dense
-from retgen.evaluation.scoring.rankings import Rankings, best
+from retgen.evaluation.retrievers.rankings import Rankings, best
 from retgen.messages import did_you_mean
 from retgen.progress import Progress
-
-__all__ = ["mteb_retriever", "task_metadata"]
 
 _OPTIONS = {  # what only a model that sentence-transformers runs can be told
     "dtype": "--dtype", "attn_implementation": "--attn-implementation",

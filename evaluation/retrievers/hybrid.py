@@ -12,10 +12,8 @@ import numpy as np
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.retrievers.base import Ranked, Retriever
-from retgen.evaluation.scoring.rankings import Rankings, best
+from retgen.evaluation.retrievers.rankings import Rankings, best
 from retgen.progress import Progress
-
-__all__ = ["Hybrid", "fuse"]
 
 _CONSTANT = 60  # of the reference
 _DEPTH = 1000

@@ -21,11 +21,10 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.embedders.base import Kind, shorten, spare_memory
 from retgen.evaluation.embedders.devices import tensor_cores
 from retgen.evaluation.embedders.loading import attention_of, dtype_of, load, load_model, loading
-from retgen.evaluation.retrievers.base import Options, Ranked
+from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.retrievers.base import Ranked
 from retgen.evaluation.retrievers.topk import TopK
 from retgen.progress import Progress
-
-__all__ = ["Late", "maxsim"]
 
 _BYTES = 1 << 28  # of a block's padded token vectors, and of its scores
 _BLOCK = {"cpu": 256}  # documents between two reports of progress, at most; else:

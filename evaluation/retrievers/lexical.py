@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.retrievers.base import Ranked, Retriever
-from retgen.evaluation.scoring.rankings import Rankings, best
+from retgen.evaluation.retrievers.rankings import Rankings, best
 from retgen.progress import Progress
 from retgen.tokenizer import named_scripts, stems, tokens, unspaced, words_only
-
-__all__ = ["BM25", "LEXICAL", "TFIDF", "RankBM25", "stemmed"]
 
 _BLOCK = 8192
 _QUERIES = 50  # between two reports of progress

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from retgen.errors import UsageError
 from retgen.messages import did_you_mean
-
-__all__ = ["LEXICAL", "NAMES", "PREFIXES", "check_name"]
 
 LEXICAL = ("bm25", "rank-bm25", "bm25-capretrieval", "bm25-capretrieval-characters", "tfidf")
 NAMES = (*LEXICAL, "minilm", "static:minilm")
@@ -45,3 +46,15 @@ def _check_parts(name: str, kind: str, rest: str) -> None:
         raise UsageError(f"--model {name}: write for example {example}")
     for part in parts if kind == "hybrid" else parts[:1]:
         check_name(part)
+
+
+def label(model: str, dim: int | None, details: Mapping[str, Any]) -> str:
+    """A system's name in tables: the dimension only where it was cut."""
+    cut = dim is not None and not details.get("full_dimension", True)
+    return f"{model}, first {dim}" if cut else model
+
+
+def slug(model: str, dim: int | None = None) -> str:
+    """A file name for a system."""
+    name = re.sub(r"[^0-9A-Za-z._-]+", "--", model).strip("-.") or "model"
+    return f"{name}-{dim}" if dim is not None else name

@@ -18,11 +18,10 @@ from retgen.evaluation.embedders.base import fingerprint, shorten, spare_memory
 from retgen.evaluation.embedders.cache import Cache
 from retgen.evaluation.embedders.devices import tensor_cores
 from retgen.evaluation.embedders.loading import attention_of, dtype_of, load
-from retgen.evaluation.retrievers.base import Options, Ranked, Retriever
-from retgen.evaluation.scoring.rankings import Rankings, best
+from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.retrievers.base import Ranked, Retriever
+from retgen.evaluation.retrievers.rankings import Rankings, best
 from retgen.progress import Progress
-
-__all__ = ["CrossScorer", "Rerank"]
 
 _PAIRS = 8_192  # pairs at a time, of as many queries: batches are of pairs of one length
 

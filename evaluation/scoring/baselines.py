@@ -15,8 +15,6 @@ from retgen.progress import Progress, silent
 from retgen.validators.floors import WordTerms, query_blind_rankings
 from retgen.validators.rule import Batch, Judgements
 
-__all__ = ["floors"]
-
 _BLOCK = 4096
 
 

@@ -10,7 +10,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,143 +19,30 @@ from numpy.typing import NDArray
 
 from retgen.data import open_dataset
 from retgen.errors import RetgenError, UsageError
+from retgen.evaluation.candidates.measure import TaskResults
 from retgen.evaluation.candidates.scorers import check_scorer, only_ranks_candidates
+from retgen.evaluation.candidates.task import Task
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.embedders.cache import default_folder
-from retgen.evaluation.mteb_datasets import located
 from retgen.evaluation.retrievers import Options, Ranked, retriever
+from retgen.evaluation.retrievers.names import slug
+from retgen.evaluation.retrievers.rankings import read_run, spaced
 from retgen.evaluation.scoring.baselines import floors
 from retgen.evaluation.scoring.measures import Measures, default_names, judged_names
-from retgen.evaluation.scoring.mteb_files import measure, task_of, write_mteb
-from retgen.evaluation.scoring.page import model_notes, over_seeds, table, write_pages
-from retgen.evaluation.scoring.rankings import read_run, spaced
-from retgen.evaluation.scoring.scores import Score, slug, write_score
-from retgen.evaluation.scoring.significance import Bootstrap, Comparison, relevance_matrix
-from retgen.evaluation.tasks.multiconir.ladders import holds_ladders
-from retgen.evaluation.tasks.multiconir.page import ladder_text
-from retgen.evaluation.tasks.multiconir.result import Ladders, Measured, together
-from retgen.pages import text_table
+from retgen.evaluation.scoring.mteb_datasets import located
+from retgen.evaluation.scoring.mteb_files import measure, mteb_task_of, write_mteb
+from retgen.evaluation.scoring.page import write_pages
+from retgen.evaluation.scoring.result import Evaluation, Scored
+from retgen.evaluation.scoring.scores import Score, write_score
+from retgen.evaluation.scoring.significance import Bootstrap, relevance_matrix
+from retgen.evaluation.tasks import task_of
 from retgen.progress import Progress, silent
 from retgen.qrels.density import densities
-from retgen.recipe import load_recipe
-from retgen.run import run
 from retgen.write import dump_json, make_folder, write_file
 
 if TYPE_CHECKING:
-    from retgen.ask import Asking
+    from retgen.agents.calls import Asking
     from retgen.evaluation.candidates.chat_ranker import Chats
-
-__all__ = ["Evaluation", "Scored", "evaluate"]
-
-
-@dataclass
-class Scored:
-    """All systems on one data set. `ceiling`: the best that any ranking reaches, by measure.
-    `ladders`: what it has of them, None where it holds none.
-    """
-
-    collection: Collection
-    measures: Measures
-    floors: dict[str, Any]
-    ceiling: dict[str, float | None]
-    scores: list[Score]
-    comparisons: list[Comparison]
-    clusters: str
-    replicates: int
-    densities: dict[str, Any]
-    notes: list[str] = field(default_factory=list)
-    name: str = ""  # tells data sets of one call apart
-    ladders: Ladders | None = None
-    compared: int = 0  # replicates behind the p-values
-
-    @property
-    def told(self) -> list[str]:
-        """What a reader of the scores must know."""
-        return [*self.collection.notes, *self.notes, *(self.ladders.notes if self.ladders else ())]
-
-    def to_json(self) -> dict[str, Any]:
-        """The keys that `gen eval --json` prints of one data set."""
-        return {
-            "dataset": str(self.collection.path),
-            "split": self.collection.split,
-            "documents": self.collection.documents,
-            "queries": len(self.collection.queries),
-            "complete": self.collection.complete,
-            "results": self._results(),
-            "ceiling": self.ceiling,
-            "floors": self.floors,
-            "densities": self.densities,
-            "comparisons": [comparison._asdict() for comparison in self.comparisons],
-            "bootstrap": {
-                "level": 0.95,
-                "drawn": self.clusters,
-                "replicates": self.replicates,
-                "replicates_of_comparisons": self.compared,
-            },
-            "notes": self.told,
-        }
-
-    def _results(self) -> list[dict[str, Any]]:
-        """Every system once: `metrics` is empty where it only orders candidate sets."""
-        climbed = {(m.model, m.dim): m for m in self.ladders.results} if self.ladders else {}
-        found = []
-        for score in self.scores:
-            row = score.to_json()
-            if one := climbed.pop((score.model, score.dim), None):
-                row["ladders"] = one.to_json()
-            found.append(row)
-        for one in climbed.values():
-            row = {"model": one.model, "dim": one.dim, "metrics": {}, "details": one.details}
-            found.append(row | {"ladders": one.to_json()})
-        return found
-
-
-@dataclass
-class Evaluation:
-    """What `evaluate` found. `failures`: systems that could not be scored, with the reason.
-
-    `exit_code`: the highest of these reasons', 0 where there are none.
-    """
-
-    datasets: list[Scored]
-    folder: Path
-    failures: dict[str, str]
-    command: str
-    seeds: bool = False
-    title: str = ""
-    about: str = ""
-    exit_code: int = 0
-
-    @property
-    def ladders(self) -> list[Measured]:
-        """Systems on the ladders of all data sets that hold some."""
-        return together((d.name, d.ladders) for d in self.datasets if d.ladders is not None)
-
-    def to_json(self) -> dict[str, Any]:
-        """One data set's keys, or {"datasets": [...]} of several."""
-        found = [scored.to_json() for scored in self.datasets]
-        content = found[0] if len(found) == 1 else {"datasets": found}
-        if sum(d.ladders is not None for d in self.datasets) > 1:
-            over = [{"model": one.model, "dim": one.dim} | one.to_json() for one in self.ladders]
-            content["ladders"] = over
-        if self.failures:
-            content = content | {"failures": self.failures}
-        return content
-
-    def to_text(self) -> str:
-        """The tables, for a terminal."""
-        ranked = [d for d in self.datasets if d.scores]
-        parts = [over_seeds(self.datasets)] if self.seeds else [table(d) for d in ranked]
-        names = ["" if self.seeds else f"{d.collection.path}\n" for d in ranked]
-        texts = [name + text_table(part) for name, part in zip(names, parts, strict=False)]
-        if self.ladders:
-            texts.append(ladder_text(self.ladders))
-        text = "\n\n".join(texts)
-        notes = dict.fromkeys(
-            note for d in self.datasets for note in (*d.told, *model_notes(d.scores))
-        )
-        told = "".join(f"note: {note}\n" for note in notes)
-        return f"{text}\n{told}page: {self.folder / 'eval.html'}"
 
 
 def evaluate(
@@ -167,7 +54,7 @@ def evaluate(
     dims: Sequence[int] = (),
     split: str | None = None,
     out: str | Path | None = None,
-    seeds: int | None = None,
+    over_seeds: bool = False,
     options: Options | None = None,
     cache: bool = True,
     replicates: int = 5000,
@@ -181,12 +68,11 @@ def evaluate(
     """Score systems on one or several data sets and write everything under `out`.
 
     `out` defaults to RUN/eval for one run directory, else to outputs/eval_NAME. `models` defaults
-    to bm25 where no `runs` are given, and on ladders to bm25-paper and bm25. `seeds`: `path` is a
-    run or a recipe, made anew under so many seeds (under `out`/seeds), all of them scored. `limit`
-    and `asking` are about chat models (llm:): how many ladders of a domain they order, and their
-    ledger, cap and prices. `title` and `about` head the page. Raises `UsageError` or `DatasetError`
-    for what cannot be scored; a model that fails after others were scored lands in `failures`
-    instead.
+    to bm25 where no `runs` are given, or to those of a task with candidate sets. `over_seeds`: the
+    data sets are one recipe under several seeds. `limit` and `asking` are about chat models (llm:):
+    how many items of a domain they order, and their ledger, cap and prices. `title` and `about`
+    head the page. Raises `UsageError` or `DatasetError` for what cannot be scored; a model that
+    fails after others were scored lands in `failures` instead.
     """
     paths = [located(p) for p in ([path] if isinstance(path, str | Path) else path)]
     for name in models:
@@ -196,23 +82,21 @@ def evaluate(
     options = replace(options or Options(), dims=tuple(sorted(set(dims))))
     if cache and options.cache is None:
         options = replace(options, cache=default_folder())
-    folder = Path(out) if out is not None else _default_folder(paths)
-    if seeds is not None:
-        paths = _seeds(paths, seeds, folder, progress)
-    climbed = [holds_ladders(open_dataset(one)) for one in paths]
+    folder = Path(out) if out is not None else output_folder(paths)
+    held = [task_of(open_dataset(one)) for one in paths]
     for name in filter(only_ranks_candidates, models):
-        if not all(climbed):
+        if None in held:
             raise UsageError(
-                f"--model {name}: orders the documents of a ladder, and "
-                f"{paths[climbed.index(False)]} holds none"
+                f"--model {name}: orders the documents of candidate sets, and "
+                f"{paths[held.index(None)]} holds none"
             )
     chats = _chats(models, paths, folder, limit, asking)
     found: list[Scored] = []
     errors: dict[str, RetgenError] = {}
-    for one, with_ladders in zip(paths, climbed, strict=True):
+    for one, task in zip(paths, held, strict=True):
         collection = load(one, split, progress)
-        ladders = Ladders(collection, chats) if with_ladders else None
-        names = list(dict.fromkeys(models)) or _defaults(runs, with_ladders)
+        of_task = TaskResults(task, collection, chats) if task is not None else None
+        names = list(dict.fromkeys(models)) or _defaults(runs, task)
         measured = metrics or default_names(collection.documents, collection.grades is not None)
         measures = Measures(measured)
         measures.check(collection)
@@ -220,19 +104,19 @@ def evaluate(
         place = folder if len(paths) == 1 else folder / name
         make_folder(place)
         scored = _score(
-            collection, ladders, measures, names, runs, options, place, replicates, errors, progress
+            collection, of_task, measures, names, runs, options, place, replicates, errors, progress
         )
         scored.name = name
         found.append(scored)
     failures = {name: str(error) for name, error in errors.items()}
     code = max((error.exit_code for error in errors.values()), default=0)
-    if errors and not any(d.scores or (d.ladders and d.ladders.results) for d in found):
+    if errors and not any(d.scores or (d.task and d.task.results) for d in found):
         if code > UsageError.exit_code:  # it can be resumed
             raise next(error for error in errors.values() if error.exit_code == code)
         raise UsageError("\n".join(failures.values()))
     told = command or shlex.join(["gen", "eval", *map(str, paths)])
     result = Evaluation(
-        found, folder, failures, told, seeds=seeds is not None, title=title, about=about,
+        found, folder, failures, told, seeds=over_seeds, title=title, about=about,
         exit_code=code,
     )  # fmt: skip
     if (folder / "eval.json").is_file():
@@ -242,10 +126,10 @@ def evaluate(
     return result
 
 
-def _defaults(runs: Sequence[str | Path], with_ladders: bool) -> list[str]:
+def _defaults(runs: Sequence[str | Path], task: Task[Any] | None) -> list[str]:
     if runs:
         return []
-    return ["bm25-paper", "bm25"] if with_ladders else ["bm25"]
+    return list(task.models) if task is not None else ["bm25"]
 
 
 def _chats(
@@ -262,8 +146,8 @@ def _chats(
     names = [name.removeprefix("llm:") for name in models if name.startswith("llm:")]
     if not names:
         return None
+    from retgen.agents.calls import Asking, check_model, ledger_of
     from retgen.agents.models import settings_of
-    from retgen.ask import Asking, check_model, ledger_of
     from retgen.evaluation.candidates.chat_ranker import Chats
 
     asking = asking or Asking()
@@ -275,23 +159,7 @@ def _chats(
     return Chats(replace(asking, ledger=ledger_of(home, asking)), folder, limit)
 
 
-def _seeds(paths: Sequence[Path], count: int, folder: Path, progress: Progress) -> list[Path]:
-    """Runs of one recipe under consecutive seeds; those that are there are not made again."""
-    if len(paths) != 1:
-        raise UsageError("--seeds: give one run directory or recipe, not several")
-    recipe = load_recipe(paths[0])
-    return [
-        run(
-            paths[0],
-            out=folder / "seeds" / f"seed-{seed}",
-            overrides={"seed": seed},
-            progress=progress,
-        ).path
-        for seed in range(recipe.seed, recipe.seed + count)
-    ]
-
-
-def _default_folder(paths: Sequence[Path]) -> Path:
+def output_folder(paths: Sequence[Path]) -> Path:
     if len(paths) == 1:
         if (paths[0] / "recipe.yaml").is_file() and (paths[0] / "dataset").is_dir():
             return paths[0] / "eval"
@@ -306,7 +174,7 @@ def _unique(name: str, path: Path, paths: Sequence[Path]) -> str:
 
 def _score(
     collection: Collection,
-    ladders: Ladders | None,
+    of_task: TaskResults | None,
     measures: Measures,
     models: Sequence[str],
     runs: Sequence[str | Path],
@@ -319,13 +187,13 @@ def _score(
     judged = [] if collection.complete else judged_names(measures.names)
     beside = Measures(judged) if judged else None
     bootstrap = Bootstrap(collection, replicates)
-    main = Measures([name] if (name := measure(task_of(collection).main_score)) else [])
+    main = Measures([name] if (name := measure(mteb_task_of(collection).main_score)) else [])
     depth = max(measures.depth(collection.documents), main.depth(collection.documents))
     scores: list[Score] = []
     notes: list[str] = []
     began = time.perf_counter()
     systems = _systems(
-        collection, ladders, models, runs, options, folder, depth, errors, notes, progress
+        collection, of_task, models, runs, options, folder, depth, errors, notes, progress
     )
     for ranked in systems:
         values = measures.per_query(collection, ranked.rankings)
@@ -361,7 +229,7 @@ def _score(
             "average_query_strength": graph.average_query_strength,
         },
         notes,
-        ladders=ladders,
+        task=of_task,
         compared=bootstrap.compared,
     )  # fmt: skip
 
@@ -377,7 +245,7 @@ def _full(scores: Sequence[Score]) -> dict[str, NDArray[np.float64]]:
 
 def _systems(
     collection: Collection,
-    ladders: Ladders | None,
+    of_task: TaskResults | None,
     models: Sequence[str],
     runs: Sequence[str | Path],
     options: Options,
@@ -395,8 +263,8 @@ def _systems(
             found = None if only_ranks_candidates(name) else retriever(name, options)
             if found is not None:
                 yield from found.rank(collection, depth, progress)
-            if ladders is not None:
-                ladders.measure(name, found, options, folder, progress)
+            if of_task is not None:
+                of_task.measure(name, found, options, folder, progress)
         except RetgenError as error:
             errors[name] = error
     for file, name in names.items():

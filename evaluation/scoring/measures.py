@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.scoring.rankings import Rankings
+from retgen.evaluation.retrievers.rankings import Rankings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Measures", "cutoff", "default_names", "graded", "judged_names"]
 
 _ALIASES = {"recall": "R", "mrr": "RR", "map": "AP", "success": "Success", "ndcg": "nDCG"}
 _CUTOFFS = (1, 2, 10, 20, 100)

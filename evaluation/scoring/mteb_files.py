@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from retgen.evaluation.collection import Collection
     from retgen.evaluation.scoring.scores import Score
 
-__all__ = ["DESCRIPTION", "NO_LANGUAGE", "Task", "main_score", "measure", "task_name", "task_of",
-           "write_mteb"]  # fmt: skip
 
 DESCRIPTION = "task.json"  # beside a task of MTEB's registry that was brought to disk
 NO_LANGUAGE = "und-Zyyy"  # ISO 639 and 15924 for what is not known
@@ -41,7 +39,7 @@ _ALIASES = {
 }  # fmt: skip
 
 
-class Task(NamedTuple):
+class MtebTask(NamedTuple):
     """A data set as MTEB names it."""
 
     name: str
@@ -73,11 +71,11 @@ def measure(name: str) -> str | None:
     return f"{_MEASURES[base]}@{k}" if base in _MEASURES and k.isdigit() else None
 
 
-def task_of(collection: Collection) -> Task:
+def mteb_task_of(collection: Collection) -> MtebTask:
     """What MTEB calls this data set: its own words for its own tasks."""
     try:
         stated = orjson.loads((collection.path / DESCRIPTION).read_bytes())
-        return Task(**{key: stated[key] for key in Task._fields})
+        return MtebTask(**{key: stated[key] for key in MtebTask._fields})
     except (OSError, ValueError, KeyError, TypeError):
         pass
     grades = [list(of.values()) for of in collection.qrels.values()]
@@ -85,7 +83,7 @@ def task_of(collection: Collection) -> Task:
     score = main_score(most, any(grade > 1 for of in grades for grade in of))
     if collection.dataset.run is None:  # others' sets are scored as MTEB scores most
         score = "ndcg_at_10"
-    return Task(task_name(collection.name), "local", "default", _languages(collection), score)
+    return MtebTask(task_name(collection.name), "local", "default", _languages(collection), score)
 
 
 def _languages(collection: Collection) -> list[str]:
@@ -107,7 +105,7 @@ def write_mteb(
     seconds: float,
 ) -> Path:
     """Write one system's scores. `main`: the task's own; `settings`: what a model was told."""
-    task = task_of(collection)
+    task = mteb_task_of(collection)
     named = {}
     for name, value in score.metrics.items():
         base, _, k = name.lower().partition("@")
@@ -148,7 +146,7 @@ def _version() -> str | None:
 
 def _model(score: Score, settings: Mapping[str, Any]) -> dict[str, Any]:
     """MTEB's description of a model, with null for what is not known."""
-    from retgen.evaluation.scoring.scores import slug
+    from retgen.evaluation.retrievers.names import slug
 
     details = score.details
     given: dict[str, Any] = {}

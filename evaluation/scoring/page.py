@@ -10,24 +10,35 @@ import numpy as np
 
 from retgen.evaluation import plots as draw
 from retgen.evaluation.scoring.scores import Score
-from retgen.evaluation.tasks.multiconir.page import ladder_markdown, ladder_sections
 from retgen.markdown import escaped, markdown_table
-from retgen.pages import Figure, Section, TableView, result_page
+from retgen.pages import Figure, Section, TableView, result_page, text_table
 from retgen.plots import score as shown
 from retgen.write import write_file
 
 if TYPE_CHECKING:
     from retgen.evaluation.collection import Collection
-    from retgen.evaluation.scoring.evaluate import Evaluation, Scored
+    from retgen.evaluation.scoring.result import Evaluation, Scored
 
-__all__ = [
-    "bound_rows", "floor_levels", "intervals_table", "model_notes", "over_seeds", "p_value",
-    "primary", "primary_of", "table", "write_pages",
-]  # fmt: skip
 
 _COMPARISONS = 30  # rows of the table of comparisons on the page
 _PANELS = 3  # pictures by dimension a data set
 BEST = "best reachable"
+
+
+def text(result: Evaluation) -> str:
+    """The tables, for a terminal."""
+    ranked = [d for d in result.datasets if d.scores]
+    parts = [over_seeds(result.datasets)] if result.seeds else [table(d) for d in ranked]
+    names = ["" if result.seeds else f"{d.collection.path}\n" for d in ranked]
+    texts = [name + text_table(part) for name, part in zip(names, parts, strict=False)]
+    for task, results in result.of_tasks():
+        views = task.tables(results).items() if results else ()
+        texts += [f"{title}\n{text_table(view)}" for title, view in views]
+    notes = dict.fromkeys(
+        note for d in result.datasets for note in (*d.told, *model_notes(d.scores))
+    )
+    told = "".join(f"note: {note}\n" for note in notes)
+    return "\n\n".join(texts) + f"\n{told}page: {result.folder / 'eval.html'}"
 
 
 def primary(scored: Scored) -> str:
@@ -110,13 +121,16 @@ def write_pages(result: Evaluation) -> None:
         spans = intervals_table(scored)
         parts.append(f"## {escaped(title)}\n\n{markdown_table(view.head, view.rows)}")
         parts.append(f"95% intervals:\n\n{markdown_table(spans.head, spans.rows)}")
-    climbed = result.ladders
-    if climbed:
-        parts.append(f"## Ladders\n\n{ladder_markdown(climbed)}")
+    of_tasks = [(task, results) for task, results in result.of_tasks() if results]
+    for task, results in of_tasks:
+        views = task.tables(results).items()
+        tables = [f"### {title}\n\n{markdown_table(v.head, v.rows, v.names)}" for title, v in views]
+        parts.append(f"## {task.title}\n\n" + "\n".join(tables))
     write_file(result.folder / "eval.md", "\n".join(parts))
     several = len(result.datasets) > 1 and any(d.scores for d in result.datasets)
-    # what a ladder set is for comes first
-    sections = list(ladder_sections(climbed, result.folder / "figures")) if climbed else []
+    # what a data set with candidate sets is for comes first
+    figures = result.folder / "figures"
+    sections = [s for task, results in of_tasks for s in task.sections(results, figures)]
     sections += [_overview(result)] if several else []
     for scored in result.datasets:
         sections += _sections(result, scored)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,16 +11,9 @@ import orjson
 from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.scoring.rankings import Rankings, write_run
+from retgen.evaluation.retrievers.names import label, slug
+from retgen.evaluation.retrievers.rankings import Rankings, write_run
 from retgen.write import AtomicFile, make_folder
-
-__all__ = ["Score", "label", "slug", "write_score"]
-
-
-def label(model: str, dim: int | None, details: Mapping[str, Any]) -> str:
-    """A system's name in tables: the dimension only where it was cut."""
-    cut = dim is not None and not details.get("full_dimension", True)
-    return f"{model}, first {dim}" if cut else model
 
 
 @dataclass(frozen=True)
@@ -60,12 +51,6 @@ class Score:
         spans = self.intervals.tolist()
         found["intervals"] = {name: spans[i] for i, name in enumerate(self.names)}
         return found | {"details": self.details}
-
-
-def slug(model: str, dim: int | None = None) -> str:
-    """A file name for a system."""
-    name = re.sub(r"[^0-9A-Za-z._-]+", "--", model).strip("-.") or "model"
-    return f"{name}-{dim}" if dim is not None else name
 
 
 def write_score(folder: Path, collection: Collection, score: Score, rankings: Rankings) -> None:

@@ -27,8 +27,6 @@ from retgen.qrels.matrix import QrelMatrix
 from retgen.qrels.reduction import components
 from retgen.streams import Stream
 
-__all__ = ["Bootstrap", "Comparison", "relevance_matrix"]
-
 _FEW = 20  # groups; below, drawing groups says little
 _CELLS = 50_000_000  # replicates x queries held in memory
 _BLOCK = 4_000_000  # numbers of a block of replicates

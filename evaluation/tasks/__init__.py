@@ -1,1 +1,27 @@
-"""Evaluation tasks of families whose queries have candidate sets of their own."""
+"""Evaluation tasks, found by folder: a module or package here that exports one subclass of `Task`.
+
+A third party adds one by an entry point in the group `retgen.tasks`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from retgen.data import Dataset
+from retgen.evaluation.candidates.task import Task
+from retgen.plugins import exported
+
+__all__ = ["task_of", "tasks"]
+
+
+@cache
+def tasks() -> tuple[Task[Any], ...]:
+    """All evaluation tasks, bundled and installed, by their names."""
+    found: dict[str, type[Task[Any]]] = exported(__name__, __path__, Task, "retgen.tasks")
+    return tuple(found[name]() for name in sorted(found))
+
+
+def task_of(dataset: Dataset) -> Task[Any] | None:
+    """The task whose candidate sets a data set holds; None: only rankings of its corpus count."""
+    return next((task for task in tasks() if task.holds(dataset)), None)

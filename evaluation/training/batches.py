@@ -27,8 +27,6 @@ from retgen.evaluation.training.pairs import Pairs
 from retgen.streams import Stream
 from retgen.write import os_errors
 
-__all__ = ["BatchTrainer", "Batches", "Examples", "prepare", "schedule"]
-
 
 @dataclass(frozen=True)
 class Examples:

@@ -28,17 +28,6 @@ from retgen.errors import UsageError
 from retgen.messages import Origin, did_you_mean, explain
 from retgen.write import dump_json, make_folder, write_file
 
-__all__ = [
-    "PRESETS",
-    "TrainConfig",
-    "Trained",
-    "claim_folder",
-    "discard",
-    "make_config",
-    "read_own",
-    "without_hard_negatives",
-]
-
 PRESETS: dict[str, dict[str, Any]] = {
     "limit": {
         "loss": "mnrl",

@@ -31,7 +31,8 @@ from sentence_transformers import (
 from transformers import PrinterCallback, TrainerCallback, set_seed
 
 from retgen.errors import UsageError
-from retgen.evaluation.embedders.base import fingerprint, load_model, quiet
+from retgen.evaluation.embedders.base import fingerprint
+from retgen.evaluation.embedders.loading import load_model, quiet
 from retgen.evaluation.training.batches import BatchTrainer, Examples, prepare, schedule
 from retgen.evaluation.training.config import (
     TrainConfig,
@@ -54,8 +55,6 @@ from retgen.evaluation.training.models import (
 from retgen.evaluation.training.pairs import Pairs
 from retgen.progress import Progress, silent
 from retgen.write import dump_json, os_errors, write_file
-
-__all__ = ["Evaluate", "Trained", "train"]
 
 Evaluate = Callable[[SentenceTransformer, str], Mapping[str, float]]
 

@@ -38,8 +38,6 @@ from torch import Tensor, nn
 
 from retgen.evaluation.training.config import TrainConfig
 
-__all__ = ["ListwiseLoss", "MarginLoss", "build_loss", "needs_labels"]
-
 _NEVER = -1e9  # finite, so that a row of nothing else has a gradient of 0 and not of NaN
 
 

@@ -24,18 +24,6 @@ from retgen.markdown import escaped, markdown_table
 from retgen.version import __version__
 from retgen.write import write_file
 
-__all__ = [
-    "adapt",
-    "check_fit",
-    "deterministic",
-    "extend_card",
-    "pick_device",
-    "products_dtype",
-    "same_random_state",
-    "set_prompts",
-    "weights_dtype",
-]
-
 # the names under which sentence-transformers looks for the prompt of a document, in its order
 
 

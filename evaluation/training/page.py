@@ -12,14 +12,12 @@ from retgen.pages import Figure, Section, TableView, result_page, text_table
 from retgen.write import write_file
 
 if TYPE_CHECKING:
-    from retgen.evaluation.training.train import Training, View
+    from retgen.evaluation.training.result import Training, View
 
 _LOSS = (
     "The training loss, a mean over the steps between two points. Without duplicates the last "
     "batches of an epoch are small, and the loss of a small batch is low."
 )
-
-__all__ = ["scores_table", "text", "write_page"]
 
 
 def scores_table(found: Training, view: View) -> TableView:

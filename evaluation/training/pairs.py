@@ -18,8 +18,6 @@ from retgen.data import Dataset, open_dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.messages import did_you_mean
 
-__all__ = ["Pairs", "read_pairs"]
-
 
 @dataclass(frozen=True)
 class Pairs:

@@ -13,21 +13,20 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.mteb_datasets import located
 from retgen.evaluation.retrievers import Options
-from retgen.evaluation.retrievers.names import LEXICAL, PREFIXES, check_name
+from retgen.evaluation.retrievers.names import LEXICAL, PREFIXES, check_name, slug
 from retgen.evaluation.scoring.baselines import floors
 from retgen.evaluation.scoring.measures import Measures, default_names
-from retgen.evaluation.scoring.scores import slug
+from retgen.evaluation.scoring.mteb_datasets import located
 from retgen.evaluation.scoring.significance import Bootstrap, Comparison
 from retgen.evaluation.training import (
     Pairs,
@@ -38,114 +37,12 @@ from retgen.evaluation.training import (
     without_hard_negatives,
 )
 from retgen.evaluation.training.config import discard, read_own
+from retgen.evaluation.training.result import WITHOUT, Training, View
 from retgen.progress import Progress, silent
 from retgen.write import dump_json, make_folder, write_file
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
-
-__all__ = ["Training", "View", "train"]
-
-WITHOUT = "in-batch negatives only"
-
-
-@dataclass(frozen=True)
-class View:
-    """A data set that a model is scored on. `comparisons`: of the models, see `Bootstrap`."""
-
-    role: Literal["test", "outside"]
-    collection: Collection
-    measures: Measures
-    floors: dict[str, Any] = field(default_factory=dict)
-    ceiling: dict[str, float | None] = field(default_factory=dict)
-    comparisons: list[Comparison] = field(default_factory=list)
-
-    def scores(self, trained: Trained, when: str) -> dict[str, float]:
-        """Measure to score before or after a training."""
-        found, prefix = trained.scores(when), f"{self.role} "
-        return {k.removeprefix(prefix): v for k, v in found.items() if k.startswith(prefix)}
-
-
-@dataclass(frozen=True)
-class Training:
-    """What `train` did and found.
-
-    `in_batch_only`: the training compared with, None without `compare`. `shared`: how many of the
-    training pairs are pairs of the test view too.
-    """
-
-    folder: Path
-    model: str
-    config: TrainConfig
-    pairs: Pairs
-    trained: Trained
-    in_batch_only: Trained | None
-    views: list[View]
-    shared: int
-    command: str
-
-    def notes(self) -> list[str]:
-        """What a reader of the scores must know."""
-        name, told = self.views[0].collection.name, []
-        held = " (held-out ones among them)" if self.trained.held_out_pairs else ""
-        if self.shared:
-            told.append(
-                f"{self.shared:,} of the {len(self.pairs):,} training pairs{held} are pairs of the "
-                f"test view {name}: its scores measure memory, not retrieval"
-            )
-        else:
-            told.append(f"no training pair is a pair of the test view {name}")
-        if len(self.views) == 1:
-            told.append("outside: not measured (--outside PATH or mteb:NAME measures it)")
-        for view in self.views:
-            told += [f"{view.collection.name}: {note}" for note in view.collection.notes]
-        return told
-
-    def to_json(self) -> dict[str, Any]:
-        """What `gen train --json` prints."""
-        run = self.trained
-        shown: dict[str, Any] = {
-            "base": self.model,
-            "model": str(run.path),
-            "origin": self.pairs.origin,
-            "pairs": run.pairs,
-            "hard_negatives": run.hard_negatives,
-            "prompts": run.prompts,
-            "held_out_pairs": run.held_out_pairs,
-            "pairs_of_the_test_view": self.shared,
-            "steps": run.steps,
-            "best_step": run.best_step,
-            "seconds": run.seconds,
-            "device": run.device,
-            "dtype": run.dtype,
-            "weights_dtype": run.weights_dtype,
-            "config": self.config.model_dump(mode="json"),
-            "test": None,
-            "outside": None,
-            "history": run.history,
-            "losses": run.losses,
-            "notes": self.notes(),
-        }
-        for view in self.views:
-            shown[view.role] = {
-                "dataset": str(view.collection.path),
-                "split": view.collection.split,
-                "before": view.scores(run, "before"),
-                "after": view.scores(run, "after"),
-                "in_batch_only": (
-                    view.scores(self.in_batch_only, "after") if self.in_batch_only else None
-                ),
-                "ceiling": view.ceiling,
-                "floors": view.floors,
-                "comparisons": [one._asdict() for one in view.comparisons],
-            }
-        return shown
-
-    def to_text(self) -> str:
-        """The tables, for a terminal."""
-        from retgen.evaluation.training.page import text
-
-        return text(self)
 
 
 def train(

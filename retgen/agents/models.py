@@ -262,3 +262,14 @@ def open_chat(settings: ModelSettings, key: str | None) -> ChatModel:
     from retgen.agents.openai_chat import OpenAIChat
 
     return OpenAIChat(**options)
+
+
+def described(settings: ModelSettings | None) -> dict[str, Any]:
+    """A model as the manifest names it."""
+    if settings is None:
+        return {"model": "offline"}
+    return {
+        "model": settings.shown,
+        "endpoint": settings.endpoint(),
+        "sampling": settings.sampling() | {"max_tokens": settings.max_tokens},
+    }

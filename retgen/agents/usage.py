@@ -29,6 +29,11 @@ _BESIDE = {
 _DETAILS = ("completion_tokens_details", "output_tokens_details", "output_token_details")
 _REASONING = ("reasoning_tokens", "reasoning", "thinking_tokens", "thoughtsTokenCount")
 
+# of a run that asks no model
+OFFLINE_COSTS: dict[str, Any] = {
+    "calls": 0, "cache_hits": 0, "unanswered": 0, "tokens": {"in": 0, "out": 0}, "usd": 0.0,
+}  # fmt: skip
+
 
 class Usage(NamedTuple):
     """Tokens of a request and of its answer; None where they are not stated.

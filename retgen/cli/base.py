@@ -287,7 +287,7 @@ def asking_of(
             raise UsageError(".env: is not a text file of NAME=value lines") from error
     if max_usd is None and not prices and replay is None and ledger is None:
         return None
-    from retgen.ask import Asking
+    from retgen.agents.calls import Asking
 
     return Asking(ledger, max_usd, tuple(prices or ()), replay)
 

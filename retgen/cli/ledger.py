@@ -104,8 +104,8 @@ def export_command(
 
 def opened(ledger: Path | None, run: str | None) -> tuple[Ledger, str | None]:
     """The ledger that is meant, and the run's name in it."""
+    from retgen.agents.calls import run_name
     from retgen.agents.ledger import Ledger
-    from retgen.ask import run_name
 
     folder = _folder(run)
     path = ledger_path(ledger, run)
@@ -127,8 +127,8 @@ def check_target(file: Path) -> None:
 
 def ledger_path(ledger: Path | None, run: str | None, *, lost: bool = False) -> Path:
     """Where the ledger is that is meant. `lost`: or where only its state file is left."""
+    from retgen.agents.calls import Asking, ledger_of
     from retgen.agents.ledger.sidecar import state_path
-    from retgen.ask import Asking, ledger_of
 
     path = ledger_of(_folder(run) or Path("outputs") / "any", Asking(ledger=ledger))
     if not path.is_file() and not (lost and state_path(path).is_file()):

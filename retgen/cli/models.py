@@ -146,7 +146,7 @@ def eval_command(
     found: Any
     with shown_progress(quiet, json) as progress:
         if study is not None:
-            from retgen.studies.study import run_study
+            from retgen.studies.run import run_study
 
             if run or split:
                 raise UsageError("--run and --split are about data sets; a study makes its own")
@@ -155,17 +155,25 @@ def eval_command(
                 options=options, cache=not no_cache, command=command, progress=progress,
             )  # fmt: skip
         else:
-            from retgen.evaluation.scoring.evaluate import evaluate
+            wanted: dict[str, Any] = {
+                "models": model or (), "runs": run or (), "metrics": metric or (), "dims": numbers,
+                "split": split, "out": out, "options": options, "cache": not no_cache,
+                "limit": limit, "asking": asking, "command": command, "progress": progress,
+            }  # fmt: skip
+            if seeds is not None:
+                from retgen.studies.seeds import evaluate_seeds
 
-            found = evaluate(
-                paths, models=model or (), runs=run or (), metrics=metric or (), dims=numbers,
-                split=split, out=out, seeds=seeds, options=options, cache=not no_cache,
-                limit=limit, asking=asking, command=command, progress=progress,
-            )  # fmt: skip
+                if len(paths) != 1:
+                    raise UsageError("--seeds: give one run directory or recipe, not several")
+                found = evaluate_seeds(paths[0], seeds, **wanted)
+            else:
+                from retgen.evaluation.scoring.evaluate import evaluate
+
+                found = evaluate(paths, **wanted)
     if json:
         print_json(found.to_json())
     elif not quiet:
-        print(found.to_text())
+        print(_text(found))
     if found.failures:
         code = 2 if study is not None else found.exit_code
         told = "\n".join(found.failures.values())
@@ -260,7 +268,9 @@ def train_command(
     if json:
         print_json(found.to_json())
     elif not quiet:
-        print(found.to_text())
+        from retgen.evaluation.training.page import text
+
+        print(text(found))
 
 
 @app.command(
@@ -329,27 +339,44 @@ def capacity_command(
                 " of n documents (gen capacity --help)"
             )
         from retgen.evaluation.capacity.all_pairs import capacity
+        from retgen.evaluation.capacity.all_pairs_page import text as text_of_all_pairs
 
         with shown_progress(quiet, json) as progress:
             found = capacity(
                 protocols=protocol or (), closed_form=construct, dims=wanted, seeds=seeds,
                 minutes=minutes, device=device, out=out, command=command, progress=progress,
             )  # fmt: skip
+        shown = text_of_all_pairs(found)
     else:
         if protocol or construct:
             raise UsageError("--protocol and --construct are about all pairs: leave PATH out")
         _look_at(path)
         from retgen.evaluation.capacity.certify import certify
+        from retgen.evaluation.capacity.certify_page import text as text_of_certificate
 
         with shown_progress(quiet, json) as progress:
             found = certify(
                 path, split=split, dims=wanted, margin=margin, seeds=seeds, minutes=minutes,
                 device=device, out=out, command=command, progress=progress,
             )  # fmt: skip
+        shown = text_of_certificate(found)
     if json:
         print_json(found.to_json())
     elif not quiet:
-        print(found.to_text())
+        print(shown)
+
+
+def _text(found: Any) -> str:
+    """An evaluation, or the trainings of a study, for a terminal."""
+    from retgen.studies.result import Trainings
+
+    if isinstance(found, Trainings):
+        from retgen.studies.page import text as of_study
+
+        return of_study(found)
+    from retgen.evaluation.scoring.page import text
+
+    return text(found)
 
 
 def _look_at(*paths: str | Path | None) -> None:

@@ -11,9 +11,8 @@ from retgen.pages import Figure, Section, TableView, result_page, text_table
 from retgen.write import write_file
 
 if TYPE_CHECKING:
-    from retgen.studies.study import Trainings
+    from retgen.studies.result import Trainings
 
-__all__ = ["scores_table", "text", "write_page"]
 
 _PANELS = 3
 

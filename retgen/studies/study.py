@@ -6,29 +6,21 @@ dimension, and scores it on the data set `test` (LIMIT, arXiv 2508.21038, sectio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from retgen.errors import OutputError, RecipeError, RunDirectoryError
+from retgen.errors import RecipeError
 from retgen.generators.family import Plan
 from retgen.messages import Origin, did_you_mean, explain
 from retgen.plan import plan
-from retgen.progress import Progress, silent
 from retgen.recipe import load_recipe, read_yaml
-from retgen.run import run
-from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
-    from retgen.evaluation.retrievers import Options
-    from retgen.evaluation.scoring.evaluate import Evaluation
-    from retgen.evaluation.training.train import Training
+    pass
 
-__all__ = ["Splits", "Study", "load_study", "plan_study", "run_study"]
 
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=100)]
 _Dimensions = list[Annotated[int, Field(ge=1)]]
@@ -100,111 +92,6 @@ def load_study(path: Path) -> Study:
     return study
 
 
-def _about(path: Path) -> str:
-    """The comments on top of a study, but for the command."""
-    lines = []
-    for line in path.read_text("utf-8").splitlines():
-        if not line.startswith("#"):
-            break
-        lines.append(line.lstrip("# "))
-    return " ".join(line for line in lines if not line.startswith("gen "))
-
-
 def plan_study(study: Study) -> dict[str, Plan]:
     """What each data set of a study will be."""
     return {name: plan(of.recipe, of.set) for name, of in study.datasets.items()}
-
-
-@dataclass(frozen=True)
-class Trainings:
-    """What a study with `train` found: `trained` by (trained on, dimension)."""
-
-    study: Study
-    folder: Path
-    trained: dict[tuple[str, int], Training]
-    beside: Evaluation | None
-    about: str
-    command: str
-    failures: dict[str, str]
-
-    def to_json(self) -> dict[str, Any]:
-        """What `gen eval STUDY --json` prints."""
-        return {
-            "study": self.study.study,
-            "trained": [
-                {"on": on, "dim": dim, **one.to_json()} for (on, dim), one in self.trained.items()
-            ],
-            "beside": self.beside.to_json() if self.beside else None,
-        }
-
-    def to_text(self) -> str:
-        """The table, for a terminal."""
-        from retgen.studies.page import text
-
-        return text(self)
-
-
-def run_study(
-    path: Path,
-    *,
-    models: Sequence[str] = (),
-    dims: Sequence[int] = (),
-    metrics: Sequence[str] = (),
-    out: str | Path | None = None,
-    options: Options | None = None,
-    cache: bool = True,
-    command: str = "gen eval STUDY",
-    progress: Progress = silent,
-) -> Evaluation | Trainings:
-    """Make the data sets of a study and measure. What is given replaces what the study says.
-
-    `out` defaults to outputs/NAME. A repeated call goes on where it stopped.
-    """
-    from retgen.evaluation.scoring.evaluate import evaluate
-
-    study, about = load_study(path), _about(path)
-    folder = Path(out) if out is not None else Path("outputs") / study.study
-    paths = {}
-    for name, of in study.datasets.items():
-        place = folder / "datasets" / name
-        try:
-            paths[name] = run(of.recipe, out=place, overrides=of.set, progress=progress).path
-        except RunDirectoryError as error:
-            raise OutputError(
-                f"{place}: the study has changed since it was made there, or something else "
-                f"stands there. Give another --out, or remove {folder}. ({error})"
-            ) from error
-    models, metrics = models or study.models, metrics or study.metrics
-    if study.train is None:
-        return evaluate(
-            list(paths.values()), models=models, dims=dims or study.dims, metrics=metrics,
-            out=folder, options=options, cache=cache, command=command, title=study.study,
-            about=about, progress=progress,
-        )  # fmt: skip
-    spec = study.train
-    beside = None
-    if models:
-        beside = evaluate(
-            paths[spec.test], models=models, metrics=metrics, out=folder / "eval",
-            options=options, cache=cache, progress=progress,
-        )  # fmt: skip
-    from retgen.evaluation.training.train import train
-
-    trained = {}
-    steps = [(on, dim) for on in spec.on for dim in sorted(set(dims or spec.dims))]
-    for done, (on, dim) in enumerate(steps):
-        progress("trainings", done, len(steps))
-        trained[on, dim] = train(
-            paths[on], spec.model, test=paths[spec.test], preset=spec.preset,
-            settings={**spec.set, "dimension": dim}, metrics=metrics,
-            out=folder / "training" / f"{on}-{dim}", device=options.device if options else None,
-            progress=progress,
-        )  # fmt: skip
-    found = Trainings(
-        study, folder, trained, beside, about, command, dict(beside.failures) if beside else {}
-    )
-    write_file(folder / "study.json", dump_json(found.to_json()))
-    from retgen.studies.page import write_page
-
-    write_page(found)
-    return found

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retgen.agents.calls import Asked, Asking, ask_models
 from retgen.agents.ledger import Answer, Kept, Ledger, Send, tables
 from retgen.agents.ledger.check import check, recount, size_of
 from retgen.agents.ledger.drives import network_drive
@@ -22,7 +23,6 @@ from retgen.agents.ledger.texts import Texts, joined, numbers
 from retgen.agents.models import ModelSettings
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
-from retgen.ask import Asked, Asking, ask_models
 from retgen.errors import UsageError
 from tests.agents.ledgers import fill, request, reserve, send
 

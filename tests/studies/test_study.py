@@ -12,6 +12,7 @@ import retgen
 from retgen.errors import RecipeError
 from retgen.evaluation.scoring.evaluate import Evaluation
 from retgen.recipes import bundled_studies, find_study
+from retgen.studies.page import text as text_of
 from retgen.studies.study import (
     Trainings,
     load_study,
@@ -118,7 +119,7 @@ def test_training_by_split_and_dimension(recipe_file: Write, tmp_path: Path) -> 
     told = json.loads((tmp_path / "out" / "study.json").read_text())
     assert [(one["on"], one["dim"]) for one in told["trained"]] == list(found.trained)
     assert told["beside"]["results"][0]["model"] == "bm25"
-    lines = found.to_text().splitlines()
+    lines = text_of(found).splitlines()
     assert lines[0].split() == ["trained", "on", "dim", "recall@1", "recall@2"]
     assert lines[1].split() == ["test", "8", *lines[1].split()[2:]]
     assert lines[5].startswith("static:minilm, not trained")

@@ -1,11 +1,24 @@
-"""Ladders of hard negatives (MultiConIR): what is compared, who scores it, what is measured.
+"""MultiConIR: candidate sets that are ladders of hard negatives, each a condition further off.
 
 A data set without their metadata holds none, and nothing here looks at it.
 """
 
 from __future__ import annotations
 
-__all__ = ["INSTRUCTION"]
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from retgen.data import Dataset
+from retgen.evaluation.candidates.task import SystemResult, Task
+from retgen.evaluation.collection import Collection
+from retgen.evaluation.tasks.multiconir.compare import LadderData, mean_rates
+from retgen.evaluation.tasks.multiconir.ladders import holds_ladders
+from retgen.evaluation.tasks.multiconir.rates import Rates
+from retgen.evaluation.tasks.multiconir.summary import summary
+from retgen.pages import Section, TableView
+
+__all__ = ["INSTRUCTION", "Ladders"]
 
 # what the paper puts before the queries of embedders that take instructions (Appendix A), in the
 # form that their makers give
@@ -13,3 +26,35 @@ INSTRUCTION = (
     "Instruct: Given a domain retrieval query, retrieve documents that meet the specified "
     "conditions.\nQuery: "
 )
+
+
+class Ladders(Task[Rates]):
+    """Win rates and flip rates on ladders (MultiConIR, sections 3 to 5)."""
+
+    name = "ladders"
+    title = "Ladders"
+    item = "ladder"
+    models = ("bm25-paper", "bm25")
+
+    def holds(self, dataset: Dataset) -> bool:
+        return holds_ladders(dataset)
+
+    def read(self, collection: Collection) -> LadderData:
+        return LadderData(collection)
+
+    def summary(self, result: SystemResult[Rates]) -> dict[str, Any]:
+        """The keys of `retgen.evaluation.tasks.multiconir.summary`, and the same by domain."""
+        each = {}
+        if len(result.domains) > 1:
+            each = {name: summary(rates) for name, rates in result.domains.items()}
+        return summary(mean_rates(result)) | {"domains": each or list(result.domains)}
+
+    def tables(self, results: Sequence[SystemResult[Rates]]) -> dict[str, TableView]:
+        from retgen.evaluation.tasks.multiconir.page import TITLES, tables
+
+        return {TITLES[name]: view for name, view in tables(results).items()}
+
+    def sections(self, results: Sequence[SystemResult[Rates]], figures: Path) -> Iterable[Section]:
+        from retgen.evaluation.tasks.multiconir.page import sections
+
+        return sections(results, figures)

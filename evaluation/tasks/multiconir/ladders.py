@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 
 from retgen.data import Dataset, Query, Table, query_of
 from retgen.errors import DatasetError
+from retgen.evaluation.candidates.sets import CandidateSet
 from retgen.evaluation.collection import Collection
-
-__all__ = ["STYLES", "Group", "Ladder", "Rung", "holds_ladders", "load_ladders"]
 
 STYLES = ("instruction", "descriptive")
 _FORMER = (
@@ -33,16 +32,6 @@ class Rung(NamedTuple):
 
     text: str
     broken: frozenset[int]
-
-
-class Group(NamedTuple):
-    """A query and the documents that are compared under it. `corpus`: which collection these are
-    part of, for scorers that count words: "" the data set's, "512" its documents of 512 words.
-    """
-
-    query: str
-    texts: tuple[str, ...]
-    corpus: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,8 +48,8 @@ class Ladder:
     queries: Mapping[str, Sequence[str]]
     positive: str
     orders: Mapping[int, Sequence[Rung]]
-    padded: dict[int, dict[str, Group]] = field(default_factory=dict)
-    moved: list[Group] = field(default_factory=list)
+    padded: dict[int, dict[str, CandidateSet]] = field(default_factory=dict)
+    moved: list[CandidateSet] = field(default_factory=list)
 
     @property
     def conditions(self) -> int:
@@ -206,7 +195,7 @@ def _tables(collection: Collection, ladders: Mapping[str, Ladder]) -> list[str]:
             ladder = ladders.get(str(row.get("id")))
             if ladder is not None:
                 query, texts = _row(file, row, ladder.conditions)
-                group = Group(query, texts, str(words))
+                group = CandidateSet(query, texts, str(words))
                 ladder.padded.setdefault(words, {})[str(row.get("style"))] = group
     place = next((file for file in files if file.stem == "position"), None)
     for row in _rows(place) if place else ():
@@ -214,7 +203,7 @@ def _tables(collection: Collection, ladders: Mapping[str, Ladder]) -> list[str]:
         if place and ladder is not None:
             for i in range(1, ladder.conditions + 1):
                 query, texts = _row(place, row, i)
-                ladder.moved.append(Group(query, texts[:2]))
+                ladder.moved.append(CandidateSet(query, texts[:2]))
     notes = []
     if not any(ladder.padded for ladder in ladders.values()):
         notes.append("there is no tables/task4_512.jsonl, so Task 4 (length) is not measured")

@@ -6,19 +6,17 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from retgen.evaluation import plots as draw
+from retgen.evaluation.candidates.task import SystemResult
+from retgen.evaluation.tasks.multiconir.compare import mean_rates
 from retgen.evaluation.tasks.multiconir.pairs import Cell
-from retgen.evaluation.tasks.multiconir.rates import Estimate
-from retgen.evaluation.tasks.multiconir.result import Measured
+from retgen.evaluation.tasks.multiconir.rates import Estimate, Rates
 from retgen.evaluation.tasks.multiconir.summary import RANDOM, Reading
-from retgen.markdown import markdown_table
-from retgen.pages import Figure, Section, TableView, text_table
-
-__all__ = ["ladder_markdown", "ladder_sections", "ladder_text"]
+from retgen.pages import Figure, Section, TableView
 
 _MATRICES = 4  # systems whose win rates are shown by conditions and violations
 _CURVES = 6  # systems in a picture
 _FEW = 50  # ladders; below, intervals need a word
-_TITLES = {
+TITLES = {
     "task1": "Task 1: win rate (%) of the positive over HN1, by conditions asked for (Table 2)",
     "task2": "Task 2: win rate (%) of neighbours on the ladder under the longest query (Table 13)",
     "task3": "Task 3: flip rate (%), neighbours that change places between styles (Table 3)",
@@ -26,26 +24,12 @@ _TITLES = {
 }
 
 
-def ladder_text(results: Sequence[Measured]) -> str:
-    """The tables for a terminal."""
-    parts = [f"{_TITLES[name]}\n{text_table(view)}" for name, view in _tables(results).items()]
-    return "\n\n".join(parts)
-
-
-def ladder_markdown(results: Sequence[Measured]) -> str:
-    """The same for eval.md."""
-    return "\n".join(
-        f"### {_TITLES[name]}\n\n{markdown_table(view.head, view.rows, view.names)}"
-        for name, view in _tables(results).items()
-    )
-
-
-def ladder_sections(results: Sequence[Measured], folder: Path) -> Iterable[Section]:
+def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[Section]:
     """The sections of the page; pictures go to `folder`."""
-    reads = {one.label: Reading(one.rates()) for one in results}
+    reads = {one.label: Reading(mean_rates(one)) for one in results}
     ladders = max(read.rates.ladders for read in reads.values())
     domains = list(dict.fromkeys(name for one in results for name in one.domains))
-    view = _tables(results)
+    view = tables(results)
     over = f" and {len(domains)} domains, which weigh the same" if len(domains) > 1 else ""
     yield Section(
         "Task 1: more conditions",
@@ -87,7 +71,7 @@ def ladder_sections(results: Sequence[Measured], folder: Path) -> Iterable[Secti
             f"of {ladders} ladders alone the intervals are rough, and one that ends at 0 or 100 is "
             "too narrow"
         )
-    tables = [view["controls"], *_padded(reads), *_places(reads), *_conditions(reads)]
+    beside = [view["controls"], *_padded(reads), *_places(reads), *_conditions(reads)]
     figures = [_by_violations(reads, folder)] if any(_violations(r) for r in reads.values()) else []
     yield Section(
         "Controls",
@@ -97,14 +81,14 @@ def ladder_sections(results: Sequence[Measured], folder: Path) -> Iterable[Secti
             "win rate by how many of the conditions asked for are violated, and the one where all "
             "of them are, whatever n.",
         ],
-        [*tables, *_matrices(reads)],
+        [*beside, *_matrices(reads)],
         figures,
         notes,
     )
 
 
-def _tables(results: Sequence[Measured]) -> dict[str, TableView]:
-    reads = {one.label: Reading(one.rates()) for one in results}
+def tables(results: Sequence[SystemResult[Rates]]) -> dict[str, TableView]:
+    reads = {one.label: Reading(mean_rates(one)) for one in results}
     conditions = max(read.conditions for read in reads.values())
     rungs = max(read.rungs for read in reads.values())
     found = {
@@ -150,12 +134,12 @@ def _rung(i: int) -> str:
     return str(i) if i else "P"
 
 
-def _flips(results: Sequence[Measured]) -> TableView:
+def _flips(results: Sequence[SystemResult[Rates]]) -> TableView:
     domains = list(dict.fromkeys(name for one in results for name in one.domains))
     rows = []
     for one in results:
         each = {name: rates.mean(rates.where("flip")) for name, rates in one.domains.items()}
-        rates = one.rates()
+        rates = mean_rates(one)
         average = _whole(rates.mean(rates.where("flip")))
         rows.append([one.label, *(_percent(each.get(name)) for name in domains), *average])
     chance = f"{100 * RANDOM['flip_rate']:.2f}"

@@ -24,9 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.tasks.multiconir.ladders import Group, Ladder, Rung
-
-__all__ = ["ALL", "TASKS", "Cell", "Counts", "Plan", "make_plan"]
+from retgen.evaluation.candidates.sets import CandidateSet
+from retgen.evaluation.tasks.multiconir.ladders import Ladder, Rung
 
 Cell = tuple[str | int, ...]
 
@@ -51,14 +50,14 @@ class Plan:
     """
 
     ladders: int
-    groups: list[Group] = field(default_factory=list)
+    groups: list[CandidateSet] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
     pairs: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     flips: list[tuple[int, int, int, int]] = field(default_factory=list)
-    _group: dict[Group, int] = field(default_factory=dict)
+    _group: dict[CandidateSet, int] = field(default_factory=dict)
     _cell: dict[Cell, int] = field(default_factory=dict)
 
-    def group(self, group: Group) -> int:
+    def group(self, group: CandidateSet) -> int:
         """The number of a candidate set, new or known."""
         found = self._group.setdefault(group, len(self.groups))
         if found == len(self.groups):
@@ -165,7 +164,7 @@ def _violations(plan: Plan, number: int, ladder: Ladder, style: str, parts: froz
             v = len(rung.broken)
             if v > 1 and "violated" not in parts:
                 continue
-            at = plan.group(Group(query, (ladder.positive, rung.text)))
+            at = plan.group(CandidateSet(query, (ladder.positive, rung.text)))
             plan.pairs.append((number, plan.cell("violated", style, n, v), at, 0, 1))
             if v == 1 and len(ladder.orders) > 1 and "violated" in parts:
                 (condition,) = rung.broken
@@ -176,7 +175,7 @@ def _climb(plan: Plan, number: int, ladder: Ladder, query: str, *cell: str) -> l
     """Neighbours on the ladder under one query; returns the numbers of their pairs."""
     begin = len(plan.pairs)
     for rungs in ladder.orders.values():
-        at = plan.group(Group(query, (ladder.positive, *(rung.text for rung in rungs))))
+        at = plan.group(CandidateSet(query, (ladder.positive, *(rung.text for rung in rungs))))
         for i in range(1, len(rungs) + 1):
             plan.pairs.append((number, plan.cell(*cell, i), at, i - 1, i))
     return list(range(begin, len(plan.pairs)))
@@ -194,7 +193,7 @@ def _blind(plan: Plan, number: int, ladder: Ladder, style: str, queries: Sequenc
     for n, query in enumerate(queries, start=1):
         for rung in _asked(ladder, n):
             if len(rung.broken) == 1:
-                at = plan.group(Group(query, (ladder.positive, rung.text)))
+                at = plan.group(CandidateSet(query, (ladder.positive, rung.text)))
                 plan.pairs.append((number, plan.cell("blind", style, n), at, 0, 1))
     _climb(plan, number, ladder, queries[-1], "blind rung", style)
 

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from retgen.evaluation.tasks.multiconir.pairs import Cell, Counts
 from retgen.streams import Stream
 
-__all__ = ["Estimate", "Rates", "measured", "over_domains"]
-
 _AT_ONCE = 20_000_000  # replicates x ladders held in memory
 
 

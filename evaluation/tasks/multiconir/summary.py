@@ -30,8 +30,6 @@ from retgen.evaluation.tasks.multiconir.ladders import STYLES
 from retgen.evaluation.tasks.multiconir.pairs import Cell
 from retgen.evaluation.tasks.multiconir.rates import Estimate, Rates
 
-__all__ = ["RANDOM", "Reading", "summary"]
-
 RANDOM = {"win_rate": 0.5, "flip_rate": 0.5}  # of a random order, which has no ties
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from retgen.evaluation.candidates.ranker import RANK, Order, Rank, question_of, scores_of
-from retgen.evaluation.tasks.multiconir.ladders import Group
+from retgen.evaluation.candidates.sets import CandidateSet
 
-GROUP = Group("Find a house: 1. red 2. old", ("red and old", "red and new", "blue and new"))
+GROUP = CandidateSet("Find a house: 1. red 2. old", ("red and old", "red and new", "blue and new"))
 
 
 def test_the_prompt_numbers_the_documents() -> None:
@@ -24,11 +24,11 @@ def test_candidates_are_shown_in_an_order_that_says_nothing() -> None:
     asked = question_of(GROUP)
     assert sorted(asked.documents) == sorted(GROUP.texts)
     # wherever a document stands in the group, it is shown at the same place
-    turned = Group(GROUP.query, GROUP.texts[::-1])
+    turned = CandidateSet(GROUP.query, GROUP.texts[::-1])
     assert question_of(turned) == asked
     firsts = {question_of(GROUP, seed).documents[0] for seed in range(20)}
     assert firsts == set(GROUP.texts)
-    places = [question_of(Group(f"query {i}", GROUP.texts)).documents.index("red and old")
+    places = [question_of(CandidateSet(f"query {i}", GROUP.texts)).documents.index("red and old")
               for i in range(300)]  # fmt: skip
     assert [places.count(i) for i in range(3)] == pytest.approx([100] * 3, abs=25)
 

@@ -24,7 +24,7 @@ from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.embedders.base import load_model
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.retrievers.late import maxsim
-from retgen.evaluation.tasks.multiconir.ladders import Group, load_ladders
+from retgen.evaluation.tasks.multiconir.ladders import CandidateSet, load_ladders
 from retgen.evaluation.tasks.multiconir.pairs import TASKS, make_plan
 from retgen.progress import silent
 from tests.evaluation.tasks.multiconir.made import write_ladders
@@ -36,7 +36,7 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 
 
 @pytest.fixture(scope="module")
-def groups(collection: Collection) -> list[Group]:
+def groups(collection: Collection) -> list[CandidateSet]:
     """Every whole ladder under its longest queries: all documents of the corpus."""
     plan = make_plan(load_ladders(collection)[0], TASKS)
     found = [group for group in plan.groups if len(group.texts) == 11]
@@ -50,7 +50,9 @@ def system(name: str, **options: object) -> System:
     return systems(name, found, made)[0]
 
 
-def score(name: str, groups: Sequence[Group], **options: object) -> list[NDArray[np.float64]]:
+def score(
+    name: str, groups: Sequence[CandidateSet], **options: object
+) -> list[NDArray[np.float64]]:
     return system(name, **options).scorer.score(groups, silent)
 
 
@@ -58,10 +60,10 @@ def corpus_texts(collection: Collection) -> list[str]:
     return [text for _, block in collection.blocks(100) for text in block]
 
 
-def test_the_papers_bm25_is_rank_bm25_over_the_candidates(groups: list[Group]) -> None:
+def test_the_papers_bm25_is_rank_bm25_over_the_candidates(groups: list[CandidateSet]) -> None:
     from rank_bm25 import BM25Okapi
 
-    pairs = [Group(g.query, (g.texts[0], g.texts[i])) for g in groups for i in (1, 5, 10)]
+    pairs = [CandidateSet(g.query, (g.texts[0], g.texts[i])) for g in groups for i in (1, 5, 10)]
     for group, found in zip([*groups, *pairs], score("bm25-paper", [*groups, *pairs]), strict=True):
         index = BM25Okapi([text.lower().split() for text in group.texts])
         np.testing.assert_array_equal(found, index.get_scores(group.query.lower().split()))
@@ -69,16 +71,16 @@ def test_the_papers_bm25_is_rank_bm25_over_the_candidates(groups: list[Group]) -
 
 def test_of_two_documents_a_word_in_one_counts_nothing() -> None:
     """What tells them apart is not counted: P and HN1 tie, and a tie is a loss."""
-    group = Group("red roof", ("the roof was red", "the roof was blue"))
+    group = CandidateSet("red roof", ("the roof was red", "the roof was blue"))
     first, second = BM25Paper().score([group], silent)[0]
     assert first == second
     # of three, red stands in one: log(2.5 / 1.5), one and a half times the mean frequency apart
-    wider = Group("red", ("the roof was red", "the roof was blue", "the roof was dry"))
+    wider = CandidateSet("red", ("the roof was red", "the roof was blue", "the roof was dry"))
     scores = BM25Paper().score([wider], silent)[0]
     assert scores.tolist() == pytest.approx([math.log(2.5 / 1.5), 0, 0])
 
 
-def test_bm25_is_that_of_the_retriever(collection: Collection, groups: list[Group]) -> None:
+def test_bm25_is_that_of_the_retriever(collection: Collection, groups: list[CandidateSet]) -> None:
     ranked = next(iter(retriever("bm25", Options()).rank(collection, 88, silent)))
     texts = corpus_texts(collection)
     rows = {query.text: row for row, query in enumerate(collection.queries)}
@@ -94,7 +96,9 @@ def test_bm25_is_that_of_the_retriever(collection: Collection, groups: list[Grou
     assert compared == 16 * 11
 
 
-def test_rank_bm25_knows_the_whole_corpus(collection: Collection, groups: list[Group]) -> None:
+def test_rank_bm25_knows_the_whole_corpus(
+    collection: Collection, groups: list[CandidateSet]
+) -> None:
     from rank_bm25 import BM25Okapi
 
     texts = corpus_texts(collection)
@@ -104,25 +108,25 @@ def test_rank_bm25_knows_the_whole_corpus(collection: Collection, groups: list[G
         assert found.tolist() == [every[texts.index(text)] for text in group.texts]
 
 
-def test_the_same_words_make_a_tie(groups: list[Group]) -> None:
+def test_the_same_words_make_a_tie(groups: list[CandidateSet]) -> None:
     """Two documents that share the same words with a query differ in no digit."""
     rare = "zebra quagga okapi tapir"
     one = [f"{rare} {i} alpha beta" for i in range(40)]
     two = [f"gamma {i} {rare} delta" for i in range(40)]
-    pairs = [Group(rare, pair) for pair in zip(one, two, strict=True)]
+    pairs = [CandidateSet(rare, pair) for pair in zip(one, two, strict=True)]
     for name in ("bm25", "tfidf", "rank-bm25"):
         for found in LEXICAL[name]().score(pairs, silent):
             assert found[0] == found[1], name
 
 
 def test_tfidf_sums_the_idf_of_shared_words() -> None:
-    group = Group("Red roof, red door", ("a red roof", "a door", "a red wall"))
+    group = CandidateSet("Red roof, red door", ("a red roof", "a door", "a red wall"))
     scores = LEXICAL["tfidf"]().score([group], silent)[0]
     one, two = 1 + math.log(3 / 1), 1 + math.log(3 / 2)
     assert scores.tolist() == pytest.approx([two + one, one, two])
 
 
-def test_embedders_multiply_vectors(groups: list[Group]) -> None:
+def test_embedders_multiply_vectors(groups: list[CandidateSet]) -> None:
     found = score("static:minilm", groups, dims=(64,))
     model = load_model("static:minilm")
     for group, scores in zip(groups, found, strict=True):
@@ -134,7 +138,7 @@ def test_embedders_multiply_vectors(groups: list[Group]) -> None:
         np.testing.assert_allclose(scores, expected.cpu(), atol=1e-6)
 
 
-def test_every_text_is_encoded_once_for_all_dimensions(groups: list[Group]) -> None:
+def test_every_text_is_encoded_once_for_all_dimensions(groups: list[CandidateSet]) -> None:
     options = Options(dims=(32, 384))
     found = systems("static:minilm", retriever("static:minilm", options), options)
     assert [one.dim for one in found] == [32, 384]
@@ -153,15 +157,15 @@ def test_what_is_the_same_after_truncation_ties() -> None:
     """Another batch gives other last digits; neither document is better."""
     begin = "The roof was red and the door was old. " * 3
     texts = tuple(begin + word * 20 for word in ("one ", "two ", "three "))
-    others = [Group("a red roof", (f"{begin} {i}",)) for i in range(40)]
+    others = [CandidateSet("a red roof", (f"{begin} {i}",)) for i in range(40)]
     one = system("minilm", max_length=16)
-    plan_group = Group("a red roof", texts)
+    plan_group = CandidateSet("a red roof", texts)
     (found, *_) = one.scorer.score([plan_group, *others], silent)
     assert np.ptp(found) <= one.scorer.noise * found.max()
     assert one.details()["truncated"]["documents"] == 43
 
 
-def test_late_interaction_is_maxsim(groups: list[Group]) -> None:
+def test_late_interaction_is_maxsim(groups: list[CandidateSet]) -> None:
     name = "late:minilm"
     late = retriever(name, Options())
     found = systems(name, late, Options())[0].scorer.score(groups[:2], silent)
@@ -192,7 +196,9 @@ def cross(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_cross_encoders_score_pairs(groups: list[Group], cross: Path, tmp_path: Path) -> None:
+def test_cross_encoders_score_pairs(
+    groups: list[CandidateSet], cross: Path, tmp_path: Path
+) -> None:
     from sentence_transformers import CrossEncoder
 
     model = CrossEncoder(str(cross), device="cpu")

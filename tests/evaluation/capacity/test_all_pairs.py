@@ -10,6 +10,7 @@ import pytest
 import retgen
 from retgen.errors import OutputError, UsageError
 from retgen.evaluation.capacity import construct, free
+from retgen.evaluation.capacity.all_pairs_page import text as text_of
 from tests.conftest import read_jsonl
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -54,7 +55,7 @@ def test_both_protocols_and_the_closed_form(tmp_path: Path) -> None:
     assert shown["table_6"]["4"] == free.TABLE_6[4] == 10
     assert [one["precision"] for one in shown["construct"]] == list(construct.PRECISIONS)
     assert list(shown["cubic_fit"]) == ["table_6"]  # one point has no cubic
-    text = found.to_text()
+    text = text_of(found)
     assert "cubic through Table 6: -10.5322 +4.0309 d +0.0520 d² +0.0037 d³, r² 0.9986" in text
     page = (out / "capacity.html").read_text()
     assert page.count("<svg") == 2
@@ -86,7 +87,7 @@ def test_no_time_is_said_and_takes_nothing_back(tmp_path: Path) -> None:
     write(out, "paper", [row(4, 9), row(12, 40, complete=False)])
     found = retgen.capacity(protocols=["paper"], dims=[4, 12], seeds=1, minutes=1e-6, out=out)
     assert found.critical["paper"][12].documents == 40
-    assert "≥ 40" in found.to_text()
+    assert "≥ 40" in text_of(found)
     assert found.fit("paper") is None
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import retgen
 from retgen.errors import DatasetError, UsageError
+from retgen.evaluation.capacity.certify_page import text as text_of
 from tests.conftest import read_jsonl
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -84,7 +85,7 @@ def test_all_pairs_of_five_in_a_corpus_of_eight(pairs: Path, tmp_path: Path) -> 
         assert one.found is None or one.found <= one.cap + 1e-9
     page = (out / "certificate.html").read_text()
     assert "From random starts an embedding was found in 4 dimensions" in page
-    assert found.to_text().splitlines()[-1] == f"page: {out / 'certificate.html'}"
+    assert text_of(found).splitlines()[-1] == f"page: {out / 'certificate.html'}"
 
 
 def test_the_fewest_dimensions_of_a_margin(pairs: Path, tmp_path: Path) -> None:
@@ -106,7 +107,7 @@ def test_a_margin_out_of_reach(pairs: Path, tmp_path: Path) -> None:
     assert found.to_json()["margin"] == {
         "wanted": 1.9, "lowest_possible": None, "reachable": False, "lowest_found": None,
     }  # fmt: skip
-    assert "So a margin of 1.9 is out of reach." in found.to_text()
+    assert "So a margin of 1.9 is out of reach." in text_of(found)
 
 
 def test_a_run_gets_its_certificate_in_its_own_folder(limit_run: Path, gen) -> None:  # type: ignore[no-untyped-def]
@@ -179,7 +180,7 @@ def test_nothing_to_tell_apart(dataset, tmp_path: Path) -> None:  # type: ignore
     assert found.to_json()["margin"] == {
         "wanted": 0.5, "lowest_possible": None, "reachable": True, "lowest_found": None,
     }  # fmt: skip
-    assert "nothing is to be told apart" in found.to_text()
+    assert "nothing is to be told apart" in text_of(found)
     assert (tmp_path / "out" / "certificate.html").is_file()
 
 

@@ -13,10 +13,10 @@ import pytest
 from rank_bm25 import BM25Okapi
 
 from retgen.evaluation.candidates.lexical import LEXICAL
+from retgen.evaluation.candidates.sets import CandidateSet
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.retrievers.capretrieval import found_scores, protocol
-from retgen.evaluation.tasks.multiconir.ladders import Group
 from retgen.progress import silent
 
 CHINESE = {
@@ -143,7 +143,7 @@ def test_what_is_found_has_a_score_of_a_thousandth() -> None:
 
 def test_candidate_sets_are_scored_alike(chinese: Collection) -> None:
     texts = tuple(text for _, block in chinese.blocks(10) for text in block)
-    groups = [Group(query.text, texts) for query in chinese.queries]
+    groups = [CandidateSet(query.text, texts) for query in chinese.queries]
     for name in ("bm25-capretrieval", "bm25-capretrieval-characters"):
         ranked = only(name, chinese).rankings
         scores = LEXICAL[name]().score(groups, silent)

@@ -32,8 +32,8 @@ from retgen.evaluation.retrievers import dense as dense_module
 from retgen.evaluation.retrievers.hybrid import fuse
 from retgen.evaluation.retrievers.late import Late, maxsim
 from retgen.evaluation.retrievers.names import LEXICAL
+from retgen.evaluation.retrievers.rankings import Rankings
 from retgen.evaluation.scoring.measures import Measures
-from retgen.evaluation.scoring.rankings import Rankings
 from retgen.progress import silent
 
 

@@ -15,13 +15,15 @@ import retgen
 from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.collection import load
 from retgen.evaluation.retrievers import Options, retriever
+from retgen.evaluation.retrievers.names import slug
 from retgen.evaluation.scoring.baselines import floors
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.measures import Measures, default_names
 from retgen.evaluation.scoring.mteb_files import task_name
-from retgen.evaluation.scoring.scores import slug
+from retgen.evaluation.scoring.page import text as text_of
 from retgen.evaluation.scoring.significance import Bootstrap
 from retgen.progress import silent
+from retgen.studies.seeds import evaluate_seeds
 from tests.pages import Read, rendered
 
 CORPUS = {"a": "red apples grow", "b": "green pears", "c": "red bikes", "d": "nothing at all"}
@@ -76,7 +78,7 @@ def test_the_best_reachable_stands_beside_the_scores(dataset, tmp_path: Path) ->
     told = found.to_json()["ceiling"]
     assert list(told) == list(expected)
     assert told == {k: v if v is None else pytest.approx(v) for k, v in expected.items()}
-    (row,) = [line for line in found.to_text().splitlines() if line.startswith("best reachable")]
+    (row,) = [line for line in text_of(found).splitlines() if line.startswith("best reachable")]
     assert row.split()[2:9] == ["0.5000", "0.8066", "0.7500", "1.0000", "0.7500", "0.5000", "–"]
     assert "best reachable" in (tmp_path / "out" / "eval.md").read_text()
     assert "best reachable" in (tmp_path / "out" / "eval.html").read_text()
@@ -326,17 +328,15 @@ def test_several_data_sets_on_one_page(limit_run: Path, dataset, tmp_path: Path)
 
 
 def test_seeds(limit_run: Path, tmp_path: Path) -> None:
-    found = evaluate(limit_run, seeds=3, metrics=["recall@2"], out=tmp_path / "out")
+    found = evaluate_seeds(limit_run, 3, metrics=["recall@2"], out=tmp_path / "out")
     seeds = [d.collection.path.name for d in found.datasets]
     assert seeds == ["seed-42", "seed-43", "seed-44"]
-    assert found.to_text().splitlines()[:2] == [
+    assert text_of(found).splitlines()[:2] == [
         "system  dim         recall@2",
         "bm25         1.0000 ± 0.0000",
     ]
     texts = {(d.collection.path / "dataset" / "queries.jsonl").read_text() for d in found.datasets}
     assert len(texts) == 3
-    with pytest.raises(UsageError, match="--seeds: give one run directory or recipe"):
-        evaluate([limit_run, limit_run], seeds=2)
 
 
 # --- intervals ----------------------------------------------------------------------------------
@@ -557,7 +557,7 @@ def test_white_space_in_ids(dataset, tmp_path: Path) -> None:  # type: ignore[no
 
 def test_dimensions_beyond_the_model_are_named(limit_run: Path, tmp_path: Path) -> None:
     found = evaluate(limit_run, models=["static:minilm"], dims=[8, 9999], out=tmp_path / "out")
-    assert "note: static:minilm: has 384 dimensions, so not 9999" in found.to_text().splitlines()
+    assert "note: static:minilm: has 384 dimensions, so not 9999" in text_of(found).splitlines()
 
 
 def test_data_sets_of_one_name_keep_their_pictures(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -12,7 +12,8 @@ import pytest
 
 import retgen
 from retgen.errors import UsageError
-from retgen.evaluation.mteb_datasets import located, write_task
+from retgen.evaluation.scoring.mteb_datasets import located, write_task
+from retgen.evaluation.training.page import text as text_of
 from retgen.evaluation.training.train import Training
 from tests.conftest import read_jsonl
 
@@ -99,7 +100,7 @@ def test_differences_are_of_the_stored_values(memorised: Training) -> None:
 
 
 def test_what_is_said(memorised: Training) -> None:
-    lines = memorised.to_text().splitlines()
+    lines = text_of(memorised).splitlines()
     assert lines[0].startswith("static:minilm: trained on 200 pairs, ")
     assert lines[1] == (
         "no hard negatives (the pairs have none); no prompts; weights float32, products float32"
@@ -132,7 +133,7 @@ def test_a_finished_training_is_shown_again(
     )  # fmt: skip
     assert again.trained.repeated
     assert again.to_json() == memorised.to_json()
-    assert "finished before: nothing to do" in again.to_text()
+    assert "finished before: nothing to do" in text_of(again)
     with pytest.raises(UsageError) as error:
         retgen.train(limit_run, "static:minilm", settings=FAST, out=memorised.folder)
     assert str(error.value) == (
@@ -174,7 +175,7 @@ def test_compared_with_in_batch_negatives(other: Path, limit_run: Path, tmp_path
         other, "static:minilm", settings=FAST, metrics=["recall@1"], compare=True,
         out=tmp_path / "out",
     )  # fmt: skip
-    assert found.to_text().splitlines()[1].startswith("1 hard negatives a pair (of 1); ")
+    assert text_of(found).splitlines()[1].startswith("1 hard negatives a pair (of 1); ")
     assert found.to_json()["hard_negatives"] == 1
     assert found.in_batch_only is not None
     assert found.in_batch_only.steps == found.trained.steps
@@ -187,7 +188,7 @@ def test_compared_with_in_batch_negatives(other: Path, limit_run: Path, tmp_path
         ("after", "in-batch negatives only"),
         ("before", "in-batch negatives only"),
     ]
-    assert "after, in-batch negatives only" in found.to_text()
+    assert "after, in-batch negatives only" in text_of(found)
     with pytest.raises(UsageError) as error:
         retgen.train(limit_run, "static:minilm", compare=True, out=tmp_path / "none")
     assert str(error.value) == (

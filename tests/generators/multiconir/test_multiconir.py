@@ -486,8 +486,8 @@ def test_a_plan_says_that_it_does_not_know_a_data_set_of_the_hub(tmp_path: Path,
 
 
 def test_after_a_pilot_the_data_set_of_the_hub_is_known(tmp_path: Path) -> None:
+    from retgen.agents.calls import Asked, Asking
     from retgen.agents.context import Stage
-    from retgen.ask import Asked, Asking
     from retgen.plan import plan_from
 
     made = load_recipe(recipe(tmp_path, "hf:nobody/nothing"))

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from retgen.ask import Asking
+from retgen.agents.calls import Asking
 from retgen.errors import BudgetReached, UsageError
 from retgen.evaluation.collection import load
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.evaluate import evaluate
+from retgen.evaluation.scoring.page import text as text_of
 from retgen.evaluation.tasks.multiconir import INSTRUCTION
-from retgen.evaluation.tasks.multiconir.result import Ladders
+from retgen.evaluation.tasks.multiconir.compare import LadderData
 from tests.agents.server import Server, serving
 from tests.conftest import read_jsonl
 from tests.evaluation.tasks.multiconir.made import COUNT, condition, write_ladders
@@ -56,7 +57,7 @@ def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
     assert [len(row) for row in paper["violations"]["by_query"]] == list(range(1, 11))
     notes = told["notes"]
     assert "bm25-paper: orders candidate sets, so it is not among the rankings of all" in notes
-    lines = found.to_text().splitlines()
+    lines = text_of(found).splitlines()
     assert lines[0] == str(houses)
     assert sum(line.startswith("random order") for line in lines) == 4
     assert (
@@ -64,7 +65,7 @@ def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
     )
     heads = [line.split()[0] for line in lines if line.startswith("system")]
     assert heads == ["system"] * 5
-    assert re.search(r"^bm25 +(100\.00 +){5}", found.to_text(), re.MULTILINE)
+    assert re.search(r"^bm25 +(100\.00 +){5}", text_of(found), re.MULTILINE)
     rows = read_jsonl(tmp_path / "out" / "per_ladder" / "bm25-paper.jsonl")
     assert [(row["ladder"], row["domain"]) for row in rows[:2]] == [
         ("houses-00", "houses"), ("houses-01", "houses"),
@@ -172,13 +173,13 @@ def test_what_has_no_score_of_a_pair_is_told(houses: Path, tmp_path: Path) -> No
 
 def test_other_data_sets_are_as_they_were(limit_run: Path, houses: Path, tmp_path: Path) -> None:
     found = evaluate(limit_run, out=tmp_path / "out")
-    assert found.datasets[0].ladders is None
+    assert found.datasets[0].task is None
     assert [row["model"] for row in found.to_json()["results"]] == ["bm25"]
-    assert "Task 1" not in found.to_text()
+    assert "Task 1" not in text_of(found)
     with pytest.raises(UsageError) as error:
         evaluate([houses, limit_run], models=["bm25-paper"])
     assert str(error.value) == (
-        f"--model bm25-paper: orders the documents of a ladder, and {limit_run} holds none"
+        f"--model bm25-paper: orders the documents of candidate sets, and {limit_run} holds none"
     )
 
 
@@ -295,6 +296,6 @@ def test_the_command(gen, houses: Path) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_what_is_held_of_ladders(houses: Path) -> None:
-    ladders = Ladders(load(houses))
+    ladders = LadderData(load(houses))
     assert [one.ladder_id for one in ladders.ladders] == [f"houses-{i:02}" for i in range(6)]
     assert ladders.notes == []

@@ -10,7 +10,12 @@ import pytest
 from retgen.data import open_dataset
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import load
-from retgen.evaluation.tasks.multiconir.ladders import Group, Rung, holds_ladders, load_ladders
+from retgen.evaluation.tasks.multiconir.ladders import (
+    CandidateSet,
+    Rung,
+    holds_ladders,
+    load_ladders,
+)
 from tests.conftest import read_jsonl
 from tests.evaluation.tasks.multiconir.made import FILLER, document, query, write_ladders
 
@@ -41,7 +46,9 @@ def test_a_ladder_is_read_whole(tmp_path: Path) -> None:
     assert len(padded.texts) == 11
     assert padded.texts[0] == FILLER + document(2)
     assert len(one.moved) == 10
-    assert one.moved[0] == Group(query(2, 10, "instruction"), (document(2), document(2, (1,))))
+    assert one.moved[0] == CandidateSet(
+        query(2, 10, "instruction"), (document(2), document(2, (1,)))
+    )
 
 
 def test_documents_of_several_orders(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retgen.evaluation.tasks.multiconir.ladders import Group, Ladder, Rung
+from retgen.evaluation.tasks.multiconir.ladders import CandidateSet, Ladder, Rung
 from retgen.evaluation.tasks.multiconir.pairs import ALL, TASKS, Counts, Plan, make_plan
 from retgen.evaluation.tasks.multiconir.rates import Rates, measured, over_domains
 from retgen.evaluation.tasks.multiconir.summary import summary
@@ -109,7 +109,7 @@ def test_candidate_sets_are_scored_once() -> None:
     assert len(plan.groups) == len(set(plan.groups))
     # a ladder and style: 3 pairs and a whole ladder, and 2 and 1 under the other's queries
     assert len(plan.groups) == 2 * 2 * (3 + 1 + 2 + 1)
-    assert Group("a-i2", ("a-P", "a-1", "a-2")) in plan.groups
+    assert CandidateSet("a-i2", ("a-P", "a-1", "a-2")) in plan.groups
 
 
 def test_only_the_tasks() -> None:
@@ -129,9 +129,11 @@ def test_one_ladder_has_no_other_query() -> None:
 
 
 def test_padded_documents_and_moved_conditions() -> None:
-    whole = Group("a-i2", ("a-P", "a-1", "a-2"), "512")
-    pair = Group("a-i2", ("a-P", "a-1"))
-    one = ladder("a", padded={512: {"instruction": whole}}, moved=[Group("a-i1", pair.texts), pair])
+    whole = CandidateSet("a-i2", ("a-P", "a-1", "a-2"), "512")
+    pair = CandidateSet("a-i2", ("a-P", "a-1"))
+    one = ladder(
+        "a", padded={512: {"instruction": whole}}, moved=[CandidateSet("a-i1", pair.texts), pair]
+    )
     rates = rates_of(make_plan([one]))
     found = cells(rates)
     assert (found["length", 512, "instruction", 1], found["length", 512, "instruction", 2]) == (
@@ -149,7 +151,9 @@ def test_padded_documents_and_moved_conditions() -> None:
 
 
 def test_a_table_may_move_several_conditions() -> None:
-    one = ladder("a", moved=[Group("a-i1", ("a-P", text)) for text in ("a-1", "a-1", "a-2", "a-1")])
+    one = ladder(
+        "a", moved=[CandidateSet("a-i1", ("a-P", text)) for text in ("a-1", "a-1", "a-2", "a-1")]
+    )
     # under a-i1 the positive has 3, HN1 2, HN2 3: the third is a tie, at place 1 again
     found = cells(rates_of(make_plan([one])))
     assert (found["place", 1], found["place", 2]) == (0.5, 1.0)

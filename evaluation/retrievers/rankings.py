@@ -18,8 +18,6 @@ from retgen.errors import DatasetError
 from retgen.evaluation.collection import Collection
 from retgen.write import AtomicFile
 
-__all__ = ["Rankings", "best", "read_run", "spaced", "write_run"]
-
 
 @dataclass(frozen=True)
 class Rankings:

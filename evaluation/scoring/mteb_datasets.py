@@ -11,11 +11,9 @@ import orjson
 
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.cache import default_folder
-from retgen.evaluation.scoring.mteb_files import DESCRIPTION, Task
+from retgen.evaluation.scoring.mteb_files import DESCRIPTION, MtebTask
 from retgen.messages import did_you_mean
 from retgen.write import AtomicFile, dump_json, make_folder, write_file
-
-__all__ = ["fetch", "located", "write_task"]
 
 
 def located(path: str | Path) -> Path:
@@ -36,7 +34,7 @@ def fetch(name: str, folder: Path | None = None) -> Path:
     import mteb
     from huggingface_hub import constants, get_session
 
-    from retgen.evaluation.embedders.base import quiet  # imports torch
+    from retgen.evaluation.embedders.loading import quiet  # imports torch
 
     tasks: dict[str, Any] = {t.metadata.name: t for t in mteb.get_tasks(task_types=["Retrieval"])}
     if name not in tasks:
@@ -65,7 +63,7 @@ def write_task(task: Any, folder: Path) -> None:
     make_folder(folder)
     name, subset = next(iter(task.dataset.items()))
     languages = task.metadata.eval_langs  # a list, or one for each subset
-    described = Task(
+    described = MtebTask(
         task.metadata.name, task.metadata.revision, name,
         list(languages[name] if isinstance(languages, Mapping) else languages),
         task.metadata.main_score,

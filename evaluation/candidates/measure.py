@@ -1,0 +1,150 @@
+"""Systems measured on the candidate sets of data sets: who is measured on what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from retgen.evaluation.candidates.scorers import Scorer, System, only_ranks_candidates, systems
+from retgen.evaluation.candidates.sets import CandidateSet
+from retgen.evaluation.candidates.task import Comparison, SystemResult, Task
+from retgen.evaluation.collection import Collection
+from retgen.evaluation.retrievers import Options, Retriever
+from retgen.evaluation.retrievers.names import slug
+from retgen.progress import Progress
+from retgen.write import AtomicFile, make_folder
+
+if TYPE_CHECKING:
+    from retgen.evaluation.candidates.chat_ranker import Chats
+
+
+class TaskResults:
+    """What systems reached on the candidate sets of one data set."""
+
+    def __init__(self, task: Task[Any], collection: Collection, chats: Chats | None = None) -> None:
+        self.task, self.data = task, task.read(collection)
+        self.notes = list(self.data.notes)
+        self.results: list[SystemResult[Any]] = []
+        self._chats = chats
+        self._all: Comparison[Any] | None = None
+
+    def measure(
+        self,
+        name: str,
+        retriever: Retriever | None,
+        options: Options,
+        folder: Path,
+        progress: Progress,
+    ) -> None:
+        """Measure a system by its name; `retriever` is that of the name, where it has one.
+
+        `folder`: where per_ITEM/NAME.jsonl goes, and the lists on which a chat model failed.
+        """
+        if only_ranks_candidates(name):
+            self._note(f"{name}: orders candidate sets, so it is not among the rankings of all")
+        if name.startswith("llm:"):
+            self._call(name, folder, progress)
+            return
+        found = systems(name, retriever, options)
+        if not found:
+            self._note(
+                f"{name}: gives no score to a single pair of query and document, so it is not "
+                f"measured on the {self.task.item}s"
+            )
+            return
+        if self._all is None:
+            self._all = self.data.comparison()
+        for system in found:
+            self._add(name, system, self._all, folder, progress)
+
+    def _call(self, name: str, folder: Path, progress: Progress) -> None:
+        """Have a chat model order candidates."""
+        from retgen.agents.models import settings_of
+        from retgen.evaluation.candidates.chat_ranker import ChatRanker
+
+        settings = settings_of(name.removeprefix("llm:"))
+        assert self._chats is not None
+        assert settings is not None
+        ranker = ChatRanker(name, settings, self._chats, folder)
+        comparison = self.data.comparison(self._chats.limit, paid=True)
+        self._add(name, System(None, ranker, ranker.details), comparison, folder, progress)
+        details = ranker.details()
+        failed = details["given_up"]
+        self._note(
+            f"{name}: ordered {details['lists']:,} lists of {comparison.described}"
+            + (f", {failed:,} given up, which tie" if failed else "")
+        )
+
+    def _add(
+        self,
+        name: str,
+        system: System,
+        comparison: Comparison[Any],
+        folder: Path,
+        progress: Progress,
+    ) -> None:
+        scores = _scored(comparison.sets, system.scorer, progress)
+        domains, rows = comparison.measure(scores, system.scorer.noise)
+        place = folder / f"per_{self.task.item}"
+        make_folder(place)
+        option = orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
+        with AtomicFile(place / f"{slug(name, system.dim)}.jsonl") as file:
+            for row in rows:
+                file.write(orjson.dumps(row, option=option))
+        result = SystemResult(name, system.dim, domains, system.details())
+        self.results.append(result)
+        if note := _truncated(result, self.task.item):
+            self._note(note)
+
+    def _note(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
+
+
+def _scored(
+    sets: Sequence[CandidateSet], scorer: Scorer, progress: Progress
+) -> list[NDArray[np.float64]]:
+    """The scores of all sets, one corpus after the other."""
+    found: list[NDArray[np.float64]] = [np.empty(0)] * len(sets)
+    for corpus in dict.fromkeys(one.corpus for one in sets):
+        rows = [i for i, one in enumerate(sets) if one.corpus == corpus]
+        scores = scorer.score([sets[i] for i in rows], progress)
+        for i, values in zip(rows, scores, strict=True):
+            found[i] = values
+    return found
+
+
+def _truncated(result: SystemResult[Any], item: str) -> str:
+    """How many documents a model has not read to their end."""
+    cut, encoded = result.details.get("truncated"), result.details.get("encoded")
+    if not cut or not encoded or not cut["documents"]:
+        return ""
+    return (
+        f"{result.model}: reads {result.details['max_length']} tokens, so of "
+        f"{encoded['documents']:,} documents of the {item}s, padded ones among them, "
+        f"{cut['documents']:,} are cut"
+    )
+
+
+def together(sets: Sequence[tuple[str, TaskResults]]) -> list[SystemResult[Any]]:
+    """The systems over several data sets of one task, domain by domain. `sets`: (name, results).
+
+    A domain goes by its name, and where data sets share one by theirs.
+    """
+    if len(sets) == 1:
+        return sets[0][1].results
+    names = [domain for _, one in sets for domain in one.data.domains]
+    found: dict[str, SystemResult[Any]] = {}
+    for name, one in sets:
+        for result in one.results:
+            of = found.setdefault(
+                result.label, SystemResult(result.model, result.dim, {}, result.details)
+            )
+            for domain, measures in result.domains.items():
+                of.domains[domain if names.count(domain) == 1 else f"{name}: {domain}"] = measures
+    return list(found.values())

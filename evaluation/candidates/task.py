@@ -1,0 +1,110 @@
+"""What an evaluation task is: candidate sets, what their scores mean, and how that is shown.
+
+Where a family wrote the documents that matter for a query together with it, a ranking of the whole
+corpus says little. A task reads the candidate sets of such a data set, takes the scores that a
+system gives to each, and turns them into measures of its own, tables and a part of the page. It
+knows files only: no family, no model.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.data import Dataset
+from retgen.evaluation.candidates.sets import CandidateSet
+from retgen.evaluation.collection import Collection
+from retgen.evaluation.retrievers.names import label
+from retgen.pages import Section, TableView
+
+M = TypeVar("M")  # the measures of a system in one domain
+
+Scores = Sequence[NDArray[np.float64]]  # of each candidate set: (candidates,), higher is better
+
+
+class Measured(NamedTuple, Generic[M]):
+    """What a system reached: measures by domain, and rows query by query for the user's own use."""
+
+    domains: dict[str, M]
+    rows: Iterable[Mapping[str, Any]]
+
+
+class Comparison(ABC, Generic[M]):
+    """What a system is asked to score, and what becomes of the scores.
+
+    `sets`: each candidate set once. `described`: of how much of the data set they are.
+    """
+
+    sets: Sequence[CandidateSet]
+    described: str
+
+    @abstractmethod
+    def measure(self, scores: Scores, noise: float) -> Measured[M]:
+        """The measures. `noise`: what two scores may differ by, relative to them, and be equal."""
+
+
+class TaskData(ABC, Generic[M]):
+    """The candidate sets of one data set. `domains`: names, in their order."""
+
+    notes: list[str]
+    domains: Sequence[str]
+
+    @abstractmethod
+    def comparison(self, limit: int | None = None, *, paid: bool = False) -> Comparison[M]:
+        """All that is compared; or of so many items of a domain, and where each candidate set
+        costs money (`paid`) only what the main measures need.
+        """
+
+
+@dataclass
+class SystemResult(Generic[M]):
+    """One system: its measures in each domain."""
+
+    model: str
+    dim: int | None
+    domains: dict[str, M]
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The system's name in tables."""
+        return label(self.model, self.dim, self.details)
+
+
+class Task(ABC, Generic[M]):
+    """An evaluation task, in a module or package of its own under `retgen.evaluation.tasks`.
+
+    `name`: the key of its measures in eval.json. `title`: the heading over them. `item`: what
+    --limit counts, and the name of the files per_ITEM/. `models`: scored where none is named.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    item: ClassVar[str]
+    models: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def holds(self, dataset: Dataset) -> bool:
+        """Whether a data set has such candidate sets. Looks at no more than it must."""
+
+    @abstractmethod
+    def read(self, collection: Collection) -> TaskData[M]:
+        """Its candidate sets. Raises `DatasetError` for what is not as it should be."""
+
+    @abstractmethod
+    def summary(self, result: SystemResult[M]) -> dict[str, Any]:
+        """The measures of a system as JSON."""
+
+    @abstractmethod
+    def tables(self, results: Sequence[SystemResult[M]]) -> dict[str, TableView]:
+        """Tables of all systems by their titles, for the terminal and eval.md."""
+
+    @abstractmethod
+    def sections(self, results: Sequence[SystemResult[M]], figures: Path) -> Iterable[Section]:
+        """The task's part of the page; pictures go to the folder `figures`."""

@@ -1,0 +1,117 @@
+"""What `gen eval` found: scores, bounds and comparisons of every data set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from retgen.evaluation.candidates.measure import TaskResults, together
+from retgen.evaluation.candidates.task import SystemResult, Task
+from retgen.evaluation.collection import Collection
+from retgen.evaluation.scoring.measures import Measures
+from retgen.evaluation.scoring.scores import Score
+from retgen.evaluation.scoring.significance import Comparison
+
+
+@dataclass
+class Scored:
+    """All systems on one data set. `ceiling`: the best that any ranking reaches, by measure.
+    `task`: what systems reached on its candidate sets, None where it holds none.
+    """
+
+    collection: Collection
+    measures: Measures
+    floors: dict[str, Any]
+    ceiling: dict[str, float | None]
+    scores: list[Score]
+    comparisons: list[Comparison]
+    clusters: str
+    replicates: int
+    densities: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+    name: str = ""  # tells data sets of one call apart
+    task: TaskResults | None = None
+    compared: int = 0  # replicates behind the p-values
+
+    @property
+    def told(self) -> list[str]:
+        """What a reader of the scores must know."""
+        return [*self.collection.notes, *self.notes, *(self.task.notes if self.task else ())]
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys that `gen eval --json` prints of one data set."""
+        return {
+            "dataset": str(self.collection.path),
+            "split": self.collection.split,
+            "documents": self.collection.documents,
+            "queries": len(self.collection.queries),
+            "complete": self.collection.complete,
+            "results": self._results(),
+            "ceiling": self.ceiling,
+            "floors": self.floors,
+            "densities": self.densities,
+            "comparisons": [comparison._asdict() for comparison in self.comparisons],
+            "bootstrap": {
+                "level": 0.95,
+                "drawn": self.clusters,
+                "replicates": self.replicates,
+                "replicates_of_comparisons": self.compared,
+            },
+            "notes": self.told,
+        }
+
+    def _results(self) -> list[dict[str, Any]]:
+        """Every system once: `metrics` is empty where it only orders candidate sets."""
+        if self.task is None:
+            return [score.to_json() for score in self.scores]
+        key, summary = self.task.task.name, self.task.task.summary
+        measured = {(one.model, one.dim): one for one in self.task.results}
+        found = []
+        for score in self.scores:
+            row = score.to_json()
+            if one := measured.pop((score.model, score.dim), None):
+                row[key] = summary(one)
+            found.append(row)
+        for one in measured.values():
+            row = {"model": one.model, "dim": one.dim, "metrics": {}, "details": one.details}
+            found.append(row | {key: summary(one)})
+        return found
+
+
+@dataclass
+class Evaluation:
+    """What `evaluate` found. `failures`: systems that could not be scored, with the reason.
+
+    `exit_code`: the highest of these reasons', 0 where there are none.
+    """
+
+    datasets: list[Scored]
+    folder: Path
+    failures: dict[str, str]
+    command: str
+    seeds: bool = False
+    title: str = ""
+    about: str = ""
+    exit_code: int = 0
+
+    def of_tasks(self) -> list[tuple[Task[Any], list[SystemResult[Any]]]]:
+        """Each task that data sets hold candidate sets of, and the systems over these sets."""
+        found: dict[Task[Any], list[tuple[str, TaskResults]]] = {}
+        for one in self.datasets:
+            if one.task is not None:
+                found.setdefault(one.task.task, []).append((one.name, one.task))
+        return [(task, together(sets)) for task, sets in found.items()]
+
+    def to_json(self) -> dict[str, Any]:
+        """One data set's keys, or {"datasets": [...]} of several."""
+        found = [scored.to_json() for scored in self.datasets]
+        content = found[0] if len(found) == 1 else {"datasets": found}
+        if len(found) > 1:
+            for task, results in self.of_tasks():
+                content[task.name] = [
+                    {"model": one.model, "dim": one.dim} | task.summary(one) for one in results
+                ]
+        if self.failures:
+            content = content | {"failures": self.failures}
+        return content

@@ -1,0 +1,325 @@
+"""What only models can write: a family's agents are asked, through the ledger, before `generate`.
+
+The event loop has a thread of its own, so it runs beside a notebook's, and the main thread hears
+Ctrl-C: the first ends the sending and waits for what is in flight, the second does not wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import math
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from retgen.agents.agent import Rejection
+from retgen.agents.caller import Caller, Tally
+from retgen.agents.chat import ChatModel
+from retgen.agents.context import Context, Stage
+from retgen.agents.flow import Flight, Stop, Stopped
+from retgen.agents.ledger import Ledger, Spent, Writer
+from retgen.agents.ledger.drives import network_drive
+from retgen.agents.models import FLOW, ModelSettings, check_provider, find_key, open_chat
+from retgen.agents.prices import Prices
+from retgen.agents.replay import Replayed, read_replay
+from retgen.agents.usage import OFFLINE_COSTS
+from retgen.agents.wire import NO_KEY
+from retgen.errors import BudgetReached, ChecksFailed, EndpointFailed, UsageError
+from retgen.progress import Progress
+
+_REPLAY = ".replay.sqlite"
+_LISTEN = 0.1  # seconds between two looks at whether somebody interrupts
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How models are asked: what a command line says beside the recipe.
+
+    `ledger`: its file; default `ledger.sqlite` beside the run directory. `max_usd`: the most that
+    the run may cost, in dollars. `prices`: as `--price` has them. `replay`: a file of answers to
+    use in place of the models.
+    """
+
+    ledger: Path | None = None
+    max_usd: float | None = None
+    prices: Sequence[str] = ()
+    replay: Path | None = None
+
+
+@dataclass
+class Asked:
+    """What came of asking."""
+
+    rejected: list[Rejection] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
+    spent: Spent | None = None  # None: no model was asked
+    unanswered: int = 0  # calls that stay charged at their most
+    priced: bool = True  # whether the prices of all models are known
+
+    def costs(self) -> dict[str, Any]:
+        """As the manifest has them; tokens and dollars are of all attempts at this run."""
+        if self.spent is None:
+            return {**OFFLINE_COSTS, "cache_hits": sum(self.tally.cached.values())}
+        spent = self.spent
+        return {
+            "calls": spent.calls,
+            "cache_hits": sum(self.tally.cached.values()),
+            "unanswered": self.unanswered,
+            "tokens": {"in": spent.tokens_in, "out": spent.tokens_out},
+            "usd": round(spent.nano_usd / 1e9, 9) if self.priced else None,
+        }
+
+
+def ledger_of(folder: Path, asking: Asking) -> Path:
+    """The ledger of a run directory."""
+    named = asking.ledger or os.environ.get("RETGEN_LEDGER")
+    return Path(named) if named else folder.resolve().parent / "ledger.sqlite"
+
+
+def check_model(one: ModelSettings, asking: Asking) -> None:
+    """The same of one model."""
+    check_provider(one, find_key(one))
+    if asking.max_usd is not None and Prices(asking.prices).of(one) is None:
+        raise UsageError(
+            f"the price of {one.shown} is not known, so --max-usd cannot be kept: add "
+            f"--price {one.shown}=IN,OUT, the dollars per million tokens"
+        )
+
+
+def run_name(folder: Path, ledger: Path) -> str:
+    """What a ledger calls a run: its path from the ledger's folder, or the whole path."""
+    name = os.path.relpath(folder.resolve(), ledger.resolve().parent)
+    return str(folder.resolve()) if name.startswith("..") else Path(name).as_posix()
+
+
+def _notice(text: str) -> None:
+    """Say what a user has to wait or to pay for."""
+    print(f"gen: {text}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def telling_how_far(asked: Asked) -> Iterator[None]:
+    """Where asking ends early, the error says how far it came."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(_remaining(asked), file=sys.stderr)
+        raise
+    except (BudgetReached, EndpointFailed, ChecksFailed) as error:
+        raise type(error)(f"{error}\n{_remaining(asked)}") from error
+
+
+def ask_models(
+    work: Callable[[Context], Coroutine[Any, Any, None]],
+    sources: Path,
+    folder: Path,
+    settings: Mapping[str, ModelSettings],
+    asking: Asking,
+    asked: Asked,
+    pilot: int | None,
+    progress: Progress,
+) -> None:
+    """Have `work` ask the models of `settings`, by agent; `asked` is filled.
+
+    `folder` names the run in the ledger, `sources` is the context's folder.
+    """
+    # beyond a billion dollars there is no cap to speak of
+    cap = None if asking.max_usd is None else math.floor(min(asking.max_usd, 1e9) * 1e9)
+    prices = Prices(asking.prices)
+    apart = {_whom(one): one for one in settings.values()}  # agents of one model share its limits
+    priced = {which: prices.of(one) for which, one in apart.items()}
+    asked.priced = all(price is not None for price in priced.values())
+    path = folder / _REPLAY if asking.replay else ledger_of(folder, asking)
+    name = run_name(folder, path)
+    if not asking.replay:
+        _warn_of_network_drive(path)
+    with _ledger(path, asking.replay, name) as ledger:
+        ledger.abandon(name)  # whoever runs this holds the run directory, so its sender is dead
+        if cap is not None and any(not part.priced for part in ledger.parts(name)):
+            raise UsageError(
+                "--max-usd: this run has asked a model whose price was not known then, so nobody "
+                "knows what it has cost. Go on without a cap, or choose another --out: answers are "
+                "taken from the ledger there too"
+            )
+        asked.tally.nano_usd = ledger.spent(name).nano_usd
+        keys = {which: NO_KEY if asking.replay else find_key(m) for which, m in apart.items()}
+
+        async def everything(stop: Stop) -> None:
+            writer, flight = Writer(ledger), Flight()
+            chats: list[ChatModel] = []
+            try:
+                callers = {}
+                for which, one in apart.items():
+                    chat = open_chat(one, keys[which])
+                    if asking.replay:
+                        chat = Replayed(chat, asking.replay, ledger)
+                    chats.append(chat)
+                    callers[which] = Caller(
+                        ledger, writer, chat, one, run=name, stop=stop, flight=flight,
+                        price=priced[which], cap=None if asking.replay else cap, tally=asked.tally,
+                        notice=_notice,
+                    )  # fmt: skip
+                models = {agent: (one, callers[_whom(one)]) for agent, one in settings.items()}
+                context = Context(
+                    sources, models, pilot=pilot, tally=asked.tally, stop=stop, flight=flight,
+                    progress=progress, cap=cap, priced=asked.priced,
+                )  # fmt: skip
+                try:
+                    await work(context)
+                except Stopped:
+                    if stop.error is not None:  # the reason, which another record has met
+                        raise stop.error from None
+                    raise
+            finally:
+                for chat in chats:
+                    await chat.close()
+                await asyncio.to_thread(writer.close)
+
+        try:
+            in_thread(everything)
+        finally:
+            if asked.tally.silent:
+                _notice(
+                    f"{asked.tally.silent:,} answers do not state how many tokens they took: each "
+                    "is charged at the most that it could cost"
+                )
+            if not asking.replay:
+                asked.spent = ledger.spent(name)
+                asked.unanswered = sum(part.open for part in ledger.parts(name))
+
+
+@contextlib.contextmanager
+def _ledger(path: Path, replay: Path | None, run: str) -> Iterator[Ledger]:
+    """The ledger, or one made of a replay file."""
+
+    def remove() -> None:
+        for end in ("", "-wal", "-shm", ".state"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+
+    if replay is not None:
+        remove()
+    ledger = Ledger(path)
+    try:
+        if replay is not None:
+            ledger.put(run, read_replay(replay))
+        yield ledger
+    finally:
+        ledger.close()
+        if replay is not None:
+            remove()
+
+
+def _warn_of_network_drive(path: Path) -> None:
+    drive = network_drive(path)
+    if drive is not None:
+        _notice(
+            f"{path} lies on a network drive ({drive}), where SQLite is safe only while one "
+            "machine uses it: let no other do so, or name a local file with --ledger"
+        )
+
+
+def _whom(model: ModelSettings) -> tuple[Any, ...]:
+    """Who is asked, and at what pace; not what the answers should be like."""
+    pace = (getattr(model, name) for name in sorted(FLOW))
+    return model.endpoint(), model.provider, model.name, model.api_key_env, *pace
+
+
+def in_thread(work: Callable[[Stop], Coroutine[Any, Any, None]]) -> None:
+    """Run to the end in an event loop of its own thread. Raises KeyboardInterrupt after Ctrl-C."""
+    try:
+        import uvloop  # a third less of a call's own time
+
+        factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    except ImportError:  # there is none for Windows
+        factory = asyncio.new_event_loop
+    control: dict[str, Any] = {}
+
+    async def main() -> None:
+        stop = Stop()
+        control.update(loop=asyncio.get_running_loop(), stop=stop, task=asyncio.current_task())
+        await work(stop)
+
+    def loop() -> None:
+        # few cycles, many long-lived modules: with the usual thresholds a call costs a sixth more
+        before = gc.get_threshold()
+        gc.set_threshold(20_000, 20, 50)
+        try:
+            with asyncio.Runner(loop_factory=factory) as runner:
+                runner.run(main())
+        finally:
+            gc.set_threshold(*before)
+
+    done = threading.Event()
+    heard = 0
+    with _signals() as presses, ThreadPoolExecutor(1, thread_name_prefix="models") as pool:
+        future = pool.submit(loop)
+        future.add_done_callback(lambda _: done.set())
+        while not done.wait(_LISTEN):
+            if heard < len(presses):
+                heard = len(presses)
+                _interrupt(control, heard)
+    try:
+        future.result()
+    except (Stopped, asyncio.CancelledError):
+        raise KeyboardInterrupt from None
+    if presses:
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[list[int]]:
+    """The interruptions that come, in place of KeyboardInterrupt.
+
+    That may come anywhere, in a lock that another thread waits for too, and is then never heard.
+    """
+    heard: list[int] = []
+    before: dict[int, Any] = {}
+
+    def hear(number: int, frame: Any) -> None:
+        try:
+            before[number](number, frame)
+        except KeyboardInterrupt:
+            heard.append(number)
+
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
+            if number is not None and callable(known := signal.getsignal(number)):
+                before[number] = known
+                signal.signal(number, hear)
+    try:
+        yield heard
+    finally:
+        for number, known in before.items():
+            if signal.getsignal(number) is hear:
+                signal.signal(number, known)
+
+
+def _interrupt(control: Mapping[str, Any], presses: int) -> None:
+    if "loop" not in control or control["loop"].is_closed():
+        return
+    if presses == 1:
+        print(
+            "\nstopping: nothing more is sent; waiting for what is in flight, which may be paid "
+            "for (Ctrl-C again: stop now)",
+            file=sys.stderr,
+        )
+        control["loop"].call_soon_threadsafe(control["stop"].set)
+    else:
+        control["loop"].call_soon_threadsafe(control["task"].cancel)
+
+
+def _remaining(asked: Asked) -> str:
+    """How far the work came, and what it cost."""
+    stages = ", ".join(f"{one.name}: {one.done:,} of {one.total:,}" for one in asked.stages)
+    charged = f"${asked.spent.nano_usd / 1e9 if asked.spent else 0.0:.4f}"
+    return f"Done so far: {stages}. Charged so far: {charged if asked.priced else 'not known'}."

@@ -1,0 +1,94 @@
+"""`gen eval STUDY`: its data sets are made, models scored on them or trained on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from retgen.errors import OutputError, RunDirectoryError
+from retgen.progress import Progress, silent
+from retgen.run import run
+from retgen.studies.result import Trainings
+from retgen.studies.study import load_study
+from retgen.write import dump_json, write_file
+
+if TYPE_CHECKING:
+    from retgen.evaluation.retrievers import Options
+    from retgen.evaluation.scoring.result import Evaluation
+
+
+def _about(path: Path) -> str:
+    """The comments on top of a study, but for the command."""
+    lines = []
+    for line in path.read_text("utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.lstrip("# "))
+    return " ".join(line for line in lines if not line.startswith("gen "))
+
+
+def run_study(
+    path: Path,
+    *,
+    models: Sequence[str] = (),
+    dims: Sequence[int] = (),
+    metrics: Sequence[str] = (),
+    out: str | Path | None = None,
+    options: Options | None = None,
+    cache: bool = True,
+    command: str = "gen eval STUDY",
+    progress: Progress = silent,
+) -> Evaluation | Trainings:
+    """Make the data sets of a study and measure. What is given replaces what the study says.
+
+    `out` defaults to outputs/NAME. A repeated call goes on where it stopped.
+    """
+    from retgen.evaluation.scoring.evaluate import evaluate
+
+    study, about = load_study(path), _about(path)
+    folder = Path(out) if out is not None else Path("outputs") / study.study
+    paths = {}
+    for name, of in study.datasets.items():
+        place = folder / "datasets" / name
+        try:
+            paths[name] = run(of.recipe, out=place, overrides=of.set, progress=progress).path
+        except RunDirectoryError as error:
+            raise OutputError(
+                f"{place}: the study has changed since it was made there, or something else "
+                f"stands there. Give another --out, or remove {folder}. ({error})"
+            ) from error
+    models, metrics = models or study.models, metrics or study.metrics
+    if study.train is None:
+        return evaluate(
+            list(paths.values()), models=models, dims=dims or study.dims, metrics=metrics,
+            out=folder, options=options, cache=cache, command=command, title=study.study,
+            about=about, progress=progress,
+        )  # fmt: skip
+    spec = study.train
+    beside = None
+    if models:
+        beside = evaluate(
+            paths[spec.test], models=models, metrics=metrics, out=folder / "eval",
+            options=options, cache=cache, progress=progress,
+        )  # fmt: skip
+    from retgen.evaluation.training.train import train
+
+    trained = {}
+    steps = [(on, dim) for on in spec.on for dim in sorted(set(dims or spec.dims))]
+    for done, (on, dim) in enumerate(steps):
+        progress("trainings", done, len(steps))
+        trained[on, dim] = train(
+            paths[on], spec.model, test=paths[spec.test], preset=spec.preset,
+            settings={**spec.set, "dimension": dim}, metrics=metrics,
+            out=folder / "training" / f"{on}-{dim}", device=options.device if options else None,
+            progress=progress,
+        )  # fmt: skip
+    found = Trainings(
+        study, folder, trained, beside, about, command, dict(beside.failures) if beside else {}
+    )
+    write_file(folder / "study.json", dump_json(found.to_json()))
+    from retgen.studies.page import write_page
+
+    write_page(found)
+    return found
