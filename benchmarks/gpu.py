@@ -27,8 +27,9 @@ from sentence_transformers import SentenceTransformer
 
 from retgen.evaluation.capacity import free
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.base import SentenceEmbedder, load_model
+from retgen.evaluation.embedders.base import SentenceEmbedder
 from retgen.evaluation.embedders.devices import choose_device
+from retgen.evaluation.embedders.loading import load_model
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.retrievers.dense import search
 from retgen.evaluation.training import Pairs, make_config

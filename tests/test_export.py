@@ -65,7 +65,7 @@ def test_mteb_scores_a_set_with_metadata_of_any_shape(
     """Ladders: binary qrels in MTEB as in `gen eval`, and lists of several lengths beside texts."""
     import mteb
 
-    from retgen.evaluation.embedders.base import load_model
+    from retgen.evaluation.embedders.loading import load_model
 
     path = run("multiconir_legal", out=tmp_path / "run", limit=2).path
     folder = export(path, "mteb", tmp_path / "mteb")

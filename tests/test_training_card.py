@@ -98,7 +98,7 @@ def test_an_embedder_trains_on_it(
     )
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-    from retgen.evaluation.embedders.base import load_model
+    from retgen.evaluation.embedders.loading import load_model
 
     model = load_model("static:minilm", "cpu")
     seen: set[int] = set()

@@ -10,15 +10,12 @@ import pytest
 
 import retgen
 from retgen.errors import RecipeError
-from retgen.evaluation.scoring.evaluate import Evaluation
+from retgen.evaluation.scoring.result import Evaluation
 from retgen.recipes import bundled_studies, find_study
 from retgen.studies.page import text as text_of
-from retgen.studies.study import (
-    Trainings,
-    load_study,
-    plan_study,
-    run_study,
-)
+from retgen.studies.result import Trainings
+from retgen.studies.run import run_study
+from retgen.studies.study import load_study, plan_study
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 

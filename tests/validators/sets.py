@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from retgen import validate
-from retgen.validate import Validation
+from retgen.validation import Validation
 
 Told = list[tuple[list[str], str]]
 _THINGS = "bridge tower garden market station harbour library mill theatre square".split()

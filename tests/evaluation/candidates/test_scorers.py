@@ -20,11 +20,12 @@ from retgen.evaluation.candidates.scorers import (
     only_ranks_candidates,
     systems,
 )
+from retgen.evaluation.candidates.sets import CandidateSet
 from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.embedders.base import load_model
+from retgen.evaluation.embedders.loading import load_model
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.retrievers.late import maxsim
-from retgen.evaluation.tasks.multiconir.ladders import CandidateSet, load_ladders
+from retgen.evaluation.tasks.multiconir.ladders import load_ladders
 from retgen.evaluation.tasks.multiconir.pairs import TASKS, make_plan
 from retgen.progress import silent
 from tests.evaluation.tasks.multiconir.made import write_ladders

@@ -18,15 +18,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from retgen.errors import OutputError, UsageError
 from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.embedders.base import (
-    SentenceEmbedder,
-    load_embedder,
-    load_model,
-    spare_memory,
-)
+from retgen.evaluation.embedders.base import SentenceEmbedder, load_embedder, spare_memory
 from retgen.evaluation.embedders.cache import Cache
 from retgen.evaluation.embedders.devices import choose_device, choose_dtype
-from retgen.evaluation.embedders.loading import dtype_of, loading
+from retgen.evaluation.embedders.loading import dtype_of, load_model, loading
 from retgen.evaluation.retrievers import Options, lexical, rerank, retriever
 from retgen.evaluation.retrievers import dense as dense_module
 from retgen.evaluation.retrievers.hybrid import fuse

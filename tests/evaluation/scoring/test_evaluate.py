@@ -193,7 +193,7 @@ def test_mteb_reads_our_results_and_gives_the_same_scores(swept: Path, limit_run
     from mteb.abstasks.retrieval import AbsTaskRetrieval
     from sentence_transformers import SentenceTransformer
 
-    from retgen.evaluation.embedders.base import load_model
+    from retgen.evaluation.embedders.loading import load_model
     from retgen.evaluation.retrievers.from_mteb import task_metadata
 
     name = "sentence-transformers__all-MiniLM-L6-v2"

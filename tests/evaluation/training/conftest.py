@@ -16,12 +16,12 @@ from sentence_transformers.sentence_transformer.modules import (
 )
 
 import retgen
-from retgen.evaluation.embedders.base import load_model
+from retgen.evaluation.embedders.loading import load_model
 from retgen.evaluation.training import (
     Pairs,
     read_pairs,
 )
-from retgen.evaluation.training.fit import Trained
+from retgen.evaluation.training.config import Trained
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,8 @@ from retgen.evaluation.training import (
     TrainConfig,
     make_config,
 )
-from retgen.evaluation.training.config import discard
-from retgen.evaluation.training.fit import Trained, train
+from retgen.evaluation.training.config import Trained, discard
+from retgen.evaluation.training.fit import train
 from retgen.evaluation.training.models import extend_card, set_prompts
 from tests.conftest import read_jsonl
 from tests.evaluation.training.conftest import FAST, weights, with_negatives

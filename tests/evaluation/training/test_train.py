@@ -14,7 +14,7 @@ import retgen
 from retgen.errors import UsageError
 from retgen.evaluation.scoring.mteb_datasets import located, write_task
 from retgen.evaluation.training.page import text as text_of
-from retgen.evaluation.training.train import Training
+from retgen.evaluation.training.result import Training
 from tests.conftest import read_jsonl
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")

@@ -1,0 +1,157 @@
+"""A family with candidate sets and a measure of its own touches no existing file."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from retgen.data import open_dataset
+from retgen.evaluation.tasks import task_of, tasks
+
+FAMILY = '''
+"""Choices: which of two documents names the colour that is asked for?"""
+
+from pydantic import Field
+
+from retgen.generators.family import Family, Params, Plan, Records, rows_of
+
+COLOURS = ("red", "green", "blue", "grey", "pink", "white")
+
+
+class ChoiceParams(Params):
+    choices: int = Field(6, ge=1, le=6)
+
+
+class Choices(Family[ChoiceParams]):
+    name = "choices"
+    summary = "one of two"
+    paper = "none"
+    params = ChoiceParams
+
+    def plan(self, job):
+        n = job.params.choices
+        return Plan(documents=2 * n, queries=n, qrels=n, bytes=200 * n)
+
+    def generate(self, job):
+        n = job.params.choices
+
+        def document(i):
+            colour = COLOURS[i % n]
+            what = colour if i < n else f"of any other colour, never {colour}"
+            return {"_id": f"d{i}", "title": "", "text": f"Ball number {i} is {what}."}
+
+        def query(i):
+            rival = [f"d{i}", f"d{i + n}"]
+            return {"_id": f"q{i}", "text": f"Ball is {COLOURS[i]}", "metadata": {"choice": rival}}
+
+        return Records(
+            corpus=rows_of(document, 2 * n),
+            queries=rows_of(query, n),
+            qrels={"test": rows_of(
+                lambda i: {"query-id": f"q{i}", "corpus-id": f"d{i}", "score": 1}, n)},
+            features={"queries": {"choice": ["string"]}},
+        )
+
+    def checks(self, job, judgements):
+        return []
+
+    def scaffold(self):
+        return "name: my_choices\\nfamily: choices\\nparams: {choices: 6}\\n"
+'''
+
+TASK = '''
+"""Choices: the share of queries whose right document scores higher than the wrong one."""
+
+from retgen.data import query_of
+from retgen.evaluation.candidates.sets import CandidateSet
+from retgen.evaluation.candidates.task import Comparison, Measured, Task, TaskData
+from retgen.pages import Section, TableView
+
+
+class Pairs(Comparison):
+    def __init__(self, sets, total):
+        self.sets, self.described = sets, f"{len(sets)} of {total} choices"
+
+    def measure(self, scores, noise):
+        won = [float(one[0] - one[1] > noise * abs(one[0])) for one in scores]
+        rows = [{"query": s.query, "won": w} for s, w in zip(self.sets, won)]
+        return Measured({"colours": sum(won) / len(won)}, rows)
+
+
+class ChoiceData(TaskData):
+    def __init__(self, collection):
+        self.notes, self.domains = ["two candidates a query"], ["colours"]
+        texts = {d.doc_id: d.text for d in collection.dataset.documents()}
+        self.sets = [
+            CandidateSet(q.text, tuple(texts[i] for i in q.metadata["choice"]))
+            for q in collection.queries
+        ]
+
+    def comparison(self, limit=None, *, paid=False):
+        return Pairs(self.sets[:limit], len(self.sets))
+
+
+class Choices(Task):
+    name, title, item, models = "choices", "Choices", "choice", ("bm25", "bm25-paper")
+
+    def holds(self, dataset):
+        chunk = next(iter(dataset.queries.chunks(1 << 16)))
+        query = query_of(next(iter(dataset.queries.rows(chunk))))
+        return "choice" in (getattr(query, "metadata", None) or {})
+
+    def read(self, collection):
+        return ChoiceData(collection)
+
+    def summary(self, result):
+        return {"accuracy": sum(result.domains.values()) / len(result.domains)}
+
+    def tables(self, results):
+        rows = [[one.label, f"{self.summary(one)['accuracy']:.2f}"] for one in results]
+        return {"Accuracy of a choice of two": TableView(["system", "accuracy"], rows)}
+
+    def sections(self, results, figures):
+        yield Section("Choices", ["Which of two?"], list(self.tables(results).values()))
+'''
+
+
+def test_a_task_with_a_measure_and_a_page_is_one_new_file(tmp_path: Path) -> None:
+    root = Path(__file__).parents[3]
+    copy = tmp_path / "project"
+    for name in ("retgen", "generators", "validators", "recipes", "evaluation"):
+        shutil.copytree(root / name, copy / name, symlinks=True)
+    (copy / "generators" / "choices").mkdir()
+    (copy / "generators" / "choices" / "__init__.py").write_text(FAMILY)
+    (copy / "evaluation" / "tasks" / "choices.py").write_text(TASK)
+    env = {**os.environ, "PYTHONPATH": str(copy)}
+
+    def gen(*args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "retgen.cli", *args],
+            capture_output=True, text=True, cwd=tmp_path, env=env, timeout=120,
+        )  # fmt: skip
+
+    assert gen("new", "choices").returncode == 0
+    made = gen("run", "my_choices.yaml", "-q")
+    assert (made.returncode, made.stderr) == (0, "")
+    found = gen("eval", "outputs/my_choices", "--metric", "recall@1")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "Accuracy of a choice of two\nsystem      accuracy\n" in found.stdout
+    assert "note: two candidates a query" in found.stdout
+    folder = tmp_path / "outputs" / "my_choices" / "eval"
+    told = json.loads((folder / "eval.json").read_text())
+    assert [(row["model"], sorted(row["choices"])) for row in told["results"]] == [
+        ("bm25", ["accuracy"]), ("bm25-paper", ["accuracy"]),
+    ]  # fmt: skip
+    assert told["results"][0]["choices"]["accuracy"] == 1.0  # the shorter document
+    assert len((folder / "per_choice" / "bm25.jsonl").read_text().splitlines()) == 6
+    assert "## Choices\n\n### Accuracy of a choice of two" in (folder / "eval.md").read_text()
+    assert "Which of two?" in (folder / "eval.html").read_text()
+
+
+def test_bundled_tasks_and_who_has_one(limit_run: Path) -> None:
+    assert [task.name for task in tasks()] == ["ladders"]
+    assert task_of(open_dataset(limit_run)) is None
