@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.errors import DatasetError, DatasetMissing
-from retgen.lines import Place, check_header, check_start, instead, places
+from retgen.lines import Place, around, check_header, check_start, instead, places
 
 __all__ = [
     "GRADED", "Chunk", "Dataset", "Document", "Problem", "Qrel", "Query", "Table", "TextScore",
@@ -412,13 +412,17 @@ def open_dataset(path: Path | str) -> Dataset:
 
     Raises `DatasetError` saying what was looked for.
     """
+    if not str(path).strip():
+        raise DatasetError("the path is empty: give the folder of a run or of a data set")
     path = Path(path)
     if not path.exists():
         raise DatasetMissing(
             f"{path} does not exist. Give the folder of a run or of a data set.", str(path)
         )
     if not path.is_dir():
-        raise DatasetError(f"{path} is a file. Give the folder of a run or of a data set.")
+        raise DatasetError(
+            f"{path} is a file. Give the folder of a run or of a data set{around(path)}."
+        )
     run = path if (path / "dataset").is_dir() and (path / "recipe.yaml").is_file() else None
     root = path / "dataset" if run else path
     declared = _declared_files(root)

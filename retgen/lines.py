@@ -14,7 +14,7 @@ from typing import NamedTuple
 from retgen.compressed import COMPRESSED
 from retgen.errors import DatasetError
 
-__all__ = ["Place", "check_header", "check_start", "instead", "places"]
+__all__ = ["Place", "around", "check_header", "check_start", "instead", "places"]
 
 QREL_COLUMNS = ("query-id", "corpus-id", "score")
 _PIECE = 1 << 20
@@ -99,6 +99,14 @@ def check_header(path: Path, line: str) -> list[str]:
     elif len(cells) == 3 and not set(cells) & set(QREL_COLUMNS):
         why = "there is no header. Put the line query-id, corpus-id, score before it, with tabs"
     raise DatasetError(f"{path}, line 1 is {shown!r}: {why}")
+
+
+def around(path: Path) -> str:
+    """The folder of a run or data set that a file lies in, as a hint; nothing where it is none."""
+    for folder in path.parents[:2]:
+        if (folder / "recipe.yaml").is_file() or any(folder.glob("corpus*")):
+            return f": {folder}"
+    return ""
 
 
 def instead(root: Path, stem: str) -> str:
