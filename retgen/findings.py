@@ -18,7 +18,15 @@ from retgen.recipe import Recipe, RuleSettings
 from retgen.scan import rule_names
 from retgen.validators.rule import SEVERITIES, Finding
 
-__all__ = ["check_rule_names", "folded", "marked", "regraded", "rows_at_fault", "with_rulings"]
+__all__ = [
+    "check_rule_names",
+    "folded",
+    "links",
+    "marked",
+    "regraded",
+    "rows_at_fault",
+    "with_rulings",
+]
 
 _NAMED = 5  # records that a folded finding names; all are in its ids
 _ROWS = 10
@@ -208,6 +216,19 @@ def _plural(reason: str) -> str:
     if all(part.startswith("has ") for part in parts):
         return ", ".join("have " + part.removeprefix("has ") for part in parts)
     return f"are wrong: {reason}"
+
+
+def links(run: Path, names: Iterable[str]) -> Iterator[Finding]:
+    """Files of a run that lie elsewhere: a copy of the run would lose them.
+
+    `names`: the files that the manifest lists.
+    """
+    home = run.resolve()
+    for name in ["manifest.json", "report.json", "report.html", *names]:
+        lies = (run / name).resolve()
+        if not lies.is_relative_to(home):
+            told = f"{name} is a link out of the run directory, to {lies}: put the file itself here"
+            yield Finding("manifest", "warning", [name], told)
 
 
 def marked(root: Path, tables: Iterable[Table]) -> Iterator[Finding]:

@@ -22,15 +22,40 @@ from retgen.version import __version__
 from retgen.write import FileInfo, file_info
 
 __all__ = [
-    "COSTS", "FORMAT_VERSION", "OFFLINE_COSTS", "Measured", "described", "manifest_of", "measured",
-    "recipe_files", "who_answers",
+    "COSTS", "FORMAT_VERSION", "OFFLINE_COSTS", "Measured", "described", "fault_of_time",
+    "manifest_of", "measured", "other_format", "recipe_files", "who_answers",
 ]  # fmt: skip
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # one more whenever what stands beside the tables has other keys or files
 COSTS = ("calls", "cache_hits", "unanswered", "tokens", "usd")
 OFFLINE_COSTS: dict[str, Any] = {
     "calls": 0, "cache_hits": 0, "unanswered": 0, "tokens": {"in": 0, "out": 0}, "usd": 0.0,
 }  # fmt: skip
+
+
+def other_format(manifest: Mapping[str, Any]) -> str | None:
+    """What is said of a run in another format, whose files cannot be compared key by key."""
+    stated = manifest.get("format_version")
+    if stated == FORMAT_VERSION:
+        return None
+    return (
+        f"the run is in format {stated}, this version of retgen writes format {FORMAT_VERSION}: the "
+        "tables are not made again, and of what stands beside them only name, seed, counts, "
+        "evidence and hashes are compared"
+    )
+
+
+def fault_of_time(created: Any) -> str | None:
+    """What is wrong with the time of a run, None where `measured` could have written it."""
+    try:
+        when = datetime.fromisoformat(created)
+    except (TypeError, ValueError):
+        return "which is no time"
+    if when.utcoffset() is None:
+        return "which says no time zone"
+    if when.isoformat(timespec="seconds") != created:
+        return f"must be written as {when.isoformat(timespec='seconds')}"
+    return None
 
 
 class Measured(NamedTuple):
