@@ -16,8 +16,9 @@ import orjson
 import xxhash
 from numpy.typing import NDArray
 
-from retgen.data import GRADED, Dataset, Qrel, Query, open_dataset
+from retgen.data import Dataset, Qrel, Query, open_dataset, refuse
 from retgen.errors import DatasetError
+from retgen.lines import instead
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, silent
 
@@ -155,18 +156,17 @@ def _grades(
     if split not in dataset.graded:
         return None
     rows, problems = dataset.read_graded(split)
-    if problems:
-        raise DatasetError(
-            f"{path}: line {problems[0].line:,} of {GRADED} ({split}) {problems[0].reason} "
-            f"({len(problems):,} such lines); `gen validate {path}` lists them"
-        )
+    refuse(dataset.graded[split], problems, path)
     found = _by_query(path, rows)
     return {query.query_id: found.get(query.query_id, {}) for query in queries}
 
 
 def _split(dataset: Dataset, path: Path, wanted: str | None) -> str:
     if not dataset.qrels:
-        raise DatasetError(f"{path} holds no qrels, so rankings of it cannot be scored")
+        raise DatasetError(
+            f"{path} holds no qrels, so rankings of it cannot be scored."
+            f"{instead(dataset.root, 'qrels')}"
+        )
     if wanted is None:
         return "test" if "test" in dataset.qrels else next(iter(dataset.qrels))
     if wanted not in dataset.qrels:

@@ -12,7 +12,7 @@ import os
 import re
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from operator import contains
@@ -22,10 +22,11 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.errors import DatasetError, DatasetMissing
+from retgen.lines import Place, around, check_header, check_start, instead, places
 
 __all__ = [
     "GRADED", "Chunk", "Dataset", "Document", "Problem", "Qrel", "Query", "Table", "TextScore",
-    "open_dataset",
+    "open_dataset", "refuse",
 ]  # fmt: skip
 
 # the table of grades beside binary qrels; loaders that look for qrels do not take it for a split
@@ -85,6 +86,12 @@ class Chunk(NamedTuple):
 
 _NUMBER = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 CHUNK_BYTES = 16 << 20
+# the next half would be of the other kind
+_HALF = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|"
+    rb"(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
+NOT_UTF8 = "is not UTF-8: convert the file (from Latin-1: iconv -f LATIN1 -t UTF-8)"
 _ESCAPED_KEY = re.compile(rb'"[^"\\]*\\u[^"]*"\s*:')
 _KEYS = {"_id", "id", "title", "text", "metadata", "query-id", "corpus-id", "score"}
 # the tables every data set has, and where CapRetrieval keeps them
@@ -120,6 +127,10 @@ class Table:
                     found.append(path)
         return found
 
+    def places(self, rows: Sequence[int]) -> list[Place]:
+        """The file and line of rows, which count from 1 and come in order."""
+        return places(self.files, rows)
+
     def chunks(self, size: int = CHUNK_BYTES) -> list[Chunk]:
         """The table cut into parts of about `size` bytes (Parquet: single row groups)."""
         if self.format == "parquet":
@@ -144,6 +155,7 @@ class Table:
             file.seek(chunk.start)
             data = file.read(chunk.stop - chunk.start)
         if chunk.start == 0:
+            check_start(chunk.path, data)
             data = data.removeprefix(BOM_UTF8)
         lines = data.split(b"\n")
         if not lines[-1]:
@@ -160,7 +172,7 @@ class Table:
 
     def _tsv_rows(self, chunk: Chunk, lines: list[bytes]) -> list[Any]:
         with open(chunk.path, encoding="utf-8-sig", errors="replace") as text:
-            header = text.readline().rstrip("\r\n").split("\t")
+            header = check_header(chunk.path, text.readline())
         if chunk.start == 0:
             lines = lines[1:]
         return [_tsv_row(number, line, header) for number, line in enumerate(lines, start=1)]
@@ -193,6 +205,10 @@ class _Positives(Table):
         # what is no query at all is a problem of the queries
         queries = [row for row in super().rows(chunk) if isinstance(query_of(row), Query)]
         return [pair for query in queries for pair in _pairs(query)]
+
+    def places(self, rows: Sequence[int]) -> list[Place]:
+        """The file of the queries: a pair is no row, and its reason names the query."""
+        return [Place(self.files[0], 0) for _ in rows]
 
 
 def _pairs(query: dict[str, Any]) -> Iterator[Any]:
@@ -256,7 +272,7 @@ def _tsv_row(number: int, line: bytes, header: list[str]) -> Any:
     try:
         cells = line.decode().rstrip("\r").split("\t")
     except UnicodeDecodeError:
-        return Problem(number, "is not UTF-8")
+        return Problem(number, NOT_UTF8)
     if len(cells) != len(header):
         return Problem(number, f"has {len(cells)} columns, the header {len(header)}")
     row: dict[str, Any] = dict(zip(header, cells, strict=True))
@@ -286,15 +302,17 @@ class Dataset:
 
         `strict`: the name under which a row that is none raises `DatasetError`.
         """
+        number = 0
         for chunk in self.corpus.chunks():
             for row in self.corpus.rows(chunk):
+                number += 1
                 parsed = document_of(row)
                 if isinstance(parsed, Document):
                     yield parsed
                 elif strict is not None:
+                    place = self.corpus.places([number])[0]
                     raise DatasetError(
-                        f"{strict}: the corpus holds a row that {parsed}; `gen validate {strict}` "
-                        "lists all such rows"
+                        f"{place}: {parsed}; `gen validate {strict}` lists all such rows"
                     )
 
     def read_queries(self, first: int | None = None) -> tuple[list[Query], list[Problem]]:
@@ -317,12 +335,13 @@ class Dataset:
         """
         queries, bad = self.read_queries()
         qrels, bad_qrels = self.read_qrels(split)
-        for what, problems in (("queries", bad), (f"qrels ({split})", bad_qrels)):
-            if problems:
-                raise DatasetError(
-                    f"{path}: line {problems[0].line:,} of the {what} {problems[0].reason} "
-                    f"({len(problems):,} such lines); `gen validate {path}` lists them"
-                )
+        for table, read, problems in (
+            (self.queries, queries, bad),
+            (self.qrels[split], qrels, bad_qrels),
+        ):
+            refuse(table, problems, path)
+            if not read:
+                raise DatasetError(f"{table.files[0]} is empty: there are no {table.name}")
         seen: set[str] = set()
         for query in queries:
             if query.query_id in seen:
@@ -337,6 +356,16 @@ class Dataset:
                     f"{before:g} and {qrel.relevance:g}"
                 )
         return queries, qrels
+
+
+def refuse(table: Table, problems: Sequence[Problem], path: Path) -> None:
+    """Raise `DatasetError` for rows that are none. `path`: what `gen validate` is to look at."""
+    if problems:
+        more = f" ({len(problems):,} such rows)" if len(problems) > 1 else ""
+        raise DatasetError(
+            f"{table.places([problems[0].line])[0]}: {problems[0].reason}{more}; "
+            f"`gen validate {path}` lists all such rows"
+        )
 
 
 def document_of(row: Any) -> Document | str:
@@ -383,13 +412,17 @@ def open_dataset(path: Path | str) -> Dataset:
 
     Raises `DatasetError` saying what was looked for.
     """
+    if not str(path).strip():
+        raise DatasetError("the path is empty: give the folder of a run or of a data set")
     path = Path(path)
     if not path.exists():
         raise DatasetMissing(
             f"{path} does not exist. Give the folder of a run or of a data set.", str(path)
         )
     if not path.is_dir():
-        raise DatasetError(f"{path} is a file. Give the folder of a run or of a data set.")
+        raise DatasetError(
+            f"{path} is a file. Give the folder of a run or of a data set{around(path)}."
+        )
     run = path if (path / "dataset").is_dir() and (path / "recipe.yaml").is_file() else None
     root = path / "dataset" if run else path
     declared = _declared_files(root)
@@ -400,7 +433,9 @@ def open_dataset(path: Path | str) -> Dataset:
             f"{name}/*.jsonl", f"{name}/*.parquet", *also,
         )  # fmt: skip
         if not files:
-            raise DatasetError(f"{path} holds no {name} table. A data set is {LAYOUTS}.")
+            raise DatasetError(
+                f"{path} holds no {name} table.{instead(root, name)} A data set is {LAYOUTS}."
+            )
         tables[name] = Table(name, files)
     qrels, graded = (
         {
@@ -523,11 +558,23 @@ def _read(table: Table, parse: Any, first: int | None = None) -> tuple[list[Any]
 def _why_not_json(line: bytes) -> str:
     if not line.strip():
         return "is blank"
+    if b"\0" in line:
+        return "is not JSON: it holds NUL bytes, as UTF-16 does"
     try:
         line.decode()
     except UnicodeDecodeError:
-        return "is not UTF-8"
-    return "is not JSON"
+        return NOT_UTF8
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return "is not JSON"
+    # what Python's reader takes and JSON does not know
+    half = _HALF.search(line)
+    return (
+        f"holds {half[0].decode()}, half of a surrogate pair, which is no character"
+        if half
+        else "is not JSON: it holds NaN, Infinity or a number that is too large"
+    )
 
 
 def _what_is_missing(row: dict[str, Any], strings: dict[str, Any], also: Iterable[str] = ()) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
 from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,10 @@ from retgen.card import dataset_card
 from retgen.data import Dataset
 from retgen.differences import Difference, differences, shown
 from retgen.errors import RetgenError
+from retgen.findings import links
 from retgen.generate import rejected_lines, table_files
 from retgen.generators.family import Records
-from retgen.manifest import COSTS, Measured, manifest_of, recipe_files
+from retgen.manifest import COSTS, Measured, fault_of_time, manifest_of, other_format, recipe_files
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe, load_recipe
 from retgen.regenerate import REGENERATED, ask_again, compare_file, compare_tables, offline
@@ -89,14 +89,17 @@ def check_written(
         records = recipe.the_family().generate(recipe.job(run))
     except (RetgenError, *_DAMAGED) as error:
         return [*told, _not_again(f"{error}", "warning")]
-    same = _version(manifest) == __version__
+    told += links(run, manifest["files"])
+    if other := other_format(manifest):
+        told.append(Finding("manifest", "warning", ["manifest.json"], f"manifest.json: {other}"))
+    same = other is None and _version(manifest) == __version__
     names: Collection[str] = _present(run, SOURCES)
     again: list[Finding] = []
     rejected: list[Rejection] | None = [] if not recipe.the_family().uses(recipe.job()) else None
-    if not same:
+    if other is None and not same:
         why = f"it was made with retgen {_version(manifest)}, this is {__version__}"
         again.append(_not_again(why, "warning"))
-    else:
+    elif same:
         if rejected is None and offline(recipe) and recipe.the_family().repeatable(recipe.job()):
             try:
                 again, rejected, names = ask_again(run, recipe, scratch / "again")
@@ -107,10 +110,11 @@ def check_written(
     records, refused = _rejected(run, records, rejected if same else None)
     told += [*again, *refused]
     expected = {one.name for tables in table_files(recipe, records) for one in tables}
-    told += _expected(
-        manifest,
-        {*expected, *names, "rejected.jsonl", *_cards(records), *recipe_files(recipe, run)},
-    )
+    if other is None:
+        told += _expected(
+            manifest,
+            {*expected, *names, "rejected.jsonl", *_cards(records), *recipe_files(recipe, run)},
+        )
     sound = found.ok and not any(one.severity == "error" for one in again)
     told += _figures(run, recipe, records, found, manifest, same, sound)
     return told
@@ -126,8 +130,11 @@ def _manifest(run: Path) -> dict[str, Any] | Finding:
         for info in manifest["files"].values():
             FileInfo(**info)
     except FileNotFoundError:
-        message = f"{run} has no manifest.json: the run did not end, or did not pass its checks"
-        return Finding("manifest", "warning", [], message)
+        message = (
+            f"{run} is unfinished: it has no manifest.json, which is written last. The run was "
+            f"stopped, or did not pass its checks; `gen run {run}/recipe.yaml --out {run}` ends it"
+        )
+        return Finding("manifest", "error", [], message)
     except _DAMAGED:
         return Finding("manifest", "error", ["manifest.json"], f"{path} is not a manifest")
     assert isinstance(manifest, dict)  # it has files
@@ -244,12 +251,15 @@ def _figures(
     right = manifest_of(recipe, found, records, files, _measured(manifest, recipe))
     _keep_endpoints(manifest, right, recipe)
     unequal = [*_unlikely(manifest, recipe), *differences(manifest, _plain(right))]
+    if other := other_format(manifest):
+        settled = (one for one in unequal if _top(one) in _SETTLED)
+        unequal = [one for one in settled if not one.what.startswith("is missing")]
     if not sound:
         unequal = [one for one in unequal if not one.key.startswith(_OF_TABLES)]
         why = "the tables have errors: their figures in manifest, card and report are not compared"
         yield Finding("derived", "info", [], why)
     yield from _folded("manifest", "manifest.json", unequal, severity)
-    if not sound:
+    if other or not sound:
         return
     beside = {"recipe.yaml", *_cards(records)} | {
         name for name in files if name.startswith("inputs/")
@@ -286,13 +296,17 @@ def _folded(
     rule: str, name: str, unequal: Iterable[Difference], severity: Severity
 ) -> Iterator[Finding]:
     """A finding for each key of the top that differs, naming the first differences below it."""
-    for top, group in groupby(unequal, key=lambda one: one.key.partition(".")[0].partition("[")[0]):
+    for top, group in groupby(unequal, key=_top):
         below = list(group)
         said = "; ".join(f"{one.key} {one.what}" for one in below[:2])
         more = f"; and {len(below) - 2} more below {top}" if len(below) > 2 else ""
         level: Severity = "error" if top in _SETTLED else severity
         ids = [f"{name}:{one.key}" for one in below]
         yield Finding(rule, level, ids, f"{name}: {said}{more}")
+
+
+def _top(one: Difference) -> str:
+    return one.key.partition(".")[0].partition("[")[0]
 
 
 def _measured(manifest: Mapping[str, Any], recipe: Recipe) -> Measured:
@@ -324,12 +338,8 @@ def _keep_endpoints(manifest: Mapping[str, Any], right: dict[str, Any], recipe: 
 def _unlikely(manifest: Mapping[str, Any], recipe: Recipe) -> Iterator[Difference]:
     """Times, versions and costs that no run writes."""
     created = manifest.get("created")
-    try:
-        when = datetime.fromisoformat(created) if isinstance(created, str) else None
-    except ValueError:
-        when = None
-    if when is None or when.isoformat(timespec="seconds") != created or when.utcoffset() is None:
-        yield Difference("created", f"is {shown(created)}, which is no time")
+    if fault := fault_of_time(created):
+        yield Difference("created", f"is {shown(created)}, {fault}")
     versions = manifest.get("versions")
     names = ("retgen", "python", "numpy")
     if not isinstance(versions, dict) or list(versions) != list(names):

@@ -12,12 +12,21 @@ from pathlib import Path
 
 from retgen.data import Problem, Table
 from retgen.errors import RecipeError, RetgenError, UsageError
+from retgen.lines import Place
 from retgen.messages import did_you_mean
 from retgen.recipe import Recipe, RuleSettings
 from retgen.scan import rule_names
 from retgen.validators.rule import SEVERITIES, Finding
 
-__all__ = ["check_rule_names", "folded", "marked", "regraded", "rows_at_fault", "with_rulings"]
+__all__ = [
+    "check_rule_names",
+    "folded",
+    "links",
+    "marked",
+    "regraded",
+    "rows_at_fault",
+    "with_rulings",
+]
 
 _NAMED = 5  # records that a folded finding names; all are in its ids
 _ROWS = 10
@@ -165,28 +174,61 @@ def _one(members: Sequence[Finding]) -> Finding:
     )
 
 
-def rows_at_fault(table: str, problems: Sequence[Problem]) -> Iterator[Finding]:
-    """Rows of a table that are none, one finding for all with the same fault."""
-    faults: dict[str, list[int]] = {}
-    for line, reason in problems:
-        faults.setdefault(reason, []).append(line)
-    for reason, lines in faults.items():
-        ids = [f"{table}:{line}" for line in lines]
-        told = f"{table}, row {lines[0]}: {reason}"
-        if len(lines) > 1:
-            rows = ", ".join(map(str, lines[:_ROWS])) + (", ..." if len(lines) > _ROWS else "")
-            told = f"{len(lines):,} rows of the {table} {_plural(reason)} (rows {rows})"
-        yield Finding("schema", "error", ids, told)
+def rows_at_fault(
+    root: Path, table: Table, problems: Sequence[Problem], read: int | None = None
+) -> Iterator[Finding]:
+    """Rows of a table that are none, one finding for all with the same fault.
+
+    `read`: how many rows it has that are right; a table must not be empty.
+    """
+    if read == 0 and not problems:
+        name = Place(table.files[0], 0).below(root).name()
+        yield Finding("schema", "error", [name], f"{name} is empty: there are no {_nouns(table)}")
+    faults: dict[str, list[Place]] = {}
+    places = table.places([problem.line for problem in problems])
+    for place, problem in zip(places, problems, strict=True):
+        faults.setdefault(problem.reason, []).append(place.below(root))
+    for reason, members in faults.items():
+        told = f"{members[0]}: {reason}"
+        if len(members) > 1:
+            named = ", ".join(str(place.number) for place in members[:_ROWS] if place.number)
+            more = ", ..." if len(members) > _ROWS else ""
+            files = {place.path for place in members}
+            of = members[0].path.as_posix() if len(files) == 1 else f"the {table.name}"
+            if len(files) > 1:
+                named = ", ".join(place.name() for place in members[:_ROWS])
+            told = f"{len(members):,} rows of {of} {_plural(reason)}"
+            told += f" ({'lines ' if len(files) == 1 else ''}{named}{more})" if named else ""
+        yield Finding("schema", "error", [place.name() for place in members], told)
+
+
+def _nouns(table: Table) -> str:
+    return "documents" if table.name == "corpus" else table.name
 
 
 def _plural(reason: str) -> str:
     """What is wrong with a row, said of several."""
     if reason.startswith("is "):
         return "are " + reason.removeprefix("is ").replace("a JSON object", "JSON objects")
+    if reason.startswith("holds "):
+        return "hold " + reason.removeprefix("holds ")
     parts = reason.split(", ")
     if all(part.startswith("has ") for part in parts):
         return ", ".join("have " + part.removeprefix("has ") for part in parts)
     return f"are wrong: {reason}"
+
+
+def links(run: Path, names: Iterable[str]) -> Iterator[Finding]:
+    """Files of a run that lie elsewhere: a copy of the run would lose them.
+
+    `names`: the files that the manifest lists.
+    """
+    home = run.resolve()
+    for name in ["manifest.json", "report.json", "report.html", *names]:
+        lies = (run / name).resolve()
+        if not lies.is_relative_to(home):
+            told = f"{name} is a link out of the run directory, to {lies}: put the file itself here"
+            yield Finding("manifest", "warning", [name], told)
 
 
 def marked(root: Path, tables: Iterable[Table]) -> Iterator[Finding]:

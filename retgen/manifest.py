@@ -21,8 +21,33 @@ from retgen.validation import Validation
 from retgen.version import __version__
 from retgen.write import FileInfo, file_info
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # one more whenever what stands beside the tables has other keys or files
 COSTS = ("calls", "cache_hits", "unanswered", "tokens", "usd")
+
+
+def other_format(manifest: Mapping[str, Any]) -> str | None:
+    """What is said of a run in another format, whose files cannot be compared key by key."""
+    stated = manifest.get("format_version")
+    if stated == FORMAT_VERSION:
+        return None
+    return (
+        f"the run is in format {stated}, this version of retgen writes format {FORMAT_VERSION}: "
+        "the tables are not made again, and of what stands beside them only name, seed, counts, "
+        "evidence and hashes are compared"
+    )
+
+
+def fault_of_time(created: Any) -> str | None:
+    """What is wrong with the time of a run, None where `measured` could have written it."""
+    try:
+        when = datetime.fromisoformat(created)
+    except (TypeError, ValueError):
+        return "which is no time"
+    if when.utcoffset() is None:
+        return "which says no time zone"
+    if when.isoformat(timespec="seconds") != created:
+        return f"must be written as {when.isoformat(timespec='seconds')}"
+    return None
 
 
 class Measured(NamedTuple):

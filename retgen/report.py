@@ -16,6 +16,7 @@ import orjson
 from retgen.card import solved_blindly
 from retgen.data import Dataset, open_dataset
 from retgen.errors import DatasetError, DatasetMissing
+from retgen.lines import around
 from retgen.pages import render
 from retgen.recipe import Recipe, resolved
 from retgen.report_view import view
@@ -81,9 +82,13 @@ def page_of(content: Mapping[str, Any]) -> str:
 
 def report(path: str | Path) -> Path:
     """Make the page of a run again, from its report.json. Returns the page's path."""
+    if not str(path).strip():
+        raise DatasetError("the path is empty: give the folder of a run")
     folder = Path(path)
     if not folder.exists():
         raise DatasetMissing(f"{folder} does not exist. Give the folder of a run.", str(folder))
+    if folder.is_file():
+        raise DatasetError(f"{folder} is a file. Give the folder of a run{around(folder)}.")
     try:
         content = orjson.loads((folder / "report.json").read_bytes())
         if not isinstance(content, dict):

@@ -20,6 +20,7 @@ from retgen.data import (
     open_dataset,
 )
 from retgen.errors import DatasetError
+from retgen.lines import instead
 from retgen.progress import Progress
 from retgen.recipe import Recipe, RuleSettings, load_recipe
 from retgen.states import States
@@ -57,7 +58,7 @@ def which_split(dataset: Dataset, split: str | None) -> str:
     if not dataset.qrels:
         raise DatasetError(
             f"{dataset.root} holds no qrels. Looked for qrels.jsonl, qrels.tsv, qrels/*.tsv, "
-            "and Parquet or JSON Lines under qrels/ or data/."
+            f"and Parquet or JSON Lines under qrels/ or data/.{instead(dataset.root, 'qrels')}"
         )
     if split is None:
         split = "test" if "test" in dataset.qrels else next(iter(dataset.qrels))

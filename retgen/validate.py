@@ -106,10 +106,11 @@ def _validate(
     judgements = load_judgements(dataset, split, recipe)
     which = which_split(dataset, split)
     findings += marked(dataset.root, (dataset.corpus, dataset.queries, dataset.qrels[which]))
-    findings += rows_at_fault("queries", judgements.query_problems)
-    findings += rows_at_fault("qrels", judgements.qrel_problems)
+    root, read = dataset.root, len(judgements.queries)
+    findings += rows_at_fault(root, dataset.queries, judgements.query_problems, read)
+    findings += rows_at_fault(root, dataset.qrels[which], judgements.qrel_problems)
     for name, some in judgements.other_problems.items():
-        findings += rows_at_fault(f"qrels ({name})", some)
+        findings += rows_at_fault(root, dataset.qrels[name], some)
     try:
         rules = build_rules(recipe, judgements, settings, scratch, dataset.run)
     except OSError as error:  # what agents have said, which only a proof reads
@@ -119,7 +120,7 @@ def _validate(
         rules = build_rules(None, judgements, settings, scratch)
     proof = recipe is not None
     documents, problems = scan(dataset, rules, workers, split, progress, scratch, proof, states)
-    findings += rows_at_fault("corpus", problems)
+    findings += rows_at_fault(root, dataset.corpus, problems, documents)
     for rule in rules:
         rule.judge(dataset, which)
     covered = recipe.the_family().covers if recipe else frozenset()

@@ -232,6 +232,9 @@ def os_errors(path: Path) -> Iterator[None]:
             errno.ENOLCK: _NO_LOCKS,
             errno.EOPNOTSUPP: _NO_LOCKS,
         }.get(error.errno or 0, error.strerror or str(error))
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            file = next((one for one in (path, *path.parents) if one.is_file()), path)
+            what = f"{'it' if file == path else file} is a file, not a folder"
         remedy = (
             "free some space" if error.errno in _NO_ROOM else "choose another folder with --out"
         )

@@ -18,7 +18,7 @@ import typer
 
 import retgen
 from retgen.cli import app
-from retgen.errors import OutputError
+from retgen.errors import DatasetError, OutputError
 from retgen.recipes import about, bundled, bundled_studies
 from retgen.write import size_text
 
@@ -430,6 +430,69 @@ def test_messages(gen: Gen, tmp_path: Path, command: tuple[str, ...], told: str)
     found = gen(*command)
     assert (found.returncode, found.stderr) == (2, f"gen: {told}\n")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("validate", ""),
+        ("validate", "x", "--against", ""),
+        ("eval", ""),
+        ("eval", "x", "--out", " "),
+        ("eval", "x", "--run", ""),
+        ("train", "x", "--out", ""),
+        ("capacity", ""),
+        ("report", ""),
+        ("export", "", "--to", "beir"),
+        ("run", "limit_small", "--out", ""),
+    ],
+)
+def test_an_empty_path_is_not_this_folder(
+    gen: Gen, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    found = gen(*command)
+    assert found.returncode == 2
+    assert "it is empty: give a path" in found.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_path_in_a_notebook() -> None:
+    for function in (retgen.validate, retgen.report):
+        with pytest.raises(DatasetError, match="the path is empty: give the folder of a run"):
+            function("")
+
+
+def test_a_file_where_a_folder_belongs(gen: Gen, tmp_path: Path, small: Path) -> None:
+    run = tmp_path / "x"
+    (run / "dataset").mkdir(parents=True)
+    for name in ("recipe.yaml", "manifest.json", "dataset/corpus.jsonl"):
+        (run / name).touch()
+    assert gen("report", "x/manifest.json").stderr == (
+        "gen: x/manifest.json is a file. Give the folder of a run: x.\n"
+    )
+    assert gen("validate", "x/dataset/corpus.jsonl").stderr == (
+        "gen: x/dataset/corpus.jsonl is a file. Give the folder of a run or of a data set: "
+        "x/dataset.\n"
+    )
+    assert gen("export", str(small), "--to", "beir").stderr == (
+        f"gen: {small} is a file. Give the folder of a run or of a data set.\n"
+    )
+
+
+def test_a_folder_that_cannot_be_made(gen: Gen, tmp_path: Path, small: Path) -> None:
+    (tmp_path / "file").touch()
+    kept = (
+        "What was finished before is kept: choose another folder with --out and run the same command "
+        "again.\n"
+    )
+    found = gen("run", str(small), "--out", "file")
+    assert (found.returncode, found.stderr) == (
+        2, f"gen: cannot write file: it is a file, not a folder. {kept}",
+    )  # fmt: skip
+    found = gen("run", str(small), "--out", "file/a/b")
+    assert (found.returncode, found.stderr) == (
+        2, f"gen: cannot write file/a/b: file is a file, not a folder. {kept}",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])

@@ -153,11 +153,11 @@ Change = Callable[[list[dict[str, Any]], list[dict[str, Any]], list[tuple[str, s
         ),
         (
             lambda d, q, r: d[2].pop("text"),
-            [("schema", ["corpus:3"], "corpus, row 3: has no text")],
+            [("schema", ["corpus.jsonl:3"], "corpus.jsonl, line 3: has no text")],
         ),
         (
             lambda d, q, r: d[2].update(_id=5, title=7),
-            [("schema", ["corpus:3"], "corpus, row 3: _id is not a string")],
+            [("schema", ["corpus.jsonl:3"], "corpus.jsonl, line 3: _id is not a string")],
         ),
         (
             lambda d, q, r: r.append(("q9", "d99", 1)),
@@ -366,6 +366,6 @@ def test_a_key_that_stands_twice(tmp_path: Path, line: str, key: str) -> None:
     corpus.write_text(json.dumps(row) + "\n" + rest + line + "\n")
     found = validate(tmp_path)
     assert [(f.rule, f.ids, f.message) for f in found.findings] == [
-        ("schema", ["corpus:31"], f"corpus, row 31: has the key {key!r} twice")
+        ("schema", ["corpus.jsonl:31"], f"corpus.jsonl, line 31: has the key {key!r} twice")
     ]
     assert found.statistics["documents"] == 30

@@ -313,11 +313,15 @@ TABLES: list[tuple[str, Change, str, str]] = [
 ]  # fmt: skip
 
 BESIDE: list[tuple[str, Change, str]] = [
-    ("test", stating("format_version", 2), "format_version is 2, must be 1"),
     ("test", stating("name", "other"), 'name is "other", must be "limit_dense"'),
     ("test", stating("family", "multiconir"), 'family is "multiconir", must be "limit"'),
     ("test", stating("seed", 7), "seed is 7, must be 42"),
     ("test", stating("created", "today"), 'created is "today", which is no time'),
+    ("test", stating("created", 1999), "created is 1999, which is no time"),
+    ("test", stating("created", "1999-01-01T00:00:00"),
+     'created is "1999-01-01T00:00:00", which says no time zone'),
+    ("test", stating("created", "1999-01-01 00:00:00+00:00"),
+     'created is "1999-01-01 00:00:00+00:00", must be written as 1999-01-01T00:00:00+00:00'),
     ("test", stating("versions", {"retgen": "0.1.0"}), 'versions is {"retgen":"0.1.0"}, must name retgen, python, numpy'),
     ("test", stating("counts.documents", 301), "counts.documents is 301, must be 300"),
     ("test", stating("counts.rejected", 3), "counts.rejected is 3, must be 0"),
@@ -486,6 +490,55 @@ def test_figures_of_another_version_may_differ(finished: dict[str, Path], tmp_pa
     ]
 
 
+@pytest.mark.parametrize("stated", [1, 3, None])
+def test_of_another_format_it_is_said_once(
+    finished: dict[str, Path], tmp_path: Path, stated: int | None
+) -> None:
+    change = both(
+        stating("format_version", stated), manifest(lambda m: m.pop("languages")),
+        manifest(lambda m: m["counts"].pop("rejected")), report(lambda r: r.pop("split")),
+    )  # fmt: skip
+    found = validate(forged(finished["test"], tmp_path, change))
+    assert [(one.rule, one.severity, one.message) for one in found.findings] == [
+        (
+            "manifest",
+            "warning",
+            f"manifest.json: the run is in format {stated}, this version of retgen writes format 2: "
+            "the tables are not made again, and of what stands beside them only name, seed, counts, "
+            "evidence and hashes are compared",
+        )
+    ]
+    assert found.proven == 120
+
+
+def test_another_format_excuses_no_wrong_count(finished: dict[str, Path], tmp_path: Path) -> None:
+    change = both(stating("format_version", 1), stating("evidence.structural", 900))
+    found = validate(forged(finished["test"], tmp_path, change))
+    assert not found.ok
+    assert [one.message for one in found.findings if one.severity == "error"] == [
+        "manifest.json: evidence.structural is 900, must be 120"
+    ]
+
+
+def test_a_link_out_of_the_run_is_named(finished: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(finished["test"], tmp_path / "run")
+    elsewhere = tmp_path / "elsewhere.jsonl"
+    (tmp_path / "run" / QUERIES).rename(elsewhere)
+    (tmp_path / "run" / QUERIES).symlink_to(elsewhere)
+    (tmp_path / "run" / "report.html").rename(tmp_path / "run" / "page.html")
+    (tmp_path / "run" / "report.html").symlink_to("page.html")  # stays inside
+    (tmp_path / "link").symlink_to(tmp_path / "run")
+    for path in (tmp_path / "run", tmp_path / "link"):
+        assert [(one.severity, one.ids, one.message) for one in validate(path).findings] == [
+            (
+                "warning",
+                [QUERIES],
+                f"{QUERIES} is a link out of the run directory, to {elsewhere}: put the file itself "
+                "here",
+            )
+        ]
+
+
 def test_a_list_of_names_that_has_changed(finished: dict[str, Path], tmp_path: Path) -> None:
     change = both(stating("word_lists.names (Faker)", "00"), jsonl(CORPUS, moved(0, 5)))
     found = validate(forged(finished["test"], tmp_path, change))
@@ -501,8 +554,15 @@ def test_without_a_manifest_a_run_is_not_finished(
 ) -> None:
     copy = forged(finished["test"], tmp_path, lambda folder: None)
     (copy / "manifest.json").unlink()
-    message = f"{copy} has no manifest.json: the run did not end, or did not pass its checks"
-    assert findings(validate(copy)) == [("manifest", message)]
+    message = (
+        f"{copy} is unfinished: it has no manifest.json, which is written last. The run was stopped, "
+        f"or did not pass its checks; `gen run {copy}/recipe.yaml --out {copy}` ends it"
+    )
+    found = validate(copy)
+    assert (found.ok, found.proven) == (False, 0)
+    assert [(one.rule, one.severity, one.message) for one in found.findings] == [
+        ("manifest", "error", message)
+    ]
     assert validate(copy, written={}).findings == []
 
 

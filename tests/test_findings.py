@@ -168,10 +168,10 @@ def test_rows_that_are_no_json(foreign: Path) -> None:
     path.write_text("\n".join([*(f"<p>{row}" for row in rows * 7), '{"_id": "d5", "text": "x"}']))
     found = validate(foreign)
     assert [(f.rule, f.severity, f.message) for f in found.findings] == [
-        ("schema", "error", "42 rows of the corpus are not JSON (rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, "
-         "...)"),
+        ("schema", "error", "42 rows of corpus.jsonl are not JSON (lines 1, 2, 3, 4, 5, 6, 7, 8, 9, "
+         "10, ...)"),
     ]  # fmt: skip
-    assert found.findings[0].ids == [f"corpus:{row}" for row in range(1, 43)]
+    assert found.findings[0].ids == [f"corpus.jsonl:{row}" for row in range(1, 43)]
 
 
 @pytest.mark.parametrize(
@@ -187,8 +187,8 @@ def test_rows_with_one_fault(foreign: Path, row: str, reason: str) -> None:
     path = foreign / "corpus.jsonl"
     path.write_text(f"{row}\n{row}\n" + '{"_id": "d5", "text": "x"}\n')
     found = [(f.rule, f.ids, f.message) for f in validate(foreign).findings]
-    told = f"2 rows of the corpus {reason} (rows 1, 2)"
-    assert found == [("schema", ["corpus:1", "corpus:2"], told)]
+    told = f"2 rows of corpus.jsonl {reason} (lines 1, 2)"
+    assert found == [("schema", ["corpus.jsonl:1", "corpus.jsonl:2"], told)]
 
 
 def test_a_byte_order_mark_is_named_once_and_read_past(dataset: Write) -> None:

@@ -27,9 +27,12 @@ def check_graded(
             yield Finding(GRADED_QRELS, "error", [name], told)
         kept = None if pairs and name == split else 0
         grades, problems = dataset.read_graded(name, kept)
-        for line, reason in problems:
-            told = f"{GRADED}, row {line}: {reason}"
-            yield Finding("schema", "error", [f"{GRADED}:{line}"], told)
+        table = dataset.graded[name]
+        for place, problem in zip(
+            table.places([problem.line for problem in problems]), problems, strict=True
+        ):
+            where = place.below(dataset.root)
+            yield Finding("schema", "error", [where.name()], f"{where}: {problem.reason}")
         if kept is not None:
             continue
         given: dict[tuple[str, str], float] = {}

@@ -38,6 +38,7 @@ __all__ = [
     "complete_protocol",
     "expected",
     "fail",
+    "given_path",
     "interruptible",
     "overrides_of",
     "print_json",
@@ -99,6 +100,13 @@ def complete_protocol(incomplete: str) -> list[str]:
     return [name for name in ("paper", "best") if name.startswith(incomplete)]
 
 
+def given_path(text: str) -> Path:
+    """A path as it was given; an empty one (a shell variable that is not set) is no folder."""
+    if not text.strip():
+        raise typer.BadParameter("it is empty: give a path")
+    return Path(text)
+
+
 RecipeArgument = Annotated[
     str,
     typer.Argument(
@@ -136,11 +144,14 @@ PriceOption = Annotated[
 LedgerOption = Annotated[
     Path | None,
     typer.Option(
-        envvar="RETGEN_LEDGER", help="Ledger of all calls; default ledger.sqlite beside the run."
+        parser=given_path,
+        envvar="RETGEN_LEDGER",
+        help="Ledger of all calls; default ledger.sqlite beside the run.",
     ),
 ]
 RunArgument = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A run directory.", show_default=False)
+    Path,
+    typer.Argument(parser=given_path, metavar="RUN", help="A run directory.", show_default=False),
 ]
 
 

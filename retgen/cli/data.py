@@ -15,6 +15,7 @@ from retgen.cli.base import (
     Workers,
     app,
     expected,
+    given_path,
     print_json,
     shown_progress,
 )
@@ -31,7 +32,7 @@ def validate_command(
     path: Annotated[
         Path,
         typer.Argument(
-            metavar="PATH", show_default=False,
+            parser=given_path, metavar="PATH", show_default=False,
             help="A run directory, or any data set in MTEB, BEIR or Hub layout.",
         ),
     ],
@@ -49,7 +50,7 @@ def validate_command(
     against: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="PATH",
+            parser=given_path, metavar="PATH",
             help="Another data set, a benchmark for one, that this one should share no documents "
             "and queries with; may stand several times.",
         ),
@@ -144,7 +145,9 @@ def export_command(
     to: Annotated[str, typer.Option(help="beir or mteb.", show_default=False)],
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder; default RUN/exports/TO, else outputs/export_NAME_TO."),
+        typer.Option(
+            parser=given_path, help="Folder; default RUN/exports/TO, else outputs/export_NAME_TO."
+        ),
     ] = None,
     json: Json = False,
     verbose: Verbose = False,

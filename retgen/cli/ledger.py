@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from retgen.cli.base import Json, LedgerOption, Verbose, app, expected, print_json
+from retgen.cli.base import Json, LedgerOption, Verbose, app, expected, given_path, print_json
 from retgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -85,7 +85,9 @@ def ledger_command(
 )
 @expected
 def export_command(
-    file: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(parser=given_path, help="The file to write.", show_default=False)
+    ],
     ledger: LedgerOption = None,
     run: RunOption = None,
     verbose: Verbose = False,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from retgen.cli.base import Json, LedgerOption, Verbose, expected, print_json
+from retgen.cli.base import Json, LedgerOption, Verbose, expected, given_path, print_json
 from retgen.cli.ledger import check_target, commands, dollars, ledger_path, opened, plural, usd
 from retgen.errors import OutputError, UsageError
 
@@ -188,7 +188,9 @@ def prune_command(
 @commands.command("copy", epilog="Example:  gen ledger copy /backup/ledger.sqlite")
 @expected
 def copy_command(
-    file: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(parser=given_path, help="The file to write.", show_default=False)
+    ],
     ledger: LedgerOption = None,
     verbose: Verbose = False,
 ) -> None:

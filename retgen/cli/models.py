@@ -22,6 +22,7 @@ from retgen.cli.base import (
     complete_protocol,
     expected,
     fail,
+    given_path,
     interruptible,
     overrides_of,
     print_json,
@@ -41,7 +42,7 @@ def eval_command(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PATH...", show_default=False,
+            parser=given_path, metavar="PATH...", show_default=False,
             help="Run directories, data sets in MTEB, BEIR or Hub layout, mteb:NAME; or a study.",
         ),
     ],
@@ -56,7 +57,8 @@ def eval_command(
         ),
     ] = None,
     run: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="A TREC run. Repeatable.")
+        list[Path] | None,
+        typer.Option(parser=given_path, metavar="FILE", help="A TREC run. Repeatable."),
     ] = None,
     dims: Annotated[
         str | None, typer.Option(metavar="D,D,...", help="Cut embeddings to these dimensions.")
@@ -67,7 +69,8 @@ def eval_command(
     ] = None,
     split: Annotated[str | None, typer.Option(help="Which qrels; default test.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder; default RUN/eval, else outputs/eval_NAME.")
+        Path | None,
+        typer.Option(parser=given_path, help="Folder; default RUN/eval, else outputs/eval_NAME."),
     ] = None,
     seeds: Annotated[
         int | None,
@@ -191,7 +194,7 @@ def train_command(
     path: Annotated[
         Path,
         typer.Argument(
-            metavar="PATH", show_default=False,
+            parser=given_path, metavar="PATH", show_default=False,
             help="A run directory or data set: its training pairs, else its qrels.",
         ),
     ],
@@ -241,7 +244,8 @@ def train_command(
     limit: Annotated[int | None, typer.Option(min=1, help="The first N pairs only.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, mps.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder; default outputs/train_NAME_MODEL.")
+        Path | None,
+        typer.Option(parser=given_path, help="Folder; default outputs/train_NAME_MODEL."),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Throw away what is there.")] = False,
     json: Json = False,
@@ -283,7 +287,7 @@ def capacity_command(
     path: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[PATH]", show_default=False,
+            parser=given_path, metavar="[PATH]", show_default=False,
             help="A data set: what is proven, and found, of the dimension that its qrels need.",
         ),
     ] = None,
@@ -317,7 +321,10 @@ def capacity_command(
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:0, mps.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder; default RUN/capacity, outputs/capacity_NAME, outputs/capacity."),
+        typer.Option(
+            parser=given_path,
+            help="Folder; default RUN/capacity, outputs/capacity_NAME, outputs/capacity.",
+        ),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from retgen.cli.base import Json, app, complete_family, expected, print_json
+from retgen.cli.base import Json, app, complete_family, expected, given_path, print_json
 
 
 @app.command("recipes", epilog="Example:  gen recipes")
@@ -61,7 +61,9 @@ def new_command(
             help="A family of data sets, for example limit.",
         ),
     ],
-    out: Annotated[Path | None, typer.Option(help="File; default my_FAMILY.yaml.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(parser=given_path, help="File; default my_FAMILY.yaml.")
+    ] = None,
 ) -> None:  # fmt: skip
     """Write a commented recipe to start from."""
     from retgen.scaffold import new_recipe

@@ -22,6 +22,7 @@ from retgen.cli.base import (
     app,
     asking_of,
     expected,
+    given_path,
     interruptible,
     overrides_of,
     print_json,
@@ -37,7 +38,9 @@ from retgen.cli.base import (
 @expected
 def run_command(
     recipe: RecipeArgument,
-    out: Annotated[Path | None, typer.Option(help="Run directory; default outputs/NAME.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(parser=given_path, help="Run directory; default outputs/NAME.")
+    ] = None,
     settings: Setting = None,
     workers: Workers = None,
     limit: Annotated[
@@ -58,7 +61,10 @@ def run_command(
     ] = None,
     replay: Annotated[
         Path | None,
-        typer.Option(help="Take answers from this file, of gen ledger export; needs no key."),
+        typer.Option(
+            parser=given_path,
+            help="Take answers from this file, of gen ledger export; needs no key.",
+        ),
     ] = None,
     ledger: LedgerOption = None,
     fresh: Annotated[

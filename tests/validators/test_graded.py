@@ -53,6 +53,6 @@ def test_rows_and_splits_that_mean_nothing(judged: Path) -> None:
     graded(judged, ("r", "a", 1), ("q", "a", 3), ("q", "b", None), ("q", "b", 0))
     graded(judged, ("q", "a", 3), name="qrels_graded.dev")
     assert told(judged) == [
-        ("schema", ["qrels_graded:3"], "qrels_graded, row 3: has no score"),
+        ("schema", ["qrels_graded.jsonl:3"], "qrels_graded.jsonl, line 3: has no score"),
         ("graded-qrels", ["dev"], "qrels_graded has a split dev, of which there are no qrels"),
     ]

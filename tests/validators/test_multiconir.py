@@ -200,7 +200,7 @@ def test_a_row_that_is_no_grade(finished: Path, tmp_path: Path) -> None:
     every = validate(altered(finished, tmp_path, GRADED, change)).findings
     found = [one for one in every if one.rule not in ("regenerated", "derived")]
     assert [(one.rule, one.message) for one in found] == [
-        ("schema", f"qrels_graded, row {4 * 20 * 29 + 1}: has no corpus-id, has no score")
+        ("schema", "qrels_graded.jsonl, line 2,321: has no corpus-id, has no score")
     ]
 
 

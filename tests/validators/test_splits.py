@@ -111,8 +111,8 @@ def test_a_row_of_another_split_that_is_none(folder: Path) -> None:
     (folder / "qrels.dev.jsonl").write_text('{"query-id": "q5", "score": 1}\n[]\n')
     rows = [(f.rule, f.ids, f.message) for f in validate(folder).findings]
     assert rows[:2] == [
-        ("schema", ["qrels (dev):1"], "qrels (dev), row 1: has no corpus-id"),
-        ("schema", ["qrels (dev):2"], "qrels (dev), row 2: is not a JSON object"),
+        ("schema", ["qrels.dev.jsonl:1"], "qrels.dev.jsonl, line 1: has no corpus-id"),
+        ("schema", ["qrels.dev.jsonl:2"], "qrels.dev.jsonl, line 2: is not a JSON object"),
     ]
 
 
