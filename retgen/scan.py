@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Container, Generator, Iterator, Sequence
 from concurrent.futures import as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from retgen.data import (
 )
 from retgen.errors import DatasetError
 from retgen.lines import instead
+from retgen.memory import keep_freed
 from retgen.progress import Progress
 from retgen.recipe import Recipe, RuleSettings, load_recipe
 from retgen.states import States
@@ -104,10 +105,9 @@ def build_rules(
     """The generic rules, less those that the family's own proof covers, then the proof."""
     # what retgen wrote itself has no excuse for an order
     severity: Severity = "error" if recipe else "warning"
-    rules = _generic_rules(judgements, settings, severity)
-    if recipe is not None:
-        family = recipe.the_family()
-        rules = [rule for rule in rules if rule.name not in family.covers]
+    family = recipe.the_family() if recipe is not None else None
+    rules = _generic_rules(judgements, settings, severity, family.covers if family else ())
+    if family is not None and recipe is not None:
         rules += family.checks(recipe.job(run), judgements)
     for rule in rules:
         if isinstance(rule, Terms | NearDuplicates):
@@ -116,26 +116,34 @@ def build_rules(
 
 
 def _generic_rules(
-    judgements: Judgements, settings: RuleSettings, severity: Severity
+    judgements: Judgements,
+    settings: RuleSettings,
+    severity: Severity,
+    covered: Container[str] = (),
 ) -> list[CorpusRule]:
+    p = settings.order_leak_p
+    kinds: dict[type[CorpusRule], Callable[[], CorpusRule]] = {
+        EmptyText: EmptyText,
+        Encoding: Encoding,
+        DanglingDocuments: lambda: DanglingDocuments(judgements),
+        NearDuplicates: NearDuplicates,
+        OrderLeak: lambda: OrderLeak(judgements, severity, p),
+        AnswerLeak: lambda: AnswerLeak(judgements, severity, p),
+        WordPlaces: lambda: WordPlaces(judgements, p),
+        LexicalAmbiguity: lambda: LexicalAmbiguity(judgements),
+        Language: lambda: Language(judgements),
+        PersonalData: lambda: PersonalData(judgements),
+        Secrets: lambda: Secrets(judgements),
+        LengthOutlier: lambda: LengthOutlier(judgements),
+        Boilerplate: lambda: Boilerplate(judgements),
+        Origin: lambda: Origin(judgements),
+        WordTerms: lambda: WordTerms(judgements),
+        Samples: lambda: Samples(judgements),
+    }
+    # one that is covered is not made: some read all queries first
     return [
-        *duplicate_rules(),
-        EmptyText(),
-        Encoding(),
-        DanglingDocuments(judgements),
-        NearDuplicates(),
-        OrderLeak(judgements, severity, settings.order_leak_p),
-        AnswerLeak(judgements, severity, settings.order_leak_p),
-        WordPlaces(judgements, settings.order_leak_p),
-        LexicalAmbiguity(judgements),
-        Language(judgements),
-        PersonalData(judgements),
-        Secrets(judgements),
-        LengthOutlier(judgements),
-        Boilerplate(judgements),
-        Origin(judgements),
-        WordTerms(judgements),
-        Samples(judgements),
+        *(rule for rule in duplicate_rules() if rule.name not in covered),
+        *(make() for kind, make in kinds.items() if kind.name not in covered),
     ]
 
 
@@ -274,6 +282,7 @@ def _scan_part(
     shown: Callable[[int], None] = lambda done: None,
 ) -> _Result:
     """A scan of consecutive chunks."""
+    keep_freed()
     for rule in rules:
         rule.start()
     documents, lines = 0, 0
@@ -328,7 +337,10 @@ def _columns(rows: Sequence[Any], position: int) -> Batch | None:
         return None
     if any(set(map(type, column)) != {str} for column in (ids, titles, texts)):
         return None
-    return Batch(position, ids, titles, texts, metadata, [extra(row) for row in rows])
+    # a row of four with metadata holds nothing beside these
+    plain = set(map(len, rows)) <= {4} and None not in metadata
+    others = [None] * len(rows) if plain else [extra(row) for row in rows]
+    return Batch(position, ids, titles, texts, metadata, others)
 
 
 def _in_processes(

@@ -58,7 +58,7 @@ _BEYOND_WORDS = re.compile("[\u0300-\u036f\u0483-\u0487\u0590-\u1dff\u2e80-\U001
 def _stemmer() -> Any:
     import Stemmer
 
-    return Stemmer.Stemmer("english")
+    return Stemmer.Stemmer("english", 0)  # without a cache, whose care costs more than stems
 
 
 @cache

@@ -171,6 +171,8 @@ class EmptyText(CorpusRule):
         self.state: Named = Named()
 
     def scan(self, batch: Batch) -> None:
+        if all(batch.texts) and not any(map(str.isspace, batch.texts)):
+            return
         for index, text in enumerate(batch.texts):
             if not text or text.isspace():
                 self.state.found.append((batch.ids[index], ""))
@@ -212,20 +214,35 @@ def _doubtful(texts: Sequence[str]) -> list[int]:
     U+024F), never two of them together: so UTF-8 in a wrong encoding does not look, and such a
     letter is its own normal form.
     """
-    short = [index for index, text in enumerate(texts) if len(text) < _SHORT]
-    joined = "\n".join([texts[index] for index in short])
-    if joined.isascii() and joined.replace("\n", "").isprintable():
-        clear = set(short)
-    else:
-        codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
-        beyond = codes > 0x7E
-        odd = beyond & ((codes < 0xC0) | (codes > 0x24F))
-        odd |= (codes < 0x20) & (codes != 0x0A)
-        odd[:-1] |= beyond[:-1] & (beyond[1:] | (codes[:-1] == 0xC3) & (codes[1:] == 0x20))
-        ends = np.cumsum([len(texts[index]) + 1 for index in short])
-        owners = np.unique(np.searchsorted(ends, np.flatnonzero(odd), "right"))
-        clear = set(short) - {short[owner] for owner in owners.tolist()}
-    return [index for index in range(len(texts)) if index not in clear]
+    if not any(texts):
+        return []
+    plain = list(map(str.isascii, texts))  # by themselves they are encoded ten times as fast
+    clear: set[int] = set()
+    for kind in (True, False):
+        some = [i for i, text in enumerate(texts) if plain[i] is kind and len(text) < _SHORT]
+        if some:
+            odd = _odd("\n".join([texts[i] for i in some]), len(some))
+            clear.update(some)
+            if len(odd):
+                ends = np.cumsum([len(texts[i]) + 1 for i in some])
+                clear.difference_update(some[i] for i in np.searchsorted(ends, odd, "right"))
+    return [i for i in range(len(texts)) if i not in clear] if len(clear) < len(texts) else []
+
+
+def _odd(joined: str, lines: int) -> NDArray[np.int64]:
+    """Where characters stand, in so many lines, that may be wrong: among them all beyond U+024F."""
+    codes = np.frombuffer(joined.encode("utf-8", "surrogatepass") + b"\n\n", np.uint8)
+    beyond = np.flatnonzero(codes > 0x7E)
+    inner = (codes[beyond] & 0xC0) == 0x80  # what follows the first byte of a character
+    first, later = beyond[~inner], beyond[inner]
+    lead, second, next_one = codes[first], codes[first + 1], codes[first + 2]
+    letter = (lead >= 0xC3) & (lead < 0xC9) | (lead == 0xC9) & (second < 0x90)
+    alone = (next_one < 0x7F) & ((lead != 0xC3) | (second != 0x83) | (next_one != 0x20))
+    odd = first[~(letter & alone)]
+    if np.count_nonzero(codes < 0x20) != lines + 1:  # more than line ends
+        odd = np.append(odd, np.flatnonzero((codes < 0x20) & (codes != 0x0A)))
+    found: NDArray[np.int64] = odd - np.searchsorted(later, odd)  # from bytes to characters
+    return found
 
 
 @dataclass

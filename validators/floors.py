@@ -88,10 +88,13 @@ class Terms(CorpusRule):
         terms: NDArray[np.uint32] | NDArray[np.uint16],
         *,
         distinct: bool = False,
+        lengths: NDArray[np.int64] | None = None,
+        words: NDArray[np.int64] | None = None,
     ) -> None:
         """Keep the terms of a batch: `counts` (documents,), `terms` (sum of counts,).
 
-        `distinct`: no document repeats a term, which saves a sort.
+        `distinct`: no document repeats a term, which saves a sort. `lengths`, `words`: characters
+        and words of each text, where the rule knows them.
         """
         state = self.state
         if not state.paths or os.path.getsize(state.paths[-1]) >= _SPOOL:
@@ -104,14 +107,16 @@ class Terms(CorpusRule):
         else:
             np.add.at(state.frequencies, once, 1)
         state.documents += len(batch)
-        spaced = words_only("".join(batch.texts))
-        words = np.array([t.count(" ") + 1 if spaced else length(t) for t in batch.texts])
+        if words is None:
+            spaced = words_only("".join(batch.texts))
+            words = np.array([t.count(" ") + 1 if spaced else length(t) for t in batch.texts])
         state.words = _add_histograms(state.words, np.bincount(words))
-        lengths = np.array([len(text) for text in batch.texts], np.uint32)
+        if lengths is None:
+            lengths = np.array([len(text) for text in batch.texts])
         if self.vocabulary <= 1 << 16:
             terms = terms.astype(np.uint16)  # half the size on disk
         with open(state.paths[-1], "ab") as file:
-            file.write(dump((batch.ids, counts, terms, lengths)))
+            file.write(dump((batch.ids, counts, terms, lengths.astype(np.uint32))))
 
     def _once(
         self, counts: NDArray[np.uint32], terms: NDArray[np.uint32] | NDArray[np.uint16]

@@ -15,6 +15,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -136,6 +137,7 @@ class AnswerLeak(CorpusRule):
             for texts in by_query.values()
             for text in texts
         }
+        self.lengths = frozenset(map(len, self.wanted))
         self.asked: dict[str, list[str]] = defaultdict(list)  # id or text of a query -> queries
         for query in judgements.queries:
             if query.query_id in judgements.positives:
@@ -150,9 +152,11 @@ class AnswerLeak(CorpusRule):
         state = self.state
         state.documents += len(batch)
         if self.wanted:
-            for doc_id, text in zip(batch.ids, batch.texts, strict=True):
-                if doc_id in self.wanted:
-                    state.names.setdefault(doc_id, []).append(doc_id)
+            for doc_id in filter(self.wanted.__contains__, batch.ids):
+                state.names.setdefault(doc_id, []).append(doc_id)
+            # a long text that nobody notes is not hashed
+            lengths = map(self.lengths.__contains__, map(len, batch.texts))
+            for doc_id, text in compress(zip(batch.ids, batch.texts, strict=True), lengths):
                 if text in self.wanted:
                     state.names.setdefault(text, []).append(doc_id)
         if self.judgements.foreign or any(batch.extra):

@@ -212,9 +212,10 @@ class OrderLeak(CorpusRule):
 
 def _strings(ids: Sequence[str]) -> NDArray[np.bytes_]:
     """(n,) ids as trec_eval compares them, byte by byte."""
-    return np.array([doc_id.encode("utf-8", "surrogatepass") for doc_id in ids] or [b""], "S")[
-        : len(ids)
-    ]
+    encoded = "\n".join(ids).encode("utf-8", "surrogatepass").split(b"\n")
+    if len(encoded) != len(ids):  # none, or one with a line end
+        encoded = [doc_id.encode("utf-8", "surrogatepass") for doc_id in ids] or [b""]
+    return np.array(encoded, "S")[: len(ids)]
 
 
 def _numbers(ids: Sequence[str]) -> NDArray[np.int64]:

@@ -179,7 +179,7 @@ def attribute_stems(attributes: Sequence[Attribute]) -> frozenset[str]:
 def _stemmer() -> Any:
     import Stemmer
 
-    return Stemmer.Stemmer("english")
+    return Stemmer.Stemmer("english", 0)  # without a cache, whose care costs more than stems
 
 
 def stem_words(words: Sequence[str]) -> list[str]:

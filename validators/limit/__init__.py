@@ -55,7 +55,11 @@ def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
     proof = LimitProof(spec, judgements)
 
     def names(batch: Batch) -> list[str]:
-        both = zip(proof.names(batch), batch.texts, strict=True)
+        found = proof.names(batch)
+        folded = "\n".join(found).casefold().split("\n")
+        if all(found) and len(folded) == len(found):
+            return folded
+        both = zip(found, batch.texts, strict=True)
         return [name.casefold() or text for name, text in both]
 
     rules: list[CorpusRule] = [

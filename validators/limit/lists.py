@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from retgen.validators.limit.spec import Spec, error
 from retgen.validators.rule import Batch, Finding, State
 
-__all__ = ["Lists", "Twins"]
+__all__ = ["Lists", "Twins", "mixed"]
 
 _P = 1e-6  # below, chance is no explanation
 
@@ -31,14 +31,14 @@ class Lists(State):
     variance: float = 0.0
 
     def add(
-        self, terms: NDArray[np.int64], counts: NDArray[np.int64], asked: NDArray[np.bool_]
+        self, hashes: NDArray[np.uint64], counts: NDArray[np.int64], asked: NDArray[np.bool_]
     ) -> None:
-        """Take in documents: `counts` (n,), and of their attributes `terms` and `asked`."""
+        """Take in documents: `counts` (n,), and of their attributes `hashes` and `asked`."""
         starts = np.cumsum(counts) - counts
         filled = counts > 0
         sums = np.zeros(len(counts), np.uint64)
         if filled.any():
-            sums[filled] = np.add.reduceat(_mixed(terms), starts[filled])
+            sums[filled] = np.add.reduceat(hashes, starts[filled])
         self.hashes.append(sums)
         flat = np.flatnonzero(asked)
         owners = np.searchsorted(starts, flat, "right") - 1
@@ -74,22 +74,26 @@ class Lists(State):
             )
 
 
-def _mixed(terms: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """A 64-bit hash of each attribute, so that the sum over a set is a hash of the set."""
-    mixed = (terms + 2).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+def mixed(vocabulary: int) -> NDArray[np.uint64]:
+    """(vocabulary + 1,) a 64-bit hash of each attribute, the last of what is none.
+
+    The sum over a set is a hash of the set.
+    """
+    mixed = (np.arange(-1, vocabulary) + 2).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, odd in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed ^= mixed >> np.uint64(shift)
         mixed *= np.uint64(odd)
-    return mixed
+    return np.roll(mixed, -1)
 
 
 class Twins:
     """Documents whose sets of attributes stand more than once, found in a second look."""
 
-    def __init__(self, spec: Spec, queried: NDArray[np.bool_]) -> None:
-        """`queried` (vocabulary,): which attributes queries ask for."""
+    def __init__(self, spec: Spec, queried: NDArray[np.bool_], mixed: NDArray[np.uint64]) -> None:
+        """`queried` (vocabulary + 1,): which attributes queries ask for; `mixed`: their hashes."""
         self.spec = spec
         self.queried = queried
+        self.mixed = mixed
         self.repeated: frozenset[int] = frozenset()
         self.groups: dict[frozenset[str], list[str]] = {}
 
@@ -99,7 +103,7 @@ class Twins:
             return
         for doc_id, (_, listed) in zip(batch.ids, lists, strict=True):
             terms = np.array([self.spec.attributes.get(a, -1) for a in listed], np.int64)
-            if int(_mixed(terms).sum()) in self.repeated:
+            if int(self.mixed[terms].sum()) in self.repeated:
                 self.groups.setdefault(frozenset(listed), []).append(doc_id)
 
     def findings(self, documents: int) -> Iterator[Finding]:

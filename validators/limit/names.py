@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import importlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
+from operator import eq
 from typing import Self
 
-from retgen.tokenizer import stems, tokens
+from retgen.tokenizer import stems
 from retgen.validators.limit.proof import LimitProof
 from retgen.validators.limit.spec import Spec, error
 from retgen.validators.rule import Batch, CorpusRule, Finding, Named
@@ -41,7 +43,7 @@ class PersonNames(CorpusRule):
     def __init__(self, proof: LimitProof, spec: Spec) -> None:
         self.proof = proof
         self.spec = spec
-        self.of_attributes = frozenset(stems([w for a in spec.attributes for w in tokens(a)]))
+        self.of_attributes = {stem for parts in proof.stemmed.values() for _, stem in parts}
         self.known: tuple[dict[str, str], dict[str, str]] = {}, {}  # word -> what is wrong, or ""
         self.lists: tuple[frozenset[str], frozenset[str]] | None = None
         self.odd: list[str] = []  # documents whose names have another number of words than most
@@ -51,26 +53,49 @@ class PersonNames(CorpusRule):
         self.state: _Names = _Names()
 
     def scan(self, batch: Batch) -> None:
+        names = self.proof.names(batch)
+        if all(names) and (words := self._all_right(names)):
+            self.state.words[words] += len(names)
+            return
         first_names, surnames = self.known
-        for doc_id, name in zip(batch.ids, self.proof.names(batch), strict=True):
+        for doc_id, name in zip(batch.ids, names, strict=True):
             first, _, others = name.partition(" ")
             middle, _, last = others.rpartition(" ")
-            wrong = first_names.get(first)
-            if wrong is None:
-                wrong = first_names[first] = self._wrong(first, 0)
-            also = surnames.get(last)
-            if also is None:
-                also = surnames[last] = self._wrong(last, 1)
+            wrong, also = self._known(first_names, first, 0), self._known(surnames, last, 1)
             if middle:
-                if middle not in first_names:
-                    first_names[middle] = self._wrong(middle, 0)
-                wrong = wrong or first_names[middle]
+                wrong = wrong or self._known(first_names, middle, 0)
                 if middle == first:
                     wrong = f"the first name {first!r} stands twice"
             if name and (wrong or also):
                 self.state.found.append((doc_id, wrong or also))
             elif name:
                 self.state.words[name.count(" ") + 1] += 1
+
+    def _all_right(self, names: Sequence[str]) -> int:
+        """The words of each name, where all have as many, two or three, and nothing is wrong.
+
+        Seen of all at once, which takes a fifth of the time of one by one.
+        """
+        spaces = set(map(str.count, names, repeat(" ")))
+        if spaces not in ({1}, {2}):
+            return 0
+        size = spaces.pop() + 1
+        words = " ".join(names).split(" ")
+        columns = [words[place::size] for place in range(size)]
+        places = (0, 1) if size == 2 else (0, 0, 1)
+        for place, column in zip(places, columns, strict=True):
+            known = self.known[place]
+            known |= self._judged(set(column).difference(known), place)
+            if any(map(known.__getitem__, column)):
+                return 0
+        if size == 3 and any(map(eq, columns[0], columns[1])):
+            return 0
+        return size
+
+    def _known(self, known: dict[str, str], word: str, place: int) -> str:
+        if word not in known:
+            known |= self._judged([word], place)
+        return known[word]
 
     def suspicious(self) -> bool:
         return len(self.state.words) > 1
@@ -84,14 +109,19 @@ class PersonNames(CorpusRule):
     def _most(self) -> int:
         return max(self.state.words, key=lambda words: (self.state.words[words], -words))
 
-    def _wrong(self, word: str, place: int) -> str:
-        """What is wrong with a first name (place 0) or a surname (1)."""
+    def _judged(self, words: Iterable[str], place: int) -> dict[str, str]:
+        """What is wrong with first names (place 0) or surnames (1), "" for nothing."""
+        listed = list(words)
+        stemmed = stems([word.casefold() for word in listed])
+        return {w: self._wrong(w, s, place) for w, s in zip(listed, stemmed, strict=True)}
+
+    def _wrong(self, word: str, stem: str, place: int) -> str:
         if self.lists is None:
             self.lists = _faker(self.spec.locales)
         what = ("first name", "surname")[place]
         if not word.isalpha():
             return f"{word!r} is no {what}"
-        if stems([word.casefold()])[0] in self.of_attributes:
+        if stem in self.of_attributes:
             return f"the {what} {word!r} is a word of an attribute too"
         if word not in self.lists[place]:
             return f"the {what} {word!r} is in none of the recipe's locales"

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.tokenizer import content_stems, stems, tokens
+from retgen.tokenizer import STOPWORDS, stems, tokens
 from retgen.validators.floors import Terms, TermSpool
-from retgen.validators.limit.lists import Lists, Twins
+from retgen.validators.limit.lists import Lists, Twins, mixed
 from retgen.validators.limit.matrix import check_matrix
-from retgen.validators.limit.spec import Spec, cut, error, parse_queries
+from retgen.validators.limit.spec import Spec, cut, error, parse_queries, stemmed
 from retgen.validators.limit.spelled import Speller
 from retgen.validators.rule import Batch, Finding, Judgements
 
@@ -45,6 +45,8 @@ class _Reading(NamedTuple):
     terms: NDArray[np.int64]  # (sum of counts,), -1 for what is no attribute
     counts: NDArray[np.uint32]  # (documents,) attributes of each
     rows: list[list[str]] | None  # the attributes; None where they are what the metadata spells
+    lengths: NDArray[np.int64] | None = None  # (documents,) characters and words of each,
+    words: NDArray[np.int64] | None = None  # where they are known
 
 
 class LimitProof(Terms):
@@ -59,7 +61,8 @@ class LimitProof(Terms):
         self.vocabulary = max(spec.attributes.values(), default=0) + 1
         self.templates = [cut(template) for template in spec.document_templates]
         self.asked, self.query_errors = parse_queries(spec, judgements)
-        self.queried = np.zeros(self.vocabulary, bool)
+        # the last place is that of -1, which is no attribute
+        self.queried = np.zeros(self.vocabulary + 1, bool)
         for terms in self.asked.values():
             self.queried[list(terms)] = True
         self.listed = {
@@ -67,8 +70,10 @@ class LimitProof(Terms):
             for query in judgements.queries
             if isinstance(query.metadata, dict)
         }
+        self.stemmed = stemmed(spec.attributes)
         self.spread: list[tuple[str, str]] = []
-        self.twins = Twins(spec, self.queried)
+        self.mixed = mixed(self.vocabulary)
+        self.twins = Twins(spec, self.queried, self.mixed)
         self._risky: dict[str, frozenset[str]] | None = None
         self._speller = (
             Speller(self.templates[0], spec.attributes, spec.attributes_per_doc)
@@ -123,7 +128,8 @@ class LimitProof(Terms):
         spelled = self._speller.read(batch) if self._speller is not None else None
         if spelled is not None:
             counts = np.full(len(batch), spelled.terms.shape[1], np.uint32)
-            return _Reading(spelled.names, spelled.terms.ravel(), counts, None)
+            terms = spelled.terms.ravel()
+            return _Reading(spelled.names, terms, counts, None, spelled.lengths, spelled.words)
         both = self.parsed(batch)
         rows = [listed for _, listed in both]
         flat = map(self.spec.attributes.get, chain.from_iterable(rows), repeat(-1))
@@ -133,21 +139,24 @@ class LimitProof(Terms):
 
     def scan(self, batch: Batch) -> None:
         spec, state = self.spec, self.state
-        names, terms, counts, rows = self._reading(batch)
+        names, terms, counts, rows, lengths, words = self._reading(batch)
         if not all(names):
             state.broken += [
                 (doc_id, "its text follows none of the document templates")
                 for doc_id, name in zip(batch.ids, names, strict=True)
                 if not name
             ]
-        strange = [i for i in batch.ids if i[:1] != "d" or not i[1:].isdigit()]
-        state.broken += [
-            (i, "its id is not 'd' and digits, so it may reveal something") for i in strange
-        ]
-        owners = np.repeat(np.arange(len(batch)), counts)
+        if not _numbered(batch.ids):
+            strange = [i for i in batch.ids if i[:1] != "d" or not i[1:].isdigit()]
+            state.broken += [
+                (i, "its id is not 'd' and digits, so it may reveal something") for i in strange
+            ]
+        ends = np.cumsum(counts, dtype=np.int64)
+        valid = terms >= 0
         suspects = np.flatnonzero(counts != spec.attributes_per_doc).tolist()
-        if len(terms) and terms.min() < 0:
-            suspects += np.unique(owners[terms < 0]).tolist()
+        if not valid.all():
+            unknown = np.searchsorted(ends, np.flatnonzero(~valid), "right")
+            suspects += np.unique(unknown).tolist()
         if not suspects:
             matrix = np.sort(terms.reshape(len(batch), -1), axis=1)
             suspects += np.flatnonzero((matrix[:, 1:] == matrix[:, :-1]).any(axis=1)).tolist()
@@ -161,10 +170,12 @@ class LimitProof(Terms):
             for doc_id, title in zip(batch.ids, batch.titles, strict=True):
                 if title:
                     state.broken.append((doc_id, f"its title is {title!r}, not empty"))
-        hit = self.queried[np.maximum(terms, 0)] & (terms >= 0)
-        state.lists.add(terms, counts.astype(np.int64), hit)
+        hit = self.queried[terms] & valid
+        state.lists.add(self.mixed[terms], counts.astype(np.int64), hit)
         found: dict[int, list[int]] = defaultdict(list)
-        for owner, term in zip(owners[hit].tolist(), terms[hit].tolist(), strict=True):
+        places = np.flatnonzero(hit)
+        owners = np.searchsorted(ends, places, "right")
+        for owner, term in zip(owners.tolist(), terms[places].tolist(), strict=True):
             found[owner].append(term)
         columns = _columns(batch.metadata)
         for owner, held in found.items():
@@ -176,10 +187,14 @@ class LimitProof(Terms):
                         (doc_id, f"its metadata gives matrix column {column}, but no query "
                          "names it: that of a distractor is -1")
                     )  # fmt: skip
-        valid = terms >= 0
         if suspects:
-            counts = np.bincount(owners[valid], minlength=len(batch)).astype(np.uint32)
-        self.spool(batch, counts, terms[valid].astype(np.uint32), distinct=not suspects)
+            kept = np.concatenate([[0], np.cumsum(valid)])
+            counts = np.diff(kept[np.append(0, ends)]).astype(np.uint32)
+            terms = terms[valid]
+        self.spool(
+            batch, counts, terms.astype(np.uint32), distinct=not suspects,
+            lengths=lengths, words=words,
+        )  # fmt: skip
 
     def _explain(self, doc_id: str, attributes: list[str]) -> None:
         spec = self.spec
@@ -198,11 +213,12 @@ class LimitProof(Terms):
 
         `flat`: those of the words; None where the texts were read by comparing the two.
         """
-        self.state.broken += [
-            (doc_id, "its metadata holds more than attributes and column")
-            for doc_id, metadata in zip(batch.ids, batch.metadata, strict=True)
-            if isinstance(metadata, dict) and len(metadata) > 2
-        ]
+        if flat is not None or max(map(len, batch.metadata)) > 2:
+            self.state.broken += [
+                (doc_id, "its metadata holds more than attributes and column")
+                for doc_id, metadata in zip(batch.ids, batch.metadata, strict=True)
+                if isinstance(metadata, dict) and len(metadata) > 2
+            ]
         if flat is None:
             return
         noted = [m.get("attributes") if isinstance(m, dict) else None for m in batch.metadata]
@@ -226,7 +242,10 @@ class LimitProof(Terms):
 
     def suspicious(self) -> bool:
         """Where an asked attribute's words all stand in other attributes too, or sets are equal."""
-        words = {a: content_stems(a) for a in self.spec.attributes}
+        words = {
+            attribute: frozenset(stem for word, stem in parts if word not in STOPWORDS)
+            for attribute, parts in self.stemmed.items()
+        }
         owners: dict[str, set[str]] = defaultdict(set)
         for attribute, parts in words.items():
             for part in parts:
@@ -383,6 +402,17 @@ class LimitProof(Terms):
                 f"documents are relevant to {least} to {max(degrees, default=0)} queries; in a "
                 "balanced set all are relevant to the same number",
             )
+
+
+def _numbered(ids: Sequence[str]) -> bool:
+    """Whether all ids are 'd' and digits, seen of all of them at once."""
+    joined = "".join(ids)
+    return (
+        min(map(len, ids)) > 1
+        and all(map(str.startswith, ids, repeat("d")))
+        and joined.count("d") == len(ids)  # nowhere but in front
+        and joined.replace("d", "").isdigit()
+    )
 
 
 def _columns(metadata: Sequence[Any]) -> list[int]:

@@ -7,10 +7,11 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from retgen.tokenizer import content_stems
+from retgen.tokenizer import content_stems, stems, tokens
 from retgen.validators.rule import Finding, Judgements
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "read_attributes",
     "read_descriptions",
     "split_half",
+    "stemmed",
 ]
 
 
@@ -81,6 +83,14 @@ def read_descriptions(path: Path) -> dict[str, str]:
     """Description -> attribute, as a run was told by its agents."""
     rows = [json.loads(line) for line in path.read_bytes().splitlines()]
     return {row["description"]: row["attribute"] for row in rows}
+
+
+def stemmed(attributes: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
+    """Attribute -> (word, its stem) of each of its words, in order."""
+    cut = {attribute: tokens(attribute) for attribute in attributes}
+    words = list(dict.fromkeys(chain.from_iterable(cut.values())))
+    stem = dict(zip(words, stems(words), strict=True))
+    return {attribute: [(word, stem[word]) for word in parts] for attribute, parts in cut.items()}
 
 
 def split_half(attributes: Sequence[str], seed: int, split: str) -> set[str]:

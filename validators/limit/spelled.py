@@ -8,12 +8,13 @@ time of cutting every list apart; where it fails for any document, that is what 
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.tokenizer import words_only
 from retgen.validators.limit.spec import Template
 from retgen.validators.rule import Batch
 
@@ -21,10 +22,12 @@ __all__ = ["Spelled", "Speller"]
 
 
 class Spelled(NamedTuple):
-    """`names`: of each document. `terms`: ids of the attributes of each, (documents, size)."""
+    """What the texts of a batch say, and how long they are."""
 
     names: list[str]
-    terms: NDArray[np.int64]
+    terms: NDArray[np.int64]  # (documents, size): ids of the attributes
+    lengths: NDArray[np.int64]  # (documents,) characters
+    words: NDArray[np.int64] | None  # (documents,) None where white space does not tell them
 
 
 class Speller:
@@ -35,41 +38,53 @@ class Speller:
         self.size = size
         # "A, B and C" must not be another list too
         self.able = size > 0 and not any("," in a or " and " in f" {a} " for a in attributes)
-        ends = (", ", " and ", template.tail)
-        self._ends = ends
         width = max(attributes.values(), default=0) + 1
         self._known = np.zeros(width, bool)
         self._known[list(attributes.values())] = True
-        self._texts = {end: np.full(width, "", object) for end in ends}
-        self._lengths = {end: np.zeros(width, np.int64) for end in ends}
+        # how each ends: in the list, before the last, and last, which comes with the text's end
+        ends = (", ", " and ", template.tail)
+        self._texts = np.full(width * len(ends), "", object)
+        self._lengths = np.zeros(width * len(ends), np.int64)
+        self._spaces = np.zeros(width * len(ends), np.int64)
         for attribute, number in attributes.items():
-            for end in ends:
-                self._texts[end][number] = attribute + end
-                self._lengths[end][number] = len(attribute + end)
+            for place, end in enumerate(ends):
+                text = attribute + end
+                self._texts[number + place * width] = text
+                self._lengths[number + place * width] = len(text)
+                self._spaces[number + place * width] = text.count(" ")
+        places = [0] * (size - 2) + [1, 2]
+        self._places = np.array(places[len(places) - size :], np.int64) * width
+        self._spaced = words_only("".join([*template, *attributes]))
 
     def read(self, batch: Batch) -> Spelled | None:
-        """Names and attributes; None where any text is not what its metadata spells."""
+        """What the texts say; None where any of them is not what its metadata spells."""
         terms = self._stated(batch.metadata) if self.able else None
         if terms is None:
             return None
         head, middle, _ = self.template
-        texts = batch.texts
-        if head:
-            if not all(text.startswith(head) for text in texts):
-                return None
-            texts = [text[len(head) :] for text in texts]
-        names, between, listed = map(list, zip(*[t.partition(middle) for t in texts], strict=True))
-        if not all(names) or not all(between):
+        start, texts = len(head), batch.texts
+        stops = [text.find(middle, start) for text in texts]
+        if min(stops) <= start:
             return None
-        # the last attribute comes with the end of the text
-        parts = list(zip(self._ends, (terms[:, :-2], terms[:, -2:-1], terms[:, -1:]), strict=True))
-        lengths = sum(self._lengths[end][ids].sum(axis=1) for end, ids in parts)
-        if not np.array_equal(np.fromiter(map(len, listed), np.int64, len(listed)), lengths):
+        names = [text[start:stop] for text, stop in zip(texts, stops, strict=True)]
+        pieces = terms + self._places
+        around = len(head) + len(middle)
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        named = np.fromiter(map(len, names), np.int64, len(names))
+        if not np.array_equal(named + around + self._lengths[pieces].sum(axis=1), lengths):
             return None
-        pieces = np.concatenate([self._texts[end][ids] for end, ids in parts], axis=1)
-        # each list has the right length, so all are equal if they are when put together
-        same = "".join(pieces.ravel().tolist()) == "".join(listed)
-        return Spelled(names, terms) if same else None
+        spelt = np.empty((len(texts), self.size + 1), object)
+        spelt[:, 0] = [f"{head}{name}{middle}" for name in names]
+        spelt[:, 1:] = self._texts[pieces]
+        # each text has the right length, so all are equal if they are when put together
+        if "".join(spelt.ravel().tolist()) != "".join(texts):
+            return None
+        words = None
+        if self._spaced and words_only("".join(names)):
+            inside = np.fromiter(map(str.count, names, repeat(" ")), np.int64, len(names))
+            around = head.count(" ") + middle.count(" ")
+            words = inside + around + self._spaces[pieces].sum(axis=1) + 1
+        return Spelled(names, terms, lengths, words)
 
     def _stated(self, metadata: list[Any]) -> NDArray[np.int64] | None:
         """The ids of the metadata, (documents, size); None where any of them are none."""
@@ -80,11 +95,13 @@ class Speller:
         if set(map(type, noted)) != {list} or set(map(len, noted)) != {self.size}:
             return None
         flat = list(chain.from_iterable(noted))
-        if set(map(type, flat)) != {int}:
-            return None
         try:
+            if type(sum(flat)) is not int:  # as it is of integers, and of truth values
+                return None
             terms = np.fromiter(flat, np.int64, len(flat))
-        except OverflowError:
+        except (TypeError, OverflowError):
+            return None
+        if any(type(flat[place]) is not int for place in np.flatnonzero(terms <= 1).tolist()):
             return None
         if terms.min() < 0 or terms.max() >= len(self._known) or not self._known[terms].all():
             return None
