@@ -31,7 +31,7 @@ from retgen.evaluation.embedders.base import SentenceEmbedder
 from retgen.evaluation.embedders.devices import choose_device
 from retgen.evaluation.embedders.loading import load_model
 from retgen.evaluation.retrievers import Options
-from retgen.evaluation.retrievers.dense import search
+from retgen.evaluation.search.dense import search
 from retgen.evaluation.training import Pairs, make_config
 from retgen.evaluation.training.fit import train
 

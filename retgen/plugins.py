@@ -32,10 +32,13 @@ def load(package: str, path: Iterable[str], base: type[Any], group: str, name: s
     raise KeyError(name)
 
 
-def exported(package: str, path: Iterable[str], base: type[Any], group: str) -> dict[str, Any]:
+def exported(
+    package: str, path: Iterable[str], base: type[Any], group: str, *, packages: bool = False
+) -> dict[str, Any]:
     """All of them, by name."""
     path = list(path)
-    return {name: load(package, path, base, group, name) for name in names(path, group)}
+    listed = names(path, group, packages=packages)
+    return {name: load(package, path, base, group, name) for name in listed}
 
 
 def _only(module: Any, base: type[Any]) -> Any:

@@ -1,60 +1,88 @@
-"""Retrievers by name.
+"""Retrievers by name, found by file: a module here that exports one subclass of `RetrieverType`.
 
-| name | what |
-|---|---|
-| `bm25` | bm25s, its defaults, English stemmer and stopwords, tokens by script |
-| `rank-bm25` | BM25Okapi of rank-bm25, its defaults, tokens by script |
-| `bm25-capretrieval` | BM25Okapi under CapRetrieval's protocol: jieba for Chinese, else NLTK |
-| `bm25-capretrieval-characters` | the same over single characters |
-| `tfidf` | LIMIT's oracle: each listed item is a token (footnote 9); else words |
-| `minilm` | all-MiniLM-L6-v2 from a PyPI package, no network |
-| `static:minilm` | its word embeddings alone, averaged |
-| a folder, a Hub id | any sentence-transformers model |
-| `mteb:NAME` | MTEB's loader with its prompts |
-| `late:MODEL` | late interaction: MaxSim over token embeddings |
-| `hybrid:A+B` | reciprocal rank fusion |
-| `rerank:FIRST+CROSSENCODER` | the first stage's best documents, scored by a cross-encoder |
+A third party adds one by an entry point in the group `retgen.retrievers`. Names are checked, and
+listed, before anything heavy is loaded.
 """
 
 from __future__ import annotations
 
-from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.retrievers.base import Ranked, Retriever
-from retgen.evaluation.retrievers.names import NAMES, check_name
+from collections.abc import Iterator
+from functools import cache
 
-__all__ = ["NAMES", "Options", "Ranked", "Retriever", "retriever"]
+from retgen.errors import UsageError
+from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.search.base import Ranked, Retriever, RetrieverType
+from retgen.messages import did_you_mean
+from retgen.plugins import exported
+
+__all__ = [
+    "Options", "Ranked", "Retriever", "check_name", "forms", "known", "names", "ranks_a_corpus",
+    "retriever", "type_of", "types",
+]  # fmt: skip
+
+
+@cache
+def types() -> tuple[RetrieverType, ...]:
+    """All that `--model` may name, bundled and installed, by file name."""
+    found: dict[str, type[RetrieverType]] = exported(
+        __name__, __path__, RetrieverType, "retgen.retrievers"
+    )
+    return tuple(one() for one in found.values())
+
+
+def type_of(name: str) -> RetrieverType | None:
+    """The type of a name. What has that very name, or prefix, comes before what is open."""
+    mine = [one for one in types() if one.accepts(name)]
+    exact = [one for one in mine if name in one.names or one.prefix]
+    return next(iter(exact or mine), None)
+
+
+def names() -> list[str]:
+    """The names that are complete as they stand."""
+    return [name for one in types() for name in one.names]
+
+
+def forms(*, ranks: bool) -> list[str]:
+    """How names look, fixed ones first: of what ranks a corpus, or orders candidate sets alone."""
+    mine = [one for one in types() if one.ranks is ranks]
+    fixed = [name for one in mine for name in one.names]
+    described = [one.form for one in mine if one.form and not one.prefix]
+    return fixed + described + [one.form for one in mine if one.prefix]
+
+
+def known() -> str:
+    """All that may be named, in a sentence."""
+    return f"{', '.join(forms(ranks=True))}; for candidate sets {', '.join(forms(ranks=False))}"
+
+
+def table() -> Iterator[tuple[str, str]]:
+    """Names and forms with what they are, for the docs."""
+    for one in types():
+        yield from one.names.items()
+        if one.form:
+            yield one.form, one.about
+
+
+def check_name(name: str) -> None:
+    """Raise `UsageError` for a name that can mean nothing, with the nearest one that does."""
+    found = type_of(name)
+    if found is None:
+        hint = did_you_mean(name, names())
+        raise UsageError(f"--model {name}: there is no such model{hint or '.'} Known: {known()}")
+    found.check(name)
+
+
+def ranks_a_corpus(name: str) -> bool:
+    """False for a name that means something for candidate sets alone."""
+    found = type_of(name)
+    return found is None or found.ranks
 
 
 def retriever(name: str, options: Options) -> Retriever:
     """The retriever of a name. Raises `UsageError` for what cannot be loaded, with the reason."""
     check_name(name)
-    kind, colon, rest = name.partition(":")
-    if name in ("bm25", "rank-bm25", "tfidf"):
-        from retgen.evaluation.retrievers import lexical
-
-        return lexical.LEXICAL[name]()
-    if name in ("bm25-capretrieval", "bm25-capretrieval-characters"):
-        from retgen.evaluation.retrievers.capretrieval import CapRetrieval
-
-        return CapRetrieval(name)
-    if colon and kind == "hybrid":
-        from retgen.evaluation.retrievers.hybrid import Hybrid
-
-        return Hybrid(name, [retriever(part, options) for part in rest.split("+")])
-    if colon and kind == "rerank":
-        from retgen.evaluation.retrievers.rerank import Rerank
-
-        first, _, model = rest.partition("+")
-        return Rerank(name, retriever(first, options), model, options)
-    if colon and kind == "late":
-        from retgen.evaluation.retrievers.late import Late
-
-        return Late(name, rest, options)
-    if colon and kind == "mteb":
-        from retgen.evaluation.retrievers.from_mteb import mteb_retriever
-
-        return mteb_retriever(name, rest, options)
-    from retgen.evaluation.embedders.base import load_embedder
-    from retgen.evaluation.retrievers.dense import Dense
-
-    return Dense(name, load_embedder(name, options), options)
+    found = type_of(name)
+    loaded = found.load(name, options) if found is not None else None
+    if loaded is None:
+        raise UsageError(f"--model {name}: orders candidate sets, and ranks no corpus")
+    return loaded

@@ -1,182 +1,30 @@
-"""Late interaction: a query's score is the sum, over its tokens, of the best cosine with a token of
-the document (MaxSim; Khattab and Zaharia, SIGIR 2020). Exact, over the whole corpus, in blocks.
-
-A model that was trained for it is loaded as such; of any other sentence-transformers model the
-token embeddings before pooling are taken, which is a baseline and not a trained late-interaction
-model (`details["trained_for_late_interaction"]` says which).
-"""
+"""Late interaction."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
-from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.base import Kind, shorten, spare_memory
-from retgen.evaluation.embedders.devices import tensor_cores
-from retgen.evaluation.embedders.loading import attention_of, dtype_of, load, load_model, loading
+from retgen.evaluation import retrievers
 from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.retrievers.base import Ranked
-from retgen.evaluation.retrievers.topk import TopK
-from retgen.progress import Progress
-
-_BYTES = 1 << 28  # of a block's padded token vectors, and of its scores
-_BLOCK = {"cpu": 256}  # documents between two reports of progress, at most; else:
-_BLOCK_GPU = 4_096
-_LONGEST = 8_192  # tokens of a text for a model without a limit
-_TOKENS = 1 << 25  # token pairs compared at a time: 128 MB of scores
+from retgen.evaluation.search.base import Retriever, RetrieverType, System
 
 
-class Late:
-    """A model's token embeddings as a retriever. Nothing of them is kept on disk."""
+class Late(RetrieverType):
+    prefix = "late"
+    form = "late:MODEL"
+    about = "late interaction: MaxSim over token embeddings"
+    needs = ("torch", "sentence-transformers")
 
-    def __init__(self, name: str, model: str, options: Options) -> None:
-        self._name = name
-        self._trained = _is_multi_vector(model)
-        self._model: Any
-        more: dict[str, Any] = {
-            "attn_implementation": options.attn_implementation,
-            "trust_remote_code": options.trust_remote_code,
-        }
-        if self._trained:
-            from sentence_transformers import MultiVectorEncoder
+    def check(self, name: str) -> None:
+        super().check(name)
+        retrievers.check_name(name.partition(":")[2])
 
-            self._model = load(MultiVectorEncoder, model, options.device, options.dtype, **more)
-        else:
-            self._model = load_model(model, options.device, options.dtype, **more)
-        if self._model.transformers_model is None:
-            raise UsageError(
-                f"--model {name}: {model} is no transformer, so it has no tokens' vectors"
-            )
-        if options.max_length:
-            shorten(self._model, options.max_length, model)
-            if getattr(self._model[0], "document_length", None) is not None:
-                self._model[0].document_length = options.max_length
-        self._device = str(self._model.device)
-        self._batch = options.batch_size or (32 if self._device == "cpu" else 256)
-        self._tf32 = options.dtype == "tf32"
-        self._prompts = {"query": options.query_prompt, "document": options.document_prompt}
-        self._notes: list[str] = []
-        if options.dims:
-            self._notes.append("compares vectors of tokens, which --dims does not cut")
+    def load(self, name: str, options: Options) -> Retriever:
+        from retgen.evaluation.search.late import Late
 
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
-        queries = self.embed([query.text for query in collection.queries], "query")
-        full = {"documents": 0, "queries": self._full(queries)}
-        top = TopK(collection, len(queries), depth, self._device)
-        block = self._block(len(queries), queries[0].shape[1])
-        for first, texts in collection.blocks(block):
-            for attempt in spare_memory(min(block, len(texts)), self._name, self._notes):
-                with attempt as size:
-                    parts, held = [], 0
-                    for start in range(0, len(texts), size):
-                        found = self.embed(texts[start : start + size], "document")
-                        parts.append(maxsim(queries, found))
-                        held += self._full(found)
-                    scores = torch.cat(parts, dim=1)
-            top.add(first, scores)
-            full["documents"] += held
-            progress(self._name, first + len(texts), collection.documents)
-        # a trained model leaves tokens out, and fills queries up: there lengths tell nothing
-        cut = {} if self._trained or self._model.max_seq_length is None else {"truncated": full}
-        yield Ranked(self._name, None, TopK.joined([top]), self.details | cut)
+        return Late(name, name.partition(":")[2], options)
 
-    def _full(self, found: Sequence[Tensor]) -> int:
-        """Texts with as many tokens as the model reads: what was cut, and what just fits."""
-        limit = self._model.max_seq_length
-        return 0 if limit is None else sum(len(row) >= limit for row in found)
+    def systems(self, name: str, retriever: Any, options: Options) -> list[System]:
+        from retgen.evaluation.search.candidates.neural import Interacting
 
-    def _block(self, queries: int, dimension: int) -> int:
-        """Documents at a time, so that neither their padded tokens nor their scores are many."""
-        limit = self._model.max_seq_length
-        tokens = int(limit) if limit is not None and limit < _LONGEST else _LONGEST
-        fit = _BYTES // 4 // max(tokens * dimension, queries)
-        return max(1, min(fit, _BLOCK.get(self._device, _BLOCK_GPU)))
-
-    @property
-    def details(self) -> dict[str, Any]:
-        """How it runs."""
-        own = self._model.prompts
-        return {
-            "device": self._device,
-            "dtype": "tf32" if self._tf32 else dtype_of(self._model),
-            "attention": attention_of(self._model),
-            "max_length": self._model.max_seq_length,
-            "prompts": {
-                kind: given or own.get(kind) or "" for kind, given in self._prompts.items()
-            },
-            "trained_for_late_interaction": self._trained,
-            "notes": self._notes,
-        }
-
-    def embed(self, texts: Sequence[str], kind: Kind) -> list[Tensor]:
-        """Vectors of each text's tokens, (tokens, d), of length 1."""
-        encode = self._model.encode_query if kind == "query" else self._model.encode_document
-        for batch in spare_memory(self._batch, self._name, self._notes):
-            with batch as size, torch.inference_mode(), tensor_cores(self._tf32):
-                found = encode(
-                    list(texts),
-                    prompt=self._prompts[kind],
-                    output_value="token_embeddings",
-                    batch_size=size,
-                    show_progress_bar=False,
-                )
-                self._batch = size
-        return [torch.nn.functional.normalize(row.float(), dim=1) for row in found]
-
-
-def maxsim(queries: Sequence[Tensor], documents: Sequence[Tensor]) -> Tensor:
-    """Scores (queries, documents) of token embeddings, each (tokens, d) with unit rows."""
-    device = queries[0].device
-    lengths = torch.tensor([len(d) for d in documents], device=device)
-    padded = torch.nn.utils.rnn.pad_sequence(list(documents), batch_first=True)  # (b, t, d)
-    beyond = torch.arange(padded.shape[1], device=device) >= lengths[:, None]  # (b, t)
-    scores = torch.zeros(len(queries), len(documents), device=device)
-    start = 0
-    while start < len(queries):
-        stop, tokens = start, 0
-        while stop < len(queries) and (
-            tokens == 0 or (tokens + len(queries[stop])) * beyond.numel() <= _TOKENS
-        ):
-            tokens += len(queries[stop])
-            stop += 1
-        rows = torch.cat(list(queries[start:stop]))  # (tokens, d)
-        pairs = torch.einsum("qd,btd->qbt", rows, padded).masked_fill_(beyond, -torch.inf)
-        best = pairs.amax(dim=2)
-        counts = torch.tensor([len(q) for q in queries[start:stop]], device=device)
-        owner = torch.repeat_interleave(torch.arange(start, stop, device=device), counts)
-        scores.index_add_(0, owner, best)
-        start = stop
-    return scores
-
-
-def _is_multi_vector(name: str) -> bool:
-    """Whether a model's configuration says that it gives one vector a token."""
-    file = "config_sentence_transformers.json"
-    path = Path(name) / file
-    if not Path(name).exists():
-        if "/" not in name:
-            return False
-        from huggingface_hub import hf_hub_download, try_to_load_from_cache
-        from huggingface_hub.errors import EntryNotFoundError
-
-        kept = try_to_load_from_cache(name, file)
-        with loading(name):
-            try:
-                path = Path(kept if isinstance(kept, str) else hf_hub_download(name, file))
-            except EntryNotFoundError as error:
-                if type(error).__name__ == "LocalEntryNotFoundError":
-                    raise
-                return False
-    try:
-        config = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return False
-    # the second is how PyLate writes its models
-    return config.get("model_type") == "MultiVectorEncoder" or "document_length" in config
+        return [System(None, Interacting(name, retriever), lambda: retriever.details)]

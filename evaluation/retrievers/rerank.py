@@ -1,121 +1,36 @@
-"""A cross-encoder over the best documents of a first stage.
-
-Documents below those that it sees keep the first stage's order behind them. Scores of pairs are
-cached, so an interrupted run goes on where it stopped.
-"""
+"""A first stage and a cross-encoder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.base import fingerprint, shorten, spare_memory
-from retgen.evaluation.embedders.cache import Cache
-from retgen.evaluation.embedders.devices import tensor_cores
-from retgen.evaluation.embedders.loading import attention_of, dtype_of, load
+from retgen.errors import UsageError
+from retgen.evaluation import retrievers
 from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.retrievers.base import Ranked, Retriever
-from retgen.evaluation.retrievers.rankings import Rankings, best
-from retgen.progress import Progress
-
-_PAIRS = 8_192  # pairs at a time, of as many queries: batches are of pairs of one length
+from retgen.evaluation.search.base import Retriever, RetrieverType, System
 
 
-class CrossScorer:
-    """A cross-encoder: a query and a document in, a score out."""
+class Rerank(RetrieverType):
+    prefix = "rerank"
+    form = "rerank:FIRST+CROSSENCODER"
+    about = "the first stage's best documents, scored by a cross-encoder"
+    needs = ("torch", "sentence-transformers")
 
-    def __init__(self, name: str, model: str, options: Options) -> None:
-        self._name = name
-        from sentence_transformers import CrossEncoder
+    def check(self, name: str) -> None:
+        super().check(name)
+        parts = name.partition(":")[2].split("+")
+        if len(parts) != 2 or not all(parts):
+            raise UsageError(f"--model {name}: write for example rerank:bm25+owner/cross-encoder")
+        retrievers.check_name(parts[0])
 
-        self._model = load(
-            CrossEncoder, model, options.device, options.dtype,
-            attn_implementation=options.attn_implementation,
-            trust_remote_code=options.trust_remote_code,
-        )  # fmt: skip
-        if options.max_length:
-            shorten(self._model, options.max_length, model)
-        self._tf32 = options.dtype == "tf32"
-        self.device = str(self._model.device)
-        self._batch = options.batch_size or (32 if self.device == "cpu" else 256)
-        self._cache: Cache | None = None
-        if options.cache is not None:
-            settings = options.max_length, self._tf32, attention_of(self._model)
-            self._cache = Cache(options.cache, fingerprint(self._model, *settings))
-        self.notes: list[str] = []
-        if options.query_prompt or options.document_prompt:
-            self.notes.append(f"{model} reads pairs as they are: prompts are for embedders")
-        self.details: dict[str, Any] = {
-            "device": self.device,
-            "dtype": "tf32" if self._tf32 else dtype_of(self._model),
-            "attention": attention_of(self._model),
-            "max_length": self._model.max_seq_length,
-            "notes": self.notes,
-        }
+    def load(self, name: str, options: Options) -> Retriever:
+        from retgen.evaluation.search.rerank import Rerank
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """The scores (pairs,) of pairs of a query and a document."""
-        keys = [f"{query}\0{text}" for query, text in pairs]
-        known = self._cache.get("pair", keys) if self._cache else {}
-        values = np.zeros(len(pairs), np.float32)
-        for i, (row, _) in known.items():
-            values[i] = row[0]
-        missing = [i for i in range(len(pairs)) if i not in known]
-        if missing:
-            fresh = [pairs[i] for i in missing]
-            for batch in spare_memory(self._batch, self._name, self.notes):
-                with batch as size, torch.inference_mode(), tensor_cores(self._tf32):
-                    found = self._model.predict(fresh, batch_size=size, show_progress_bar=False)
-                    self._batch = size
-            values[missing] = np.asarray(found, np.float32).reshape(len(missing), -1)[:, 0]
-            if self._cache:
-                rows = values[missing][:, None]
-                self._cache.put("pair", [keys[i] for i in missing], rows, [0] * len(missing))
-        return values
+        first, _, model = name.partition(":")[2].partition("+")
+        return Rerank(name, retrievers.retriever(first, options), model, options)
 
-    def flush(self) -> None:
-        """Wait until all scores are in the cache."""
-        if self._cache is not None:
-            self._cache.flush()
+    def systems(self, name: str, retriever: Any, options: Options) -> list[System]:
+        from retgen.evaluation.search.candidates.neural import Crossed
 
-
-class Rerank:
-    """A first stage and a cross-encoder."""
-
-    def __init__(self, name: str, first: Retriever, model: str, options: Options) -> None:
-        self._name, self._first, self._depth = name, first, options.rerank
-        self.scorer = CrossScorer(name, model, options)
-
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
-        seen = min(self._depth, collection.documents)
-        first = list(self._first.rank(collection, max(depth, seen), progress))[-1]
-        needed = first.rankings.documents[:, :seen]
-        texts = collection.texts(np.unique(needed[needed >= 0]))
-        documents = np.full((len(collection.queries), depth), -1, np.int64)
-        scores = np.zeros(documents.shape, np.float32)
-        step = max(1, _PAIRS // seen)
-        for start in range(0, len(collection.queries), step):
-            rows = range(start, min(start + step, len(collection.queries)))
-            ranked = [row[row >= 0] for row in first.rankings.documents[rows]]
-            pairs = [
-                (collection.queries[row].text, texts[i])
-                for row, found in zip(rows, ranked, strict=True)
-                for i in found[:seen].tolist()
-            ]
-            ends = np.cumsum([len(found[:seen]) for found in ranked])
-            heads = np.split(self.scorer.score(pairs), ends[:-1])
-            for row, found, values in zip(rows, ranked, heads, strict=True):
-                tail = found[seen:]
-                if len(tail):  # behind the worst that was scored, in their order
-                    below = (values.min() if len(values) else 0) - 1 - np.arange(len(tail))
-                    values = np.concatenate([values, below.astype(np.float32)])
-                documents[row], scores[row] = best(found, values, collection.priority, depth)
-            progress(self._name, rows.stop, len(collection.queries))
-        self.scorer.flush()
-        details = {"first": {first.model: first.details}, "reranked": seen, **self.scorer.details}
-        yield Ranked(self._name, None, Rankings(documents, scores), details)
+        scorer = retriever.scorer
+        return [System(None, Crossed(name, scorer), lambda: scorer.details)]

@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 
 from retgen.data import open_dataset
 from retgen.errors import RetgenError, UsageError
-from retgen.evaluation.candidates.measure import TaskResults
-from retgen.evaluation.candidates.scorers import check_scorer, only_ranks_candidates
-from retgen.evaluation.candidates.task import Task
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.embedders.cache import default_folder
-from retgen.evaluation.retrievers import Options, Ranked, retriever
-from retgen.evaluation.retrievers.names import slug
-from retgen.evaluation.retrievers.rankings import read_run, spaced
+from retgen.evaluation.retrievers import (
+    Options,
+    Ranked,
+    check_name,
+    ranks_a_corpus,
+    retriever,
+)
 from retgen.evaluation.scoring.baselines import floors
 from retgen.evaluation.scoring.measures import Measures, default_names, judged_names
 from retgen.evaluation.scoring.mteb_datasets import located
@@ -35,14 +36,18 @@ from retgen.evaluation.scoring.page import write_pages
 from retgen.evaluation.scoring.result import Evaluation, Scored
 from retgen.evaluation.scoring.scores import Score, write_score
 from retgen.evaluation.scoring.significance import Bootstrap, relevance_matrix
+from retgen.evaluation.search.names import slug
+from retgen.evaluation.search.rankings import read_run, spaced
 from retgen.evaluation.tasks import task_of
+from retgen.evaluation.tasks.measure import TaskResults
+from retgen.evaluation.tasks.task import Task
 from retgen.progress import Progress, silent
 from retgen.qrels.density import densities
 from retgen.write import dump_json, make_folder, write_file
 
 if TYPE_CHECKING:
     from retgen.agents.calls import Asking
-    from retgen.evaluation.candidates.chat_ranker import Chats
+    from retgen.evaluation.search.candidates.chat import Chats
 
 
 def evaluate(
@@ -76,7 +81,7 @@ def evaluate(
     """
     paths = [located(p) for p in ([path] if isinstance(path, str | Path) else path)]
     for name in models:
-        check_scorer(name)
+        check_name(name)
     if any(dim < 1 for dim in dims):
         raise UsageError("--dims: dimensions are whole numbers from 1, for example 32,64,128")
     options = replace(options or Options(), dims=tuple(sorted(set(dims))))
@@ -84,8 +89,8 @@ def evaluate(
         options = replace(options, cache=default_folder())
     folder = Path(out) if out is not None else output_folder(paths)
     held = [task_of(open_dataset(one)) for one in paths]
-    for name in filter(only_ranks_candidates, models):
-        if None in held:
+    for name in models:
+        if None in held and not ranks_a_corpus(name):
             raise UsageError(
                 f"--model {name}: orders the documents of candidate sets, and "
                 f"{paths[held.index(None)]} holds none"
@@ -148,7 +153,7 @@ def _chats(
         return None
     from retgen.agents.calls import Asking, check_model, ledger_of
     from retgen.agents.models import settings_of
-    from retgen.evaluation.candidates.chat_ranker import Chats
+    from retgen.evaluation.search.candidates.chat import Chats
 
     asking = asking or Asking()
     for name in names:
@@ -260,7 +265,7 @@ def _systems(
         if name in errors:
             continue
         try:
-            found = None if only_ranks_candidates(name) else retriever(name, options)
+            found = retriever(name, options) if ranks_a_corpus(name) else None
             if found is not None:
                 yield from found.rank(collection, depth, progress)
             if of_task is not None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.retrievers.rankings import Rankings
+from retgen.evaluation.search.rankings import Rankings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -146,7 +146,7 @@ def _version() -> str | None:
 
 def _model(score: Score, settings: Mapping[str, Any]) -> dict[str, Any]:
     """MTEB's description of a model, with null for what is not known."""
-    from retgen.evaluation.retrievers.names import slug
+    from retgen.evaluation.search.names import slug
 
     details = score.details
     given: dict[str, Any] = {}

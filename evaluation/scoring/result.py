@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from retgen.evaluation.candidates.measure import TaskResults, together
-from retgen.evaluation.candidates.task import SystemResult, Task
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.scores import Score
 from retgen.evaluation.scoring.significance import Comparison
+from retgen.evaluation.tasks.measure import TaskResults, together
+from retgen.evaluation.tasks.task import SystemResult, Task
 
 
 @dataclass

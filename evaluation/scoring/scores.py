@@ -11,8 +11,8 @@ import orjson
 from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.retrievers.names import label, slug
-from retgen.evaluation.retrievers.rankings import Rankings, write_run
+from retgen.evaluation.search.names import label, slug
+from retgen.evaluation.search.rankings import Rankings, write_run
 from retgen.write import AtomicFile, make_folder
 
 

@@ -1,4 +1,4 @@
-"""Evaluation tasks, found by folder: a module or package here that exports one subclass of `Task`.
+"""Evaluation tasks, found by folder: a package here that exports one subclass of `Task`.
 
 A third party adds one by an entry point in the group `retgen.tasks`.
 """
@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from retgen.data import Dataset
-from retgen.evaluation.candidates.task import Task
+from retgen.evaluation.tasks.task import Task
 from retgen.plugins import exported
 
 __all__ = ["task_of", "tasks"]
@@ -18,7 +18,9 @@ __all__ = ["task_of", "tasks"]
 @cache
 def tasks() -> tuple[Task[Any], ...]:
     """All evaluation tasks, bundled and installed, by their names."""
-    found: dict[str, type[Task[Any]]] = exported(__name__, __path__, Task, "retgen.tasks")
+    found: dict[str, type[Task[Any]]] = exported(
+        __name__, __path__, Task, "retgen.tasks", packages=True
+    )
     return tuple(found[name]() for name in sorted(found))
 
 

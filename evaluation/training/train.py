@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.retrievers import Options
-from retgen.evaluation.retrievers.names import LEXICAL, PREFIXES, check_name, slug
+from retgen.evaluation.retrievers import Options, check_name, type_of
 from retgen.evaluation.scoring.baselines import floors
 from retgen.evaluation.scoring.measures import Measures, default_names
 from retgen.evaluation.scoring.mteb_datasets import located
 from retgen.evaluation.scoring.significance import Bootstrap, Comparison
+from retgen.evaluation.search.names import slug
 from retgen.evaluation.training import (
     Pairs,
     TrainConfig,
@@ -125,13 +125,13 @@ def train(
 
 
 def _check_trainable(name: str) -> None:
-    kind = name.partition(":")[0]
-    if name in LEXICAL or (kind in PREFIXES and ":" in name):
+    check_name(name)
+    found = type_of(name)
+    if found is not None and not found.trainable:
         raise UsageError(
             f"--model {name}: cannot be trained. Give minilm, static:minilm, or the folder or Hub "
             "id of a sentence-transformers model"
         )
-    check_name(name)
 
 
 def _views(
@@ -197,7 +197,7 @@ class _Scorer:
 
     def _values(self, model: SentenceTransformer, view: View) -> NDArray[np.float64]:
         from retgen.evaluation.embedders.base import SentenceEmbedder
-        from retgen.evaluation.retrievers.dense import Dense
+        from retgen.evaluation.search.dense import Dense
 
         options = Options()
         dense = Dense(self._model, SentenceEmbedder(self._model, model, options), options)

@@ -85,9 +85,9 @@ def complete_family(incomplete: str) -> list[str]:
 
 
 def complete_model(incomplete: str) -> list[str]:
-    from retgen.evaluation.retrievers.names import NAMES
+    from retgen.evaluation.retrievers import names
 
-    return [name for name in NAMES if name.startswith(incomplete)]
+    return [name for name in names() if name.startswith(incomplete)]
 
 
 def _complete_chat_model(incomplete: str) -> list[str]:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from retgen.data import Dataset
-from retgen.evaluation.candidates.task import SystemResult, Task
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.tasks.multiconir.compare import LadderData, mean_rates
 from retgen.evaluation.tasks.multiconir.ladders import holds_ladders
 from retgen.evaluation.tasks.multiconir.rates import Rates
 from retgen.evaluation.tasks.multiconir.summary import summary
+from retgen.evaluation.tasks.task import SystemResult, Task
 from retgen.pages import Section, TableView
 
 __all__ = ["INSTRUCTION", "Ladders"]

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from retgen.evaluation.candidates.task import Comparison, Measured, Scores, SystemResult, TaskData
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.tasks.multiconir.ladders import Ladder, load_ladders
 from retgen.evaluation.tasks.multiconir.pairs import ALL, TASKS, Counts, make_plan
 from retgen.evaluation.tasks.multiconir.rates import Rates, measured, over_domains
+from retgen.evaluation.tasks.task import Comparison, Measured, Scores, SystemResult, TaskData
 
 
 class LadderData(TaskData[Rates]):

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from retgen.data import Dataset, Query, Table, query_of
 from retgen.errors import DatasetError
-from retgen.evaluation.candidates.sets import CandidateSet
 from retgen.evaluation.collection import Collection
+from retgen.evaluation.search.candidates.sets import CandidateSet
 
 STYLES = ("instruction", "descriptive")
 _FORMER = (

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from retgen.evaluation import plots as draw
-from retgen.evaluation.candidates.task import SystemResult
 from retgen.evaluation.tasks.multiconir.compare import mean_rates
 from retgen.evaluation.tasks.multiconir.pairs import Cell
 from retgen.evaluation.tasks.multiconir.rates import Estimate, Rates
 from retgen.evaluation.tasks.multiconir.summary import RANDOM, Reading
+from retgen.evaluation.tasks.task import SystemResult
 from retgen.pages import Figure, Section, TableView
 
 _MATRICES = 4  # systems whose win rates are shown by conditions and violations

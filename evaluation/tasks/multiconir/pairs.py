@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.candidates.sets import CandidateSet
+from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.tasks.multiconir.ladders import Ladder, Rung
 
 Cell = tuple[str | int, ...]

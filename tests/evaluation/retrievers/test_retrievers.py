@@ -22,13 +22,13 @@ from retgen.evaluation.embedders.base import SentenceEmbedder, load_embedder, sp
 from retgen.evaluation.embedders.cache import Cache
 from retgen.evaluation.embedders.devices import choose_device, choose_dtype
 from retgen.evaluation.embedders.loading import dtype_of, load_model, loading
-from retgen.evaluation.retrievers import Options, lexical, rerank, retriever
-from retgen.evaluation.retrievers import dense as dense_module
-from retgen.evaluation.retrievers.hybrid import fuse
-from retgen.evaluation.retrievers.late import Late, maxsim
-from retgen.evaluation.retrievers.names import LEXICAL
-from retgen.evaluation.retrievers.rankings import Rankings
+from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.measures import Measures
+from retgen.evaluation.search import dense as dense_module
+from retgen.evaluation.search import lexical, rerank
+from retgen.evaluation.search.fusion import fuse
+from retgen.evaluation.search.late import Late, maxsim
+from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import silent
 
 
@@ -72,7 +72,7 @@ def test_dense_search_is_the_product_of_cut_vectors(
 
 
 def test_maxsim_is_the_sum_of_best_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retgen.evaluation.retrievers.late._TOKENS", 50)  # several rounds
+    monkeypatch.setattr("retgen.evaluation.search.late._TOKENS", 50)  # several rounds
     generator = torch.Generator().manual_seed(0)
     queries = [torch.randn(n, 8, generator=generator) for n in (3, 1, 5, 2)]
     documents = [torch.randn(n, 8, generator=generator) for n in (4, 9, 1)]
@@ -170,7 +170,7 @@ def test_a_document_without_a_common_word_is_not_ranked(dataset) -> None:  # typ
     collection = load(
         dataset(corpus, {"q": "apples", "r": "zebra"}, [("q", "a", 1), ("r", "b", 1)])
     )
-    for name in LEXICAL:
+    for name in ("bm25", "rank-bm25", "bm25-capretrieval", "tfidf"):
         if name.endswith("-characters"):  # pears and zebra share some
             continue
         rankings = ranked(name, collection, depth=3)[0].rankings

@@ -15,13 +15,13 @@ import retgen
 from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.collection import load
 from retgen.evaluation.retrievers import Options, retriever
-from retgen.evaluation.retrievers.names import slug
 from retgen.evaluation.scoring.baselines import floors
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.measures import Measures, default_names
 from retgen.evaluation.scoring.mteb_files import task_name
 from retgen.evaluation.scoring.page import text as text_of
 from retgen.evaluation.scoring.significance import Bootstrap
+from retgen.evaluation.search.names import slug
 from retgen.progress import silent
 from retgen.studies.seeds import evaluate_seeds
 from tests.pages import Read, rendered
@@ -193,7 +193,7 @@ def test_mteb_reads_our_results_and_gives_the_same_scores(swept: Path, limit_run
     from sentence_transformers import SentenceTransformer
 
     from retgen.evaluation.embedders.loading import load_model
-    from retgen.evaluation.retrievers.from_mteb import task_metadata
+    from retgen.evaluation.search.mteb_model import task_metadata
 
     name = "sentence-transformers__all-MiniLM-L6-v2"
     path = swept / "mteb" / "results" / name / "no_revision_available" / "LimitRetrieval.json"

@@ -67,8 +67,8 @@ TASK = '''
 """Choices: the share of queries whose right document scores higher than the wrong one."""
 
 from retgen.data import query_of
-from retgen.evaluation.candidates.sets import CandidateSet
-from retgen.evaluation.candidates.task import Comparison, Measured, Task, TaskData
+from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.tasks.task import Comparison, Measured, Task, TaskData
 from retgen.pages import Section, TableView
 
 
@@ -118,14 +118,15 @@ class Choices(Task):
 '''
 
 
-def test_a_task_with_a_measure_and_a_page_is_one_new_file(tmp_path: Path) -> None:
+def test_a_task_with_a_measure_and_a_page_is_one_new_folder(tmp_path: Path) -> None:
     root = Path(__file__).parents[3]
     copy = tmp_path / "project"
     for name in ("retgen", "generators", "validators", "recipes", "evaluation"):
         shutil.copytree(root / name, copy / name, symlinks=True)
     (copy / "generators" / "choices").mkdir()
     (copy / "generators" / "choices" / "__init__.py").write_text(FAMILY)
-    (copy / "evaluation" / "tasks" / "choices.py").write_text(TASK)
+    (copy / "evaluation" / "tasks" / "choices").mkdir()
+    (copy / "evaluation" / "tasks" / "choices" / "__init__.py").write_text(TASK)
     env = {**os.environ, "PYTHONPATH": str(copy)}
 
     def gen(*args: str) -> subprocess.CompletedProcess[str]:

@@ -341,7 +341,7 @@ def test_a_loaded_task_is_written_and_read_again(
     from datasets import Dataset
     from mteb.abstasks.retrieval import AbsTaskRetrieval
 
-    from retgen.evaluation.retrievers.from_mteb import task_metadata
+    from retgen.evaluation.search.mteb_model import task_metadata
 
     class Task(AbsTaskRetrieval):
         metadata = task_metadata("Local", str(limit_run))

@@ -9,8 +9,8 @@ import pytest
 
 from retgen.data import open_dataset
 from retgen.errors import DatasetError
-from retgen.evaluation.candidates.sets import CandidateSet
 from retgen.evaluation.collection import load
+from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.tasks.multiconir.ladders import Rung, holds_ladders, load_ladders
 from tests.conftest import read_jsonl
 from tests.evaluation.tasks.multiconir.made import FILLER, document, query, write_ladders

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retgen.evaluation.candidates.sets import CandidateSet
+from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.tasks.multiconir.ladders import Ladder, Rung
 from retgen.evaluation.tasks.multiconir.pairs import ALL, TASKS, Counts, Plan, make_plan
 from retgen.evaluation.tasks.multiconir.rates import Rates, measured, over_domains

@@ -13,22 +13,23 @@ import torch
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
-from retgen.evaluation.candidates.lexical import LEXICAL, BM25Paper
-from retgen.evaluation.candidates.scorers import (
-    System,
-    check_scorer,
-    only_ranks_candidates,
-    systems,
-)
-from retgen.evaluation.candidates.sets import CandidateSet
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.embedders.loading import load_model
-from retgen.evaluation.retrievers import Options, retriever
-from retgen.evaluation.retrievers.late import maxsim
+from retgen.evaluation.retrievers import Options, check_name, ranks_a_corpus, retriever, type_of
+from retgen.evaluation.search.base import Retriever, System
+from retgen.evaluation.search.candidates.lexical import BM25Paper
+from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.late import maxsim
 from retgen.evaluation.tasks.multiconir.ladders import load_ladders
 from retgen.evaluation.tasks.multiconir.pairs import TASKS, make_plan
 from retgen.progress import silent
 from tests.evaluation.tasks.multiconir.made import write_ladders
+
+
+def systems(name: str, found: Retriever | None, options: Options) -> list[System]:
+    kind = type_of(name)
+    assert kind is not None
+    return kind.systems(name, found, options)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,7 @@ def groups(collection: Collection) -> list[CandidateSet]:
 
 def system(name: str, **options: object) -> System:
     made = Options(**options)  # type: ignore[arg-type]
-    found = None if only_ranks_candidates(name) else retriever(name, made)
+    found = retriever(name, made) if ranks_a_corpus(name) else None
     return systems(name, found, made)[0]
 
 
@@ -116,13 +117,13 @@ def test_the_same_words_make_a_tie(groups: list[CandidateSet]) -> None:
     two = [f"gamma {i} {rare} delta" for i in range(40)]
     pairs = [CandidateSet(rare, pair) for pair in zip(one, two, strict=True)]
     for name in ("bm25", "tfidf", "rank-bm25"):
-        for found in LEXICAL[name]().score(pairs, silent):
+        for found in systems(name, None, Options())[0].scorer.score(pairs, silent):
             assert found[0] == found[1], name
 
 
 def test_tfidf_sums_the_idf_of_shared_words() -> None:
     group = CandidateSet("Red roof, red door", ("a red roof", "a door", "a red wall"))
-    scores = LEXICAL["tfidf"]().score([group], silent)[0]
+    scores = systems("tfidf", None, Options())[0].scorer.score([group], silent)[0]
     one, two = 1 + math.log(3 / 1), 1 + math.log(3 / 2)
     assert scores.tolist() == pytest.approx([two + one, one, two])
 
@@ -225,6 +226,6 @@ def test_what_has_no_score_of_a_pair() -> None:
 )  # fmt: skip
 def test_names_that_mean_nothing(name: str, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
-        check_scorer(name)
-    check_scorer("bm25-paper")
-    check_scorer("llm:openai:gpt-5-mini")
+        check_name(name)
+    check_name("bm25-paper")
+    check_name("llm:openai:gpt-5-mini")

@@ -11,9 +11,9 @@ import torch
 
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.retrievers.rankings import Rankings, best, read_run, write_run
-from retgen.evaluation.retrievers.topk import TopK
 from retgen.evaluation.scoring.measures import Measures
+from retgen.evaluation.search.rankings import Rankings, best, read_run, write_run
+from retgen.evaluation.search.topk import TopK
 
 
 @pytest.fixture

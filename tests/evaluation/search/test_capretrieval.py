@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from rank_bm25 import BM25Okapi
 
-from retgen.evaluation.candidates.lexical import LEXICAL
-from retgen.evaluation.candidates.sets import CandidateSet
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.retrievers import Options, retriever
-from retgen.evaluation.retrievers.capretrieval import found_scores, protocol
+from retgen.evaluation.search.candidates.lexical import CapRetrieval as Candidates
+from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.capretrieval import found_scores, protocol
 from retgen.progress import silent
 
 CHINESE = {
@@ -120,7 +120,7 @@ def test_most_queries_decide_the_language() -> None:
 def test_jieba_is_silent_leaves_no_file_and_is_loaded_for_chinese_only(tmp_path: Path) -> None:
     code = (
         "import sys\n"
-        "from retgen.evaluation.retrievers.capretrieval import protocol\n"
+        "from retgen.evaluation.search.capretrieval import protocol\n"
         "name = 'bm25-capretrieval'\n"
         "protocol(name, ['a cat']); protocol(name + '-characters', ['猫'])\n"
         "print('jieba' in sys.modules)\n"
@@ -146,7 +146,7 @@ def test_candidate_sets_are_scored_alike(chinese: Collection) -> None:
     groups = [CandidateSet(query.text, texts) for query in chinese.queries]
     for name in ("bm25-capretrieval", "bm25-capretrieval-characters"):
         ranked = only(name, chinese).rankings
-        scores = LEXICAL[name]().score(groups, silent)
+        scores = Candidates(name).score(groups, silent)
         for row, found in enumerate(scores):
             there = ranked.documents[row] >= 0
             expected = np.zeros(len(texts), np.float32)

@@ -18,9 +18,9 @@ from retgen.evaluation.embedders.base import Kind, shorten, spare_memory
 from retgen.evaluation.embedders.devices import choose_device, choose_dtype, tensor_cores
 from retgen.evaluation.embedders.loading import attention_of, dtype_of, loading, quiet
 from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.retrievers.base import Ranked, Retriever
-from retgen.evaluation.retrievers.dense import Dense
-from retgen.evaluation.retrievers.rankings import Rankings, best
+from retgen.evaluation.search.base import Ranked, Retriever
+from retgen.evaluation.search.dense import Dense
+from retgen.evaluation.search.rankings import Rankings, best
 from retgen.messages import did_you_mean
 from retgen.progress import Progress
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.retrievers.base import Ranked, Retriever
-from retgen.evaluation.retrievers.rankings import Rankings, best
+from retgen.evaluation.search.base import Ranked
+from retgen.evaluation.search.rankings import Rankings, best
 from retgen.progress import Progress
 from retgen.tokenizer import named_scripts, stems, tokens, unspaced, words_only
 
@@ -147,9 +147,6 @@ class TFIDF:
         details = {"tokenizer": "listed items"} if listed else scripts.told()
         ranked = _rank(collection, depth, queries, score, "tfidf", progress)
         yield Ranked("tfidf", None, ranked, details)
-
-
-LEXICAL: dict[str, type[Retriever]] = {"bm25": BM25, "rank-bm25": RankBM25, "tfidf": TFIDF}
 
 
 def _lists(collection: Collection) -> bool:

@@ -20,9 +20,9 @@ from retgen.evaluation.embedders.base import Embedder, Kind
 from retgen.evaluation.embedders.batches import each_batch
 from retgen.evaluation.embedders.cache import Cache
 from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.retrievers.base import Ranked
-from retgen.evaluation.retrievers.rankings import Rankings
-from retgen.evaluation.retrievers.topk import TopK
+from retgen.evaluation.search.base import Ranked
+from retgen.evaluation.search.rankings import Rankings
+from retgen.evaluation.search.topk import TopK
 from retgen.progress import Progress
 
 _BLOCK = 16_384  # documents compared at a time

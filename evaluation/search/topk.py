@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.retrievers.rankings import Rankings
+from retgen.evaluation.search.rankings import Rankings
 
 _LOW = (1 << 32) - 1
 _NONE = -(1 << 63)  # below every key of a score

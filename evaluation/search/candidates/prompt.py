@@ -14,7 +14,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from retgen.agents.agent import Agent, Question, Shape
-from retgen.evaluation.candidates.sets import CandidateSet
+from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.prompts import bundled
 
 

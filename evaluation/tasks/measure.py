@@ -10,17 +10,17 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from retgen.evaluation.candidates.scorers import Scorer, System, only_ranks_candidates, systems
-from retgen.evaluation.candidates.sets import CandidateSet
-from retgen.evaluation.candidates.task import Comparison, SystemResult, Task
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.retrievers import Options, Retriever
-from retgen.evaluation.retrievers.names import slug
+from retgen.evaluation.retrievers import Options, Retriever, type_of
+from retgen.evaluation.search.base import Scorer, System
+from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.names import slug
+from retgen.evaluation.tasks.task import Comparison, SystemResult, Task
 from retgen.progress import Progress
 from retgen.write import AtomicFile, make_folder
 
 if TYPE_CHECKING:
-    from retgen.evaluation.candidates.chat_ranker import Chats
+    from retgen.evaluation.search.candidates.chat import Chats
 
 
 class TaskResults:
@@ -45,12 +45,14 @@ class TaskResults:
 
         `folder`: where per_ITEM/NAME.jsonl goes, and the lists on which a chat model failed.
         """
-        if only_ranks_candidates(name):
+        kind = type_of(name)
+        assert kind is not None  # it was checked
+        if not kind.ranks:
             self._note(f"{name}: orders candidate sets, so it is not among the rankings of all")
         if name.startswith("llm:"):
             self._call(name, folder, progress)
             return
-        found = systems(name, retriever, options)
+        found = kind.systems(name, retriever, options)
         if not found:
             self._note(
                 f"{name}: gives no score to a single pair of query and document, so it is not "
@@ -65,7 +67,7 @@ class TaskResults:
     def _call(self, name: str, folder: Path, progress: Progress) -> None:
         """Have a chat model order candidates."""
         from retgen.agents.models import settings_of
-        from retgen.evaluation.candidates.chat_ranker import ChatRanker
+        from retgen.evaluation.search.candidates.chat import ChatRanker
 
         settings = settings_of(name.removeprefix("llm:"))
         assert self._chats is not None

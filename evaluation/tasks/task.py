@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.data import Dataset
-from retgen.evaluation.candidates.sets import CandidateSet
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.retrievers.names import label
+from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.names import label
 from retgen.pages import Section, TableView
 
 M = TypeVar("M")  # the measures of a system in one domain

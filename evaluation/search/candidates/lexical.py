@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.candidates.sets import CandidateSet
-from retgen.evaluation.retrievers.capretrieval import found_scores, protocol
-from retgen.evaluation.retrievers.lexical import stemmed
+from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.capretrieval import found_scores, protocol
+from retgen.evaluation.search.lexical import stemmed
 from retgen.progress import Progress
 from retgen.tokenizer import tokens
 
@@ -136,8 +136,10 @@ class RankBM25:
 class CapRetrieval:
     """BM25 over all documents under CapRetrieval's protocol, as the retriever of that name."""
 
-    name = "bm25-capretrieval"
     noise = 0.0
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def score(
         self, groups: Sequence[CandidateSet], progress: Progress
@@ -154,16 +156,6 @@ class CapRetrieval:
             if number % _REPORT == 0:
                 progress(self.name, number, len(groups))
         return found
-
-
-class CapRetrievalCharacters(CapRetrieval):
-    """The same over single characters."""
-
-    name = "bm25-capretrieval-characters"
-
-
-_SCORERS = (BM25Paper, BM25, TFIDF, RankBM25, CapRetrieval, CapRetrievalCharacters)
-LEXICAL = {one.name: one for one in _SCORERS}
 
 
 def _distinct(groups: Sequence[CandidateSet]) -> dict[str, int]:

@@ -15,9 +15,9 @@ from retgen.agents.agent import GivenUp
 from retgen.agents.calls import Asked, Asking, ask_models, telling_how_far
 from retgen.agents.context import Context
 from retgen.agents.models import ModelSettings, described
-from retgen.evaluation.candidates.ranker import RANK, question_of, scores_of
-from retgen.evaluation.candidates.sets import CandidateSet
-from retgen.evaluation.retrievers.names import slug
+from retgen.evaluation.search.candidates.prompt import RANK, question_of, scores_of
+from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.names import slug
 from retgen.progress import Progress
 from retgen.write import AtomicFile
 

@@ -5,7 +5,7 @@ They stand on the retrievers of the same names, so a model is loaded once for bo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +13,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from retgen.evaluation.candidates.sets import CandidateSet
 from retgen.evaluation.embedders.batches import each_batch
-from retgen.evaluation.retrievers.dense import first_coordinates
-from retgen.evaluation.retrievers.late import maxsim
+from retgen.evaluation.search.base import System
+from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.dense import first_coordinates
+from retgen.evaluation.search.late import maxsim
 from retgen.progress import Progress
 
 if TYPE_CHECKING:
     from retgen.evaluation.embedders.base import Kind
-    from retgen.evaluation.retrievers.dense import Dense
-    from retgen.evaluation.retrievers.late import Late
-    from retgen.evaluation.retrievers.rerank import CrossScorer
+    from retgen.evaluation.search.dense import Dense
+    from retgen.evaluation.search.late import Late
+    from retgen.evaluation.search.rerank import CrossScorer
 
 
 _ENCODE = 1024  # texts at a time
@@ -150,3 +151,17 @@ class Crossed:
             scores.update(zip(part, self._scorer.score(part).tolist(), strict=True))
             progress(f"{self.name}: candidate sets", start + len(part), len(pairs))
         return [np.array([scores[g.query, text] for text in g.texts]) for g in groups]
+
+
+def embedded(name: str, dense: Dense) -> list[System]:
+    """An embedder's scorers, one a dimension."""
+    vectors = Vectors(name, dense)
+    full = dense.embedder.dimension
+    return [
+        System(dim, Embedded(vectors, dim), _details(vectors, full_dimension=dim == full))
+        for dim in dense.dims
+    ]
+
+
+def _details(vectors: Vectors, **more: Any) -> Callable[[], dict[str, Any]]:
+    return lambda: vectors.details() | more

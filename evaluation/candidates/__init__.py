@@ -1,1 +1,0 @@
-"""Who scores candidate sets: retrievers by name, cross-encoders, chat models."""

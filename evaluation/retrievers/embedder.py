@@ -1,0 +1,35 @@
+"""An embedder: one vector a text, compared by product."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.search.base import Retriever, RetrieverType, System
+
+
+class Embedder(RetrieverType):
+    names: ClassVar[Mapping[str, str]] = {
+        "minilm": "all-MiniLM-L6-v2 from a PyPI package, no network",
+        "static:minilm": "its word embeddings alone, averaged",
+    }
+    form = "a folder or Hub id (owner/name)"
+    about = "any sentence-transformers model"
+    needs = ("torch", "sentence-transformers")
+    trainable = True
+
+    def accepts(self, name: str) -> bool:
+        return name in self.names or "/" in name or Path(name).exists()
+
+    def load(self, name: str, options: Options) -> Retriever:
+        from retgen.evaluation.embedders.base import load_embedder
+        from retgen.evaluation.search.dense import Dense
+
+        return Dense(name, load_embedder(name, options), options)
+
+    def systems(self, name: str, retriever: Any, options: Options) -> list[System]:
+        from retgen.evaluation.search.candidates.neural import embedded
+
+        return embedded(name, retriever)

@@ -1,0 +1,27 @@
+"""MTEB's models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.search.base import Retriever, RetrieverType, System
+
+
+class Mteb(RetrieverType):
+    prefix = "mteb"
+    form = "mteb:NAME"
+    about = "MTEB's loader with its prompts"
+    needs = ("torch", "mteb")
+
+    def load(self, name: str, options: Options) -> Retriever:
+        from retgen.evaluation.search.mteb_model import mteb_retriever
+
+        return mteb_retriever(name, name.partition(":")[2], options)
+
+    def systems(self, name: str, retriever: Any, options: Options) -> list[System]:
+        from retgen.evaluation.search.candidates.neural import embedded
+        from retgen.evaluation.search.dense import Dense
+
+        # one that searches by itself has no score of a pair
+        return embedded(name, retriever) if isinstance(retriever, Dense) else []

@@ -1,0 +1,25 @@
+"""The oracle of LIMIT's documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.search.base import Retriever, RetrieverType, System
+
+
+class TFIDF(RetrieverType):
+    names: ClassVar[Mapping[str, str]] = {
+        "tfidf": "LIMIT's oracle: each listed item is a token (footnote 9); else words"
+    }
+
+    def load(self, name: str, options: Options) -> Retriever:
+        from retgen.evaluation.search import lexical
+
+        return lexical.TFIDF()
+
+    def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
+        from retgen.evaluation.search.candidates import lexical
+
+        return [System(None, lexical.TFIDF())]

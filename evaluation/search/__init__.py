@@ -1,0 +1,1 @@
+"""How documents are found and candidates scored: rankings, and what computes them."""

@@ -1,0 +1,98 @@
+"""What a retriever is: a name in, rankings of a corpus or scores of candidate sets out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.errors import UsageError
+from retgen.evaluation.collection import Collection
+from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.rankings import Rankings
+from retgen.progress import Progress
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Rankings of one system at one dimension (None where it has none).
+
+    `details` says how they came about: device, dtype, max_length, truncated {"documents",
+    "queries"}, trained_for_truncation, notes, ...
+    """
+
+    model: str
+    dim: int | None
+    rankings: Rankings
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class Retriever(Protocol):
+    """Ranks the documents of a collection for each of its queries."""
+
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+        """The best `depth` documents of every query; one answer a dimension."""
+        ...
+
+
+class Scorer(Protocol):
+    """Scores candidate sets. `noise`: what two of its scores may differ by, and be equal."""
+
+    @property
+    def noise(self) -> float: ...
+
+    def score(
+        self, groups: Sequence[CandidateSet], progress: Progress
+    ) -> list[NDArray[np.float64]]:
+        """For each set (candidates,); higher is better. All sets are of one corpus."""
+        ...
+
+
+class System(NamedTuple):
+    """A scorer at one dimension (None where it has none); `details` after it has scored."""
+
+    dim: int | None
+    scorer: Scorer
+    details: Callable[[], dict[str, Any]] = dict
+
+
+class RetrieverType(ABC):
+    """What `--model` may name, in a module of its own under `retgen.evaluation.retrievers`.
+
+    `names`: what it is called, each with what it is, for help and docs; or `prefix` where a name is
+    PREFIX:REST, with `form` and `about` to show it by. `needs`: packages of the extra `eval`.
+    `ranks`: whole corpora; False: it orders candidate sets alone. `trainable`: by `gen train`.
+    """
+
+    names: ClassVar[Mapping[str, str]] = {}
+    prefix: ClassVar[str] = ""
+    form: ClassVar[str] = ""
+    about: ClassVar[str] = ""
+    needs: ClassVar[tuple[str, ...]] = ()
+    ranks: ClassVar[bool] = True
+    trainable: ClassVar[bool] = False
+
+    def accepts(self, name: str) -> bool:
+        """Whether a name is one of its own. Looks at no model."""
+        return name in self.names or (bool(self.prefix) and name.startswith(f"{self.prefix}:"))
+
+    def check(self, name: str) -> None:
+        """Raise `UsageError` for a name of its own that can mean nothing."""
+        if self.prefix and not name.partition(":")[2]:
+            raise UsageError(f"--model {name}: name a model after {self.prefix}:")
+
+    @abstractmethod
+    def load(self, name: str, options: Options) -> Retriever | None:
+        """The retriever; None where it ranks no corpus. Raises `UsageError` with the reason."""
+
+    def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
+        """Its scorers of candidate sets, one a dimension; none where it has no score of a pair.
+
+        `retriever`: what `load` gave for the name.
+        """
+        return []

@@ -1,0 +1,1 @@
+"""Scores of the few documents of a candidate set, by all that can score a pair."""

@@ -1,0 +1,19 @@
+"""What a system is called in tables and files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+
+def label(model: str, dim: int | None, details: Mapping[str, Any]) -> str:
+    """A system's name in tables: the dimension only where it was cut."""
+    cut = dim is not None and not details.get("full_dimension", True)
+    return f"{model}, first {dim}" if cut else model
+
+
+def slug(model: str, dim: int | None = None) -> str:
+    """A file name for a system."""
+    name = re.sub(r"[^0-9A-Za-z._-]+", "--", model).strip("-.") or "model"
+    return f"{name}-{dim}" if dim is not None else name
