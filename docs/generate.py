@@ -88,6 +88,7 @@ def recipes() -> str:
 
 def evaluation() -> str:
     """The page as it is, with the table of hyper-parameters between its marks."""
+    from retgen.evaluation.retrievers import table
     from retgen.evaluation.training import PRESETS, TrainConfig
 
     def cell(value: object) -> str:
@@ -100,7 +101,13 @@ def evaluation() -> str:
         for name, field in TrainConfig.model_fields.items()
     ]
     head = "| `--set` | default | `limit` | what |\n|---|---|---|---|\n"
-    return _between("evaluation.md", "hyper-parameters", head + "\n".join(rows))
+    text = (DOCS / "evaluation.md").read_text("utf-8")
+    text = _between(text, "hyper-parameters", head + "\n".join(rows))
+    systems = [
+        f"| {name if name.startswith('a ') else f'`{name}`'} | {what} |"
+        for name, what in (*table(), ("--run FILE", "a TREC run that you bring"))
+    ]
+    return _between(text, "retrievers", "| `--model` | what |\n|---|---|\n" + "\n".join(systems))
 
 
 def models() -> str:
@@ -116,7 +123,8 @@ def models() -> str:
         "| what comes back | status | what it says | outcome | charged | who does so |\n"
         "|---|---|---|---|---|---|\n"
     )
-    return _between("models.md", "outcomes", head + "\n".join(rows))
+    text = (DOCS / "models.md").read_text("utf-8")
+    return _between(text, "outcomes", head + "\n".join(rows))
 
 
 def _statuses(found: frozenset[int]) -> list[str]:
@@ -136,9 +144,8 @@ def _words(says: tuple[str, ...], finish: frozenset[str]) -> str:
     return ", ".join(found[:3]) + (", ..." if len(found) > 3 else "")
 
 
-def _between(page: str, name: str, table: str) -> str:
+def _between(text: str, name: str, table: str) -> str:
     """A page with another text between the marks of a generated part."""
-    text = (DOCS / page).read_text("utf-8")
     begin, mark, rest = text.partition(f"<!-- generated: {name} -->")
     end = "<!-- end -->"
     return f"{begin}{mark}\n\n{table}\n\n{end}{rest.partition(end)[2]}"

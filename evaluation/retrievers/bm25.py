@@ -11,7 +11,7 @@ from retgen.evaluation.search.base import Retriever, RetrieverType, System
 
 class BM25(RetrieverType):
     names: ClassVar[Mapping[str, str]] = {
-        "bm25": "bm25s, its defaults, English stemmer and stopwords, tokens by script"
+        "bm25": "bm25s with its defaults, English Snowball stemmer and stopwords"
     }
 
     def load(self, name: str, options: Options) -> Retriever:

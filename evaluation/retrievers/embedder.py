@@ -16,7 +16,7 @@ class Embedder(RetrieverType):
         "static:minilm": "its word embeddings alone, averaged",
     }
     form = "a folder or Hub id (owner/name)"
-    about = "any sentence-transformers model"
+    about = "any sentence-transformers model, with its prompts"
     needs = ("torch", "sentence-transformers")
     trainable = True
 

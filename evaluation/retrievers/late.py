@@ -12,7 +12,10 @@ from retgen.evaluation.search.base import Retriever, RetrieverType, System
 class Late(RetrieverType):
     prefix = "late"
     form = "late:MODEL"
-    about = "late interaction: MaxSim over token embeddings"
+    about = (
+        "MaxSim over the token embeddings of MODEL, exact, in blocks that fit into memory; nothing "
+        "is cached, `--dims` does not apply"
+    )
     needs = ("torch", "sentence-transformers")
 
     def check(self, name: str) -> None:

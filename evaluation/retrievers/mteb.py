@@ -11,7 +11,10 @@ from retgen.evaluation.search.base import Retriever, RetrieverType, System
 class Mteb(RetrieverType):
     prefix = "mteb"
     form = "mteb:NAME"
-    about = "MTEB's loader with its prompts"
+    about = (
+        "a model of MTEB's registry, with its loader and prompts; options that its loader cannot "
+        "take are refused by name"
+    )
     needs = ("torch", "mteb")
 
     def load(self, name: str, options: Options) -> Retriever:

@@ -11,7 +11,7 @@ from retgen.evaluation.search.base import Retriever, RetrieverType, System
 
 class RankBM25(RetrieverType):
     names: ClassVar[Mapping[str, str]] = {
-        "rank-bm25": "BM25Okapi of rank-bm25, its defaults, tokens by script"
+        "rank-bm25": "BM25Okapi with its defaults, no stemmer, no stopwords"
     }
 
     def load(self, name: str, options: Options) -> Retriever:

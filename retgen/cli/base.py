@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from retgen.errors import RetgenError, UsageError
 from retgen.progress import Lines, Progress, silent
@@ -54,6 +54,19 @@ class _InOrder(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """The commands in the order in which one needs them."""
         return sorted(self.commands, key=_ORDER.index)
+
+
+class NamingRetrievers(TyperCommand):
+    """A command whose help names the retrievers that are there, bundled and installed."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The help; the register is looked up only where it is shown."""
+        from retgen.evaluation.retrievers import known
+
+        for param in self.params:
+            if text := getattr(param, "help", None):
+                param.help = text.replace("{retrievers}", known())  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
 
 
 app = typer.Typer(

@@ -12,6 +12,7 @@ import typer
 from retgen.cli.base import (
     Json,
     LedgerOption,
+    NamingRetrievers,
     PriceOption,
     Quiet,
     Verbose,
@@ -32,6 +33,7 @@ from retgen.cli.base import (
 
 @app.command(
     "eval",
+    cls=NamingRetrievers,
     epilog="Examples:  gen eval outputs/limit_small --model bm25 --model minilm --dims 32,64  |  "
     "gen eval ~/beir/scifact --model owner/name --metric nDCG@10  |  "
     "gen eval outputs/limit_small --run mine.trec  |  gen eval limit_patterns  |  "
@@ -50,10 +52,7 @@ def eval_command(
         list[str] | None,
         typer.Option(
             metavar="M", autocompletion=complete_model,
-            help="bm25, rank-bm25, bm25-capretrieval, tfidf, minilm, static:minilm, a "
-            "sentence-transformers folder or id, mteb:NAME, late:M, hybrid:A+B, "
-            "rerank:FIRST+CROSSENCODER; on ladders also "
-            "bm25-paper, cross:CROSSENCODER, llm:PROVIDER:NAME. Default bm25. Repeatable.",
+            help="{retrievers}. Default bm25. Repeatable.",
         ),
     ] = None,
     run: Annotated[

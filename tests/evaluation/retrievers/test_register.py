@@ -1,0 +1,113 @@
+"""A retriever is one file: names, help, errors and scores of it need no other edit."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from retgen.errors import UsageError
+from retgen.evaluation.retrievers import check_name, known, names, ranks_a_corpus, type_of
+
+LONGEST = '''
+"""The longest documents first."""
+
+import numpy as np
+
+from retgen.evaluation.search.base import Ranked, RetrieverType, System
+from retgen.evaluation.search.rankings import Rankings
+
+
+class ByLength:
+    noise = 0.0
+
+    def rank(self, collection, depth, progress):
+        lengths = np.array([len(t) for _, texts in collection.blocks(100) for t in texts])
+        order = np.argsort(-lengths, kind="stable")[:depth]
+        shape = (len(collection.queries), len(order))
+        scores = np.broadcast_to(lengths[order].astype(np.float32), shape)
+        yield Ranked("longest", None, Rankings(np.broadcast_to(order, shape), scores), {})
+
+    def score(self, groups, progress):
+        return [np.array([float(len(text)) for text in group.texts]) for group in groups]
+
+
+class Longest(RetrieverType):
+    names = {"longest": "the longest documents first"}
+
+    def load(self, name, options):
+        return ByLength()
+
+    def systems(self, name, retriever, options):
+        return [System(None, retriever)]
+'''
+
+
+def test_a_retriever_is_one_new_file(tmp_path: Path) -> None:
+    root = Path(__file__).parents[3]
+    copy = tmp_path / "project"
+    for name in ("retgen", "generators", "validators", "recipes", "evaluation", "prompts"):
+        shutil.copytree(root / name, copy / name, symlinks=True)
+    (copy / "evaluation" / "retrievers" / "longest.py").write_text(LONGEST)
+    env = {**os.environ, "PYTHONPATH": str(copy), "COLUMNS": "200"}
+
+    def gen(*args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "retgen.cli", *args],
+            capture_output=True, text=True, cwd=tmp_path, env=env, timeout=120,
+        )  # fmt: skip
+
+    assert "longest, " in gen("eval", "--help").stdout
+    made = gen("run", "multiconir_people", "--limit", "2", "-q", "--out", "run")
+    assert (made.returncode, made.stderr) == (0, "")
+    unknown = gen("eval", "run", "--model", "longst")
+    assert "gen: --model longst: there is no such model; did you mean longest?" in unknown.stderr
+    found = gen("eval", "run", "--model", "longest", "--model", "hybrid:bm25+longest", "--json")
+    assert (found.returncode, found.stderr) == (0, "")
+    one, fused = json.loads(found.stdout)["results"]
+    assert (one["model"], one["ladders"]["ladders"]) == ("longest", 2)
+    assert (fused["model"], "ladders" in fused) == ("hybrid:bm25+longest", False)
+    assert one["metrics"]["recall@20"] <= 1
+    trained = gen("train", "run", "--model", "longest")
+    assert "gen: --model longest: cannot be trained. Give minilm" in trained.stderr
+
+
+def test_names() -> None:
+    assert names() == [
+        "bm25", "bm25-paper", "bm25-capretrieval", "bm25-capretrieval-characters", "minilm",
+        "static:minilm", "rank-bm25", "tfidf",
+    ]  # fmt: skip
+    assert known() == (
+        "bm25, bm25-capretrieval, bm25-capretrieval-characters, minilm, static:minilm, rank-bm25, "
+        "tfidf, a folder or Hub id (owner/name), hybrid:A+B, late:MODEL, mteb:NAME, "
+        "rerank:FIRST+CROSSENCODER; for candidate sets bm25-paper, cross:CROSSENCODER, "
+        "llm:PROVIDER:NAME"
+    )
+    assert [ranks_a_corpus(name) for name in ("bm25", "bm25-paper", "cross:a/b", "owner/name")] == [
+        True, False, False, True,
+    ]  # fmt: skip
+    assert type(type_of("late:owner/name")).__name__ == "Late"
+    assert type(type_of("static:minilm")).__name__ == "Embedder"
+    assert type_of("nothing") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("late:", "--model late:: name a model after late:"),
+        ("late:bm26", "--model bm26: there is no such model; did you mean bm25? Known: "),
+        ("hybrid:bm25", "--model hybrid:bm25: write for example hybrid:bm25+minilm"),
+        ("rerank:a+b+c", "--model rerank:a+b+c: write for example rerank:bm25+owner/cross-encoder"),
+        ("cross:", "--model cross:: name a cross-encoder after cross:, as cross:owner/name"),
+        ("llm:openai", "--model llm:openai: name a chat model after llm:, for example "),
+    ],
+)
+def test_names_that_mean_nothing(name: str, told: str) -> None:
+    with pytest.raises(UsageError) as error:
+        check_name(name)
+    assert str(error.value).startswith(told)
