@@ -9,9 +9,17 @@ from functools import cache
 from typing import Any
 
 from retgen import plugins
+from retgen.agents.agent import Rejection
 from retgen.generators.family import Family
+from retgen.generators.params import InputFile, Job, Params
+from retgen.generators.plan import Asks, Plan
+from retgen.generators.records import Example, Records, Rows, rows_of
 
-__all__ = ["Family", "families", "family"]
+# what the author of a family needs
+__all__ = [
+    "Asks", "Example", "Family", "InputFile", "Job", "Params", "Plan", "Records", "Rejection",
+    "Rows", "families", "family", "rows_of",
+]  # fmt: skip
 
 _GROUP = "retgen.families"
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from retgen.data import GRADED
-from retgen.generators.family import Family, Records
+from retgen.generators.family import Family
+from retgen.generators.records import Records
 from retgen.markdown import code_spans, escaped, front_matter, markdown_table
 from retgen.recipe import Recipe
 from retgen.validation import Validation

@@ -24,7 +24,7 @@ from retgen.differences import Difference, differences, shown
 from retgen.errors import RetgenError
 from retgen.findings import links
 from retgen.generate import rejected_lines, table_files
-from retgen.generators.family import Records
+from retgen.generators.records import Records
 from retgen.manifest import COSTS, Measured, fault_of_time, manifest_of, other_format, recipe_files
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe, load_recipe

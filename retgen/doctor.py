@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import NamedTuple
 
+from retgen.agents.backends import backends
 from retgen.agents.prices import checked, price_files
 from retgen.generators import families
 from retgen.progress import usable_cores
@@ -18,7 +19,7 @@ from retgen.version import __version__
 
 __all__ = ["Check", "doctor"]
 
-_KEYS = ("OPENAI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN")
+_OTHER_KEYS = ("ANTHROPIC_API_KEY", "HF_TOKEN")
 
 
 class Check(NamedTuple):
@@ -44,7 +45,8 @@ def doctor() -> list[Check]:
     checks += _packages()
     checks.append(_accelerator())
     in_file = _in_file()
-    for key in _KEYS:
+    named = [key for one in backends().values() for key in one.keys]
+    for key in (*named, *_OTHER_KEYS):
         there = bool(os.environ.get(key))
         note = "set" if there else "not set; no bundled recipe needs it"
         if not there and key in in_file:

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from retgen.agents.agent import Rejection
 from retgen.data import GRADED
-from retgen.generators.family import Records, Rejection, Rows
+from retgen.generators.records import Records, Rows
 from retgen.progress import Progress, silent
 from retgen.recipe import SOURCES, Recipe, load_recipe
 from retgen.version import __version__

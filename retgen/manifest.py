@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retgen.agents.models import described
-from retgen.generators.family import Records
+from retgen.generators.records import Records
 from retgen.recipe import Recipe, resolved
 from retgen.validation import Validation
 from retgen.version import __version__

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from retgen.errors import UsageError
-from retgen.generators.family import Records
+from retgen.generators.records import Records
 from retgen.recipe import load_recipe
 
 __all__ = ["preview"]

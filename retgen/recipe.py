@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 from retgen.agents.models import FLOW, Model, ModelSettings, another_family, settings_of
 from retgen.errors import RecipeError
 from retgen.generators import Family, families, family
-from retgen.generators.family import Job
+from retgen.generators.params import Job
 from retgen.messages import Origin, did_you_mean, explain
 from retgen.recipes import bundled
 from retgen.validators.rule import Severity

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from retgen.agents.agent import Rejection
 from retgen.differences import differences
 from retgen.generate import BLOCK, PARALLEL_FROM, TableFile, arrow_schema, table_files
-from retgen.generators.family import Records, Rejection
+from retgen.generators.records import Records
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe, load_recipe
 from retgen.validators.rule import Finding

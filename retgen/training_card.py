@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from retgen.card import content_id, free
-from retgen.generators.family import Records
+from retgen.generators.records import Records
 from retgen.markdown import escaped, front_matter, markdown_table
 from retgen.recipe import Recipe
 from retgen.write import FileInfo

@@ -16,7 +16,8 @@ from retgen.agents.calls import Asking
 from retgen.ask import ask
 from retgen.generate import write_rejected
 from retgen.generators import Family, families, family
-from retgen.generators.family import Job, Records
+from retgen.generators.params import Job
+from retgen.generators.records import Records
 from retgen.recipe import load_recipe
 from retgen.recipes import bundled
 from retgen.scaffold import new_recipe
@@ -27,7 +28,7 @@ TOY = '''
 
 from pydantic import Field
 
-from retgen.generators.family import Family, Job, Params, Plan, Records, Rejection, rows_of
+from retgen.generators import Family, Job, Params, Plan, Records, Rejection, rows_of
 from retgen.validators.rule import CorpusRule, Finding, Named
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retgen.errors import RecipeError
-from retgen.generators.family import Evidence, Family, Job, Plan, Records, rows_of
+from retgen.generators.family import Evidence, Family
 from retgen.generators.ids import Ids
 from retgen.generators.limit.agents import (
     AGENTS,
@@ -73,6 +73,9 @@ from retgen.generators.limit.params import (
     Semantic,
     Single,
 )
+from retgen.generators.params import Job
+from retgen.generators.plan import Plan
+from retgen.generators.records import Records, rows_of
 from retgen.streams import Stream
 from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators import limit as proof

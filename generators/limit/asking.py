@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 from retgen.agents.agent import GivenUp
-from retgen.generators.family import Asks, Job
 from retgen.generators.limit.agents import (
     IDENTIFY,
     NONE,
@@ -37,6 +36,8 @@ from retgen.generators.limit.attributes import (
 )
 from retgen.generators.limit.latent import count_queries
 from retgen.generators.limit.params import Balanced, Conditions, LimitParams, Semantic
+from retgen.generators.params import Job
+from retgen.generators.plan import Asks
 from retgen.streams import Stream
 from retgen.tokenizer import content_stems
 from retgen.write import write_file

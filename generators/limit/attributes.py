@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from retgen.errors import RecipeError
-from retgen.generators.family import InputFile, Job, Params
+from retgen.generators.params import InputFile, Job, Params
 from retgen.tokenizer import STOPWORDS
 
 __all__ = ["Attribute", "CatalogueParams", "bundled_files", "load_attributes", "stem_words"]

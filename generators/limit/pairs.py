@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from retgen.generators.family import Rows, rows_of
 from retgen.generators.limit.documents import Documents
+from retgen.generators.records import Rows, rows_of
 
 __all__ = ["TrainingPairs"]
 

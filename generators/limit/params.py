@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from retgen.generators.family import InputFile, Params
 from retgen.generators.limit.attributes import CatalogueParams
 from retgen.generators.limit.names import LOCALES, Locale
+from retgen.generators.params import InputFile, Params
 
 __all__ = [
     "Balanced", "Conditions", "Cycle", "Dense", "Disjoint", "File", "Hadamard", "LimitParams",

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from retgen.errors import SourceRefused
-from retgen.generators.family import Evidence, Example, Family, Job, Plan, Records
+from retgen.generators.family import Evidence, Family
 from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, VERIFY
 from retgen.generators.multiconir.asking import ask_ladders
 from retgen.generators.multiconir.calibration import CALIBRATION, told
@@ -33,6 +33,9 @@ from retgen.generators.multiconir.review import review_tables
 from retgen.generators.multiconir.sentences import CONDITIONS, word_count
 from retgen.generators.multiconir.sourcing import documents_of, on_the_hub, source_of
 from retgen.generators.multiconir.views import STYLES, Views
+from retgen.generators.params import Job
+from retgen.generators.plan import Plan
+from retgen.generators.records import Example, Records
 from retgen.sources import Refused, refusals
 from retgen.validators import multiconir as proof
 from retgen.validators.rule import CorpusRule, Judgements

@@ -10,13 +10,13 @@ import orjson
 import xxhash
 
 from retgen.agents.agent import GivenUp
-from retgen.generators.family import Job
 from retgen.generators.multiconir.agents import EXTRACT, QUERY, REWRITE, VERIFY
 from retgen.generators.multiconir.calibration import calibrate
 from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladder
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.multiconir.sourcing import documents_of
 from retgen.generators.multiconir.writing import Writing
+from retgen.generators.params import Job
 from retgen.sources import Refused, SourceDocument
 from retgen.write import AtomicFile
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from retgen.generators.family import Params
+from retgen.generators.params import Params
 
 __all__ = ["Domain", "Examples", "Rewrite", "Strategy", "bundled_domains"]
 

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.agents.agent import Agent, Question, Shape
-from retgen.generators.family import Asks, Job
 from retgen.generators.multiconir import offline
 from retgen.generators.multiconir.agents import CALIBRATE, EXTRACT, QUERY, REWRITE, VERIFY
 from retgen.generators.multiconir.calibration import sheets
@@ -34,6 +33,8 @@ from retgen.generators.multiconir.requests import Requests
 from retgen.generators.multiconir.sentences import CONDITIONS, split, usable
 from retgen.generators.multiconir.sourcing import documents_of, on_the_hub
 from retgen.generators.multiconir.writing import SPARE
+from retgen.generators.params import Job
+from retgen.generators.plan import Asks
 from retgen.sources import SourceDocument
 
 __all__ = ["asks"]

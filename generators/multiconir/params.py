@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo, model_validator
 
-from retgen.generators.family import Params
 from retgen.generators.multiconir.domains import Domain, Strategy, bundled_domains
+from retgen.generators.params import Params
 from retgen.messages import did_you_mean
 from retgen.sources import FORMATS, HUB
 

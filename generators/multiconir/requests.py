@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from retgen.generators.family import Job
 from retgen.generators.multiconir.checks import negates
 from retgen.generators.multiconir.draft import Draft, Shown
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.multiconir.questions import Extract, Falsify, Negatives, Queries, Verify
 from retgen.generators.multiconir.sentences import CONDITIONS, word_count
+from retgen.generators.params import Job
 
 __all__ = ["Requests", "negating"]
 

@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from retgen.generators.family import Rows, rows_of
 from retgen.generators.multiconir.sentences import CONDITIONS
 from retgen.generators.multiconir.views import STYLES, Views
+from retgen.generators.records import Rows, rows_of
 from retgen.streams import Stream
 
 __all__ = ["review_tables"]

@@ -12,7 +12,6 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from retgen.generators.family import Rows
 from retgen.generators.ids import Ids
 from retgen.generators.multiconir.ladders import (
     Ladder,
@@ -24,6 +23,7 @@ from retgen.generators.multiconir.ladders import (
 )
 from retgen.generators.multiconir.padding import padded
 from retgen.generators.multiconir.sentences import CONDITIONS
+from retgen.generators.records import Rows
 from retgen.streams import Permutation, Stream
 
 __all__ = ["STYLES", "PerLadder", "Views", "instruction"]

@@ -13,7 +13,6 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from retgen.agents.agent import GivenUp
-from retgen.generators.family import Job
 from retgen.generators.multiconir.agents import EXTRACT, QUERY, REWRITE, VERIFY, rewrite_fault
 from retgen.generators.multiconir.checks import check_query
 from retgen.generators.multiconir.draft import Draft, Shown, Text
@@ -23,6 +22,7 @@ from retgen.generators.multiconir.questions import Falsify, Negatives
 from retgen.generators.multiconir.requests import Requests, negating
 from retgen.generators.multiconir.sentences import CONDITIONS, split, usable
 from retgen.generators.multiconir.verdicts import read_verdicts
+from retgen.generators.params import Job
 from retgen.sources import SourceDocument
 
 if TYPE_CHECKING:

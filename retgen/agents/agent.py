@@ -21,9 +21,6 @@ from retgen.agents.models import ModelSettings
 from retgen.agents.prompt import Message, Prompt
 from retgen.agents.request import Request
 
-__all__ = ["Agent", "Answering", "GivenUp", "Question", "Rejection", "Shape", "Turn"]
-
-
 _ABOUT = 40  # characters of a question's text in a message
 
 

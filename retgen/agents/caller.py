@@ -23,8 +23,6 @@ from retgen.agents.sending import Failed, Sender, Sent, Tally
 from retgen.agents.suspects import Suspects, Tries
 from retgen.errors import EndpointFailed, RetgenError
 
-__all__ = ["RECORD", "Caller", "Tally"]
-
 # what is worked on, as messages name it: the tasks of a record inherit it
 RECORD: ContextVar[str] = ContextVar("RECORD", default="")
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from retgen.agents.agent import Rejection
-from retgen.agents.caller import Caller, Tally
+from retgen.agents.caller import Caller
 from retgen.agents.chat import ChatModel
 from retgen.agents.context import Context, Stage
 from retgen.agents.flow import Flight, Stop, Stopped
@@ -30,6 +30,7 @@ from retgen.agents.ledger.drives import network_drive
 from retgen.agents.models import FLOW, ModelSettings, check_provider, find_key, open_chat
 from retgen.agents.prices import Prices
 from retgen.agents.replay import Replayed, read_replay
+from retgen.agents.sending import Tally
 from retgen.agents.usage import OFFLINE_COSTS
 from retgen.agents.wire import NO_KEY
 from retgen.errors import BudgetReached, ChecksFailed, EndpointFailed, UsageError

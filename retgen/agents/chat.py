@@ -7,12 +7,12 @@ knows the ledger.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from retgen.agents.request import Request
 from retgen.agents.usage import Usage
-
-__all__ = ["NOT_SENT", "NO_CONNECTION", "SILENCE", "ChatModel", "Response", "Unusable", "Why"]
 
 # in the place of a status: the package in use cannot make the request; there was no connection,
 # so nothing was sent; it was sent, and nobody knows what became of it
@@ -54,7 +54,7 @@ class Unusable(Exception):
 
 
 class ChatModel(Protocol):
-    """A backend."""
+    """A model behind some protocol, with its connections."""
 
     async def send(self, request: Request, room: int) -> Response:
         """Send once, with `room` tokens for the answer. What a server does is no exception."""
@@ -67,3 +67,40 @@ class ChatModel(Protocol):
     async def close(self) -> None:
         """Close its connections."""
         ...
+
+
+class Backend(ABC):
+    """A provider's protocol, in a module of its own under `retgen.agents.backends`.
+
+    `keys`: environment variables that may hold the key, the first that is set counts; none: the
+    provider's own package looks for it. `address`: the variable that may name another server.
+    `judge`: the model that judges where the writer is another provider's, "" for none;
+    `preference`: among several such, the highest comes first.
+    """
+
+    keys: ClassVar[tuple[str, ...]] = ()
+    address: ClassVar[str] = ""
+    judge: ClassVar[str] = ""
+    preference: ClassVar[int] = 0
+
+    @abstractmethod
+    def open(
+        self,
+        provider: str,
+        *,
+        base_url: str | None,
+        api_key: str | None,
+        timeout: float,
+        connections: int,
+    ) -> ChatModel:
+        """A chat model. `timeout`: seconds; `connections`: so many at a time at most."""
+
+    def check(
+        self, provider: str, name: str, sampling: Mapping[str, Any], **options: Any
+    ) -> str | None:
+        """Why a model cannot be asked, as far as that is known without sending; None: it can.
+        `options`: as `open` takes them.
+
+        Raises `UsageError` for a provider that nobody knows.
+        """
+        return None

@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from retgen.agents.agent import A, Agent, GivenUp, Q, Rejection
-from retgen.agents.caller import RECORD, Caller, Tally
+from retgen.agents.caller import RECORD, Caller
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.models import OFFLINE, ModelSettings
+from retgen.agents.sending import Tally
 from retgen.errors import ChecksFailed
 from retgen.progress import Progress, silent
-
-__all__ = ["Context", "Stage"]
 
 T = TypeVar("T")
 R = TypeVar("R")

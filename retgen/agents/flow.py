@@ -15,8 +15,6 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-__all__ = ["Flight", "Gate", "Probe", "Rate", "Stop", "Stopped"]
-
 
 class Stopped(Exception):
     """Nothing is sent any more; what is in flight is waited for."""

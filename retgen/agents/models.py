@@ -16,34 +16,15 @@ from urllib.parse import urlsplit
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from retgen.agents.chat import ChatModel
+from retgen.agents.backends import LANGCHAIN, backend, backends, judges
+from retgen.agents.chat import Backend, ChatModel
 from retgen.agents.wire import NO_KEY
 from retgen.errors import UsageError
-from retgen.messages import did_you_mean
-
-__all__ = [
-    "FLOW",
-    "OFFLINE",
-    "Model",
-    "ModelSettings",
-    "another_family",
-    "check_provider",
-    "find_key",
-    "open_chat",
-    "settings_of",
-]
 
 OFFLINE = "offline"
 
 # what changes how fast a model is asked, and no answer: not part of a run's identity
 FLOW = frozenset({"requests_per_minute", "tokens_per_minute", "concurrency", "timeout"})
-
-# LangChain's names of providers that have a backend of their own, and where their keys are
-_KEYS = {"openai": ("OPENAI_API_KEY",), "google_genai": ("GOOGLE_API_KEY", "GEMINI_API_KEY")}
-
-
-# of a judge that is to be of another family than the writer
-_OTHERS = {"openai": "google_genai:gemini-2.5-flash", "google_genai": "openai:gpt-5-mini"}
 
 # what decides the price, the form of an answer, or what is asked
 _OURS = frozenset(
@@ -137,24 +118,25 @@ class ModelSettings(BaseModel):
         return f"{self.provider}:{self.name}"
 
     @property
-    def langchain(self) -> bool:
-        """Whether LangChain asks it."""
-        return self.via == "langchain" or self.provider not in _KEYS
+    def backend(self) -> Backend:
+        """Who asks it."""
+        return backend(self.provider, via=self.via)
 
     def endpoint(self) -> str:
         """Whom requests go to, for their keys: answers of one are no answers of another."""
         where = self.address() or self.provider
-        return f"langchain:{where}" if self.langchain else where
+        return f"{LANGCHAIN}:{where}" if self.backend is backends()[LANGCHAIN] else where
 
     def address(self, environment: Mapping[str, str] = os.environ) -> str | None:
-        """The server that the recipe or, for OpenAI's protocol, the environment names."""
-        named = environment.get("OPENAI_BASE_URL")
-        if self.base_url is not None or self.provider != "openai" or not named:
+        """The server that the recipe or, where the backend knows a variable, that one names."""
+        variable = backend(self.provider).address
+        named = environment.get(variable) if variable else None
+        if self.base_url is not None or not named:
             return self.base_url
         try:
             return _base_url(named)
         except ValueError as error:
-            raise UsageError(f"OPENAI_BASE_URL: {error}") from None
+            raise UsageError(f"{variable}: {error}") from None
 
     def sampling(self) -> dict[str, Any]:
         """What is sent beside the messages and the room for the answer."""
@@ -192,10 +174,8 @@ def find_key(settings: ModelSettings, environment: Mapping[str, str] = os.enviro
     """The key of a model. Raises `UsageError` where there is none and one is needed."""
     if settings.api_key_env:
         names: tuple[str, ...] = (settings.api_key_env,)
-    elif settings.langchain and settings.provider not in _KEYS:
-        return None  # LangChain looks for it where the provider's documentation says
-    else:
-        names = _KEYS[settings.provider]
+    elif not (names := backend(settings.provider).keys):
+        return None  # its package looks for it where the provider's documentation says
     for name in names:
         if environment.get(name):
             key = environment[name].strip()
@@ -217,51 +197,33 @@ def another_family(
 
     Where the writer is a server of one's own, nothing is sent elsewhere unasked.
     """
-    other = _OTHERS.get(settings.provider, _OTHERS["google_genai"])
-    judge = settings_of(other)
+    others = [one for provider, one in judges() if provider != settings.provider]
+    judge = settings_of(others[0].judge) if others else None
     if judge is None or settings.address(environment) or judge.address(environment):
         return None
-    there = any(environment.get(name) for name in _KEYS[judge.provider])
-    return other if there else None
+    return judge.shown if any(environment.get(name) for name in others[0].keys) else None
 
 
 def check_provider(settings: ModelSettings, key: str | None) -> None:
     """Raises `UsageError` for a provider that nobody knows, or whose package does not do."""
-    if not settings.langchain:
-        return
-    from retgen.agents.langchain_chat import LangChainChat, providers
-
-    known = sorted({*_KEYS, *providers()})
-    if settings.provider not in known:
-        hint = did_you_mean(settings.provider, known)
-        raise UsageError(
-            f"there is no provider {settings.provider!r}{hint or '.'} Known: {', '.join(known)}"
-        )
-    chat = open_chat(settings, key)
-    assert isinstance(chat, LangChainChat)
-    if trouble := chat.check(settings.name, settings.sampling()):
-        raise UsageError(f"{settings.shown} cannot be asked: {trouble}")
+    options = _options(settings, key)
+    backend = settings.backend
+    if found := backend.check(settings.provider, settings.name, settings.sampling(), **options):
+        raise UsageError(f"{settings.shown} cannot be asked: {found}")
 
 
 def open_chat(settings: ModelSettings, key: str | None) -> ChatModel:
-    """The backend of a model, with the key that `find_key` found."""
-    options: dict[str, Any] = {
+    """The model, with the key that `find_key` found."""
+    return settings.backend.open(settings.provider, **_options(settings, key))
+
+
+def _options(settings: ModelSettings, key: str | None) -> dict[str, Any]:
+    return {
         "base_url": settings.address(),
         "api_key": key,
         "timeout": settings.timeout,
         "connections": settings.concurrency,
     }
-    if settings.langchain:
-        from retgen.agents.langchain_chat import LangChainChat
-
-        return LangChainChat(provider=settings.provider, **options)
-    if settings.provider == "google_genai":
-        from retgen.agents.google_chat import GoogleChat
-
-        return GoogleChat(**options)
-    from retgen.agents.openai_chat import OpenAIChat
-
-    return OpenAIChat(**options)
 
 
 def described(settings: ModelSettings | None) -> dict[str, Any]:

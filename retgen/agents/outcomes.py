@@ -22,8 +22,6 @@ from typing import Literal, NamedTuple
 
 from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, Response, Why
 
-__all__ = ["TABLE", "Charge", "Outcome", "Row", "classify"]
-
 Outcome = Literal["answer", "room", "less", "reject", "refuse", "retry", "later", "stop"]
 # what a run is charged: nothing; the usage that is stated, else nothing, or else the most that the
 # request could cost; the most in any case

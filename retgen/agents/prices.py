@@ -20,8 +20,6 @@ from retgen.agents.request import Request
 from retgen.agents.wire import part
 from retgen.errors import UsageError
 
-__all__ = ["Price", "Prices", "checked", "price_files"]
-
 _BUNDLED = Path(__file__).parent / "prices.yaml"
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
 

@@ -24,8 +24,6 @@ from typing import Literal, NamedTuple
 
 from retgen.errors import RecipeError
 
-__all__ = ["Message", "Prompt", "load_prompt"]
-
 _VARIABLE = re.compile(r"\{\{([a-z][a-z0-9_]*)\}\}")
 _FILE = re.compile(r"---\n(?P<header>.*?)\n---\n(?P<body>.*)", re.DOTALL)
 _PART = re.compile(r"^## (System|User)[ \t]*\n", re.MULTILINE)

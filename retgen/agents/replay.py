@@ -23,8 +23,6 @@ from retgen.agents.wire import parsed
 from retgen.errors import UsageError
 from retgen.write import AtomicFile
 
-__all__ = ["Replayed", "export_replay", "read_replay"]
-
 
 class Replayed:
     """A chat model that sends nothing; `chat` reads the answers of `file`, which `ledger` holds."""

@@ -12,8 +12,6 @@ import orjson
 
 from retgen.agents.prompt import Message
 
-__all__ = ["Request"]
-
 
 @dataclass(frozen=True)
 class Request:

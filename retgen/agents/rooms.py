@@ -14,8 +14,6 @@ from collections.abc import Mapping
 
 from retgen.agents.ledger import Room
 
-__all__ = ["HIDDEN", "LARGEST", "PROMPT", "Rooms"]
-
 LARGEST = 32_768  # tokens that are learned; a recipe may ask for more
 HIDDEN = "(reasoning)"  # in place of an agent: most reasoning tokens of one answer of the model
 PROMPT = "(prompt)"  # the same: most tokens of a prompt beyond its bytes

@@ -26,8 +26,6 @@ from retgen.agents.rooms import HIDDEN, PROMPT, Rooms
 from retgen.agents.suspects import Suspects
 from retgen.errors import BudgetReached, EndpointFailed
 
-__all__ = ["Failed", "Sender", "Sent", "Tally"]
-
 T = TypeVar("T")
 
 _LEASE = 60.0  # seconds that a lease outlasts the time limit of a request

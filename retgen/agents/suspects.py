@@ -15,8 +15,6 @@ from typing import Literal
 
 from retgen.agents.flow import Stop
 
-__all__ = ["Suspects", "Tries"]
-
 # refusals of an agent in a row after which it is not the records: while it has no answer at all,
 # when it has some, and where nothing else is under way that could be answered
 _NEVER, _SINCE, _FEW = 8, 32, 3

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["Usage", "count", "usage_of"]
-
 _IN = ("prompt_tokens", "input_tokens", "promptTokenCount", "prompt_eval_count")
 _OUT = ("completion_tokens", "output_tokens", "candidatesTokenCount", "eval_count")
 _TOTAL = ("total_tokens", "totalTokenCount")

@@ -8,9 +8,6 @@ from typing import Any
 
 import orjson
 
-__all__ = ["NO_KEY", "Secrets", "error_of", "one_line", "parsed", "part", "parts", "seconds",
-           "status_of"]  # fmt: skip
-
 NO_KEY = "none"  # for a server that asks for none, where a client wants one
 
 _PATIENCE = 600.0  # seconds that a server may have us wait

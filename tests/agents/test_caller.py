@@ -13,15 +13,16 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.caller import Caller, Tally
+from retgen.agents.backends.openai import OpenAIChat
+from retgen.agents.caller import Caller
 from retgen.agents.chat import Unusable
 from retgen.agents.flow import Flight, Stop, Stopped
 from retgen.agents.ledger import Ledger, Spent, Writer
 from retgen.agents.models import ModelSettings
-from retgen.agents.openai_chat import OpenAIChat
 from retgen.agents.prices import Price
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
+from retgen.agents.sending import Tally
 from retgen.errors import BudgetReached, EndpointFailed
 from tests.agents.server import Server, serving
 

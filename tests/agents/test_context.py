@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 
 from retgen.agents.agent import Agent, GivenUp, Question, Rejection, Shape, Turn
-from retgen.agents.caller import Caller, Tally
+from retgen.agents.caller import Caller
 from retgen.agents.context import Context, Stage
 from retgen.agents.flow import Flight, Stop, Stopped
 from retgen.agents.ledger import Ledger, Writer
 from retgen.agents.models import ModelSettings, open_chat
 from retgen.agents.prices import Price
 from retgen.agents.prompt import Prompt
+from retgen.agents.sending import Tally
 from retgen.errors import ChecksFailed, EndpointFailed
 from tests.agents.server import Server, serving
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
+from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.caller import Caller
 from retgen.agents.chat import Unusable
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.ledger import Ledger, Writer
 from retgen.agents.models import ModelSettings
-from retgen.agents.openai_chat import OpenAIChat
 from retgen.agents.prices import Price
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from retgen.agents.google_chat import GoogleChat
+from retgen.agents.backends.google_genai import GoogleChat
+from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.models import (
     FLOW,
     Model,
@@ -17,7 +18,6 @@ from retgen.agents.models import (
     open_chat,
     settings_of,
 )
-from retgen.agents.openai_chat import OpenAIChat
 from retgen.errors import UsageError
 
 SERVER = "http://localhost:8000/v1"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from retgen.agents.backends.google_genai import GoogleChat
+from retgen.agents.backends.langchain import LangChainChat
+from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.chat import ChatModel, Response
-from retgen.agents.google_chat import GoogleChat
-from retgen.agents.langchain_chat import LangChainChat
-from retgen.agents.openai_chat import OpenAIChat
 from retgen.agents.outcomes import TABLE, Row, classify
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request

@@ -22,11 +22,11 @@ from typing import Any
 import pytest
 
 from retgen.agents.agent import Agent, GivenUp, Question, Shape
+from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.caller import Caller
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.ledger import Ledger, Writer
 from retgen.agents.models import ModelSettings, find_key, open_chat
-from retgen.agents.openai_chat import OpenAIChat
 from retgen.agents.prices import Price
 from retgen.agents.prompt import Message, Prompt
 from retgen.agents.request import Request

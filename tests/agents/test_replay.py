@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.caller import Caller
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.ledger import Kept, Ledger, Send, Writer
 from retgen.agents.models import ModelSettings
-from retgen.agents.openai_chat import OpenAIChat
 from retgen.agents.prompt import Message
 from retgen.agents.replay import Replayed, export_replay, read_replay
 from retgen.agents.request import Request

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from retgen.agents.backends.google_genai import GoogleChat
+from retgen.agents.backends.langchain import LangChainChat
+from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.chat import ChatModel
-from retgen.agents.google_chat import GoogleChat
-from retgen.agents.langchain_chat import LangChainChat
-from retgen.agents.openai_chat import OpenAIChat
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
 from retgen.agents.wire import NO_KEY, Secrets, parsed, part, parts, seconds, status_of

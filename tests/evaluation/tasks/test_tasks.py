@@ -17,7 +17,7 @@ FAMILY = '''
 
 from pydantic import Field
 
-from retgen.generators.family import Family, Params, Plan, Records, rows_of
+from retgen.generators import Family, Params, Plan, Records, rows_of
 
 COLOURS = ("red", "green", "blue", "grey", "pink", "white")
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import orjson
 import pytest
 
+from retgen.agents.backends.langchain import LangChainChat, providers
 from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, Response
-from retgen.agents.langchain_chat import LangChainChat, providers
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
 from retgen.agents.usage import Usage
@@ -201,7 +201,7 @@ def test_providers() -> None:
 
 PROGRAM = """
 import asyncio, sys
-from retgen.agents.langchain_chat import LangChainChat
+from retgen.agents.backends.langchain import LangChainChat
 from retgen.agents.request import Request
 
 assert not {"langchain", "langchain_core", "openai"} & set(sys.modules), "imported too early"

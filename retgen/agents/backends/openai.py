@@ -12,12 +12,10 @@ from typing import Any
 
 import orjson
 
-from retgen.agents.chat import NO_CONNECTION, SILENCE, Response
+from retgen.agents.chat import NO_CONNECTION, SILENCE, Backend, Response
 from retgen.agents.request import Request
 from retgen.agents.usage import usage_of
 from retgen.agents.wire import Secrets, error_of, one_line, parsed, part, parts, seconds, status_of
-
-__all__ = ["OpenAIChat", "read_completion"]
 
 _NEW_NAME = "max_completion_tokens"
 
@@ -157,3 +155,13 @@ def _body(request: Request, name: str, room: int) -> dict[str, Any]:
             },
         }
     return body
+
+
+class OpenAI(Backend):
+    keys = ("OPENAI_API_KEY",)
+    address = "OPENAI_BASE_URL"
+    judge = "openai:gpt-5-mini"
+    preference = 1
+
+    def open(self, provider: str, **options: Any) -> OpenAIChat:
+        return OpenAIChat(**options)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from retgen.agents.chat import NO_CONNECTION, SILENCE, Response
+from retgen.agents.chat import NO_CONNECTION, SILENCE, Backend, Response
 from retgen.agents.request import Request
 from retgen.agents.usage import usage_of
 from retgen.agents.wire import Secrets, error_of, one_line, parsed, part, parts, seconds, status_of
@@ -21,7 +21,6 @@ from retgen.agents.wire import Secrets, error_of, one_line, parsed, part, parts,
 if TYPE_CHECKING:
     import aiohttp
 
-__all__ = ["GoogleChat"]
 
 _GOOGLE = "https://generativelanguage.googleapis.com"
 _NAMES = {"top_p": "topP"}  # others are called as ours are
@@ -155,3 +154,11 @@ def _body(request: Request, room: int) -> dict[str, Any]:
         config["responseJsonSchema"] = dict(request.schema)
     body = {"contents": contents, "generationConfig": config}
     return {**body, "systemInstruction": {"parts": system}} if system else body
+
+
+class GoogleGenAI(Backend):
+    keys = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+    judge = "google_genai:gemini-2.5-flash"
+
+    def open(self, provider: str, **options: Any) -> GoogleChat:
+        return GoogleChat(**options)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from retgen.agents.backends.google_genai import GoogleChat
 from retgen.agents.chat import NO_CONNECTION, SILENCE, Response
-from retgen.agents.google_chat import GoogleChat
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
 from retgen.agents.usage import Usage

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from retgen.agents.backends.openai import OpenAIChat, read_completion
 from retgen.agents.chat import SILENCE, Response
-from retgen.agents.openai_chat import OpenAIChat, read_completion
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
 from retgen.agents.usage import Usage

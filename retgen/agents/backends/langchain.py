@@ -17,18 +17,19 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from pydantic import SecretStr, ValidationError
 
-from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, Response
-from retgen.agents.openai_chat import read_completion
+from retgen.agents.backends.openai import read_completion
+from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, Backend, Response
 from retgen.agents.request import Request
 from retgen.agents.usage import usage_of
 from retgen.agents.wire import Secrets, error_of, one_line, parsed, part, seconds
+from retgen.errors import UsageError
+from retgen.messages import did_you_mean
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel, LanguageModelInput
     from langchain_core.messages import AIMessage
     from langchain_core.runnables import Runnable
 
-__all__ = ["LangChainChat", "providers"]
 
 # other names of what is set, where a provider's class does not have the first
 _NAMES = {
@@ -295,3 +296,21 @@ def _words(error: BaseException) -> str:
 
 def _dumped(tree: object) -> bytes:
     return orjson.dumps(tree, default=str, option=orjson.OPT_SORT_KEYS)
+
+
+class LangChain(Backend):
+    def open(self, provider: str, **options: Any) -> LangChainChat:
+        return LangChainChat(provider=provider, **options)
+
+    def check(
+        self, provider: str, name: str, sampling: Mapping[str, Any], **options: Any
+    ) -> str | None:
+        from retgen.agents.backends import LANGCHAIN, backends
+
+        known = sorted({*backends(), *providers()} - {LANGCHAIN})
+        if provider not in known:
+            hint = did_you_mean(provider, known)
+            raise UsageError(
+                f"there is no provider {provider!r}{hint or '.'} Known: {', '.join(known)}"
+            )
+        return self.open(provider, **options).check(name, sampling)

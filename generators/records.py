@@ -1,0 +1,90 @@
+"""What a job makes: tables whose rows can be asked for in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    NamedTuple,
+    Protocol,
+)
+
+import orjson
+
+from retgen.agents.agent import Rejection
+
+if TYPE_CHECKING:  # it brings the ledger's library, which most runs do not need
+    pass
+
+
+class Rows(Protocol):
+    """A table of rows that can be made in any order: row i depends on nothing but i."""
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        ...
+
+    def jsonl(self, start: int, stop: int) -> bytes:
+        """Rows start..stop-1 as JSON Lines, each with its final newline."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Rows:
+    count: int
+    make: Callable[[int], Mapping[str, Any]]
+
+    def jsonl(self, start: int, stop: int) -> bytes:
+        option = orjson.OPT_APPEND_NEWLINE
+        return b"".join(orjson.dumps(self.make(i), option=option) for i in range(start, stop))
+
+
+def rows_of(make: Callable[[int], Mapping[str, Any]], count: int) -> Rows:
+    """A table of `count` rows from a function of the row's index."""
+    return _Rows(count, make)
+
+
+class Example(NamedTuple):
+    """A record laid out for a reader. Each row: what it is about, a text, and the text changed."""
+
+    title: str
+    head: tuple[str, str, str]
+    rows: Sequence[tuple[str, str, str]]
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a job makes.
+
+    `features` gives the types of the metadata columns for the data set card, table by table, in
+    the notation of `datasets` ({"corpus": {"attributes": ["int32"], "column": "int32"}}).
+    `qrels` are what a scorer counts, by split. `graded`: where these are binary, because a document
+    that is right in part is a hard negative, the grades of the same pairs, by split.
+    `complete`: a pair without a qrel is known to be not relevant. `word_lists`: name -> SHA-256 of
+    every list of words used. `card`: paragraphs for the data set card, plain text in which only
+    `code` is marked. `training`: rows of texts (anchor, positive, negative_1, ..., query-id) by the
+    name of their file in training/, of which `features` names the columns that are no text under
+    "training/NAME"; columns whose names end with -id are left out where a trainer reads them.
+    `tables`: views in a layout of the family's own, by the name of their file in
+    tables/. `languages`: ISO 639-3 and the script (ISO 15924) of the texts. `facts`: a row of
+    figures for the card, by their headings. `example`: a record laid out for a reader.
+    """
+
+    corpus: Rows
+    queries: Rows
+    qrels: Mapping[str, Rows]
+    graded: Mapping[str, Rows] = field(default_factory=dict)
+    features: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    complete: bool = False
+    rejected: Sequence[Rejection] = ()
+    word_lists: Mapping[str, str] = field(default_factory=dict)
+    card: Sequence[str] = ()
+    licences: Mapping[str, str] = field(default_factory=dict)
+    languages: Sequence[str] = ("eng-Latn",)
+    training: Mapping[str, Rows] = field(default_factory=dict)
+    tables: Mapping[str, Rows] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    example: Example | None = None

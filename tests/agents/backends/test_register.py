@@ -1,0 +1,96 @@
+"""A chat backend is one file: recipes, keys, the doctor and calls need no other edit."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from retgen.agents.backends import LANGCHAIN, backend, backends, judges
+from retgen.agents.models import another_family, settings_of
+
+ECHO = '''
+"""A model that orders documents as they are shown, without a server."""
+
+import json
+import re
+
+from retgen.agents.chat import Backend, Response
+from retgen.agents.usage import Usage
+
+
+class EchoChat:
+    async def send(self, request, room):
+        count = int(re.search(r"Order these (\\d+) documents", request.messages[-1].content)[1])
+        answer = json.dumps({"ranking": list(range(1, count + 1))})
+        return self.read(answer.encode())
+
+    def read(self, raw):
+        return Response(raw, 200, "", "stop", raw.decode(), Usage(10, 5))
+
+    async def close(self):
+        pass
+
+
+class Echo(Backend):
+    keys = ("ECHO_API_KEY",)
+
+    def open(self, provider, **options):
+        return EchoChat()
+'''
+
+
+def test_a_chat_backend_is_one_new_file(tmp_path: Path) -> None:
+    root = Path(__file__).parents[3]
+    copy = tmp_path / "project"
+    for name in ("retgen", "generators", "validators", "recipes", "evaluation", "prompts"):
+        shutil.copytree(root / name, copy / name, symlinks=True)
+    (copy / "retgen" / "agents" / "backends" / "echo.py").write_text(ECHO)
+    env = {**os.environ, "PYTHONPATH": str(copy)}
+
+    def gen(*args: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "retgen.cli", *args],
+            capture_output=True, text=True, cwd=tmp_path, env=env | more, timeout=120,
+        )  # fmt: skip
+
+    assert gen("run", "multiconir_people", "--limit", "2", "-q", "--out", "run").returncode == 0
+    call = "eval", "run", "--model", "llm:echo:first", "--limit", "1", "--json"
+    missing = gen(*call)
+    assert missing.returncode == 2
+    assert missing.stderr == (
+        "gen: echo:first needs a key: set ECHO_API_KEY in the environment or in a .env file in "
+        "this folder\n"
+    )
+    found = gen(*call, ECHO_API_KEY="planted")
+    assert (found.returncode, found.stderr) == (0, "")
+    (row,) = json.loads(found.stdout)["results"]
+    assert (row["details"]["model"], row["details"]["given_up"]) == ("echo:first", 0)
+    assert row["details"]["calls"] > 0
+    told = {one["what"]: one for one in json.loads(gen("doctor", "--json").stdout)}
+    assert told["ECHO_API_KEY"]["state"] == "absent"
+
+
+def test_who_asks_whom() -> None:
+    assert sorted(backends()) == ["google_genai", "langchain", "openai"]
+    assert backend("mistralai") is backends()[LANGCHAIN]
+    assert backend("openai", via=LANGCHAIN) is backends()[LANGCHAIN]
+    assert [name for name, _ in judges()] == ["openai", "google_genai"]
+
+
+def test_the_judge_of_another_family() -> None:
+    both = {"OPENAI_API_KEY": "a", "GEMINI_API_KEY": "b"}
+    for writer, judge in (
+        ("openai:gpt-5-mini", "google_genai:gemini-2.5-flash"),
+        ("google_genai:gemini-2.5-flash", "openai:gpt-5-mini"),
+        ("mistralai:large", "openai:gpt-5-mini"),
+    ):
+        settings = settings_of(writer)
+        assert settings is not None
+        assert another_family(settings, both) == judge
+    settings = settings_of("openai:gpt-5-mini")
+    assert settings is not None
+    assert another_family(settings, {"OPENAI_API_KEY": "a"}) is None
