@@ -17,8 +17,8 @@ from retgen.data import Dataset, Query
 from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators.corpus import normalised
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements
-from retgen.validators.similar import Sets, groups, matches
-from retgen.validators.wordsets import WordSets, word_sets
+from retgen.validators.similar import groups, matches
+from retgen.validators.wordsets import Sets, WordSets, word_sets
 
 __all__ = ["NearDuplicates", "near_duplicate_queries", "overlap", "query_words"]
 

@@ -1,11 +1,9 @@
 """Sets of words that share most of their members, every pair verified exactly.
 
-Two ways lead to pairs that may be similar. A prefix-filter join is exact: two sets with a Jaccard
-similarity of t or more share one of their rarest words, namely of the first |x| - ceil(t |x|) + 1
-(Chaudhuri et al., ICDE 2006, with the position filter of PPJoin, WWW 2008). Banded MinHash finds
-nearly all, in time that grows with the number of sets alone. The join is done where its pairs are
-few enough to look at. Where they are not, MinHash goes first, since sets of one group need no
-further comparison, and the join follows if what is left is few enough.
+Two ways lead to pairs that may be similar. A join of the rarest words (`Prefixes`) is exact. Banded
+MinHash finds nearly all, in time that grows with the number of words alone. The join is done where
+its pairs are few enough to look at. Where they are not, MinHash goes first, since sets of one group
+need no further comparison, and the join follows if what is left is few enough.
 
 The hashing is a dozen lines of NumPy because libraries do not reach it: rensa computes digests
 as fast, but hands them out as Python lists only, which takes ten times as long again.
@@ -14,41 +12,21 @@ as fast, but hands them out as Python lists only, which takes ten times as long 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["WORD_BITS", "Sets", "groups", "matches"]
+from retgen.validators.prefixes import Prefixes
+from retgen.validators.wordsets import WORD_BITS, Ints, Sets
 
-Ints = NDArray[np.int64]
+__all__ = ["groups", "matches"]
 
-WORD_BITS = 52  # bits of a word's hash: two words of a pair of texts meet once in 10^12 pairs
 THRESHOLD = 0.8
 _BANDS, _ROWS = 16, 4  # of pairs at the threshold one in 4,600 is missed, above it far fewer
 _ROUNDS = 32  # members of a bucket that the others are compared with
 _BLOCK = 4096  # sets that are hashed at a time, so that they stay in the processor's cache
-_CHUNK = 1 << 18  # pairs that are verified at a time
-_JOIN_WORDS = 20_000_000  # beyond, the join's tables take too much memory
-_BUCKET_BITS = 22
-_JOIN_PAIRS = 30_000_000  # beyond, its pairs take too much time
-
-
-@dataclass(frozen=True)
-class Sets:
-    """Set i is words[starts[i]:starts[i + 1]], ascending and distinct; `words` may lie on disk."""
-
-    words: Ints
-    starts: Ints
-
-    @cached_property
-    def sizes(self) -> Ints:
-        return np.diff(self.starts)
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
+_CHUNK = 1 << 22  # words of the pairs that are verified at a time
 
 
 def groups(sets: Sets, threshold: float = THRESHOLD) -> tuple[Ints, bool]:
@@ -74,11 +52,24 @@ def matches(sets: Sets, first: int, threshold: float = THRESHOLD) -> tuple[Ints,
 
 def _find(sets: Sets, kept: _Forest | _Sides, threshold: float) -> bool:
     """All similar pairs, or nearly all; whether none can have been missed."""
-    if _join(sets, kept, threshold):
+    prefixes = Prefixes(sets, threshold)
+    if _join(prefixes, sets, kept, threshold):
         return True
     for keys in _keys(sets):
         _stars(sets, keys, kept, threshold)
-    return _join(sets, kept, threshold)
+    return _join(prefixes, sets, kept, threshold)
+
+
+def _join(prefixes: Prefixes, sets: Sets, kept: _Forest | _Sides, threshold: float) -> bool:
+    """All similar pairs of different labels; False, and nothing done, where there are too many."""
+    chunks = prefixes.pairs(kept.labels)
+    if chunks is None:
+        return False
+    for a, b in chunks:
+        ask = kept.open(a, b)
+        pairs = np.unique(np.minimum(a, b)[ask] * len(sets) + np.maximum(a, b)[ask])
+        _verify(sets, pairs // len(sets), pairs % len(sets), kept, threshold)
+    return True
 
 
 # --- what is done with a similar pair ---------------------------------------------------------
@@ -178,7 +169,12 @@ def _stars(sets: Sets, keys: NDArray[np.uint64], kept: _Forest | _Sides, thresho
     members = np.flatnonzero(sets.sizes)
     if isinstance(kept, _Sides):
         members = members[::-1]  # one of the others leads, where there is one
-    order = members[np.argsort(keys[members], kind="stable")]
+    # keys cut to what fits into a sort with the place among the members
+    bits = len(members).bit_length()
+    keys = keys >> np.uint64(bits) << np.uint64(bits)
+    placed = keys[members] | np.arange(len(members), dtype=np.uint64)
+    placed.sort()
+    order = members[placed.view(np.int64) & ((1 << bits) - 1)]
     for _ in range(_ROUNDS):
         ordered = keys[order]
         begins = np.empty(len(order), bool)
@@ -194,66 +190,19 @@ def _stars(sets: Sets, keys: NDArray[np.uint64], kept: _Forest | _Sides, thresho
         order = order[rest[kept.left(a, b)]]
 
 
-# --- the exact join ---------------------------------------------------------------------------
-
-
-def _join(sets: Sets, kept: _Forest | _Sides, threshold: float) -> bool:
-    """All similar pairs of different labels; False, and nothing done, where there are too many."""
-    if sets.starts[-1] > _JOIN_WORDS:
-        return False
-    sizes = sets.sizes
-    # words of one bucket are taken for one: they only add pairs to look at
-    buckets = np.asarray(sets.words) & ((1 << _BUCKET_BITS) - 1)
-    counts = np.bincount(buckets, minlength=1 << _BUCKET_BITS)
-    used = np.flatnonzero(counts)
-    rarity = np.zeros(len(counts), np.int64)
-    rarity[used[np.argsort(counts[used], kind="stable")]] = np.arange(len(used))
-    owners = np.repeat(np.arange(len(sets)), sizes)
-    ranked = np.sort((owners << _BUCKET_BITS) | rarity[buckets]) & ((1 << _BUCKET_BITS) - 1)
-    places = np.arange(len(ranked)) - np.repeat(sets.starts[:-1], sizes)
-    prefix = sizes - np.ceil(threshold * sizes - 1e-9).astype(np.int64) + 1
-    chosen = np.flatnonzero(places < prefix[owners])
-    word, owner, place = ranked[chosen], owners[chosen], places[chosen]
-    order = np.lexsort((kept.labels[owner], word))
-    word, owner, place = word[order], owner[order], place[order]
-    entries = np.arange(len(word))
-    same = np.zeros(len(word), bool)
-    same[1:] = word[1:] == word[:-1]
-    first = np.maximum.accumulate(np.where(same, 0, entries))  # of this word
-    label = kept.labels[owner]
-    same[1:] &= label[1:] == label[:-1]
-    run = np.maximum.accumulate(np.where(same, 0, entries))  # of this word and label
-    before = run - first  # entries of the same word and another label
-    if before.sum() > _JOIN_PAIRS:
-        return False
-    ends = np.cumsum(before)
-    low = 0
-    while low < len(entries):
-        done = ends[low - 1] if low else 0
-        high = max(low + 1, int(np.searchsorted(ends, done + 8 * _CHUNK, "right")))
-        here = np.arange(low, high)
-        x = np.repeat(here, before[here])
-        y = np.repeat(first[here] - (ends[here] - before[here]), before[here])
-        y += np.arange(done, ends[high - 1])
-        a, b = owner[x], owner[y]
-        larger, smaller = np.maximum(sizes[a], sizes[b]), np.minimum(sizes[a], sizes[b])
-        needed = np.ceil(threshold / (1 + threshold) * (larger + smaller) - 1e-9)
-        reachable = np.minimum(sizes[a] - place[x], sizes[b] - place[y])
-        ask = (smaller >= threshold * larger - 1e-9) & (reachable >= needed) & kept.open(a, b)
-        pairs = np.unique(np.minimum(a, b)[ask] * len(sets) + np.maximum(a, b)[ask])
-        _verify(sets, pairs // len(sets), pairs % len(sets), kept, threshold)
-        low = high
-    return True
-
-
 # --- the proof --------------------------------------------------------------------------------
 
 
 def _verify(sets: Sets, a: Ints, b: Ints, kept: _Forest | _Sides, threshold: float) -> None:
     """Keep the pairs whose Jaccard similarity reaches the threshold."""
     sizes = sets.sizes
-    for low in range(0, len(a), _CHUNK):
-        x, y = a[low : low + _CHUNK], b[low : low + _CHUNK]
+    ends = np.cumsum(sizes[a] + sizes[b])
+    low = 0
+    while low < len(a):
+        done = ends[low - 1] if low else 0
+        high = max(low + 1, int(np.searchsorted(ends, done + _CHUNK, "right")))
+        x, y = a[low:high], b[low:high]
+        low = high
         ask = kept.open(x, y) & (
             np.minimum(sizes[x], sizes[y]) >= threshold * np.maximum(sizes[x], sizes[y]) - 1e-9
         )
