@@ -186,11 +186,10 @@ def near_duplicates(documents: int, least: int, most: int) -> None:
         _, more, (labels, exact) = measured(lambda: groups(spool.sets()))
     cpu += more
     found = documents - len(np.unique(labels))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     print(
         f"near-duplicates, {documents:,} texts of {least} to {most} words: {cpu:.2f} s of CPU, "
         f"{documents / cpu:,.0f} texts/s, {found:,} found, "
-        f"{'exact' if exact else 'verified candidates'}, {peak:,} MiB at most so far"
+        f"{'exact' if exact else 'verified candidates'}"
     )
     try:
         from datasketch import MinHash, MinHashLSH

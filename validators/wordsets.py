@@ -30,10 +30,14 @@ _HIGH, _LOW = np.uint64(32), np.uint64(29)
 
 @dataclass(frozen=True)
 class Sets:
-    """Set i is words[starts[i]:starts[i + 1]], ascending and distinct; `words` may lie on disk."""
+    """Set i is words[starts[i]:starts[i + 1]], ascending and distinct; `words` may lie on disk.
+
+    `weights`: what each word counts beside its rarity; None where all words count the same.
+    """
 
     words: Ints
     starts: Ints
+    weights: NDArray[np.float64] | None = None
 
     @cached_property
     def sizes(self) -> Ints:
