@@ -25,7 +25,7 @@ _STEP = 1 << 22  # words that are counted in a step
 _BUCKET_BITS = 22  # words of one bucket are taken for one: they only add pairs to look at
 _BUCKETS = (1 << _BUCKET_BITS) - 1
 _ENTRIES = 1 << 25  # beyond, they take too much memory
-_PAIRS_A_WORD = 16  # beyond, MinHash takes less time
+_PAIRS_A_WORD = 64  # beyond, MinHash takes far less time
 _CHUNK = 1 << 20  # entries, or pairs, that are looked at in a step
 _ONE = np.uint64(1)
 
@@ -85,7 +85,7 @@ class Prefixes:
     def pairs(self, labels: Ints) -> Iterator[tuple[Ints, Ints]] | None:
         """Chunks of pairs of sets, all similar ones of different labels among them.
 
-        `labels`: (n,) numbers below n. None where MinHash takes less time.
+        `labels`: (n,) numbers below n. None where there are too many.
         """
         if self._keys is None:
             return None
