@@ -1,11 +1,12 @@
 """Speed of `gen validate`: documents a second for all rules, near-duplicates, query-blind rankings.
 
 The corpus is made of bundled words: texts of 20 to 80 words, some rare and some common, one in a
-hundred a near-copy of another one; queries are a few words of a document. Rates are wall time and
+hundred a near-copy of another one; queries are a few words of a document. Near-duplicates are also
+looked for among texts of 8 to 20 words. Rates are wall time and
 CPU time of all processes. Nothing here is a test: machines differ.
 
     .venv/bin/python benchmarks/validate.py [--documents 50000 1000000] [--floors 300000 10000]
-        [--proof 50000] [--near 100000]
+        [--proof 50000] [--near 100000 1000000]
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, nargs="*", default=[50_000, 1_000_000])
     parser.add_argument("--floors", type=int, nargs=2, default=[300_000, 10_000])
     parser.add_argument("--proof", type=int, default=50_000)
-    parser.add_argument("--near", type=int, default=100_000)
+    parser.add_argument("--near", type=int, nargs="*", default=[100_000])
     given = parser.parse_args()
     print(f"{platform.machine()}, Python {platform.python_version()}, usable cores: {cores()}")
     with tempfile.TemporaryDirectory(dir=".") as folder:
@@ -41,7 +42,9 @@ def main() -> None:
             all_rules(Path(folder) / str(documents), documents)
         floors(Path(folder), *given.floors)
     proof(given.proof)
-    near_duplicates(given.near)
+    for documents in given.near:
+        for least, most in ((20, 80), (8, 20)):
+            near_duplicates(documents, least, most)
 
 
 def cores() -> int:
@@ -66,14 +69,14 @@ def words() -> list[str]:
     ][:200_000]  # fmt: skip
 
 
-def texts(documents: int, seed: int = 1) -> Iterator[list[str]]:
+def texts(documents: int, seed: int = 1, least: int = 20, most: int = 80) -> Iterator[list[str]]:
     """Texts in blocks; the n-th most common word stands in a share of 1/n of the places."""
     vocabulary = words()
     draw = np.random.default_rng(seed)
     weights = np.cumsum(1 / np.arange(1, len(vocabulary) + 1))
     for first in range(0, documents, _BLOCK):
         count = min(_BLOCK, documents - first)
-        sizes = draw.integers(20, 81, count)
+        sizes = draw.integers(least, most + 1, count)
         places = np.searchsorted(weights, draw.random(int(sizes.sum())) * weights[-1])
         ends = np.cumsum(sizes)
         block = [
@@ -168,38 +171,49 @@ def proof(documents: int) -> None:
     )
 
 
-def near_duplicates(documents: int) -> None:
+def near_duplicates(documents: int, least: int, most: int) -> None:
     """Texts a second until all groups of near-duplicates are known, ours and datasketch's."""
     from retgen.validators.similar import groups
-    from retgen.validators.wordsets import word_sets
+    from retgen.validators.wordsets import WordSets
 
-    cut = [text.split() for block in texts(documents) for text in block]
-    _, cpu, (labels, exact) = measured(lambda: groups(word_sets(cut)))
-    found = len(labels) - len(np.unique(labels))
+    def cut() -> Iterator[list[list[str]]]:
+        for block in texts(documents, least=least, most=most):
+            yield [text.split() for text in block]
+
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        spool = WordSets(folder)
+        cpu = sum(measured(lambda some=some: spool.add(some))[1] for some in cut())
+        _, more, (labels, exact) = measured(lambda: groups(spool.sets()))
+    cpu += more
+    found = documents - len(np.unique(labels))
     print(
-        f"near-duplicates, {documents:,} texts: {documents / cpu:,.0f} texts/s of CPU, "
-        f"{found:,} found, {'exact' if exact else 'verified candidates'}"
+        f"near-duplicates, {documents:,} texts of {least} to {most} words: {cpu:.2f} s of CPU, "
+        f"{documents / cpu:,.0f} texts/s, {found:,} found, "
+        f"{'exact' if exact else 'verified candidates'}"
     )
     try:
         from datasketch import MinHash, MinHashLSH
     except ImportError:
         print("datasketch is not installed: `pip install datasketch` for the comparison")
         return
+    index = MinHashLSH(threshold=0.8, num_perm=128)
 
-    def theirs() -> int:
-        index = MinHashLSH(threshold=0.8, num_perm=128)
+    def theirs(some: list[list[str]], first: int) -> int:
         pairs = 0
-        for number, some in enumerate(cut):
+        for number, one in enumerate(some, start=first):
             sketch = MinHash(num_perm=128)
-            sketch.update_batch([word.encode() for word in set(some)])
+            sketch.update_batch([word.encode() for word in set(one)])
             pairs += bool(index.query(sketch))
             index.insert(str(number), sketch)
         return pairs
 
-    _, other, pairs = measured(theirs)
+    other, pairs, first = 0.0, 0, 0
+    for some in cut():
+        _, more, hits = measured(lambda some=some, first=first: theirs(some, first))
+        other, pairs, first = other + more, pairs + hits, first + len(some)
     print(
-        f"the same, datasketch: {documents / other:,.0f} texts/s of CPU, {pairs:,} found; "
-        f"ratio {other / cpu:.0f}"
+        f"the same, datasketch: {other:.2f} s of CPU, {documents / other:,.0f} texts/s, "
+        f"{pairs:,} found; ratio {other / cpu:.1f}"
     )
 
 

@@ -1,26 +1,28 @@
 """Near-duplicates: documents, or queries, that share at least four fifths of their words.
 
 Texts are compared as sets of words (Jaccard similarity), so an order of words tells none apart.
-Queries are compared without function words, since "what is the", which begins so many, would make
-different ones alike; words that negate count.
+Queries are short, and many have words in common that ask for nothing: function words are left out
+(but words that negate), and the words of a template, which stand in many queries, weigh little
+beside the one word that tells two of them apart.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.data import Dataset, Query
-from retgen.tokenizer import STOPWORDS, tokens
+from retgen.tokenizer import STOPWORDS, stems, tokens, unspaced
 from retgen.validators.corpus import normalised
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements
-from retgen.validators.similar import Sets, groups, matches
-from retgen.validators.wordsets import WordSets, word_sets
+from retgen.validators.similar import groups, matches
+from retgen.validators.wordsets import Sets, WordSets, word_sets
 
-__all__ = ["NearDuplicates", "near_duplicate_queries", "overlap", "query_words"]
+__all__ = ["NearDuplicates", "near_duplicate_queries", "overlap", "query_sets"]
 
 _BATCH = 4096  # documents
 _SHOWN = 3  # groups
@@ -103,19 +105,40 @@ def _count(number: int, what: str) -> str:
 # --- queries ----------------------------------------------------------------------------------
 
 
-def query_words(queries: Sequence[Query]) -> list[list[str]]:
-    """The words that queries are compared by: no function words, unless there are no others."""
-    found = []
+def query_sets(queries: Sequence[Query]) -> Sets:
+    """What queries are compared by: stems, and no function words unless there are no others.
+
+    Of scripts without spaces pairs of characters, which count half: a word of two characters
+    stands in two pairs or more.
+    """
+    texts = []
     for query in queries:
-        words = tokens(query.text)
-        found.append([word for word in words if word not in _COMMON] or words)
-    return found
+        words = _without_characters_of_pairs(tokens(query.text))
+        texts.append(stems([word for word in words if word not in _COMMON] or words))
+    sets = word_sets(texts)
+    halves = word_sets([[word for words in texts for word in words if unspaced(word)]])
+    return replace(sets, weights=np.where(np.isin(sets.words, halves.words), 0.5, 1.0))
+
+
+def _without_characters_of_pairs(words: list[str]) -> list[str]:
+    if not any(map(unspaced, words)):
+        return words
+    around = ["", *words, ""]
+    return [
+        word
+        for before, word, after in zip(around, words, around[2:], strict=False)
+        if not unspaced(word)
+        or not (
+            (len(after) > len(word) and after.startswith(word) and unspaced(after))
+            or (len(before) > len(word) and before.endswith(word) and unspaced(before))
+        )
+    ]
 
 
 def near_duplicate_queries(judgements: Judgements) -> Iterator[Finding]:
     """Queries of one table that ask for nearly the same in other words."""
     queries = judgements.queries
-    labels, _ = groups(word_sets(query_words(queries)))
+    labels, _ = groups(query_sets(queries))
     # texts that are equal but for case and the like have rules of their own
     texts: dict[str, int] = {}
     order = [texts.setdefault(normalised(query.text), len(texts)) for query in queries]
@@ -159,7 +182,7 @@ def overlap(own: Dataset, other: Dataset, name: str, scratch: str) -> Iterator[F
     texts: dict[str, int] = {}
     order = [texts.setdefault(normalised(q.text), len(texts)) for some in queries for q in some]
     ids = [q.query_id for q in queries[0]], [q.query_id for q in queries[1]]
-    sets = word_sets(query_words([*queries[0], *queries[1]]))
+    sets = query_sets([*queries[0], *queries[1]])
     yield from _overlap(name, "queries", ids, sets, np.array(order, np.uint64))
 
 

@@ -1,11 +1,9 @@
 """Sets of words that share most of their members, every pair verified exactly.
 
-Two ways lead to pairs that may be similar. A prefix-filter join is exact: two sets with a Jaccard
-similarity of t or more share one of their rarest words, namely of the first |x| - ceil(t |x|) + 1
-(Chaudhuri et al., ICDE 2006, with the position filter of PPJoin, WWW 2008). Banded MinHash finds
-nearly all, in time that grows with the number of sets alone. The join is done where its pairs are
-few enough to look at. Where they are not, MinHash goes first, since sets of one group need no
-further comparison, and the join follows if what is left is few enough.
+Two ways lead to pairs that may be similar. A join of the rarest words (`Prefixes`) is exact. Banded
+MinHash finds nearly all, in time that grows with the number of words alone. The join is done where
+its pairs are few enough to look at. Where they are not, MinHash goes first, since sets of one group
+need no further comparison, and the join follows if what is left is few enough.
 
 The hashing is a dozen lines of NumPy because libraries do not reach it: rensa computes digests
 as fast, but hands them out as Python lists only, which takes ten times as long again.
@@ -14,41 +12,23 @@ as fast, but hands them out as Python lists only, which takes ten times as long 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["WORD_BITS", "Sets", "groups", "matches"]
+from retgen.validators.prefixes import Prefixes
+from retgen.validators.wordsets import WORD_BITS, Ints, Sets
 
-Ints = NDArray[np.int64]
+__all__ = ["groups", "matches"]
 
-WORD_BITS = 52  # bits of a word's hash: two words of a pair of texts meet once in 10^12 pairs
+Floats = NDArray[np.float64]
+
 THRESHOLD = 0.8
 _BANDS, _ROWS = 16, 4  # of pairs at the threshold one in 4,600 is missed, above it far fewer
 _ROUNDS = 32  # members of a bucket that the others are compared with
 _BLOCK = 4096  # sets that are hashed at a time, so that they stay in the processor's cache
-_CHUNK = 1 << 18  # pairs that are verified at a time
-_JOIN_WORDS = 20_000_000  # beyond, the join's tables take too much memory
-_BUCKET_BITS = 22
-_JOIN_PAIRS = 30_000_000  # beyond, its pairs take too much time
-
-
-@dataclass(frozen=True)
-class Sets:
-    """Set i is words[starts[i]:starts[i + 1]], ascending and distinct; `words` may lie on disk."""
-
-    words: Ints
-    starts: Ints
-
-    @cached_property
-    def sizes(self) -> Ints:
-        return np.diff(self.starts)
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
+_CHUNK = 1 << 22  # words of the pairs that are verified at a time
 
 
 def groups(sets: Sets, threshold: float = THRESHOLD) -> tuple[Ints, bool]:
@@ -57,7 +37,7 @@ def groups(sets: Sets, threshold: float = THRESHOLD) -> tuple[Ints, bool]:
     Also whether no pair can have been missed. Empty sets are similar to nothing.
     """
     forest = _Forest(len(sets))
-    exact = _find(sets, forest, threshold)
+    exact = _find(_Proof(sets, threshold), forest)
     return forest.labels, exact
 
 
@@ -67,18 +47,32 @@ def matches(sets: Sets, first: int, threshold: float = THRESHOLD) -> tuple[Ints,
     Also whether no set can have been missed.
     """
     sides = _Sides(len(sets), first)
-    exact = _find(sets, sides, threshold)
+    exact = _find(_Proof(sets, threshold), sides)
     found = np.flatnonzero(sides.witness[:first] >= 0)
     return np.stack([found, sides.witness[found]], 1), exact
 
 
-def _find(sets: Sets, kept: _Forest | _Sides, threshold: float) -> bool:
+def _find(proof: _Proof, kept: _Forest | _Sides) -> bool:
     """All similar pairs, or nearly all; whether none can have been missed."""
-    if _join(sets, kept, threshold):
+    prefixes = Prefixes(proof.sets, proof.threshold)
+    if _join(prefixes, proof, kept):
         return True
-    for keys in _keys(sets):
-        _stars(sets, keys, kept, threshold)
-    return _join(sets, kept, threshold)
+    for keys in _keys(proof.sets):
+        _stars(proof, keys, kept)
+    return _join(prefixes, proof, kept)
+
+
+def _join(prefixes: Prefixes, proof: _Proof, kept: _Forest | _Sides) -> bool:
+    """All similar pairs of different labels; False, and nothing done, where there are too many."""
+    chunks = prefixes.pairs(kept.labels)
+    if chunks is None:
+        return False
+    count = len(proof.sets)
+    for a, b in chunks:
+        ask = kept.open(a, b)
+        pairs = np.unique(np.minimum(a, b)[ask] * count + np.maximum(a, b)[ask])
+        proof.look(pairs // count, pairs % count, kept)
+    return True
 
 
 # --- what is done with a similar pair ---------------------------------------------------------
@@ -170,15 +164,20 @@ def _keys(sets: Sets) -> Iterator[NDArray[np.uint64]]:
         yield keys
 
 
-def _stars(sets: Sets, keys: NDArray[np.uint64], kept: _Forest | _Sides, threshold: float) -> None:
+def _stars(proof: _Proof, keys: NDArray[np.uint64], kept: _Forest | _Sides) -> None:
     """Compare the sets of a bucket with its first one, those that are left with theirs, and so on.
 
     A bucket of up to 32 is compared throughout; a big one of similar sets ends in a round.
     """
-    members = np.flatnonzero(sets.sizes)
+    members = np.flatnonzero(proof.sets.sizes)
     if isinstance(kept, _Sides):
         members = members[::-1]  # one of the others leads, where there is one
-    order = members[np.argsort(keys[members], kind="stable")]
+    # keys cut to what fits into a sort with the place among the members
+    bits = len(members).bit_length()
+    keys = keys >> np.uint64(bits) << np.uint64(bits)
+    placed = keys[members] | np.arange(len(members), dtype=np.uint64)
+    placed.sort()
+    order = members[placed.view(np.int64) & ((1 << bits) - 1)]
     for _ in range(_ROUNDS):
         ordered = keys[order]
         begins = np.empty(len(order), bool)
@@ -190,93 +189,72 @@ def _stars(sets: Sets, keys: NDArray[np.uint64], kept: _Forest | _Sides, thresho
             return
         a, b = leaders[rest], order[rest]
         ask = kept.open(a, b)
-        _verify(sets, a[ask], b[ask], kept, threshold)
+        proof.look(a[ask], b[ask], kept)
         order = order[rest[kept.left(a, b)]]
-
-
-# --- the exact join ---------------------------------------------------------------------------
-
-
-def _join(sets: Sets, kept: _Forest | _Sides, threshold: float) -> bool:
-    """All similar pairs of different labels; False, and nothing done, where there are too many."""
-    if sets.starts[-1] > _JOIN_WORDS:
-        return False
-    sizes = sets.sizes
-    # words of one bucket are taken for one: they only add pairs to look at
-    buckets = np.asarray(sets.words) & ((1 << _BUCKET_BITS) - 1)
-    counts = np.bincount(buckets, minlength=1 << _BUCKET_BITS)
-    used = np.flatnonzero(counts)
-    rarity = np.zeros(len(counts), np.int64)
-    rarity[used[np.argsort(counts[used], kind="stable")]] = np.arange(len(used))
-    owners = np.repeat(np.arange(len(sets)), sizes)
-    ranked = np.sort((owners << _BUCKET_BITS) | rarity[buckets]) & ((1 << _BUCKET_BITS) - 1)
-    places = np.arange(len(ranked)) - np.repeat(sets.starts[:-1], sizes)
-    prefix = sizes - np.ceil(threshold * sizes - 1e-9).astype(np.int64) + 1
-    chosen = np.flatnonzero(places < prefix[owners])
-    word, owner, place = ranked[chosen], owners[chosen], places[chosen]
-    order = np.lexsort((kept.labels[owner], word))
-    word, owner, place = word[order], owner[order], place[order]
-    entries = np.arange(len(word))
-    same = np.zeros(len(word), bool)
-    same[1:] = word[1:] == word[:-1]
-    first = np.maximum.accumulate(np.where(same, 0, entries))  # of this word
-    label = kept.labels[owner]
-    same[1:] &= label[1:] == label[:-1]
-    run = np.maximum.accumulate(np.where(same, 0, entries))  # of this word and label
-    before = run - first  # entries of the same word and another label
-    if before.sum() > _JOIN_PAIRS:
-        return False
-    ends = np.cumsum(before)
-    low = 0
-    while low < len(entries):
-        done = ends[low - 1] if low else 0
-        high = max(low + 1, int(np.searchsorted(ends, done + 8 * _CHUNK, "right")))
-        here = np.arange(low, high)
-        x = np.repeat(here, before[here])
-        y = np.repeat(first[here] - (ends[here] - before[here]), before[here])
-        y += np.arange(done, ends[high - 1])
-        a, b = owner[x], owner[y]
-        larger, smaller = np.maximum(sizes[a], sizes[b]), np.minimum(sizes[a], sizes[b])
-        needed = np.ceil(threshold / (1 + threshold) * (larger + smaller) - 1e-9)
-        reachable = np.minimum(sizes[a] - place[x], sizes[b] - place[y])
-        ask = (smaller >= threshold * larger - 1e-9) & (reachable >= needed) & kept.open(a, b)
-        pairs = np.unique(np.minimum(a, b)[ask] * len(sets) + np.maximum(a, b)[ask])
-        _verify(sets, pairs // len(sets), pairs % len(sets), kept, threshold)
-        low = high
-    return True
 
 
 # --- the proof --------------------------------------------------------------------------------
 
 
-def _verify(sets: Sets, a: Ints, b: Ints, kept: _Forest | _Sides, threshold: float) -> None:
-    """Keep the pairs whose Jaccard similarity reaches the threshold."""
-    sizes = sets.sizes
-    for low in range(0, len(a), _CHUNK):
-        x, y = a[low : low + _CHUNK], b[low : low + _CHUNK]
-        ask = kept.open(x, y) & (
-            np.minimum(sizes[x], sizes[y]) >= threshold * np.maximum(sizes[x], sizes[y]) - 1e-9
-        )
-        x, y = x[ask], y[ask]
-        if len(x):
-            shared = _shared(sets, x, y)
-            similar = shared >= threshold * (sizes[x] + sizes[y] - shared) - 1e-9
-            kept.connect(x[similar], y[similar])
+class _Proof:
+    """What a pair must be to be similar: its Jaccard similarity reaches the threshold.
 
+    Where words have weights, that of the weighed words must reach it, too. A word counts its weight
+    times log(n / m): m - 1 of the n sets beside the pair hold it.
+    """
 
-def _shared(sets: Sets, a: Ints, b: Ints) -> Ints:
-    """(m,) members that sets a[i] and b[i] have in common."""
-    from scipy.sparse import csr_array
+    def __init__(self, sets: Sets, threshold: float) -> None:
+        self.sets = sets
+        self.threshold = threshold
+        self._weights: tuple[Floats, Floats] | None = None  # of words: in one of a pair, in both
+        if sets.weights is not None:
+            _, places, counts = np.unique(sets.words, return_inverse=True, return_counts=True)
+            one = sets.weights * np.log(len(sets) / counts)[places]
+            both = sets.weights * np.log(len(sets) / np.maximum(counts - 1, 1))[places]
+            self._weights = one, both
 
-    used, places = np.unique(np.concatenate([a, b]), return_inverse=True)
-    sizes = sets.sizes[used]
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    taken = np.repeat(sets.starts[used] - starts[:-1], sizes) + np.arange(starts[-1])
-    # columns are the hashes themselves: only rows are ever looked at
-    shape = (len(used), 1 << WORD_BITS)
-    ones = np.ones(len(taken), np.int8)
-    rows: Any = csr_array((ones, np.asarray(sets.words[taken]), starts), shape=shape)
-    rows.has_canonical_format = True
-    both = rows[places[: len(a)]].multiply(rows[places[len(a) :]])
-    shared: Ints = np.diff(both.indptr).astype(np.int64)
-    return shared
+    def look(self, a: Ints, b: Ints, kept: _Forest | _Sides) -> None:
+        """Keep the pairs that are similar."""
+        sizes, threshold = self.sets.sizes, self.threshold
+        ends = np.cumsum(sizes[a] + sizes[b])
+        low = 0
+        while low < len(a):
+            done = ends[low - 1] if low else 0
+            high = max(low + 1, int(np.searchsorted(ends, done + _CHUNK, "right")))
+            x, y = a[low:high], b[low:high]
+            low = high
+            ask = kept.open(x, y) & (
+                np.minimum(sizes[x], sizes[y]) >= threshold * np.maximum(sizes[x], sizes[y]) - 1e-9
+            )
+            x, y = x[ask], y[ask]
+            if len(x):
+                similar = self._similar(x, y)
+                kept.connect(x[similar], y[similar])
+
+    def _similar(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
+        from scipy.sparse import csr_array
+
+        used, places = np.unique(np.concatenate([a, b]), return_inverse=True)
+        left, right = places[: len(a)], places[len(a) :]
+        sizes = self.sets.sizes[used]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        taken = np.repeat(self.sets.starts[used] - starts[:-1], sizes) + np.arange(starts[-1])
+        words = np.asarray(self.sets.words[taken])
+
+        def rows(values: NDArray[Any]) -> Any:
+            # columns are the hashes themselves: only rows are ever looked at
+            made = csr_array((values, words, starts), shape=(len(used), 1 << WORD_BITS))
+            made.has_canonical_format = True
+            return made
+
+        ones = rows(np.ones(len(taken), np.int8))
+        shared = np.diff(ones[left].multiply(ones[right]).indptr)
+        similar: NDArray[np.bool_]
+        similar = shared >= self.threshold * (sizes[left] + sizes[right] - shared) - 1e-9
+        if self._weights is not None:
+            one, both = (rows(weights[taken]) for weights in self._weights)
+            apart = one.sum(axis=1)[left] + one.sum(axis=1)[right]
+            apart -= 2 * one[left].multiply(ones[right]).sum(axis=1)
+            weighed = both[left].multiply(ones[right]).sum(axis=1)
+            similar &= weighed >= self.threshold * (weighed + apart) - 1e-9
+        return similar

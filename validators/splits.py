@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from retgen.data import Query
-from retgen.validators.near import query_words
+from retgen.validators.near import query_sets
 from retgen.validators.rule import Finding, Judgements
 from retgen.validators.similar import matches
-from retgen.validators.wordsets import word_sets
 
 __all__ = ["split_overlap"]
 
@@ -54,7 +53,7 @@ def _alike(
     own: list[Query], other: list[Query], split: str, name: str, total: int
 ) -> Iterator[Finding]:
     """Queries of two splits under two ids that ask for the same, or nearly."""
-    pairs, _ = matches(word_sets(query_words([*own, *other])), len(own))
+    pairs, _ = matches(query_sets([*own, *other]), len(own))
     if not len(pairs):
         return
     found = [(own[a].query_id, other[b - len(own)].query_id) for a, b in np.asarray(pairs).tolist()]

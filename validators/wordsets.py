@@ -7,32 +7,44 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from typing import Self
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
 from retgen.validators.rule import State
-from retgen.validators.similar import WORD_BITS, Sets
 
-__all__ = ["WordSets", "word_sets"]
+__all__ = ["WORD_BITS", "Ints", "Sets", "WordSets", "word_sets"]
 
-_ROWS = 1 << (64 - WORD_BITS)  # texts whose words fit into a sort with their number
-_KNOWN = 1 << 20  # words whose hashes are remembered
+Ints = NDArray[np.int64]
 
+WORD_BITS = 52  # bits of a word's hash: two words of a pair of texts meet once in 10^12 pairs
 
-class _Hashes(dict[str, int]):
-    def __missing__(self, word: str) -> int:
-        if len(self) >= _KNOWN:
-            self.clear()
-        found = xxhash.xxh3_64_intdigest(word.encode("utf-8", "surrogatepass"))
-        found = self[word] = found >> (64 - WORD_BITS)
-        return found
+# texts of a step, which stays in the processor's cache; a sort takes along the numbers of 4096
+_ROWS = 1024
+_ODD, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
+_HIGH, _LOW = np.uint64(32), np.uint64(29)
 
 
-_hashes = _Hashes()
+@dataclass(frozen=True)
+class Sets:
+    """Set i is words[starts[i]:starts[i + 1]], ascending and distinct; `words` may lie on disk.
+
+    `weights`: what each word counts beside its rarity; None where all words count the same.
+    """
+
+    words: Ints
+    starts: Ints
+    weights: NDArray[np.float64] | None = None
+
+    @cached_property
+    def sizes(self) -> Ints:
+        return np.diff(self.starts)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
 
 
 @dataclass
@@ -60,7 +72,7 @@ class WordSets(State):
                 os.close(handle)
                 self.paths.append(path)
             with open(self.paths[-1], "ab") as file:
-                file.write(words.tobytes())
+                file.write(words.data)
             self.sizes.append(sizes)
             self.orders.append(order)
 
@@ -103,34 +115,63 @@ def _distinct(
     texts: Sequence[Sequence[str]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]:
     """(sum of sizes,) hashes ascending and distinct in each text, (n,) sizes, (n,) orders."""
-    lengths = np.array([len(words) for words in texts], np.int64)
-    keys = np.fromiter(
-        map(_hashes.__getitem__, chain.from_iterable(texts)), np.uint64, lengths.sum()
-    )
-    rows = np.repeat(np.arange(len(texts), dtype=np.uint64), lengths)
-    order = _orders(keys, lengths)
-    keys |= rows << np.uint64(WORD_BITS)
-    keys.sort()
-    fresh = np.ones(len(keys), bool)
-    np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
-    keys = keys[fresh]
-    sizes = np.bincount((keys >> np.uint64(WORD_BITS)).astype(np.int64), minlength=len(texts))
-    return (keys & np.uint64((1 << WORD_BITS) - 1)).astype(np.int64), sizes, order
-
-
-def _orders(words: NDArray[np.uint64], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """(n,) a hash of each text's words in their order: the sum of what each adds in its place."""
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     starts = np.cumsum(lengths) - lengths
-    place = (np.arange(len(words)) - np.repeat(starts, lengths)).astype(np.uint64)
-    mixed = (words + (place + np.uint64(1)) * _ODD) * _ODD
-    mixed ^= mixed >> np.uint64(32)
-    mixed *= _ODD
-    mixed ^= mixed >> np.uint64(29)
-    order = np.zeros(len(lengths), np.uint64)
     filled = np.flatnonzero(lengths)
+    keys = _hashes(texts, int(lengths.sum()))
+    order = np.zeros(len(texts), np.uint64)
+    sizes = np.zeros(len(texts), np.int64)
     if len(filled):
-        order[filled] = np.add.reduceat(mixed, starts[filled])
-    return order
+        order[filled] = np.add.reduceat(_placed(keys, starts, lengths), starts[filled])
+        keys >>= np.uint64(64 - WORD_BITS)
+        keys |= np.repeat(np.arange(len(texts), dtype=np.uint64) << np.uint64(WORD_BITS), lengths)
+        keys.sort()
+        fresh = np.ones(len(keys), bool)
+        np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
+        sizes[filled] = np.add.reduceat(fresh, starts[filled], dtype=np.int64)
+        keys = keys[fresh]
+        keys &= np.uint64((1 << WORD_BITS) - 1)
+    return keys.view(np.int64), sizes, order
 
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)
+def _hashes(texts: Sequence[Sequence[str]], count: int) -> NDArray[np.uint64]:
+    """(count,) a hash of each word, computed of all words at once, eight bytes in a step.
+
+    A hash is one of the whole word and its length; up to eight bytes no two words share one.
+    """
+    if not count:
+        return np.empty(0, np.uint64)
+    joined = "\n".join(chain.from_iterable(texts)).encode("utf-8", "surrogatepass")
+    data = np.frombuffer(joined + b"\n" + bytes(8), np.uint8)
+    ends = np.flatnonzero(data == 10)  # no word holds white space
+    starts = np.empty_like(ends)
+    starts[0] = 0
+    np.add(ends[:-1], 1, out=starts[1:])
+    eight: NDArray[np.uint64] = np.ndarray(len(data) - 7, "<u8", data, strides=(1,))
+    hashes = (ends - starts).astype(np.uint64) * _OTHER
+    first = 0
+    left = np.arange(count)
+    while len(left):
+        rest = ends[left] - starts[left] - first  # bytes of these words from here on
+        piece = eight[starts[left] + first]
+        piece <<= (8 * np.maximum(8 - rest, 0)).view(np.uint64)
+        hashes[left] = _mixed(hashes[left] ^ piece)
+        first += 8
+        left = left[rest > 8]
+    return hashes
+
+
+def _placed(
+    words: NDArray[np.uint64], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """(words,) what each word adds to its text's hash of words in their order."""
+    place = np.arange(1, len(words) + 1) - np.repeat(starts, lengths)
+    return _mixed(words + place.view(np.uint64) * _ODD)
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    values *= _ODD
+    values ^= values >> _HIGH
+    values *= _OTHER
+    values ^= values >> _LOW
+    return values

@@ -136,8 +136,12 @@ CASES: dict[str, tuple[str, list[str]]] = {
             rf"{N} findings",
             rf"query-blind rankings, 200 documents x 20 queries: {F} s, {F} s of CPU",
             rf"proof of LIMIT, 200 documents: {F} s of CPU; orjson.loads of its lines {F} s",
-            rf"near-duplicates, 300 texts: {N} texts/s of CPU, 3 found, exact",
-            rf"the same, datasketch: {N} texts/s of CPU, {N} found; ratio {N}",
+            rf"near-duplicates, 300 texts of 20 to 80 words: {F} s of CPU, {N} texts/s, 3 found, "
+            "exact",
+            rf"the same, datasketch: {F} s of CPU, {N} texts/s, {N} found; ratio {F}",
+            rf"near-duplicates, 300 texts of 8 to 20 words: {F} s of CPU, {N} texts/s, 2 found, "
+            "exact",
+            rf"the same, datasketch: {F} s of CPU, {N} texts/s, {N} found; ratio {F}",
         ],
     ),
 }  # fmt: skip

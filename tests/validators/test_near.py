@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import subprocess
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from retgen import validate
-from retgen.validators import similar
+from retgen.data import Query
+from retgen.validators import prefixes, similar
 from retgen.validators.corpus import normalised
+from retgen.validators.near import near_duplicate_queries, query_sets
+from retgen.validators.rule import Judgements
 from retgen.validators.wordsets import WordSets, word_sets
 from tests.conftest import Write
 
@@ -51,7 +57,7 @@ def all_groups(made: Texts) -> list[int]:
     return first
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 3])
 def test_all_pairs_are_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made = texts(seed)
     expected = all_groups(made)
@@ -63,7 +69,7 @@ def test_all_pairs_are_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None
     assert (pairs[:, 0].tolist(), exact) == (with_others, True)
     assert all(j >= 250 and alike(made[i], made[j]) for i, j in pairs.tolist())
     # beyond what the join can take, MinHash: of these it misses none
-    monkeypatch.setattr(similar, "_JOIN_PAIRS", 0)
+    monkeypatch.setattr(prefixes, "_PAIRS_A_WORD", -1)
     labels, exact = similar.groups(word_sets(made))
     assert (labels.tolist(), exact) == (expected, False)
     pairs, exact = similar.matches(word_sets(made), 250)
@@ -158,6 +164,90 @@ def test_queries(dataset: Write) -> None:
             "in 1 group: q0 and q1",
         )
     ]
+
+
+def near_queries(*texts: str) -> list[list[str]]:
+    queries = [Query(f"q{i}", text) for i, text in enumerate(texts)]
+    return [finding.ids for finding in near_duplicate_queries(Judgements(queries, []))]
+
+
+OTHERS = [
+    "rivers in Peru",
+    "old maps",
+    "\u5982\u4f55\u70f9\u996a",
+    "\u6771\u4eac\u306e\u5929\u6c17",
+]
+TEMPLATES = {
+    "en": ("authors, homepage, origin, version, licence, priority and maintainer of package {}",
+           ["libalpha", "libbeta", "zlib", "tar"]),
+    "zh": ("\u8bf7\u95ee\u8f6f\u4ef6\u5305{}\u7684\u8bb8\u53ef\u8bc1\u548c\u7248\u6743\u6240\u6709\u8005\u4ee5\u53ca\u4e3b\u9875\u5730\u5740\u548c\u7ef4\u62a4\u4eba\u5458\u540d\u5355\u5728\u54ea\u91cc",
+           ["\u706b\u72d0", "\u96f7\u9e1f", "\u6d77\u8c5a", "\u5929\u7a7a"]),
+    "ja": ("{}\u306e\u8a2d\u5b9a\u30d5\u30a1\u30a4\u30eb\u306e\u66f8\u5f0f\u3068\u5834\u6240\u306b\u3064\u3044\u3066\u306e\u8aac\u660e",
+           ["apt", "vsftpd", "dhcpd", "cron"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", TEMPLATES)
+def test_queries_of_one_template_ask_for_different_things(language: str) -> None:
+    template, names = TEMPLATES[language]
+    made = [template.format(name) for name in names]
+    sets = query_sets([Query(text, text) for text in [*made, *OTHERS]])
+    # by their numbers of words alone they are one group
+    assert similar.groups(replace(sets, weights=None))[0].tolist() == [0, 0, 0, 0, 4, 5, 6, 7]
+    assert near_queries(*made, *OTHERS) == []
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("how do I install the package", "How do I install the packages?"),
+        (
+            "tall painted wooden church towers built before 1700 beside northern lakes",
+            "tall wooden church towers built before 1700 beside the northern lakes",
+        ),
+        (
+            "\u5317\u4eac\u5927\u5b66\u56fe\u4e66\u9986\u5468\u672b\u7684\u5f00\u653e\u65f6\u95f4\u662f\u51e0\u70b9\u5230\u51e0\u70b9",
+            "\u5317\u4eac\u5927\u5b66\u56fe\u4e66\u9986\u5468\u672b\u5f00\u653e\u65f6\u95f4\u662f\u51e0\u70b9\u5230\u51e0\u70b9\uff1f",
+        ),
+    ],
+)  # fmt: skip
+def test_the_same_in_other_words_is_found_beside_a_template(pair: tuple[str, str]) -> None:
+    template, names = TEMPLATES["en"]
+    made = [template.format(name) for name in names]
+    assert near_queries(*made, *pair) == [["q4", "q5"]]
+    assert near_queries(*pair, *OTHERS) == [["q0", "q1"]]
+    assert near_queries(*pair) == [["q0", "q1"]]
+
+
+def test_words_are_weighed_by_how_few_others_hold_them() -> None:
+    draw = random.Random(4)
+    made = [[f"likes{i}" for i in range(draw.randrange(6))] for _ in range(50)]
+    for words in made:
+        words += draw.choices([f"w{i}" for i in range(8)], k=draw.randrange(2, 9))
+    made += [[*draw.choice(made), f"w{draw.randrange(9)}"] for _ in range(50)]
+    holders = Counter(word for words in made for word in {*words})
+    weight = {word: 0.5 if word < "w" else 1.0 for word in holders}
+
+    def weighed(a: set[str], b: set[str]) -> bool:
+        both = sum(weight[word] * math.log(100 / (holders[word] - 1)) for word in a & b)
+        apart = sum(weight[word] * math.log(100 / holders[word]) for word in a ^ b)
+        return both >= 0.8 * (both + apart) - 1e-9
+
+    counts = Counter[tuple[bool, bool]]()
+    sets = word_sets(made)
+    half = word_sets([[f"likes{i}" for i in range(6)]]).words
+    sets = replace(sets, weights=np.where(np.isin(sets.words, half), 0.5, 1.0))
+    expected = []
+    for i, words in enumerate(made[:50]):
+        tests = [(alike(words, o), weighed({*words}, {*o})) for o in made[50:]]
+        counts.update(tests)
+        expected += [i] if (True, True) in tests else []
+    assert all(counts[case] > 5 for case in ((True, True), (True, False), (False, False)))
+    pairs, exact = similar.matches(sets, 50)
+    assert (pairs[:, 0].tolist(), exact) == (expected, True)
+    assert all(
+        alike(made[i], made[j]) and weighed({*made[i]}, {*made[j]}) for i, j in pairs.tolist()
+    )
 
 
 def test_against_another_data_set(
