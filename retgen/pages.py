@@ -89,8 +89,16 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 def _compiled(template: str) -> jinja2.Template:
     import jinja2  # 40 ms, and only pages need it
 
+    from retgen.templates import CompiledTemplates
+
+    folder = Path(__file__).parent
     environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.FileSystemLoader(folder),
+        bytecode_cache=CompiledTemplates(folder),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {"number": plots.number, "score": plots.score, "size": plots.size}
-    return environment.from_string((Path(__file__).parent / template).read_text("utf-8"))
+    return environment.get_template(template)

@@ -32,6 +32,7 @@ from retgen.errors import (
 from retgen.findings import check_rule_names
 from retgen.generate import TABLES, write_dataset, write_rejected
 from retgen.manifest import manifest_of, measured, recipe_files
+from retgen.memory import keep_freed
 from retgen.plan import Plan, plan, plan_from
 from retgen.progress import Progress, silent, usable_cores
 from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml, with_judge
@@ -193,6 +194,7 @@ def _prepared(
 def _make(
     recipe: Recipe, folder: Path, workers: int, asking: Asking | None, progress: Progress
 ) -> RunResult:
+    keep_freed()
     clock = _Clock(folder / "run.log")
     clock.note(f"gen run, retgen {__version__}, recipe {recipe.name}, {workers} workers")
     family = recipe.the_family()

@@ -339,7 +339,7 @@ def _columns(rows: Sequence[Any], position: int) -> Batch | None:
         return None
     # a row of four with metadata holds nothing beside these
     plain = set(map(len, rows)) <= {4} and None not in metadata
-    others = [None] * len(rows) if plain else [extra(row) for row in rows]
+    others = [None if plain else extra(row) for row in rows]
     return Batch(position, ids, titles, texts, metadata, others)
 
 

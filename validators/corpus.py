@@ -29,11 +29,14 @@ def _hash(key: str) -> int:
 
 
 def _hashes(keys: Sequence[str]) -> NDArray[np.uint64]:
+    return np.fromiter(map(xxhash.xxh3_64_intdigest, _encoded(keys)), np.uint64, len(keys))
+
+
+def _encoded(texts: Sequence[str]) -> list[bytes]:
     try:
-        encoded = map(str.encode, keys)
-        return np.fromiter(map(xxhash.xxh3_64_intdigest, encoded), np.uint64, len(keys))
+        return list(map(str.encode, texts))
     except UnicodeEncodeError:  # half a surrogate pair
-        return np.fromiter(map(_hash, keys), np.uint64, len(keys))
+        return [text.encode("utf-8", "surrogatepass") for text in texts]
 
 
 class _Kept(dict[int, str]):
@@ -216,33 +219,27 @@ def _doubtful(texts: Sequence[str]) -> list[int]:
     """
     if not any(texts):
         return []
-    plain = list(map(str.isascii, texts))  # by themselves they are encoded ten times as fast
-    clear: set[int] = set()
-    for kind in (True, False):
-        some = [i for i, text in enumerate(texts) if plain[i] is kind and len(text) < _SHORT]
-        if some:
-            odd = _odd("\n".join([texts[i] for i in some]), len(some))
-            clear.update(some)
-            if len(odd):
-                ends = np.cumsum([len(texts[i]) + 1 for i in some])
-                clear.difference_update(some[i] for i in np.searchsorted(ends, odd, "right"))
+    short = [index for index, text in enumerate(texts) if len(text) < _SHORT]
+    encoded = _encoded([texts[index] for index in short])
+    clear = set(short)
+    if len(odd := _odd(b"\n".join([*encoded, b"", b""]), len(short))):
+        ends = np.cumsum([len(one) + 1 for one in encoded])
+        clear.difference_update(short[i] for i in np.searchsorted(ends, odd, "right").tolist())
     return [i for i in range(len(texts)) if i not in clear] if len(clear) < len(texts) else []
 
 
-def _odd(joined: str, lines: int) -> NDArray[np.int64]:
-    """Where characters stand, in so many lines, that may be wrong: among them all beyond U+024F."""
-    codes = np.frombuffer(joined.encode("utf-8", "surrogatepass") + b"\n\n", np.uint8)
+def _odd(joined: bytes, lines: int) -> NDArray[np.int64]:
+    """Where in so many lines of UTF-8, and an empty one, characters begin that may be wrong."""
+    codes = np.frombuffer(joined, np.uint8)
     beyond = np.flatnonzero(codes > 0x7E)
-    inner = (codes[beyond] & 0xC0) == 0x80  # what follows the first byte of a character
-    first, later = beyond[~inner], beyond[inner]
-    lead, second, next_one = codes[first], codes[first + 1], codes[first + 2]
-    letter = (lead >= 0xC3) & (lead < 0xC9) | (lead == 0xC9) & (second < 0x90)
-    alone = (next_one < 0x7F) & ((lead != 0xC3) | (second != 0x83) | (next_one != 0x20))
-    odd = first[~(letter & alone)]
+    first = beyond[(codes[beyond] & 0xC0) != 0x80]  # the others go on with a character
+    lead, second, after = codes[first], codes[first + 1], codes[first + 2]
+    letter = (lead >= 0xC3) & (lead < 0xC9) | (lead == 0xC9) & (second < 0x90)  # up to U+024F
+    alone = (after < 0x7F) & ((lead != 0xC3) | (second != 0x83) | (after != 0x20))
+    odd: NDArray[np.int64] = first[~(letter & alone)]
     if np.count_nonzero(codes < 0x20) != lines + 1:  # more than line ends
         odd = np.append(odd, np.flatnonzero((codes < 0x20) & (codes != 0x0A)))
-    found: NDArray[np.int64] = odd - np.searchsorted(later, odd)  # from bytes to characters
-    return found
+    return odd
 
 
 @dataclass

@@ -7,6 +7,7 @@ import importlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import repeat
 from operator import eq
 from typing import Self
@@ -144,7 +145,8 @@ class PersonNames(CorpusRule):
             )
 
 
-def _faker(locales: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
+@cache
+def _faker(locales: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
     """(first names, surnames) of the locales, all spellings that Faker has."""
     kinds: list[set[str]] = []
     for kind in ("first_names", "last_names"):

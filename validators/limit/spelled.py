@@ -63,22 +63,23 @@ class Speller:
             return None
         head, middle, _ = self.template
         start, texts = len(head), batch.texts
+        if head and not all(text.startswith(head) for text in texts):
+            return None
         stops = [text.find(middle, start) for text in texts]
         if min(stops) <= start:
             return None
-        names = [text[start:stop] for text, stop in zip(texts, stops, strict=True)]
+        both = list(zip(texts, stops, strict=True))
+        names = [text[start:stop] for text, stop in both]
+        # without names, whose letters make long texts wider, they are put together much faster
+        listed = [text[stop + len(middle) :] for text, stop in both]
         pieces = terms + self._places
-        around = len(head) + len(middle)
-        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        named = np.fromiter(map(len, names), np.int64, len(names))
-        if not np.array_equal(named + around + self._lengths[pieces].sum(axis=1), lengths):
+        lengths = np.fromiter(map(len, listed), np.int64, len(listed))
+        if not np.array_equal(self._lengths[pieces].sum(axis=1), lengths):
             return None
-        spelt = np.empty((len(texts), self.size + 1), object)
-        spelt[:, 0] = [f"{head}{name}{middle}" for name in names]
-        spelt[:, 1:] = self._texts[pieces]
-        # each text has the right length, so all are equal if they are when put together
-        if "".join(spelt.ravel().tolist()) != "".join(texts):
+        # each list has the right length, so all are equal if they are when put together
+        if "".join(self._texts[pieces].ravel().tolist()) != "".join(listed):
             return None
+        lengths += np.array(stops) + len(middle)
         words = None
         if self._spaced and words_only("".join(names)):
             inside = np.fromiter(map(str.count, names, repeat(" ")), np.int64, len(names))
