@@ -112,7 +112,7 @@ def measure(run: Path) -> dict[str, float]:
     """Seconds to write and to prove, bytes written, and the peak of memory in MB."""
     from retgen.generate import write_dataset
     from retgen.recipe import load_recipe
-    from retgen.validate import validate
+    from retgen.validation.validate import validate
 
     recipe = load_recipe(run / "recipe.yaml")
     began = time.perf_counter()

@@ -113,7 +113,7 @@ def collection(folder: Path, documents: int, queries: int) -> None:
 
 
 def all_rules(folder: Path, documents: int) -> None:
-    from retgen import validate
+    from retgen.validation import validate
 
     collection(folder, documents, min(_QUERIES, documents))
     seconds, cpu, found = measured(lambda: validate(folder))
@@ -152,7 +152,7 @@ def floors(folder: Path, documents: int, queries: int) -> None:
 def proof(documents: int) -> None:
     """The proof of LIMIT as a run has it, against reading the JSON alone."""
     from retgen import run
-    from retgen.validate import validate
+    from retgen.validation.validate import validate
     from retgen.write import FileInfo
 
     with tempfile.TemporaryDirectory() as folder:

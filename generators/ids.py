@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from retgen.streams import Permutation
 
-__all__ = ["Ids"]
-
 _DIGITS = 7
 
 

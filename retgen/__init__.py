@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from retgen.export import export
     from retgen.plan import plan
     from retgen.preview import preview
-    from retgen.report import report
+    from retgen.reporting.report import report
     from retgen.run import pilot, run
     from retgen.scaffold import new_recipe
-    from retgen.validate import validate
+    from retgen.validation.validate import validate
 
 __all__ = [
     "Asking",
@@ -61,10 +61,10 @@ _MODULES = {
     "pilot": "run",
     "plan": "plan",
     "preview": "preview",
-    "report": "report",
+    "report": "reporting.report",
     "run": "run",
     "train": "evaluation.training.train",
-    "validate": "validate",
+    "validate": "validation.validate",
 }  # where each name of the package is defined
 
 

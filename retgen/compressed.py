@@ -14,8 +14,6 @@ from typing import IO, Any
 
 from retgen.errors import DatasetError
 
-__all__ = ["COMPRESSED", "kind", "opened"]
-
 
 def _zst(path: Path) -> IO[bytes]:
     import pyarrow as pa

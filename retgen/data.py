@@ -24,11 +24,6 @@ import orjson
 from retgen.errors import DatasetError, DatasetMissing
 from retgen.lines import Place, around, check_header, check_start, instead, places
 
-__all__ = [
-    "GRADED", "Chunk", "Dataset", "Document", "Problem", "Qrel", "Query", "Table", "TextScore",
-    "open_dataset", "refuse",
-]  # fmt: skip
-
 # the table of grades beside binary qrels; loaders that look for qrels do not take it for a split
 GRADED = "qrels_graded"
 

@@ -17,8 +17,6 @@ from retgen.progress import usable_cores
 from retgen.recipes import bundled
 from retgen.version import __version__
 
-__all__ = ["Check", "doctor"]
-
 _OTHER_KEYS = ("ANTHROPIC_API_KEY", "HF_TOKEN")
 
 

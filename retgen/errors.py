@@ -22,20 +22,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-__all__ = [
-    "BudgetReached",
-    "ChecksFailed",
-    "DatasetError",
-    "DatasetMissing",
-    "EndpointFailed",
-    "OutputError",
-    "RecipeError",
-    "RetgenError",
-    "RunDirectoryError",
-    "SourceRefused",
-    "UsageError",
-]
-
 
 class RetgenError(Exception):
     """The root: an expected failure with a message that a user can act on."""

@@ -8,14 +8,12 @@ from typing import Any
 
 import orjson
 
-from retgen.card import content_id, free
 from retgen.data import GRADED, Dataset, Qrel, open_dataset
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.evaluation.scoring.mteb_files import NO_LANGUAGE, main_score, task_name
 from retgen.markdown import escaped, front_matter
+from retgen.reporting.card import content_id, free
 from retgen.write import AtomicFile, FileInfo, make_folder, write_file
-
-__all__ = ["LAYOUTS", "export"]
 
 
 def export(path: str | Path, to: str, out: str | Path | None = None) -> Path:

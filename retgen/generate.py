@@ -33,11 +33,6 @@ from retgen.write import (
     write_file,
 )
 
-__all__ = [
-    "TABLES", "TableFile", "Tables", "arrow_schema", "rejected_lines", "table_files",
-    "write_dataset", "write_rejected",
-]  # fmt: skip
-
 TABLES = ".tables.json"  # finished files of a run that has not ended yet
 
 _SHARD = 1_000_000  # documents in a corpus file, unless the recipe says otherwise

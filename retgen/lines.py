@@ -14,8 +14,6 @@ from typing import NamedTuple
 from retgen.compressed import COMPRESSED
 from retgen.errors import DatasetError
 
-__all__ = ["Place", "around", "check_header", "check_start", "instead", "places"]
-
 QREL_COLUMNS = ("query-id", "corpus-id", "score")
 _PIECE = 1 << 20
 

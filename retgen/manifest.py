@@ -17,7 +17,7 @@ import numpy as np
 from retgen.agents.models import described
 from retgen.generators.records import Records
 from retgen.recipe import Recipe, resolved
-from retgen.validation import Validation
+from retgen.validators.validation import Validation
 from retgen.version import __version__
 from retgen.write import FileInfo, file_info
 

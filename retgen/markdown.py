@@ -10,8 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["code_spans", "escaped", "front_matter", "markdown_table"]
-
 # Signs that are structure for CommonMark, for GitHub's tables, strikethrough and bare links, or for
 # the Hub's formulas; where one is plain, it stays as it is, so that the file can be read too.
 _MARKUP = re.compile(

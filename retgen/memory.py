@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["keep_freed"]
-
 _MOST = 31 << 20  # bytes; of larger blocks glibc learns nothing (its limit is 32 MiB)
 
 

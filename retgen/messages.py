@@ -11,8 +11,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-__all__ = ["Origin", "did_you_mean", "explain"]
-
 
 @dataclass(frozen=True)
 class Origin:

@@ -13,8 +13,6 @@ from retgen import plots
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["Figure", "Section", "TableView", "render", "result_page", "text_table"]
-
 
 @dataclass(frozen=True)
 class TableView:

@@ -11,8 +11,6 @@ import pickle
 from dataclasses import is_dataclass
 from typing import Any, BinaryIO
 
-__all__ = ["dump", "load"]
-
 _ALLOWED = {
     "builtins": {"bool", "bytearray", "complex", "dict", "float", "frozenset", "int", "list",
                  "set", "str", "tuple"},

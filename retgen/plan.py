@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # most plans ask no model
     from retgen.agents.calls import Asked, Asking
     from retgen.agents.context import Stage
 
-__all__ = ["Plan", "plan", "plan_from"]
 
 _LONG = 400  # characters of an example that are shown
 _BYTES_A_TOKEN = (3.4, 4.8)  # of English and JSON; four in the middle

@@ -12,20 +12,6 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-__all__ = [
-    "Bin",
-    "Series",
-    "bins",
-    "bracket",
-    "cells",
-    "histogram",
-    "line_plot",
-    "number",
-    "score",
-    "size",
-    "strip",
-]
-
 
 class Series(NamedTuple):
     """One line of a plot: (k, recall) points by rising k, k >= 1, recall a fraction."""

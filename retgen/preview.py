@@ -13,8 +13,6 @@ from retgen.errors import UsageError
 from retgen.generators.records import Records
 from retgen.recipe import load_recipe
 
-__all__ = ["preview"]
-
 
 def preview(
     source: str | Path, n: int = 3, overrides: Mapping[str, Any] | None = None

@@ -8,8 +8,6 @@ import threading
 import time
 from typing import Protocol, Self
 
-__all__ = ["Lines", "Progress", "silent", "usable_cores"]
-
 
 class Progress(Protocol):
     """Called again and again while work goes on. `note`: what else there is to say."""

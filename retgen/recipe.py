@@ -22,20 +22,6 @@ from retgen.messages import Origin, did_you_mean, explain
 from retgen.recipes import bundled
 from retgen.validators.rule import Severity
 
-__all__ = [
-    "Output",
-    "Recipe",
-    "RuleSettings",
-    "compare",
-    "json_schema",
-    "load_recipe",
-    "parse_override",
-    "read_yaml",
-    "resolved",
-    "to_yaml",
-    "with_judge",
-]
-
 SOURCES = "sources"  # in a run directory: what agents have said
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")

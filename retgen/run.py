@@ -21,7 +21,6 @@ import orjson
 
 from retgen.agents.agent import Rejection
 from retgen.agents.usage import OFFLINE_COSTS
-from retgen.card import dataset_card
 from retgen.errors import (
     ChecksFailed,
     OutputError,
@@ -29,18 +28,20 @@ from retgen.errors import (
     SourceRefused,
     UsageError,
 )  # fmt: skip
-from retgen.findings import check_rule_names
 from retgen.generate import TABLES, write_dataset, write_rejected
 from retgen.manifest import manifest_of, measured, recipe_files
 from retgen.memory import keep_freed
-from retgen.plan import Plan, plan, plan_from
+from retgen.generators.plan import Plan
+from retgen.plan import plan, plan_from
 from retgen.progress import Progress, silent, usable_cores
 from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml, with_judge
-from retgen.report import collect_report, write_report
-from retgen.states import PROOF, forget
-from retgen.training_card import training_card
-from retgen.validate import SCRATCH, validate
-from retgen.validation import Validation
+from retgen.reporting.card import dataset_card
+from retgen.reporting.report import collect_report, write_report
+from retgen.reporting.training_card import training_card
+from retgen.validation.findings import check_rule_names
+from retgen.validation.states import PROOF, forget
+from retgen.validation.validate import SCRATCH, validate
+from retgen.validators.validation import Validation
 from retgen.version import __version__
 from retgen.write import (
     dump_json,
@@ -54,7 +55,6 @@ from retgen.write import (
 if TYPE_CHECKING:  # most runs ask no model
     from retgen.agents.calls import Asked, Asking
 
-__all__ = ["RunResult", "pilot", "run"]
 
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
 _OWN = ("manifest.json", "dataset", "training", "tables", "exports", "eval", "capacity",

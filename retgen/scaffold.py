@@ -8,8 +8,6 @@ from retgen.errors import OutputError, UsageError
 from retgen.generators import families, family
 from retgen.write import write_file
 
-__all__ = ["new_recipe"]
-
 
 def new_recipe(family_name: str, out: str | Path | None = None) -> Path:
     """Write a family's scaffold to `out` (default my_FAMILY.yaml). Never overwrites."""

@@ -24,8 +24,6 @@ from retgen.compressed import COMPRESSED, kind, opened
 from retgen.errors import DatasetError
 from retgen.messages import did_you_mean
 
-__all__ = ["FORMATS", "HUB", "Columns", "Refused", "SourceDocument", "read_sources", "refusals"]
-
 HUB = "hf:"
 FORMATS = (
     ".jsonl, .csv or .tsv (also .gz, .bz2, .xz, .zst), .parquet, a folder of .txt, .md, .markdown "

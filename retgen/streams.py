@@ -15,8 +15,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Permutation", "Stream"]
-
 _WORDS_PER_COUNTER = 4  # Philox4x64 turns one counter into four words
 
 

@@ -19,8 +19,6 @@ from jinja2.bccache import Bucket
 from retgen.errors import OutputError
 from retgen.write import write_file
 
-__all__ = ["CompiledTemplates"]
-
 
 class CompiledTemplates(BytecodeCache):
     """Keeps the compiled templates of a folder in its `__pycache__`."""

@@ -21,11 +21,6 @@ from functools import cache
 from operator import add
 from typing import Any
 
-__all__ = [
-    "STOPWORDS", "content_stems", "length", "named_scripts", "stems", "tokens", "unspaced",
-    "words_only",
-]  # fmt: skip
-
 # English function and question words: they carry no topic, whatever the query
 STOPWORDS = frozenset(
     """a about above after again all also am an and any are as at be because been before being

@@ -13,8 +13,6 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-__all__ = ["SPAWN", "process_pool"]
-
 SPAWN = multiprocessing.get_context("spawn")  # a fork would copy the locks of other threads
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 

@@ -19,19 +19,6 @@ import orjson
 
 from retgen.errors import OutputError
 
-__all__ = [
-    "AtomicFile",
-    "FileInfo",
-    "dump_json",
-    "file_info",
-    "full_disk",
-    "make_folder",
-    "os_errors",
-    "remove_partial",
-    "size_text",
-    "write_file",
-]
-
 _TEMPORARY = ".partial"
 _PATIENCE = 30.0  # seconds; the workers of a killed run end at once, unless their disk is slow
 _PIECE = 1 << 20

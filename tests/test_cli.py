@@ -37,7 +37,7 @@ def test_commands_of_this_version() -> None:
 def test_the_package_exports_what_it_says() -> None:
     assert all(hasattr(retgen, name) for name in retgen.__all__)
     assert callable(retgen.run)
-    assert callable(retgen.validate)
+    assert callable(retgen.validation.validate)
     assert callable(retgen.evaluate)
     assert callable(retgen.capacity)
     assert callable(retgen.certify)
@@ -457,7 +457,7 @@ def test_an_empty_path_is_not_this_folder(
 
 
 def test_an_empty_path_in_a_notebook() -> None:
-    for function in (retgen.validate, retgen.report):
+    for function in (retgen.validation.validate, retgen.reporting.report):
         with pytest.raises(DatasetError, match="the path is empty: give the folder of a run"):
             function("")
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from retgen import validate
 from retgen.data import open_dataset
 from retgen.errors import DatasetError
+from retgen.validation import validate
 
 DOCUMENTS = [
     {"_id": f"d{i}", "title": f"Title {i}", "text": f"Some words about topic{i} here."}

@@ -13,7 +13,7 @@ from retgen.data import Table, open_dataset
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import load
 from retgen.lines import places
-from retgen.validate import validate
+from retgen.validation.validate import validate
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 

@@ -251,12 +251,12 @@ def test_workers_change_no_byte(
 ) -> None:
     """Two processes from the first document on: the same bytes, the same findings."""
     import retgen.generate
-    import retgen.scan
+    import retgen.validation.scan
 
     run(small, out=tmp_path / "one", workers=1, overrides={"output.shards": 5})
     monkeypatch.setattr(retgen.generate, "PARALLEL_FROM", 1)
     # reason: starting processes pays from 300,000 documents on; the threshold is no behaviour
-    module: Any = sys.modules["retgen.scan"]
+    module: Any = sys.modules["retgen.validation.scan"]
     monkeypatch.setattr(module, "_PARALLEL_FROM", 1)
     run(small, out=tmp_path / "two", workers=2, overrides={"output.shards": 5})
     assert digests(tmp_path / "one") == digests(tmp_path / "two")

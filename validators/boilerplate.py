@@ -16,8 +16,6 @@ import xxhash
 
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
-__all__ = ["Boilerplate"]
-
 _SAMPLE = 10_000  # documents that candidates come from
 _SHARE = 0.05  # of the documents that hold a line, from which on it is boilerplate
 _LEAST = 20  # documents that hold it

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["broken_characters"]
-
 _REPLACEMENT = "\ufffd"
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u2060\ufeff]")
 # soft hyphen, fillers, line and paragraph separators, invisible operators, interlinear marks

@@ -13,8 +13,6 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Containment"]
-
 _CELLS = 1 << 23  # of the table documents x words that is held at a time (4 bytes each)
 _PAIRS = 1 << 20  # pairs of a document and a query that are looked at in one go
 

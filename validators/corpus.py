@@ -14,15 +14,6 @@ from numpy.typing import NDArray
 from retgen.validators.characters import broken_characters
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, Named, Severity, State
 
-__all__ = [
-    "DanglingDocuments",
-    "Duplicates",
-    "EmptyText",
-    "Encoding",
-    "duplicate_rules",
-    "normalised",
-]
-
 
 def _hash(key: str) -> int:
     return xxhash.xxh3_64_intdigest(key.encode("utf-8", "surrogatepass"))

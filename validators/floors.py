@@ -31,8 +31,6 @@ from retgen.validators.containment import Containment
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 from retgen.workers import process_pool
 
-__all__ = ["TermSpool", "Terms", "WordTerms", "query_blind_floors", "query_blind_rankings"]
-
 CUTOFFS = (2, 10, 20, 100)
 _SPOOL = 16 << 20  # bytes of a spool file, after which a new one begins
 _PARALLEL_FROM = 128 << 20  # bytes of all; below, a second process costs more than it saves

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from retgen.data import GRADED, Dataset
 from retgen.validators.rule import Finding, Judgements
 
-__all__ = ["GRADED_QRELS", "check_graded"]
-
 GRADED_QRELS = "graded-qrels"
 
 

@@ -13,8 +13,6 @@ from retgen.validators.near import near_duplicate_queries
 from retgen.validators.rule import Finding, Judgements
 from retgen.validators.splits import split_overlap
 
-__all__ = ["RULES", "check_judgements"]
-
 RULES = (
     "duplicate-query-id",
     "duplicate-query",

@@ -28,8 +28,6 @@ from retgen.validators.languages import (
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 from retgen.validators.stated import stated_languages
 
-__all__ = ["Language"]
-
 _PIECE = 100  # characters of every text that are told
 _LONG = 1200  # characters of a suspect that are told
 _LETTERS = 60  # fewer are too few to tell a language by; 15 in scripts of syllables and words

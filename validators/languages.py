@@ -13,8 +13,6 @@ from collections import Counter
 from functools import cache
 from typing import Any
 
-__all__ = ["LANGUAGES", "code_of", "letters_of", "named", "script_of", "tell", "weigh"]
-
 # ISO 639-1, ISO 639-3 and name of the languages that are told apart; of those that the classifier
 # knows, pidgins, dialects and planned languages are left out: they are taken for their neighbours
 _TABLE = """

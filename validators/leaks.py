@@ -22,8 +22,6 @@ from typing import Any, NamedTuple, Self
 from retgen.data import Table
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, Severity, State
 
-__all__ = ["AnswerLeak", "excess_p", "extra", "noted"]
-
 _COLUMNS = frozenset({"_id", "id", "title", "text", "metadata"})
 _RUN = re.compile(r"[^\W_]+")
 _DIGITS = re.compile(r"[0-9]+")

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
-__all__ = ["LengthOutlier"]
-
 _DEVIATIONS = 5.0  # of a normal law one in two millions is so far out
 _TIMES = 4.0  # and that many times shorter or longer than the median
 _LEAST = 50  # texts, fewer say nothing of what is usual

@@ -18,8 +18,6 @@ from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators.containment import Containment
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
-__all__ = ["LexicalAmbiguity"]
-
 
 @dataclass
 class _Hits(State):

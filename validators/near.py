@@ -22,8 +22,6 @@ from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements
 from retgen.validators.similar import groups, matches
 from retgen.validators.wordsets import Sets, WordSets, word_sets
 
-__all__ = ["NearDuplicates", "near_duplicate_queries", "overlap", "query_sets"]
-
 _BATCH = 4096  # documents
 _SHOWN = 3  # groups
 _NEGATIONS = frozenset({"no", "nor", "not", "without", "never"})

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from retgen.data import Query
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, Severity, State
 
-__all__ = ["OrderLeak"]
-
 # orders, as messages name them
 _FILE, _STRINGS, _NUMBERS = "their file", "ids as strings", "the numbers of ids"
 

@@ -16,8 +16,6 @@ from retgen.data import Dataset, Query
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 from retgen.validators.separable import Pair, measure
 
-__all__ = ["Origin", "marked", "told"]
-
 _PAIRS = 4000  # at most, of the queries whose ids have the smallest hashes
 _OF_A_QUERY = 10  # pairs at most
 _WARN = 0.55

@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 
 from retgen.validators.sensitive import Leak, Leaks, masked
 
-__all__ = ["PersonalData"]
-
 
 class PersonalData(Leaks):
     """Documents and queries with data of persons."""

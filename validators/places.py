@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
-__all__ = ["WordPlaces"]
-
 _BINS = 50  # of a text, from its first word to its last
 _EFFECT = 0.9
 _POOLED = 100  # comparisons that the others' words together need

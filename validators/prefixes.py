@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from retgen.validators.wordsets import Ints, Sets
 
-__all__ = ["Prefixes"]
-
 Longs = NDArray[np.uint64]
 
 _BLOCK = 1024  # sets that are looked at in a step, so that they stay in the processor's cache

@@ -10,8 +10,6 @@ from typing import Any
 from retgen.data import Table
 from retgen.validators.rule import Finding
 
-__all__ = ["RowFaults", "columns_of", "read_rows"]
-
 
 @dataclass
 class _Kind:

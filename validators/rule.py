@@ -14,17 +14,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from retgen.data import Dataset, Document, Problem, Qrel, Query
 from retgen.tokenizer import tokens
 
-__all__ = [
-    "SEVERITIES",
-    "Batch",
-    "CorpusRule",
-    "Finding",
-    "Judgements",
-    "Named",
-    "Severity",
-    "State",
-]
-
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 

@@ -8,8 +8,6 @@ from typing import Any, Self
 
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
-__all__ = ["Samples"]
-
 _QUERIES = 3
 _DOCUMENTS = 3
 

@@ -13,8 +13,6 @@ from typing import Any
 
 from retgen.validators.sensitive import Leak, Leaks, masked
 
-__all__ = ["Secrets"]
-
 # detector -> what its secrets begin with or hold; a text without it is not shown to the detector
 _DETECTORS = {
     ("aws", "AWSKeyDetector"): ("AKIA", "ASIA", "ABIA", "ACCA", "A3T"),

@@ -10,8 +10,6 @@ from typing import ClassVar, NamedTuple, Self
 
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
-__all__ = ["Leak", "Leaks", "masked"]
-
 _SHOWN = 3  # masked forms in a message
 
 

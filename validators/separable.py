@@ -18,8 +18,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Pair", "measure"]
-
 _LEAST = 50  # pairs; fewer tell nothing
 _GROUPS = 20  # of queries, and positives; of fewer the interval is too narrow
 _FOLDS = 5

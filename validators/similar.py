@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from retgen.validators.prefixes import Prefixes
 from retgen.validators.wordsets import WORD_BITS, Ints, Sets
 
-__all__ = ["groups", "matches"]
-
 Floats = NDArray[np.float64]
 
 THRESHOLD = 0.8

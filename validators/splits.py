@@ -11,8 +11,6 @@ from retgen.validators.near import query_sets
 from retgen.validators.rule import Finding, Judgements
 from retgen.validators.similar import matches
 
-__all__ = ["split_overlap"]
-
 NAME = "split-overlap"
 
 

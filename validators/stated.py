@@ -9,8 +9,6 @@ import orjson
 
 from retgen.data import Dataset
 
-__all__ = ["stated_languages"]
-
 
 def stated_languages(dataset: Dataset) -> list[str]:
     """The languages in the manifest, else on the card, as they are written there; [] if nowhere."""

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from retgen.validators.rule import State
 
-__all__ = ["WORD_BITS", "Ints", "Sets", "WordSets", "word_sets"]
-
 Ints = NDArray[np.int64]
 
 WORD_BITS = 52  # bits of a word's hash: two words of a pair of texts meet once in 10^12 pairs

@@ -19,11 +19,6 @@ from retgen.generators.limit.attributes import CatalogueParams, load_attributes
 from retgen.prompts import bundled
 from retgen.tokenizer import STOPWORDS, content_stems, tokens
 
-__all__ = [
-    "AGENTS", "IDENTIFY", "NONE", "PARAPHRASE", "PROPOSE", "REMOVE", "Describe", "Identify",
-    "Overlaps", "Propose", "glossary",
-]  # fmt: skip
-
 NONE = "none of these"
 
 Text = Annotated[str, Field(min_length=1, max_length=200)]

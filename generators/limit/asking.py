@@ -45,15 +45,6 @@ from retgen.write import write_file
 if TYPE_CHECKING:
     from retgen.agents.context import Context, Stage
 
-__all__ = [
-    "DESCRIPTIONS",
-    "Described",
-    "ask_attributes",
-    "ask_descriptions",
-    "asks",
-    "catalogue_size",
-    "described",
-]
 
 _EACH = 25  # attributes proposed by one request
 _PART = 120  # attributes of one request that looks for overlaps

@@ -21,8 +21,6 @@ from retgen.errors import RecipeError
 from retgen.generators.params import InputFile, Job, Params
 from retgen.tokenizer import STOPWORDS
 
-__all__ = ["Attribute", "CatalogueParams", "bundled_files", "load_attributes", "stem_words"]
-
 
 def _category(value: str) -> str:
     if not value.strip() or not value.isprintable() or set("[]") & set(value):

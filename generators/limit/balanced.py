@@ -14,8 +14,6 @@ from retgen.errors import RecipeError
 from retgen.qrels import QrelMatrix, patterns
 from retgen.streams import Stream
 
-__all__ = ["balanced_sets"]
-
 _TRIES = 20
 _STEPS = 200_000  # a bound on repairs, so that an unlucky recipe ends with an error
 

@@ -19,8 +19,6 @@ from retgen.generators.limit.latent import Latent
 from retgen.generators.limit.names import Names
 from retgen.streams import Stream
 
-__all__ = ["Documents"]
-
 _BLOCK = 1024  # documents; small enough that a block's arrays stay in the processor's cache
 
 

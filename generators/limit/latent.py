@@ -33,8 +33,6 @@ from retgen.generators.limit.params import (
 from retgen.qrels import QrelMatrix, patterns
 from retgen.streams import Permutation, Stream
 
-__all__ = ["Latent", "build_latent", "build_matrix", "count_queries"]
-
 
 @dataclass(frozen=True)
 class Latent:

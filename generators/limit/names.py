@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from retgen.errors import RecipeError
 from retgen.streams import Permutation
 
-__all__ = ["LOCALES", "Locale", "Names", "load_names"]
-
 Locale = Literal[
     "cs_CZ", "da_DK", "de_DE", "en_GB", "en_US", "es_ES", "es_MX", "fi_FI", "fr_FR", "hr_HR",
     "hu_HU", "it_IT", "nl_NL", "no_NO", "pl_PL", "pt_BR", "ro_RO", "sv_SE",

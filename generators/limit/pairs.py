@@ -19,8 +19,6 @@ import orjson
 from retgen.generators.limit.documents import Documents
 from retgen.generators.records import Rows, rows_of
 
-__all__ = ["TrainingPairs"]
-
 
 @dataclass(frozen=True)
 class TrainingPairs:

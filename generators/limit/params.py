@@ -10,11 +10,6 @@ from retgen.generators.limit.attributes import CatalogueParams
 from retgen.generators.limit.names import LOCALES, Locale
 from retgen.generators.params import InputFile, Params
 
-__all__ = [
-    "Balanced", "Conditions", "Cycle", "Dense", "Disjoint", "File", "Hadamard", "LimitParams",
-    "PowerLaw", "Projective", "Random", "Regular", "Semantic", "Single",
-]  # fmt: skip
-
 
 def _document_template(template: str) -> str:
     if template.count("{name}") != 1 or template.count("{attributes}") != 1:

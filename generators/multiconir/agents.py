@@ -34,8 +34,6 @@ from retgen.generators.multiconir.questions import (
 )
 from retgen.prompts import bundled
 
-__all__ = ["AGENTS", "CALIBRATE", "EXTRACT", "QUERY", "REWRITE", "VERIFY", "rewrite_fault"]
-
 
 def rewrite_fault(question: Negatives, one: Falsify, rewrite: str) -> str | None:
     """What is wrong with the rewrite of a sentence by itself."""

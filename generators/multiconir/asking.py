@@ -23,8 +23,6 @@ from retgen.write import AtomicFile
 if TYPE_CHECKING:
     from retgen.agents.context import Context
 
-__all__ = ["ask_ladders"]
-
 
 async def ask_ladders(job: Job[MultiConIRParams], context: Context) -> None:
     """Calibrate the judge, then make ladders of the source's documents.

@@ -27,7 +27,6 @@ from retgen.write import dump_json, write_file
 if TYPE_CHECKING:
     from retgen.agents.context import Context
 
-__all__ = ["CALIBRATION", "Case", "calibrate", "cases", "sheets", "told"]
 
 CALIBRATION = "calibration.json"
 NONE = "none"  # in place of a verdict: the judge gave none that could be taken

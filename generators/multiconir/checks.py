@@ -15,11 +15,6 @@ from functools import lru_cache
 from retgen.generators.multiconir.sentences import split, usable, word_count
 from retgen.tokenizer import content_stems
 
-__all__ = [
-    "check_condition", "check_query", "check_quote", "check_rewrite", "check_sentence",
-    "kept_share", "key_terms_share", "negates", "terms",
-]  # fmt: skip
-
 _SAME = 85  # of 100: above, two sentences say the same in nearly the same words
 _FEWEST, _MOST = 3, 26  # words of a condition; about ten (paper, Appendix B)
 _SLACK = 14  # words of a query beside its conditions

@@ -13,8 +13,6 @@ from pydantic import Field
 
 from retgen.generators.params import Params
 
-__all__ = ["Domain", "Examples", "Rewrite", "Strategy", "bundled_domains"]
-
 Strategy = Literal["modify", "reassign"]
 
 Line = Annotated[str, Field(min_length=1, max_length=2000, pattern=r"^[^\x00-\x09\x0b-\x1f]*$")]

@@ -19,8 +19,6 @@ from retgen.generators.multiconir.questions import Found, Refused, Tried
 from retgen.generators.multiconir.sentences import CONDITIONS
 from retgen.sources import SourceDocument
 
-__all__ = ["Draft", "Shown", "Text"]
-
 TEN = range(CONDITIONS)
 
 

@@ -37,8 +37,6 @@ from retgen.generators.params import Job
 from retgen.generators.plan import Asks
 from retgen.sources import SourceDocument
 
-__all__ = ["asks"]
-
 _SAMPLE = 20  # documents
 _BYTES = 4  # of an answer's JSON, a token
 _AGAIN = 0.12  # of ten rewrites that are asked for again together

@@ -24,11 +24,6 @@ from numpy.typing import NDArray
 from retgen.generators.multiconir.sentences import CONDITIONS
 from retgen.streams import Stream
 
-__all__ = [
-    "DOCUMENTS", "LADDERS", "Evidence", "Ladder", "Ladders", "Rung", "breaking_orders",
-    "condition_order", "halves", "places", "rungs",
-]  # fmt: skip
-
 DOCUMENTS, LADDERS = "documents.jsonl", "ladders.jsonl"
 
 

@@ -18,8 +18,6 @@ from retgen.generators.multiconir.checks import check_condition, check_sentence
 from retgen.generators.multiconir.domains import Strategy, bundled_domains
 from retgen.generators.multiconir.sentences import split, word_count
 
-__all__ = ["condition", "descriptive", "extract", "rewrites"]
-
 _WANTED = 10  # words of a condition (paper, Appendix B)
 _LEAST = 6  # words that a shortened condition keeps
 _ENOUGH = 14  # words up to which nothing is cut

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from retgen.generators.multiconir.sentences import word_count
 
-__all__ = ["FILLER", "filler", "padded"]
-
 # as quoted in Appendix F.2
 FILLER = (
     "The grass is green.", "The sky is blue.", "The sun is yellow.", "Here we go.",

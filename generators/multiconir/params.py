@@ -12,8 +12,6 @@ from retgen.generators.params import Params
 from retgen.messages import did_you_mean
 from retgen.sources import FORMATS, HUB
 
-__all__ = ["MultiConIRParams", "Negatives", "Source", "SourceColumns"]
-
 
 def _domain(value: str | Domain) -> str | Domain:
     if isinstance(value, str) and value not in bundled_domains():

@@ -12,11 +12,6 @@ from retgen.agents.agent import Question, Shape
 from retgen.generators.multiconir.domains import Strategy
 from retgen.generators.multiconir.judge import Verdict
 
-__all__ = [
-    "Extract", "Extracted", "Falsify", "Found", "Judged", "Negatives", "Queries", "Query",
-    "Refused", "Rewrite", "Rewrites", "Tried", "Verdicts", "Verify", "Written",
-]  # fmt: skip
-
 
 class Refused(Question):
     """A sentence that was not taken, with its condition, and why."""

@@ -11,8 +11,6 @@ from retgen.generators.multiconir.questions import Extract, Falsify, Negatives, 
 from retgen.generators.multiconir.sentences import CONDITIONS, word_count
 from retgen.generators.params import Job
 
-__all__ = ["Requests", "negating"]
-
 
 class Requests:
     """What a recipe asks for."""

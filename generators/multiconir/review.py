@@ -21,8 +21,6 @@ from retgen.generators.multiconir.views import STYLES, Views
 from retgen.generators.records import Rows, rows_of
 from retgen.streams import Stream
 
-__all__ = ["review_tables"]
-
 SAMPLE = 100  # of each (paper, Appendix C)
 
 

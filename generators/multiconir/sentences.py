@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["CONDITIONS", "split", "usable", "word_count"]
-
 CONDITIONS = 10  # of every ladder (paper, §3.2)
 
 _SHORTEST, _LONGEST = 5, 60  # words of a sentence that can state a condition

@@ -10,8 +10,6 @@ from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.multiconir.sentences import CONDITIONS, split, usable
 from retgen.sources import HUB, Columns, Refused, SourceDocument, read_sources
 
-__all__ = ["documents_of", "on_the_hub", "source_of"]
-
 
 class _Source(NamedTuple):
     path: Path | str

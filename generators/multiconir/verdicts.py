@@ -5,8 +5,6 @@ from __future__ import annotations
 from retgen.generators.multiconir.checks import check_quote
 from retgen.generators.multiconir.questions import Judged, Verdicts, Verify
 
-__all__ = ["read_verdicts"]
-
 
 def read_verdicts(question: Verify, answer: Verdicts) -> tuple[list[Judged], dict[int, str]]:
     """The entries that can be taken, satisfied or violated; what is wrong, by condition (from 1).

@@ -26,8 +26,6 @@ from retgen.generators.multiconir.sentences import CONDITIONS
 from retgen.generators.records import Rows
 from retgen.streams import Permutation, Stream
 
-__all__ = ["STYLES", "PerLadder", "Views", "instruction"]
-
 STYLES = ("instruction", "descriptive")
 PADDED = (512, 1024)  # words (paper, Appendix F.2)
 

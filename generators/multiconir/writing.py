@@ -28,7 +28,6 @@ from retgen.sources import SourceDocument
 if TYPE_CHECKING:
     from retgen.agents.context import Context
 
-__all__ = ["SPARE", "Writing"]
 
 SPARE = 4  # sentences that are asked for beyond those that are needed
 TRIES = 3  # times that a model is asked for the same part of an answer

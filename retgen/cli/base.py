@@ -20,31 +20,6 @@ from retgen.errors import RetgenError, UsageError
 from retgen.progress import Lines, Progress, silent
 from retgen.version import __version__
 
-__all__ = [
-    "Json",
-    "LedgerOption",
-    "ModelOption",
-    "PriceOption",
-    "Quiet",
-    "RecipeArgument",
-    "RunArgument",
-    "Setting",
-    "Verbose",
-    "Workers",
-    "app",
-    "asking_of",
-    "complete_family",
-    "complete_model",
-    "complete_protocol",
-    "expected",
-    "fail",
-    "given_path",
-    "interruptible",
-    "overrides_of",
-    "print_json",
-    "shown_progress",
-]
-
 # as `gen --help` lists them
 _ORDER = ("run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "export",
           "eval", "train", "capacity", "ledger", "doctor")  # fmt: skip

@@ -61,7 +61,7 @@ def validate_command(
     verbose: Verbose = False,
 ) -> None:  # fmt: skip
     """Check a data set: all rules, and for a run the structural proof. Exit 1 on errors."""
-    from retgen.validate import validate
+    from retgen.validation.validate import validate
 
     with shown_progress(quiet, json) as progress:
         found = validate(
@@ -129,7 +129,7 @@ def _findings(path: Path, found: Any) -> str:
 @expected
 def report_command(run: RunArgument, verbose: Verbose = False) -> None:
     """Make the HTML page of a run again."""
-    from retgen.report import report
+    from retgen.reporting.report import report
 
     print(report(run))
 

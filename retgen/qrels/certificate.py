@@ -25,8 +25,6 @@ from retgen.qrels.radon import complete_subset, unasked_split
 from retgen.qrels.reduction import Reduced, components, reduce
 from retgen.qrels.spectral import LARGEST, SpectralBound, affordable, spectral_bounds
 
-__all__ = ["Bound", "Certificate", "certificate"]
-
 NOTION = "row order"
 _PAPER = "arXiv 2508.21038"
 _SPECTRAL = ("Forster", "Alon, Moran, Yehudayoff")

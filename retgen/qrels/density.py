@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 
 from retgen.qrels.matrix import QrelMatrix
 
-__all__ = ["Densities", "densities"]
-
 _LISTED = 100_000_000  # pairs of rows listed one by one: some 5 s
 _PRODUCT = 200_000_000_000  # multiply-adds of the Gram matrix: some 5 s
 _SUBSETS = 30_000_000  # subsets of rows, for inclusion and exclusion

@@ -39,8 +39,6 @@ from retgen.qrels.matrix import QrelMatrix
 from retgen.qrels.reduction import Reduced
 from retgen.qrels.spectral import affordable, eigenvalue_at_most, overlaps
 
-__all__ = ["MarginCaps", "margin_caps"]
-
 
 class MarginCaps(NamedTuple):
     """`norm`: no margin is above it in any dimension; None where it was too large to compute.

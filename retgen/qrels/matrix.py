@@ -10,8 +10,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["QrelMatrix"]
-
 
 @dataclass(frozen=True)
 class QrelMatrix:

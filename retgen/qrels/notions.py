@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 from retgen.qrels.certificate import NOTION, Certificate
 
-__all__ = ["GLOBAL", "SIGN", "Bracket", "brackets"]
-
 GLOBAL = "global threshold"
 SIGN = "sign rank"
 

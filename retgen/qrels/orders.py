@@ -40,8 +40,6 @@ from numpy.typing import NDArray
 from retgen.qrels.matrix import QrelMatrix
 from retgen.qrels.reduction import components
 
-__all__ = ["changes", "few_changes", "fits_a_line", "is_surely_planar", "walk"]
-
 _VISITS = 2_000_000  # queries looked at by a walk: about half a second
 _BITS = 50_000_000  # of the rows as bit sets
 

@@ -17,11 +17,6 @@ from numpy.typing import NDArray
 from retgen.errors import RecipeError
 from retgen.qrels.matrix import QrelMatrix
 
-__all__ = [
-    "Draws", "Shape", "cycle", "dense", "dense_documents", "disjoint", "from_file", "hadamard",
-    "power_law", "projective", "random", "regular", "shape",
-]  # fmt: skip
-
 _MOST_N, _MOST_P = 4**6, 211  # larger matrices would not fit in memory comfortably
 
 

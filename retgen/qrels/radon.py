@@ -45,8 +45,6 @@ import numpy as np
 
 from retgen.qrels.matrix import QrelMatrix
 
-__all__ = ["complete_subset", "unasked_split"]
-
 _LOOKUPS = 1_000_000  # k-subsets looked up before the search gives up
 _CORE = 64  # documents searched: those that stand in most rows
 _ROWS = 200_000  # rows searched

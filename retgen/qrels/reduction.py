@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from retgen.qrels.matrix import QrelMatrix
 
-__all__ = ["Reduced", "components", "reduce"]
-
 
 @dataclass(frozen=True)
 class Reduced:

@@ -39,11 +39,6 @@ from numpy.typing import NDArray
 
 from retgen.qrels.matrix import QrelMatrix
 
-__all__ = [
-    "LARGEST", "SpectralBound", "affordable", "alon_moran_yehudayoff", "eigenvalue_at_most",
-    "forster", "least_root", "overlaps", "spectral_bounds",
-]  # fmt: skip
-
 LARGEST = 3072  # smaller side of a matrix whose norm is certified: some seconds, 400 MB
 _LISTED = 20_000_000  # pairs of a Gram matrix listed one by one
 _PRODUCT = 40_000_000  # entries of a matrix that is written out for its Gram matrix

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 
 from retgen.qrels.matrix import QrelMatrix
 
-__all__ = ["CELLS", "Shattered", "shattered"]
-
 CELLS = 8_000_000  # of a matrix that is searched
 _WORK = 6_000_000_000  # additions before the search gives up: some seconds
 _STEP = 200_000  # additions that take as long as a step's overhead

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from retgen import validate
-from retgen.validation import Validation
+from retgen.validation import validate
+from retgen.validators.validation import Validation
 
 Told = list[tuple[list[str], str]]
 _THINGS = "bridge tower garden market station harbour library mill theatre square".split()

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retgen import validate
 from retgen.data import Query
+from retgen.validation import validate
 from retgen.validators import prefixes, similar
 from retgen.validators.corpus import normalised
 from retgen.validators.near import near_duplicate_queries, query_sets

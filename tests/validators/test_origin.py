@@ -200,12 +200,12 @@ def test_the_same_figures_on_any_number_of_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import retgen.data
-    import retgen.scan
+    import retgen.validation.scan
 
     folder = judged(tmp_path)
     alone = validate(folder, workers=1)
-    monkeypatch.setattr(retgen.scan, "_PARALLEL_FROM", 0)
-    monkeypatch.setattr(retgen.scan, "_PART", 1)
+    monkeypatch.setattr(retgen.validation.scan, "_PARALLEL_FROM", 0)
+    monkeypatch.setattr(retgen.validation.scan, "_PART", 1)
     monkeypatch.setattr(retgen.data.Table.chunks, "__defaults__", (20_000,))
     together = validate(folder, workers=2)
     assert together.to_json() == alone.to_json()

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from retgen.validators.limit.spec import Spec, error
 from retgen.validators.rule import Batch, Finding, State
 
-__all__ = ["Lists", "Twins", "mixed"]
-
 _P = 1e-6  # below, chance is no explanation
 
 

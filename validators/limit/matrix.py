@@ -11,8 +11,6 @@ import numpy as np
 from retgen.validators.limit.spec import Spec, error
 from retgen.validators.rule import Finding, Judgements
 
-__all__ = ["check_matrix"]
-
 
 def check_matrix(
     spec: Spec,

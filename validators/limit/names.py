@@ -17,8 +17,6 @@ from retgen.validators.limit.proof import LimitProof
 from retgen.validators.limit.spec import Spec, error
 from retgen.validators.rule import Batch, CorpusRule, Finding, Named
 
-__all__ = ["PersonNames"]
-
 
 @dataclass
 class _Names(Named):

@@ -19,8 +19,6 @@ from retgen.validators.limit.spec import Spec, cut, error, parse_queries, stemme
 from retgen.validators.limit.spelled import Speller
 from retgen.validators.rule import Batch, Finding, Judgements
 
-__all__ = ["LimitProof"]
-
 
 @dataclass
 class _ProofState(TermSpool):

@@ -14,19 +14,6 @@ from typing import NamedTuple
 from retgen.tokenizer import content_stems, stems, tokens
 from retgen.validators.rule import Finding, Judgements
 
-__all__ = [
-    "Spec",
-    "Template",
-    "cut",
-    "error",
-    "hadamard_common",
-    "parse_queries",
-    "read_attributes",
-    "read_descriptions",
-    "split_half",
-    "stemmed",
-]
-
 
 class Template(NamedTuple):
     """A document template cut at its placeholders: head {name} middle {attributes} tail."""

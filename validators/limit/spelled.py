@@ -18,8 +18,6 @@ from retgen.tokenizer import words_only
 from retgen.validators.limit.spec import Template
 from retgen.validators.rule import Batch
 
-__all__ = ["Spelled", "Speller"]
-
 
 class Spelled(NamedTuple):
     """What the texts of a batch say, and how long they are."""

@@ -13,8 +13,6 @@ from retgen.validators.limit.spec import Spec
 from retgen.validators.rows import RowFaults, columns_of, read_rows
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
-__all__ = ["TrainingPairs"]
-
 _FILE = "training/pairs.parquet"
 
 

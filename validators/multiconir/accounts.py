@@ -8,8 +8,6 @@ import orjson
 
 from retgen.validators.multiconir.ladders import LadderFile, Spec
 
-__all__ = ["unaccounted"]
-
 
 def unaccounted(spec: Spec, ladders: LadderFile) -> Iterator[tuple[str, str]]:
     """(document, what is wrong). Raises OSError or ValueError for files that cannot be read.

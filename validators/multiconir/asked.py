@@ -9,8 +9,6 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-__all__ = ["Asked"]
-
 
 class Asked:
     """Ladder, style and number of conditions by query id, each to be taken once."""

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Counts"]
-
 
 class Counts:
     """How many qrels there are, and how many of them are positive, by query and document."""

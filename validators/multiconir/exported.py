@@ -20,8 +20,6 @@ from retgen.validators.multiconir.proof import STYLES, LadderProof
 from retgen.validators.rows import RowFaults, columns_of, read_rows
 from retgen.validators.rule import Batch, CorpusRule, Finding, Named
 
-__all__ = ["ExportedTables"]
-
 Row = dict[str, Any]
 
 

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 import orjson
 
-__all__ = ["TEN", "Ladder", "LadderFile", "Spec"]
-
 TEN = 10
 
 

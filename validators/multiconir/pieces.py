@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["bits", "listed", "pieces"]
-
 
 def pieces(
     text: str, known: Sequence[tuple[str, tuple[int, bool]]]

@@ -27,8 +27,6 @@ from retgen.validators.multiconir.verdicts import verdict_faults
 from retgen.validators.order import spearman
 from retgen.validators.rule import Batch, CorpusRule, Finding, State
 
-__all__ = ["STYLES", "LadderProof"]
-
 _LINE = re.compile(r"([1-9][0-9]?)\. (.+)")
 _P = 1e-6  # below, an order is not taken for chance
 _TASKS = ("win rate, task 1", "win rate, task 2")

@@ -7,8 +7,6 @@ from itertools import pairwise
 
 from retgen.validators.multiconir.ladders import TEN
 
-__all__ = ["ladder_faults"]
-
 
 def ladder_faults(documents: Sequence[tuple[int, int, int]], orders: int) -> Iterator[str]:
     """In one order of places, every rung of every breaking order once, and orders in balance.

@@ -11,8 +11,6 @@ import orjson
 
 from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile
 
-__all__ = ["verdict_faults"]
-
 _EXPECTED = {"sentence": "satisfied", "rewrite": "violated"}
 
 Documents = Callable[[Ladder], Sequence[tuple[str, int]]]

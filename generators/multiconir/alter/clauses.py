@@ -5,8 +5,6 @@ from __future__ import annotations
 from retgen.generators.multiconir.alter.lexicon import swaps, verbs
 from retgen.generators.multiconir.alter.words import DETERMINERS, NUMBERS, Words
 
-__all__ = ["HELPERS", "PREPOSITIONS", "finite_verb", "next_verb"]
-
 HELPERS = frozenset(
     "was were is are has have had will would can could may might must should did does do".split()
 )

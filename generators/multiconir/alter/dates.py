@@ -14,17 +14,6 @@ from retgen.generators.multiconir.alter.words import (
     Words,
 )
 
-__all__ = [
-    "MONTHS",
-    "MONTHS_LOWER",
-    "WEEKDAYS",
-    "calendar_facts",
-    "decade_facts",
-    "is_year",
-    "ordinal_facts",
-    "year_fact",
-]
-
 MONTHS = (
     "January February March April May June July August September October November December".split()
 )

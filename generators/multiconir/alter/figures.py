@@ -33,8 +33,6 @@ from retgen.generators.multiconir.alter.words import (
     number_value,
 )
 
-__all__ = ["figure_facts"]
-
 PARTS = frozenset(
     "half halves third thirds quarter quarters fifth fifths sixths tenth tenths".split()
 )

@@ -8,8 +8,6 @@ from retgen.generators.multiconir.alter.clauses import HELPERS, next_verb
 from retgen.generators.multiconir.alter.lexicon import Swap, longest, places, swaps
 from retgen.generators.multiconir.alter.words import DETERMINERS, NUMBERS, Fact, Words
 
-__all__ = ["lexical_facts"]
-
 # after these an adjective stands for a clause: "as cheap as possible"
 ELLIPTIC = frozenset("as than if when whenever where wherever once unless".split())
 CLOSED = frozenset(

@@ -12,8 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-__all__ = ["Kind", "Name", "Places", "Swap", "Verbs", "names", "places", "plural", "swaps", "verbs"]
-
 Kind = Literal[
     "number", "year", "date", "duration", "quantity", "ordinal", "place", "person", "organisation",
     "profession", "class", "antonym", "negation",

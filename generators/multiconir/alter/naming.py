@@ -15,8 +15,6 @@ from retgen.generators.multiconir.alter.lexicon import (
 )
 from retgen.generators.multiconir.alter.words import Fact, Words
 
-__all__ = ["naming_facts"]
-
 LANGUAGE_CONTEXT = frozenset(
     "in into from spoken speaks spoke speak fluent language languages dialogue subtitles dubbed "
     "translated translation learned learnt taught between".split()

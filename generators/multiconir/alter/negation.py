@@ -8,9 +8,6 @@ from retgen.generators.multiconir.alter.clauses import HELPERS
 from retgen.generators.multiconir.alter.lexicon import verbs
 from retgen.generators.multiconir.alter.words import DENIALS, DETERMINERS, NUMBERS, Words
 
-__all__ = ["Negation", "negations"]
-
-
 UNDONE = {"no": "one", "none": "some", "nobody": "somebody", "nothing": "something"}
 
 

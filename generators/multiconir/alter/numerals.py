@@ -5,18 +5,6 @@ from __future__ import annotations
 from retgen.generators.multiconir.alter.lexicon import Kind
 from retgen.generators.multiconir.alter.words import NUMBERS
 
-__all__ = [
-    "IN_WORDS",
-    "MEASURES",
-    "SCALES",
-    "TIME",
-    "kind_of",
-    "moved",
-    "nth",
-    "singular",
-    "written",
-]
-
 TIME = frozenset(
     "second minute hour day night week weekend fortnight month year decade century season "
     "summer winter evening morning term".split()

@@ -11,8 +11,6 @@ from retgen.generators.multiconir.alter.persons import PERSONS, PRONOUNS, is_kin
 from retgen.generators.multiconir.alter.spans import BREAKS, JOINS, between
 from retgen.generators.multiconir.alter.words import DETERMINERS, NUMBERS, Words, pick
 
-__all__ = ["NO_SUBJECT", "Subject", "is_name", "other_than", "scene_of", "subject_of"]
-
 OWNERS = {"her": "her sister's", "his": "his brother's", "their": "their neighbours'"}
 PLURAL_ENDINGS = tuple("ers ors ants ists ions ments ings ies ees men ians eons".split())
 SOMEONE = ("a colleague", "a cousin", "a close friend")

@@ -7,17 +7,6 @@ from retgen.generators.multiconir.alter.lexicon import swaps, verbs
 from retgen.generators.multiconir.alter.spans import BREAKS, JOINS
 from retgen.generators.multiconir.alter.words import DETERMINERS, NUMBERS, Words, pick
 
-__all__ = [
-    "PERSONS",
-    "PRONOUNS",
-    "is_human",
-    "is_kin",
-    "is_many",
-    "is_object",
-    "stand_in",
-    "unnamed",
-]
-
 KIN = 78  # the weight of the kinship terms in classes.txt
 
 PERSONS = {

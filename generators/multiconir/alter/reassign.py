@@ -38,8 +38,6 @@ from retgen.generators.multiconir.alter.spans import (
 )
 from retgen.generators.multiconir.alter.words import Fact, Words, pick
 
-__all__ = ["reassigned"]
-
 LINKS = ("but", "while", "whereas")
 WHOLE, LONGEST = 11, 15  # words of a predicate: said again wholly up to, said again at all up to
 TELLS = frozenset("that how why what".split())

@@ -14,8 +14,6 @@ from retgen.generators.multiconir.alter.negation import negations
 from retgen.generators.multiconir.alter.reassign import reassigned
 from retgen.generators.multiconir.alter.words import ARTICLES, DENIALS, Fact, Words, key, pick
 
-__all__ = ["Alteration", "alterations"]
-
 CHOICES = 3  # replacements tried a fact
 THINGS = ("class", "profession", "person", "antonym")  # no baker and no tailor may both be true
 ENDS_A_DENIAL = frozenset(", . and but because so while when until before after".split())

@@ -6,8 +6,6 @@ from retgen.generators.multiconir.alter.clauses import HELPERS, PREPOSITIONS
 from retgen.generators.multiconir.alter.lexicon import verbs
 from retgen.generators.multiconir.alter.words import DETERMINERS, NUMBERS, ORDINAL_VALUES, Words
 
-__all__ = ["BREAKS", "JOINS", "between", "clause_end", "phrase_end", "retold"]
-
 BREAKS = frozenset(
     "who which whose whom where when while because although though but if unless whereas so".split()
 )

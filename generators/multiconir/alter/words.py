@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from retgen.generators.multiconir.alter.lexicon import Kind, verbs
 
-__all__ = ["DETERMINERS", "Fact", "Words", "key", "number_value", "pick"]
-
 TOKEN = re.compile(
     r"\d+/\d+|\d+(?:[.,]\d+)*(?:-[^\W\d_]+)+|\d+(?:[.,]\d+)*(?:st|nd|rd|th|s)?(?![^\W\d_])|\d+(?:[.,]\d+)*"
     r"|[^\W\d_]+(?:-[^\W\d_]+)*|['’]s\b|\S"

@@ -19,8 +19,6 @@ from retgen.generators.multiconir.judge.outcome import Outcome
 from retgen.generators.multiconir.judge.relate import apart, excludes, implies
 from retgen.generators.multiconir.judge.tokens import Concept
 
-__all__ = ["align"]
-
 # what stands in a clause that one of these opens is said of the clause beside it too
 _WHEN = frozenset(["when", "as", "because", "once", "where"])
 

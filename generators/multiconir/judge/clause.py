@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from retgen.generators.multiconir.judge.tokens import Concept
 
-__all__ = ["Clause"]
-
 
 @dataclass(slots=True, eq=False)
 class Clause:

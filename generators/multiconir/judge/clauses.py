@@ -15,8 +15,6 @@ from retgen.generators.multiconir.judge.owners import agent, stranger
 from retgen.generators.multiconir.judge.reader import Reader
 from retgen.generators.multiconir.judge.tokens import Concept, sentences, units_of
 
-__all__ = ["Clause", "Sentence", "read"]
-
 
 @dataclass(slots=True, eq=False)
 class Sentence:

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from retgen.generators.multiconir.judge.lists import numbers
 
-__all__ = ["TENS", "Token", "Value", "is_year", "read_date", "read_ordinal"]
-
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _DECADE = re.compile(r"(\d{3}0|\d0)['’]?s")
 _MONTHS = """january february march april may june july august september october november december

@@ -8,8 +8,6 @@ from retgen.generators.multiconir.judge.grammar import DETERMINERS, NO, NOT, OBJ
 from retgen.generators.multiconir.judge.state import State
 from retgen.generators.multiconir.judge.tokens import Concept
 
-__all__ = ["Denying"]
-
 
 class Denying(State):
     """Reads words of negation. A phrase or the rest of a clause is denied."""

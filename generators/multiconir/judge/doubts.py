@@ -9,8 +9,6 @@ from retgen.generators.multiconir.judge.clauses import Sentence
 from retgen.generators.multiconir.judge.outcome import Outcome, weight
 from retgen.generators.multiconir.judge.relate import excludes
 
-__all__ = ["bind", "owner", "swap"]
-
 
 def bind(found: Outcome, condition: Clause, sentence: Sentence) -> None:
     """Takes back what is met far from its word: "a Portuguese poet, married to a painter"."""

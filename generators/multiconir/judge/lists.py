@@ -14,8 +14,6 @@ from pathlib import Path
 
 from retgen.generators.multiconir.judge.stems import stem
 
-__all__ = ["GAPS", "Lexicon", "forms", "lexicon", "numbers", "units", "words"]
-
 _HERE = Path(__file__).parent
 # what may stand between the words of a row: "take her degree in", "let him go"
 GAPS = frozenset("- a an the his her its their him them it".split())

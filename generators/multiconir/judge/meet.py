@@ -11,8 +11,6 @@ from retgen.generators.multiconir.judge.outcome import Outcome, weight
 from retgen.generators.multiconir.judge.relate import apart, excludes, implies, opposes, same_slot
 from retgen.generators.multiconir.judge.tokens import Concept
 
-__all__ = ["meet"]
-
 
 def meet(
     found: Outcome,

@@ -11,8 +11,6 @@ from retgen.generators.multiconir.judge.relate import apart, implies, opposes
 from retgen.generators.multiconir.judge.slots import contradicted
 from retgen.generators.multiconir.judge.tokens import Concept
 
-__all__ = ["miss"]
-
 # who did it to a work is whose work it is
 _MAKING = frozenset(["direct", "writ", "compos", "author", "pen"])
 # "was given 40 mg daily", "took eleven weeks": all else tells as much

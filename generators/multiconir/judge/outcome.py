@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from retgen.generators.multiconir.judge.clause import Clause
 from retgen.generators.multiconir.judge.tokens import Concept
 
-__all__ = ["Outcome", "weight"]
-
 
 @dataclass(slots=True)
 class Outcome:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from retgen.generators.multiconir.judge.clause import Clause
 from retgen.generators.multiconir.judge.lists import words
 
-__all__ = ["agent", "stranger"]
-
 
 def agent(clause: Clause) -> str:
     """A relative by whom it is done, or whose case it is: "won by her sister", "for his rival"."""

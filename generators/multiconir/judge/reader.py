@@ -20,8 +20,6 @@ from retgen.generators.multiconir.judge.grammar import (
 from retgen.generators.multiconir.judge.lists import forms, words
 from retgen.generators.multiconir.judge.verbs import Verbs
 
-__all__ = ["Reader"]
-
 
 class Reader(Verbs):
     """Cuts a row of units into clauses, left to right."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
+from retgen.generators.multiconir.judge.dates import Value
 from retgen.generators.multiconir.judge.tokens import Concept
-from retgen.generators.multiconir.judge.values import Value
-
-__all__ = ["apart", "excludes", "implies", "opposes", "same_slot"]
 
 # roles that cannot stand for one another though the words agree
 _APART = {

@@ -14,8 +14,6 @@ from retgen.generators.multiconir.judge.outcome import Outcome
 from retgen.generators.multiconir.judge.relate import apart, excludes, implies, same_slot
 from retgen.generators.multiconir.judge.tokens import Concept
 
-__all__ = ["contradicted"]
-
 # two values of these contradict one another whatever stands beside them
 _TELLING = frozenset(["pages", "copies", "words", "mass", "length", "share", "area", "volume"])
 

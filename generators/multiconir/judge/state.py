@@ -8,8 +8,6 @@ from retgen.generators.multiconir.judge.clause import Clause
 from retgen.generators.multiconir.judge.grammar import CONTRAST, is_verb
 from retgen.generators.multiconir.judge.tokens import Unit
 
-__all__ = ["State"]
-
 
 class State:
     """A sentence read up to some unit."""

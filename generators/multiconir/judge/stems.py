@@ -9,8 +9,6 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from pathlib import Path
 
-__all__ = ["is_irregular", "stem"]
-
 _PREFIXES = ("re", "over", "under", "out", "mis", "un", "fore")
 _VOWELS = frozenset("aeiouy")
 

@@ -12,11 +12,10 @@ from functools import cache
 from itertools import pairwise
 from typing import Literal
 
+from retgen.generators.multiconir.judge.dates import Token, Value
 from retgen.generators.multiconir.judge.lists import GAPS, forms, lexicon, words
 from retgen.generators.multiconir.judge.stems import stem
-from retgen.generators.multiconir.judge.values import Token, Value, read_value
-
-__all__ = ["Concept", "Unit", "sentences", "units_of"]
+from retgen.generators.multiconir.judge.values import read_value
 
 _TOKEN = re.compile(
     r"\d{2,3}/\d{2,3}\b|\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:['’]?s\b|st\b|nd\b|rd\b|th\b)?"

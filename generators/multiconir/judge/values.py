@@ -27,8 +27,6 @@ from retgen.generators.multiconir.judge.dates import (
 from retgen.generators.multiconir.judge.lists import numbers, units
 from retgen.generators.multiconir.judge.stems import stem
 
-__all__ = ["Token", "Value", "read_value"]
-
 _NUMBER = re.compile(r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _RATIO = re.compile(r"(\d{2,3})/(\d{2,3})")  # a blood pressure
 _ROMAN = {

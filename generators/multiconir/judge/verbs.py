@@ -8,8 +8,6 @@ from retgen.generators.multiconir.judge.grammar import ASPECT, FINITE, JOIN, MER
 from retgen.generators.multiconir.judge.lists import words
 from retgen.generators.multiconir.judge.tokens import Concept
 
-__all__ = ["Verbs"]
-
 
 class Verbs(Denying):
     """Opens clauses, one a verb."""

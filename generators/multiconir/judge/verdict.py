@@ -10,8 +10,6 @@ from retgen.generators.multiconir.judge.align import align
 from retgen.generators.multiconir.judge.clauses import Sentence, read
 from retgen.generators.multiconir.judge.outcome import Outcome
 
-__all__ = ["Judged", "Noticed", "Verdict", "judge", "survey"]
-
 Verdict = Literal["satisfied", "violated", "cannot_tell"]
 _OPEN: Verdict = "cannot_tell"
 

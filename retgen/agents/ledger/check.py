@@ -18,8 +18,6 @@ from retgen.agents.ledger.owners import Owner
 from retgen.agents.ledger.texts import joined, with_texts
 from retgen.errors import OutputError
 
-__all__ = ["Checked", "check", "check_sums", "recount", "size_of"]
-
 _s, _p, _r = tables.sends.c, tables.parts.c, tables.runs.c
 _SHOWN = 5  # of each kind
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from retgen.agents.ledger.sidecar import state_path
 from retgen.errors import OutputError, RetgenError, UsageError
 
-__all__ = ["NO_LEDGER", "failure", "salvage"]
-
 # reasons of ours for which a path is no ledger
 NO_LEDGER = ("it is a folder", "it is a database of something else")
 _NO_DATABASE = "file is not a database"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-__all__ = ["network_drive"]
-
 _MOUNTS = Path("/proc/self/mounts")
 _KINDS = frozenset(
     "9p afs beegfs ceph cifs coda davfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 orangefs "

@@ -29,8 +29,6 @@ from retgen.agents.ledger.texts import Texts
 from retgen.errors import UsageError
 from retgen.write import make_folder
 
-__all__ = ["LedgerFile", "LostAnswers"]
-
 
 class LostAnswers(UsageError):
     """The ledger lacks answers that were paid for."""

@@ -12,8 +12,6 @@ from retgen.agents.ledger import tables
 from retgen.agents.ledger.ledger import Ledger
 from retgen.agents.ledger.owners import Owner
 
-__all__ = ["STATES", "Forgotten", "forget"]
-
 STATES = ("refused", "answered", "open")  # what else there is may be asked again as it is
 
 _s, _p, _u = tables.sends.c, tables.parts.c, tables.uses.c

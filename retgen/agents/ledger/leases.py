@@ -12,8 +12,6 @@ from collections.abc import Callable
 from retgen.agents.ledger.owners import Owner
 from retgen.agents.ledger.records import Busy
 
-__all__ = ["Leases"]
-
 
 class Leases:
     """What this process has seen of the leases of others. `clock`: monotonic, in seconds."""

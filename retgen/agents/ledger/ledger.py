@@ -29,8 +29,6 @@ from retgen.agents.ledger.texts import joined, with_texts
 from retgen.agents.request import Request
 from retgen.errors import OutputError
 
-__all__ = ["Ledger"]
-
 _SPOILED = ("cut", "void")
 _s, _u = tables.sends.c, tables.uses.c
 

@@ -16,8 +16,6 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Owner", "this_process"]
-
 _FIRST_SPACE = "pid:[4026531836]"  # Linux: the numbers of the machine itself, in no container
 
 

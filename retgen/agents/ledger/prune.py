@@ -19,8 +19,6 @@ from retgen.agents.ledger.ledger import Ledger
 from retgen.agents.ledger.texts import numbers
 from retgen.errors import OutputError, UsageError
 
-__all__ = ["Pruned", "copy", "prune"]
-
 _s, _p, _u, _t = tables.sends.c, tables.parts.c, tables.uses.c, tables.texts.c
 # what nobody reads any more; what is out may still be answered
 _DONE = ("spare", "cut", "void", "failed", "forgotten")

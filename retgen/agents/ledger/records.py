@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Answer", "Busy", "Kept", "OverCap", "Part", "Refusal", "Room", "Send", "Spent"]
-
 
 class Answer(NamedTuple):
     """An answer that is there: the bytes as they came, and the tokens that they took."""

@@ -20,7 +20,6 @@ from typing import NamedTuple
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["Sidecar", "State", "state_path"]
 
 _MARK = "retgen-ledger"
 _LENGTH = 128  # bytes; one page, so a write is whole or not there

@@ -16,9 +16,6 @@ from sqlalchemy.dialects.sqlite import insert
 
 from retgen.agents.ledger import tables
 
-__all__ = ["ABANDON", "ADD_TEXT", "END", "FIND_TEXT", "KNOWN", "LOSE", "OUT", "SEND", "TAKE_OVER",
-           "USE", "Known", "Out", "Prepared"]  # fmt: skip
-
 _DIALECT = sqlite.dialect(paramstyle="named")
 
 

@@ -14,8 +14,6 @@ from sqlalchemy.dialects.sqlite import insert
 from retgen.agents.ledger import tables
 from retgen.agents.ledger.records import Part, Spent
 
-__all__ = ["COLUMNS", "Sums", "counted", "part_rows", "run_rows"]
-
 COLUMNS = (
     "calls", "failed", "open", "answered", "tokens_in", "tokens_out", "nano_usd", "unpriced",
 )  # fmt: skip

@@ -10,10 +10,6 @@ import secrets
 
 import sqlalchemy as sa
 
-__all__ = [
-    "VERSION", "create", "meta", "owners", "parts", "rooms", "runs", "sends", "texts", "uses",
-]  # fmt: skip
-
 VERSION = 2  # 1 had no `meta` table
 
 _all = sa.MetaData()

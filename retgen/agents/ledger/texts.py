@@ -18,8 +18,6 @@ import sqlalchemy as sa
 from retgen.agents.ledger import tables
 from retgen.agents.ledger.statements import ADD_TEXT, FIND_TEXT
 
-__all__ = ["Texts", "joined", "numbers", "with_texts"]
-
 # the contents of messages, as canonical JSON has them; a content cannot hold the pattern itself,
 # since quotes within are escaped
 _CONTENT = re.compile(rb'(?<="content":")([^"\\]*(?:\\.[^"\\]*)*)')

@@ -18,8 +18,6 @@ from retgen.agents.ledger import tables
 from retgen.agents.ledger.sums import counted
 from retgen.agents.ledger.texts import Texts
 
-__all__ = ["to_now", "without_room"]
-
 _OLD = (
     "SELECT id, key, run, agent, model, state, sent_at, nano_usd, priced, tokens_in, tokens_out, "
     "reason, request, answer FROM old_sends ORDER BY id"

@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 from retgen.agents.ledger.ledger import Ledger
 
-__all__ = ["Writer"]
-
 T = TypeVar("T")
 
 

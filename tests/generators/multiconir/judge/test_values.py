@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from retgen.generators.multiconir.judge.dates import Value
 from retgen.generators.multiconir.judge.tokens import units_of
-from retgen.generators.multiconir.judge.values import Value
 
 INF = math.inf
 

@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 import orjson
 
-from retgen.card import solved_blindly
 from retgen.data import Dataset, open_dataset
 from retgen.errors import DatasetError, DatasetMissing
 from retgen.lines import around
 from retgen.pages import render
 from retgen.recipe import Recipe, resolved
-from retgen.report_view import view
-from retgen.validation import Validation
+from retgen.reporting.card import solved_blindly
+from retgen.reporting.view import view
+from retgen.validators.validation import Validation
 from retgen.write import dump_json, write_file
-
-__all__ = ["collect_report", "page_of", "report", "write_report"]
 
 _PICTURE = 128  # cells along each side of a picture of the qrel matrix
 _PICTURE_QRELS = 200_000  # positives; more would take longer to order than the picture is worth

@@ -16,15 +16,13 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.agents.agent import Rejection
-from retgen.differences import differences
 from retgen.generate import BLOCK, PARALLEL_FROM, TableFile, arrow_schema, table_files
 from retgen.generators.records import Records
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe, load_recipe
+from retgen.validation.differences import differences
 from retgen.validators.rule import Finding
 from retgen.write import make_folder
-
-__all__ = ["REGENERATED", "ask_again", "compare_file", "compare_tables", "offline"]
 
 REGENERATED = "regenerated"
 _SHOWN = 3  # rows that a finding names

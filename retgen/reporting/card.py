@@ -15,11 +15,9 @@ from retgen.generators.family import Family
 from retgen.generators.records import Records
 from retgen.markdown import code_spans, escaped, front_matter, markdown_table
 from retgen.recipe import Recipe
-from retgen.validation import Validation
 from retgen.validators.origin import marked, told
+from retgen.validators.validation import Validation
 from retgen.write import FileInfo
-
-__all__ = ["content_id", "dataset_card", "free", "solved_blindly", "solves"]
 
 # parts under these can go out under Apache-2.0 together; in brackets stands whose part it is
 _FREE = re.compile(r"(Apache-2\.0|MIT|CC0-1\.0)( \(\w+\))?")

@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 
 from retgen.data import Dataset, open_dataset
-from retgen.derived import changed_lists, check_written
-from retgen.findings import marked, regraded, rows_at_fault, with_rulings
 from retgen.progress import Progress, silent, usable_cores
 from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import Recipe, load_recipe
-from retgen.scan import build_rules, load_judgements, scan, which_split
-from retgen.states import States
-from retgen.validation import Validation
+from retgen.validation.derived import changed_lists, check_written
+from retgen.validation.findings import marked, regraded, rows_at_fault, with_rulings
+from retgen.validation.scan import build_rules, load_judgements, scan, which_split
+from retgen.validation.states import States
 from retgen.validators.floors import Terms, query_blind_floors
 from retgen.validators.graded import GRADED_QRELS, check_graded
 from retgen.validators.judgements import check_judgements
@@ -31,9 +30,8 @@ from retgen.validators.near import overlap
 from retgen.validators.origin import Origin
 from retgen.validators.rule import Finding, Judgements
 from retgen.validators.samples import Samples
+from retgen.validators.validation import Validation
 from retgen.write import FileInfo, full_disk
-
-__all__ = ["SCRATCH", "validate"]
 
 SCRATCH = ".scratch-"  # prefix of the folder that a validation keeps its terms in
 

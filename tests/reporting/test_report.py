@@ -14,9 +14,9 @@ import pytest
 from retgen.errors import DatasetError
 from retgen.plots import size
 from retgen.recipe import load_recipe
-from retgen.report import collect_report, report, write_report
-from retgen.report_view import view
-from retgen.validation import Validation
+from retgen.reporting.report import collect_report, report, write_report
+from retgen.reporting.view import view
+from retgen.validators.validation import Validation
 
 EVIL = "<script>alert('x')</script>\"&"
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from retgen.validators.rule import Finding
 
-__all__ = ["Validation"]
-
 
 @dataclass
 class Validation:

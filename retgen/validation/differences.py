@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import orjson
 
-__all__ = ["Difference", "differences", "shown"]
-
 _LONG = 100  # characters of a value in a message
 
 

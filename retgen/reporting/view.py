@@ -14,12 +14,10 @@ from html import escape
 from typing import Any, NamedTuple
 
 from retgen import plots
-from retgen.card import solves
 from retgen.recipe import to_yaml
+from retgen.reporting.card import solves
 from retgen.tokenizer import STOPWORDS
 from retgen.validators.origin import marked, told
-
-__all__ = ["view"]
 
 _FINDING_BYTES = 150_000  # of the page, shared evenly by the rules that found something
 _SHOWN = 5  # findings of a rule above the fold

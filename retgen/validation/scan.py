@@ -24,7 +24,7 @@ from retgen.lines import instead
 from retgen.memory import keep_freed
 from retgen.progress import Progress
 from retgen.recipe import Recipe, RuleSettings, load_recipe
-from retgen.states import States
+from retgen.validation.states import States
 from retgen.validators.boilerplate import Boilerplate
 from retgen.validators.corpus import DanglingDocuments, EmptyText, Encoding, duplicate_rules
 from retgen.validators.floors import Terms, WordTerms
@@ -43,8 +43,6 @@ from retgen.validators.rule import Batch, CorpusRule, Judgements, Severity, Stat
 from retgen.validators.samples import Samples
 from retgen.validators.secrets import Secrets
 from retgen.workers import process_pool
-
-__all__ = ["build_rules", "load_judgements", "rule_names", "scan", "which_split"]
 
 _BATCH = 4096  # documents
 _FEW, _EACH = 2000, 100  # queries that rules see where one reads all itself; qrels of each, at most

@@ -26,8 +26,6 @@ from retgen.data import Chunk
 from retgen.pickles import dump, load
 from retgen.write import FileInfo, file_info, make_folder, write_file
 
-__all__ = ["PROOF", "States", "forget"]
-
 PROOF = ".proof"  # the folder, in the run directory
 _MARK = b"retgen proof 1\n"
 
@@ -115,7 +113,7 @@ def _inputs(run: Path) -> dict[str, str]:
 def _code() -> str:
     """A hash of the rules, the word lists that they know, and what shows them documents."""
     here = Path(__file__).parent
-    paths = list(here.glob("*.py"))
+    paths = [*here.glob("*.py"), *here.parent.glob("*.py")]
     for package in ("retgen.validators", "retgen.generators"):
         for root in import_module(package).__path__:
             paths += (p for p in Path(root).resolve().rglob("*") if p.is_file())

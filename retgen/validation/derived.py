@@ -18,25 +18,29 @@ import orjson
 from retgen.agents.agent import Rejection
 from retgen.agents.models import FLOW
 from retgen.agents.usage import OFFLINE_COSTS
-from retgen.card import dataset_card
 from retgen.data import Dataset
-from retgen.differences import Difference, differences, shown
 from retgen.errors import RetgenError
-from retgen.findings import links
 from retgen.generate import rejected_lines, table_files
 from retgen.generators.records import Records
 from retgen.manifest import COSTS, Measured, fault_of_time, manifest_of, other_format, recipe_files
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe, load_recipe
-from retgen.regenerate import REGENERATED, ask_again, compare_file, compare_tables, offline
-from retgen.report import collect_report, page_of
-from retgen.training_card import training_card
-from retgen.validation import Validation
+from retgen.reporting.card import dataset_card
+from retgen.reporting.report import collect_report, page_of
+from retgen.reporting.training_card import training_card
+from retgen.validation.differences import Difference, differences, shown
+from retgen.validation.findings import links
+from retgen.validation.regenerate import (
+    REGENERATED,
+    ask_again,
+    compare_file,
+    compare_tables,
+    offline,
+)
 from retgen.validators.rule import Finding, Severity
+from retgen.validators.validation import Validation
 from retgen.version import __version__
 from retgen.write import FileInfo, dump_json, file_info
-
-__all__ = ["changed_lists", "check_written"]
 
 CARD, TRAINING_CARD = "dataset/README.md", "training/README.md"
 _FOLDERS = ("dataset", "training", "tables", SOURCES, "inputs")

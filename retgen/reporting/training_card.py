@@ -11,13 +11,11 @@ from typing import Any
 
 import orjson
 
-from retgen.card import content_id, free
 from retgen.generators.records import Records
 from retgen.markdown import escaped, front_matter, markdown_table
 from retgen.recipe import Recipe
+from retgen.reporting.card import content_id, free
 from retgen.write import FileInfo
-
-__all__ = ["training_card"]
 
 
 def training_card(recipe: Recipe, records: Records, files: Mapping[str, FileInfo]) -> str:

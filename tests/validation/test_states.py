@@ -25,8 +25,8 @@ from retgen.errors import ChecksFailed
 from retgen.generators.limit.documents import Documents
 from retgen.pickles import dump, load
 from retgen.recipe import RuleSettings, load_recipe
-from retgen.scan import build_rules, load_judgements, scan
-from retgen.states import PROOF, States
+from retgen.validation.scan import build_rules, load_judgements, scan
+from retgen.validation.states import PROOF, States
 from retgen.validators.rule import Named
 from retgen.write import FileInfo
 from tests.test_run import digests
@@ -35,17 +35,17 @@ from tests.test_run import digests
 # states of them are on disk
 KILLED = """
 import os, signal, sys
-import retgen.cli, retgen.scan, retgen.states
-scan = sys.modules["retgen.scan"]
+import retgen.cli, retgen.validation.scan, retgen.validation.states
+scan = sys.modules["retgen.validation.scan"]
 scan._PART, scan._PARALLEL_FROM = 20_000, 1
-keep, before = retgen.states.States.keep, int(sys.argv.pop(1))
+keep, before = retgen.validation.states.States.keep, int(sys.argv.pop(1))
 def killing(self, *args):
     global before
     keep(self, *args)
     before -= 1
     if before == 0:
         os.kill(os.getpid(), signal.SIGKILL)
-retgen.states.States.keep = killing
+retgen.validation.states.States.keep = killing
 sys.exit(retgen.cli.main())
 """
 PARTS = 9
@@ -53,7 +53,7 @@ PARTS = 9
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    module: Any = sys.modules["retgen.scan"]
+    module: Any = sys.modules["retgen.validation.scan"]
     monkeypatch.setattr(module, "_PART", 20_000)
 
 
@@ -242,7 +242,7 @@ def test_other_rules_trust_nothing(
 ) -> None:
     begun(tmp_path)[0].keep(0, Named(), [])
     assert begun(tmp_path)[1] == {0: Named()}
-    monkeypatch.setattr(f"retgen.states.{what}", lambda: "another")
+    monkeypatch.setattr(f"retgen.validation.states.{what}", lambda: "another")
     assert begun(tmp_path)[1] == {}
 
 

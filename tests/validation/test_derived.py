@@ -14,7 +14,7 @@ import pytest
 from retgen import run, validate
 from retgen.recipe import load_recipe
 from retgen.recipes import bundled
-from retgen.validation import Validation
+from retgen.validators.validation import Validation
 from retgen.write import dump_json, file_info
 
 Change = Callable[[Path], Any]
@@ -603,7 +603,7 @@ def test_every_document_of_the_source_is_accounted_for(
 
 
 def test_shards_are_compared_in_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import retgen.regenerate
+    import retgen.validation.regenerate
 
     changes = {
         "params.docs": 300,
@@ -613,7 +613,7 @@ def test_shards_are_compared_in_processes(tmp_path: Path, monkeypatch: pytest.Mo
     }
     path = run("limit_dense", out=tmp_path / "run", overrides=changes).path
     # reason: starting processes pays from 300,000 documents on; the threshold is no behaviour
-    monkeypatch.setattr(retgen.regenerate, "PARALLEL_FROM", 1)
+    monkeypatch.setattr(retgen.validation.regenerate, "PARALLEL_FROM", 1)
     assert validate(path, workers=2).findings == []
     shard = "dataset/corpus-00001-of-00003.parquet"
     found = validate(forged(path, tmp_path / "forged", parquet(shard, moved(0, 5))), workers=2)

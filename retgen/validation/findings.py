@@ -15,18 +15,8 @@ from retgen.errors import RecipeError, RetgenError, UsageError
 from retgen.lines import Place
 from retgen.messages import did_you_mean
 from retgen.recipe import Recipe, RuleSettings
-from retgen.scan import rule_names
+from retgen.validation.scan import rule_names
 from retgen.validators.rule import SEVERITIES, Finding
-
-__all__ = [
-    "check_rule_names",
-    "folded",
-    "links",
-    "marked",
-    "regraded",
-    "rows_at_fault",
-    "with_rulings",
-]
 
 _NAMED = 5  # records that a folded finding names; all are in its ids
 _ROWS = 10

@@ -1,0 +1,1 @@
+"""What `gen validate` does: all rules over the files, and what was written is derived again."""
