@@ -39,8 +39,8 @@ def other_format(manifest: Mapping[str, Any]) -> str | None:
     if stated == FORMAT_VERSION:
         return None
     return (
-        f"the run is in format {stated}, this version of retgen writes format {FORMAT_VERSION}: the "
-        "tables are not made again, and of what stands beside them only name, seed, counts, "
+        f"the run is in format {stated}, this version of retgen writes format {FORMAT_VERSION}: "
+        "the tables are not made again, and of what stands beside them only name, seed, counts, "
         "evidence and hashes are compared"
     )
 

@@ -18,6 +18,7 @@ import typer
 
 import retgen
 from retgen.cli import app
+from retgen.cli.models import training_settings
 from retgen.errors import DatasetError, OutputError
 from retgen.recipes import about, bundled, bundled_studies
 from retgen.write import size_text
@@ -454,6 +455,13 @@ def test_an_empty_path_is_not_this_folder(
     assert found.returncode == 2
     assert "it is empty: give a path" in found.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_prompt_that_ends_in_a_colon() -> None:
+    settings = ["query_prompt=search: ", "epochs=3", "document_prompt=", 'lora={"r": 4}']
+    assert training_settings(settings) == {
+        "query_prompt": "search: ", "epochs": 3, "document_prompt": None, "lora": {"r": 4},
+    }  # fmt: skip
 
 
 def test_an_empty_path_in_a_notebook() -> None:

@@ -23,10 +23,18 @@ from numpy.typing import NDArray
 from retgen.errors import UsageError
 from retgen.evaluation.ladders.load import Group
 from retgen.evaluation.retrievers import Options, Retriever
-from retgen.evaluation.retrievers.names import check_name
+from retgen.evaluation.retrievers.names import LEXICAL, check_name
 from retgen.progress import Progress
 
-__all__ = ["NAMES", "Scorer", "System", "check_scorer", "only_ranks_candidates", "systems"]
+__all__ = [
+    "NAMES",
+    "Scorer",
+    "System",
+    "check_scorer",
+    "no_embedder",
+    "only_ranks_candidates",
+    "systems",
+]
 
 NAMES = ("bm25-paper",)
 _PREFIXES = ("cross", "llm")
@@ -55,6 +63,13 @@ def only_ranks_candidates(name: str) -> bool:
     """Whether a name means something for candidate sets alone, and not for a corpus."""
     kind, colon, _ = name.partition(":")
     return name in NAMES or (bool(colon) and kind in _PREFIXES)
+
+
+def no_embedder(name: str) -> bool:
+    """Whether a name means words or a chat model, which have no dimensions, prompts or formats."""
+    if name.startswith("hybrid:"):
+        return all(no_embedder(part) for part in name.removeprefix("hybrid:").split("+"))
+    return name in (*LEXICAL, *NAMES) or name.startswith("llm:")
 
 
 def check_scorer(name: str) -> None:

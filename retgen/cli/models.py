@@ -257,7 +257,7 @@ def train_command(
     with shown_progress(quiet, json) as progress:
         found = train(
             path, model, test=test, outside=outside, split=split, limit=limit, preset=preset,
-            settings=overrides_of(settings) | prompts, metrics=metric or (), compare=compare,
+            settings=training_settings(settings) | prompts, metrics=metric or (), compare=compare,
             out=out, device=device, fresh=fresh, command=shlex.join(["gen", *sys.argv[1:]]),
             progress=progress,
         )  # fmt: skip
@@ -357,6 +357,16 @@ def capacity_command(
         print_json(found.to_json())
     elif not quiet:
         print(found.to_text())
+
+
+def training_settings(settings: list[str] | None) -> dict[str, Any]:
+    """Hyper-parameters; "search:" is a text here, though YAML takes it for a mapping."""
+    found = overrides_of(settings)
+    for text in settings or ():
+        key, _, value = text.partition("=")
+        if isinstance(found[key.strip()], dict) and not value.lstrip().startswith("{"):
+            found[key.strip()] = value
+    return found
 
 
 def _look_at(*paths: str | Path | None) -> None:

@@ -23,7 +23,7 @@ from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.embeddings import default_folder
 from retgen.evaluation.floors import floors
 from retgen.evaluation.ladders.load import holds_ladders
-from retgen.evaluation.ladders.scorers import check_scorer, only_ranks_candidates
+from retgen.evaluation.ladders.scorers import check_scorer, no_embedder, only_ranks_candidates
 from retgen.evaluation.measures import Measures, default_names, judged_names
 from retgen.evaluation.mteb_files import measure, task_of, write_mteb
 from retgen.evaluation.outside import located
@@ -194,6 +194,7 @@ def evaluate(
     if any(dim < 1 for dim in dims):
         raise UsageError("--dims: dimensions are whole numbers from 1, for example 32,64,128")
     options = replace(options or Options(), dims=tuple(sorted(set(dims))))
+    _check_options(models, runs, options)
     if cache and options.cache is None:
         options = replace(options, cache=default_folder())
     folder = Path(out) if out is not None else _default_folder(paths)
@@ -240,6 +241,27 @@ def evaluate(
     write_file(folder / "eval.json", dump_json(result.to_json()))
     write_pages(result)
     return result
+
+
+def _check_options(models: Sequence[str], runs: Sequence[str | Path], options: Options) -> None:
+    """Raise `UsageError` for options that no system of this call takes."""
+    given = {
+        "--dims": options.dims,
+        "--attn-implementation": options.attn_implementation,
+        **{f"--{name.replace('_', '-')}": value for name, value in options.settings().items()},
+    }
+    unused = [name for name, value in given.items() if value not in (None, ())]
+    names = list(models) or ([] if runs else ["bm25"])
+    if unused and all(no_embedder(name) for name in names):
+        what = f"{', '.join(names)} {'is none' if len(names) == 1 else 'are none'}"
+        raise UsageError(
+            f"{', '.join(unused)}: for embedders, and {what if names else 'a TREC run is none'}. "
+            "Name one, as --model minilm, or leave the option out"
+        )
+    if options.rerank != Options.rerank and not any(n.startswith("rerank:") for n in names):
+        raise UsageError(
+            "--rerank-depth: for re-rankers, and none is named (--model rerank:FIRST+CROSSENCODER)"
+        )
 
 
 def _defaults(runs: Sequence[str | Path], with_ladders: bool) -> list[str]:

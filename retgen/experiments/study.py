@@ -160,6 +160,7 @@ def run_study(
 
     `out` defaults to outputs/NAME. A repeated call goes on where it stopped.
     """
+    from retgen.evaluation.ladders.scorers import no_embedder
     from retgen.experiments.evaluate import evaluate
 
     study, about = load_study(path), _about(path)
@@ -176,8 +177,10 @@ def run_study(
             ) from error
     models, metrics = models or study.models, metrics or study.metrics
     if study.train is None:
+        # the study's own dimensions are no request of whoever names other models
+        cut = dims or ([] if all(map(no_embedder, models)) else study.dims)
         return evaluate(
-            list(paths.values()), models=models, dims=dims or study.dims, metrics=metrics,
+            list(paths.values()), models=models, dims=cut, metrics=metrics,
             out=folder, options=options, cache=cache, command=command, title=study.study,
             about=about, progress=progress,
         )  # fmt: skip
