@@ -25,6 +25,7 @@ from retgen.progress import Progress
 from retgen.recipe import Recipe, RuleSettings, load_recipe
 from retgen.states import States
 from retgen.validators.boilerplate import Boilerplate
+from retgen.validators.columns import AnswerColumns
 from retgen.validators.corpus import DanglingDocuments, EmptyText, Encoding, duplicate_rules
 from retgen.validators.floors import Terms, WordTerms
 from retgen.validators.graded import GRADED_QRELS
@@ -126,6 +127,7 @@ def _generic_rules(
         NearDuplicates(),
         OrderLeak(judgements, severity, settings.order_leak_p),
         AnswerLeak(judgements, severity, settings.order_leak_p),
+        AnswerColumns(judgements, severity, settings.order_leak_p),
         WordPlaces(judgements, settings.order_leak_p),
         LexicalAmbiguity(judgements),
         Language(judgements),
