@@ -29,9 +29,9 @@ from retgen.errors import (
     UsageError,
 )  # fmt: skip
 from retgen.generate import TABLES, write_dataset, write_rejected
+from retgen.generators.plan import Plan
 from retgen.manifest import manifest_of, measured, recipe_files
 from retgen.memory import keep_freed
-from retgen.generators.plan import Plan
 from retgen.plan import plan, plan_from
 from retgen.progress import Progress, silent, usable_cores
 from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml, with_judge

@@ -18,6 +18,8 @@ import typer
 
 import retgen
 from retgen.cli import app
+from retgen.cli.base import expected
+from retgen.cli.models import training_settings
 from retgen.errors import DatasetError, OutputError
 from retgen.recipes import about, bundled, bundled_studies
 from retgen.write import size_text
@@ -454,6 +456,35 @@ def test_an_empty_path_is_not_this_folder(
     assert found.returncode == 2
     assert "it is empty: give a path" in found.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "command"),
+    [
+        ("torch", "pip install 'retgen[eval]'"),
+        ("sentence_transformers.util", "pip install 'retgen[eval]'"),
+        ("sklearn", "pip install 'retgen[eval]'"),
+        ("dotenv", "pip install --upgrade retgen"),
+        ("ruamel.yaml", "pip install --upgrade retgen"),
+    ],
+)
+def test_a_missing_package_is_of_the_core_or_of_an_extra(
+    module: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @expected
+    def needs() -> None:
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+    with pytest.raises(typer.Exit):
+        needs()
+    assert capsys.readouterr().err == f"gen: this needs the package {module}: {command}\n"
+
+
+def test_a_prompt_that_ends_in_a_colon() -> None:
+    settings = ["query_prompt=search: ", "epochs=3", "document_prompt=", 'lora={"r": 4}']
+    assert training_settings(settings) == {
+        "query_prompt": "search: ", "epochs": 3, "document_prompt": None, "lora": {"r": 4},
+    }  # fmt: skip
 
 
 def test_an_empty_path_in_a_notebook() -> None:

@@ -26,7 +26,6 @@ _COLUMNS = frozenset({"_id", "id", "title", "text", "metadata"})
 _RUN = re.compile(r"[^\W_]+")
 _DIGITS = re.compile(r"[0-9]+")
 _SHARED = 100  # ids that a part may stand in
-_KINDS = 50  # texts of a column, above which it tells no kinds of documents apart
 _ID_LIKE = 200  # characters; in a longer text no single word is looked up
 
 
@@ -51,12 +50,12 @@ def noted(
             if type(row) is dict:
                 query_id = row.get("_id", row.get("id"))
                 others = {key: row[key] for key in row.keys() - _COLUMNS - qrels}
-                for column, text in _leaves(row.get("metadata"), others):
+                for column, text in leaves(row.get("metadata"), others):
                     found[column].setdefault(str(query_id), set()).add(text)
     return dict(found)
 
 
-def _leaves(metadata: Any, others: Any) -> Iterator[tuple[str, str]]:
+def leaves(metadata: Any, others: Any) -> Iterator[tuple[str, str]]:
     """(column, text) of all that metadata and further columns hold; an id in a text stands alone.
 
     A column inside another one is named with a dot.
@@ -92,30 +91,12 @@ class _Seen(State):
     documents: int = 0
     names: dict[str, list[str]] = field(default_factory=dict)  # a noted text -> documents
     namings: list[_Naming] = field(default_factory=list)
-    # column -> text -> [documents that are not relevant, relevant ones]; None: too many texts
-    kinds: dict[str, dict[str, list[int]] | None] = field(default_factory=dict)
 
     def merge(self, later: Self, offset: int) -> None:
         self.documents += later.documents
         self.namings += later.namings
         for text, ids in later.names.items():
             self.names.setdefault(text, []).extend(ids)
-        for column, counts in later.kinds.items():
-            if counts is None:
-                self.kinds[column] = None
-            for text, (others, relevant) in (counts or {}).items():
-                self.count(column, text, others, relevant)
-
-    def count(self, column: str, text: str, others: int, relevant: int) -> None:
-        """Documents that hold a text in a column. A column of many texts is none of kinds."""
-        counts = self.kinds.setdefault(column, {})
-        if counts is None:
-            return
-        both = counts.setdefault(text, [0, 0])
-        both[0] += others
-        both[1] += relevant
-        if len(counts) > _KINDS:
-            self.kinds[column] = None
 
 
 class AnswerLeak(CorpusRule):
@@ -162,9 +143,7 @@ class AnswerLeak(CorpusRule):
             for doc_id, metadata, others in columns:
                 if metadata is not None or others is not None:
                     metadata = metadata if self.judgements.foreign else None
-                    relevant = doc_id in self.judgements.relevant_documents
-                    for column, text in set(_leaves(metadata, others)):
-                        state.count(column, text, not relevant, relevant)
+                    for column, text in set(leaves(metadata, others)):
                         state.namings += [
                             _Naming("documents", column, query_id, doc_id)
                             for query_id in self.asked.get(text, ())
@@ -185,8 +164,6 @@ class AnswerLeak(CorpusRule):
             by_column[table, column].add((query_id, doc_id))
         for (table, column), pairs in sorted(by_column.items()):
             yield from self._column(table, column, pairs)
-        for column, counts in sorted(self.state.kinds.items()):
-            yield from self._kind(column, counts or {})
 
     def _ids(self) -> Iterator[Finding]:
         """Queries whose id has a part in common with that of a relevant document."""
@@ -237,27 +214,6 @@ class AnswerLeak(CorpusRule):
                 f"the column {column} of the {table} tells what is relevant to {len(queries):,} of "
                 f"{len(positives):,} queries (document {doc_id} to query {query_id}, for one): "
                 "leave it out of what a retriever or a model is shown",
-            )
-
-    def _kind(self, column: str, counts: dict[str, list[int]]) -> Iterator[Finding]:
-        """A column of few texts, one of which marks relevant documents and no others."""
-        relevant = self.judgements.relevant_documents
-        chance = len(relevant) / max(self.state.documents, 1)
-        for text, (others, marked) in sorted(counts.items()):
-            if (
-                others
-                or 2 * marked <= len(relevant)
-                or marked * math.log(chance or 1) > math.log(self.p)
-            ):
-                continue
-            yield Finding(
-                self.name,
-                self.severity,
-                sorted(relevant),
-                f"the column {column} of the documents is {text!r} in {marked:,} of "
-                f"{len(relevant):,} relevant documents and in no other, of which there are "
-                f"{self.state.documents - len(relevant):,}: leave it out of what a retriever or a "
-                "model is shown",
             )
 
 

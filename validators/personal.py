@@ -77,7 +77,8 @@ def _addresses(text: str) -> Iterator[Leak]:
             continue
         if text[max(0, match.start() - 3) : match.start()].endswith("://"):
             continue
-        yield Leak(_EMAIL_KIND, f"{local[0]}…@{domain[0]}….{domain.rpartition('.')[2]}")
+        form = f"{local[0]}…@{domain[0]}….{domain.rpartition('.')[2]}"
+        yield Leak(_EMAIL_KIND, form, f"{local}@{domain}".lower())
 
 
 # --- phone numbers ------------------------------------------------------------------------------
@@ -127,6 +128,7 @@ def _phone(number: str, region: str | None) -> Leak | None:
     return Leak(
         _PHONE_KIND,
         f"+{parsed.country_code} and {len(digits) - len(str(parsed.country_code))} digits",
+        plain,
     )
 
 
@@ -243,4 +245,4 @@ def _numbers(text: str) -> Iterator[Leak]:
             datum = match[1]
             bare = re.sub("[ -]", "", datum) if number.kind is _CARD else datum
             if number.also(datum) and _checker(number.module).is_valid(bare):
-                yield Leak(number.kind, masked(datum))
+                yield Leak(number.kind, masked(datum), re.sub(r"\W", "", datum))

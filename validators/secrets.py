@@ -6,12 +6,12 @@ Its guesses by entropy and by variable names are left out: they take every diges
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from typing import Any
 
-from retgen.validators.sensitive import Leak, Leaks, masked
+from retgen.validators.sensitive import Leak, Leaks
 
 # detector -> what its secrets begin with or hold; a text without it is not shown to the detector
 _DETECTORS = {
@@ -73,9 +73,18 @@ class Secrets(Leaks):
 
     def look(self, text: str) -> list[Leak]:
         return [
-            Leak((f"a secret ({kind})", f"secrets ({kind})"), masked(secret, 4))
-            for kind, secret in dict.fromkeys(_secrets(text))
+            Leak((f"a secret ({kind})", f"secrets ({kind})"), prefix and f"{prefix}…", secret)
+            for kind, prefix, secret in _apart(_secrets(text))
         ]
+
+
+def _apart(found: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
+    """Each secret once, by the first kind that it was found to be: two forms may fit one key."""
+    known: list[str] = []
+    for kind, prefix, secret in found:
+        if not any(secret in one or one in secret for one in known):
+            known.append(secret)
+            yield kind, prefix, secret
 
 
 @cache
@@ -83,25 +92,26 @@ def _detector(module: str, name: str) -> Any:
     return getattr(import_module(f"detect_secrets.plugins.{module}"), name)()
 
 
-def _secrets(text: str) -> Iterator[tuple[str, str]]:
-    """(what, secret) of all secrets of a text that are no sample."""
+def _secrets(text: str) -> Iterator[tuple[str, str, str]]:
+    """(what, what all of these begin with, secret) of all secrets of a text that are no sample."""
+    for kind, (mark, form) in _FORMS.items():
+        if mark in text:
+            for match in form.finditer(text):
+                if _telling(match[0]):
+                    yield kind, mark, match[0]
     for (module, name), marks in _DETECTORS.items():
         if any(mark in text for mark in marks):
             detector = _detector(module, name)
             for secret in _matches(detector, text):
                 if _telling(secret):
-                    yield detector.secret_type, secret
-    for kind, (mark, form) in _FORMS.items():
-        if mark in text:
-            for match in form.finditer(text):
-                if _telling(match[0]):
-                    yield kind, match[0]
+                    prefix = next((mark for mark in marks if secret.startswith(mark)), "")
+                    yield detector.secret_type, prefix, secret
     if _KEY in text and (key := _PRIVATE_KEY.search(text)):
-        yield "Private Key", key[0]
+        yield "Private Key", "", key[0]
     if _LOGIN_MARK in text and "@" in text:
         for match in _LOGIN.finditer(text):
             if not (_NO_LOGIN.fullmatch(match[1]) or _NO_HOST.search(match[2])):
-                yield "Basic Auth Credentials", match[1]
+                yield "Basic Auth Credentials", "", match[1]
 
 
 def _matches(detector: Any, text: str) -> Iterator[str]:

@@ -14,26 +14,32 @@ _SHOWN = 3  # masked forms in a message
 
 
 class Leak(NamedTuple):
-    """Something found: its kind in words (one, many), and its masked form."""
+    """Something found: its kind in words (one, many), its masked form, "" for none, and what it is,
+    so that it is counted once a text; that is kept nowhere.
+    """
 
     kind: tuple[str, str]
     masked: str
+    datum: str
 
 
 @dataclass
 class _Found(State):
-    """Kind to (document id, masked form), in order, a document once."""
+    """Kind to (document id, how many it holds, masked forms), in order, a document once."""
 
-    found: dict[tuple[str, str], list[tuple[str, str]]] = field(default_factory=dict)
+    found: dict[tuple[str, str], list[tuple[str, int, list[str]]]] = field(default_factory=dict)
 
     def merge(self, later: Self, offset: int) -> None:
         for kind, members in later.found.items():
             self.found.setdefault(kind, []).extend(members)
 
     def add(self, text_id: str, leaks: Sequence[Leak]) -> None:
-        for kind in dict.fromkeys(leak.kind for leak in leaks):
-            shown = next(leak.masked for leak in leaks if leak.kind == kind)
-            self.found.setdefault(kind, []).append((text_id, shown))
+        kinds: dict[tuple[str, str], dict[str, str]] = {}
+        for leak in leaks:
+            kinds.setdefault(leak.kind, {})[leak.datum] = leak.masked
+        for kind, forms in kinds.items():
+            shown = list(dict.fromkeys(filter(None, forms.values())))[: _SHOWN + 1]
+            self.found.setdefault(kind, []).append((text_id, len(forms), shown))
 
 
 class Leaks(CorpusRule):
@@ -73,19 +79,17 @@ class Leaks(CorpusRule):
             ("query", "queries", queries),
         ):
             for kind, members in sorted(state.found.items()):
-                ids = [text_id for text_id, _ in members]
-                shown = list(dict.fromkeys(form for _, form in members))
+                ids = [text_id for text_id, *_ in members]
+                total = sum(count for _, count, _ in members)
+                shown = list(dict.fromkeys(form for *_, forms in members for form in forms))
                 more = ", ..." if len(shown) > _SHOWN else ""
                 who = f"{one} {ids[0]} holds" if len(ids) == 1 else f"{len(ids):,} {many} hold"
-                yield Finding(
-                    self.name,
-                    "warning",
-                    ids,
-                    f"{who} {kind[len(ids) > 1]} ({', '.join(shown[:_SHOWN])}{more})",
-                )
+                what = kind[0] if total == 1 else f"{total:,} {kind[1]}"
+                forms = f" ({', '.join(shown[:_SHOWN])}{more})" if shown else ""
+                yield Finding(self.name, "warning", ids, f"{who} {what}{forms}")
 
 
-def masked(datum: str, kept: int = 2) -> str:
-    """The first letters or digits of a datum, and its length."""
+def masked(datum: str) -> str:
+    """The first two letters or digits of a datum, and its length."""
     plain = re.sub(r"\W", "", datum)
-    return f"{plain[:kept]}… of {len(plain)} characters"
+    return f"{plain[:2]}… of {len(plain)} characters"

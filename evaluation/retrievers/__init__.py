@@ -17,7 +17,7 @@ from retgen.plugins import exported
 
 __all__ = [
     "Options", "Ranked", "Retriever", "check_name", "forms", "known", "names", "ranks_a_corpus",
-    "retriever", "type_of", "types",
+    "retriever", "runs_a_model", "type_of", "types",
 ]  # fmt: skip
 
 
@@ -76,6 +76,12 @@ def ranks_a_corpus(name: str) -> bool:
     """False for a name that means something for candidate sets alone."""
     found = type_of(name)
     return found is None or found.ranks
+
+
+def runs_a_model(name: str) -> bool:
+    """False for what only counts words, or asks a chat model: options of embedders say nothing."""
+    found = type_of(name)
+    return found is None or found.runs_a_model(name)
 
 
 def retriever(name: str, options: Options) -> Retriever:

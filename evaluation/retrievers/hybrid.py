@@ -21,6 +21,9 @@ class Hybrid(RetrieverType):
         for part in parts:
             retrievers.check_name(part)
 
+    def runs_a_model(self, name: str) -> bool:
+        return any(map(retrievers.runs_a_model, name.partition(":")[2].split("+")))
+
     def load(self, name: str, options: Options) -> Retriever:
         from retgen.evaluation.search.fusion import Hybrid
 

@@ -27,6 +27,7 @@ from retgen.evaluation.retrievers import (
     check_name,
     ranks_a_corpus,
     retriever,
+    runs_a_model,
 )
 from retgen.evaluation.scoring.baselines import floors
 from retgen.evaluation.scoring.measures import Measures, default_names, judged_names
@@ -85,6 +86,7 @@ def evaluate(
     if any(dim < 1 for dim in dims):
         raise UsageError("--dims: dimensions are whole numbers from 1, for example 32,64,128")
     options = replace(options or Options(), dims=tuple(sorted(set(dims))))
+    _check_options(models, runs, options)
     if cache and options.cache is None:
         options = replace(options, cache=default_folder())
     folder = Path(out) if out is not None else output_folder(paths)
@@ -129,6 +131,27 @@ def evaluate(
     write_file(folder / "eval.json", dump_json(result.to_json()))
     write_pages(result)
     return result
+
+
+def _check_options(models: Sequence[str], runs: Sequence[str | Path], options: Options) -> None:
+    """Raise `UsageError` for options that no system of this call takes."""
+    given = {
+        "--dims": options.dims,
+        "--attn-implementation": options.attn_implementation,
+        **{f"--{name.replace('_', '-')}": value for name, value in options.settings().items()},
+    }
+    unused = [name for name, value in given.items() if value not in (None, ())]
+    names = list(models) or ([] if runs else ["bm25"])
+    if unused and not any(runs_a_model(name) for name in names):
+        what = f"{', '.join(names)} {'is none' if len(names) == 1 else 'are none'}"
+        raise UsageError(
+            f"{', '.join(unused)}: for embedders, and {what if names else 'a TREC run is none'}. "
+            "Name one, as --model minilm, or leave the option out"
+        )
+    if options.rerank != Options.rerank and not any(n.startswith("rerank:") for n in names):
+        raise UsageError(
+            "--rerank-depth: for re-rankers, and none is named (--model rerank:FIRST+CROSSENCODER)"
+        )
 
 
 def _defaults(runs: Sequence[str | Path], task: Task[Any] | None) -> list[str]:

@@ -81,6 +81,10 @@ class RetrieverType(ABC):
         """Whether a name is one of its own. Looks at no model."""
         return name in self.names or (bool(self.prefix) and name.startswith(f"{self.prefix}:"))
 
+    def runs_a_model(self, name: str) -> bool:
+        """Whether dimensions, prompts and number formats mean something to it."""
+        return bool(self.needs)
+
     def check(self, name: str) -> None:
         """Raise `UsageError` for a name of its own that can mean nothing."""
         if self.prefix and not name.partition(":")[2]:

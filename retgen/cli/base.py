@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import re
 import shlex
 import signal
 import sys
@@ -158,7 +159,7 @@ def expected(function: Callable[P, R]) -> Callable[P, R]:
         except ModuleNotFoundError as error:
             if error.name is None or error.name.partition(".")[0] == "retgen":
                 raise
-            fail(f"this needs the package {error.name}: pip install 'retgen[eval]'", 2)
+            fail(f"this needs the package {error.name}: {_install(error.name)}", 2)
         except KeyboardInterrupt:
             fail(f"interrupted; what is finished is kept. Resume with:\n  {again()}", 130)
         except BrokenPipeError:
@@ -167,6 +168,23 @@ def expected(function: Callable[P, R]) -> Callable[P, R]:
             raise typer.Exit(0) from None
 
     return wrapped
+
+
+# modules of retgen[eval] that are not named as their packages are, or come with one of them
+_EVAL = frozenset({"sklearn", "transformers", "tokenizers", "safetensors"})
+
+
+def _install(module: str) -> str:
+    """The command that brings a missing module: of an extra, or of the core."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    top = module.partition(".")[0]
+    try:
+        of_eval = [one for one in requires("retgen") or [] if one.endswith('extra == "eval"')]
+    except PackageNotFoundError:
+        of_eval = []
+    names = {re.split(r"[^\w.-]", one)[0].replace("-", "_").lower() for one in of_eval}
+    return "pip install 'retgen[eval]'" if top in names | _EVAL else "pip install --upgrade retgen"
 
 
 def again(more: bool = False) -> str:

@@ -87,7 +87,10 @@ def _pairs(given: list[str] | None, option: str, value: str) -> dict[str, str]:
     for text in given or []:
         rule, equals, said = text.partition("=")
         if not (rule.strip() and equals and said.strip()):
-            raise UsageError(f"{option} {text}: write {option} RULE={value}")
+            why = f', with the reason: {option} {rule.strip() or "RULE"}="kept as it is"'
+            raise UsageError(
+                f"{option} {text}: write {option} RULE={value}{why if value == 'REASON' else ''}"
+            )
         found[rule.strip()] = said.strip()
     return found
 
@@ -98,6 +101,10 @@ def _of_split(found: Any) -> str:
         return ""
     first, *others = found.splits
     return f" of split {first}" + (f" (others: {', '.join(others)})" if others else "")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _findings(path: Path, found: Any) -> str:
@@ -116,12 +123,14 @@ def _findings(path: Path, found: Any) -> str:
         lines.append(f"  level   {rule}: {level}, as asked for")
     if found.proven:
         lines.append(f"  proven: {found.proven:,} qrels, rebuilt from the words of the documents")
-    if found.origin:
+    if found.origin and "origin" not in found.switched_off:
         from retgen.validators.origin import told
 
         lines.append(f"  origin: {told(found.origin)}")
     verdict = "ok" if found.ok else "not ok"
-    lines.append(f"{verdict}: {found.errors} errors, {found.warnings} warnings")
+    lines.append(
+        f"{verdict}: {_counted(found.errors, 'error')}, {_counted(found.warnings, 'warning')}"
+    )
     return "\n".join(lines)
 
 

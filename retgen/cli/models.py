@@ -264,7 +264,7 @@ def train_command(
     with shown_progress(quiet, json) as progress:
         found = train(
             path, model, test=test, outside=outside, split=split, limit=limit, preset=preset,
-            settings=overrides_of(settings) | prompts, metrics=metric or (), compare=compare,
+            settings=training_settings(settings) | prompts, metrics=metric or (), compare=compare,
             out=out, device=device, fresh=fresh, command=shlex.join(["gen", *sys.argv[1:]]),
             progress=progress,
         )  # fmt: skip
@@ -383,6 +383,16 @@ def _text(found: Any) -> str:
     from retgen.evaluation.scoring.page import text
 
     return text(found)
+
+
+def training_settings(settings: list[str] | None) -> dict[str, Any]:
+    """Hyper-parameters; "search:" is a text here, though YAML takes it for a mapping."""
+    found = overrides_of(settings)
+    for text in settings or ():
+        key, _, value = text.partition("=")
+        if isinstance(found[key.strip()], dict) and not value.lstrip().startswith("{"):
+            found[key.strip()] = value
+    return found
 
 
 def _look_at(*paths: str | Path | None) -> None:

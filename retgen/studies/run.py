@@ -44,6 +44,7 @@ def run_study(
 
     `out` defaults to outputs/NAME. A repeated call goes on where it stopped.
     """
+    from retgen.evaluation.retrievers import runs_a_model
     from retgen.evaluation.scoring.evaluate import evaluate
 
     study, about = load_study(path), _about(path)
@@ -60,8 +61,10 @@ def run_study(
             ) from error
     models, metrics = models or study.models, metrics or study.metrics
     if study.train is None:
+        # the study's own dimensions are no request of whoever names other models
+        cut = dims or (study.dims if any(map(runs_a_model, models)) else [])
         return evaluate(
-            list(paths.values()), models=models, dims=dims or study.dims, metrics=metrics,
+            list(paths.values()), models=models, dims=cut, metrics=metrics,
             out=folder, options=options, cache=cache, command=command, title=study.study,
             about=about, progress=progress,
         )  # fmt: skip

@@ -40,7 +40,10 @@ def with_rulings(
     settings, findings = _lawful(recipe) if recipe else (RuleSettings(), [])
     for name, reason in off.items():
         if len(reason.strip()) < 3:
-            raise UsageError(f'--off {name}: say why, for example --off {name}="kept as it is"')
+            raise UsageError(
+                f"--off {name}={reason}: the reason is too short to tell anybody why (3 characters "
+                f'at least), for example --off {name}="kept as it is"'
+            )
     for name, level in severity.items():
         if level not in SEVERITIES:
             raise UsageError(

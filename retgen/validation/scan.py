@@ -26,6 +26,7 @@ from retgen.progress import Progress
 from retgen.recipe import Recipe, RuleSettings, load_recipe
 from retgen.validation.states import States
 from retgen.validators.boilerplate import Boilerplate
+from retgen.validators.columns import AnswerColumns
 from retgen.validators.corpus import DanglingDocuments, EmptyText, Encoding, duplicate_rules
 from retgen.validators.floors import Terms, WordTerms
 from retgen.validators.graded import GRADED_QRELS
@@ -127,6 +128,7 @@ def _generic_rules(
         NearDuplicates: NearDuplicates,
         OrderLeak: lambda: OrderLeak(judgements, severity, p),
         AnswerLeak: lambda: AnswerLeak(judgements, severity, p),
+        AnswerColumns: lambda: AnswerColumns(judgements, severity, p),
         WordPlaces: lambda: WordPlaces(judgements, p),
         LexicalAmbiguity: lambda: LexicalAmbiguity(judgements),
         Language: lambda: Language(judgements),

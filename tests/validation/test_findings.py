@@ -93,10 +93,13 @@ def test_another_severity_for_a_call(gen: Gen, foreign: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--off", "duplicate-text"], "--off duplicate-text: write --off RULE=REASON"),
-        (["--off", "duplicate-text= "], "--off duplicate-text= : write --off RULE=REASON"),
+        (["--off", "duplicate-text"], "--off duplicate-text: write --off RULE=REASON, with the reason: --off "
+         'duplicate-text="kept as it is"'),
+        (["--off", "duplicate-text= "], "--off duplicate-text= : write --off RULE=REASON, with the reason: "
+         '--off duplicate-text="kept as it is"'),
         (["--off", "duplicate-text=x"],
-         '--off duplicate-text: say why, for example --off duplicate-text="kept as it is"'),
+         '--off duplicate-text=x: the reason is too short to tell anybody why (3 characters at least), '
+         'for example --off duplicate-text="kept as it is"'),
         (["--off", "duplicate_text=known"],
          "--off: there is no rule 'duplicate_text'; did you mean duplicate-text? Rules: "
          "answer-leak, boilerplate, byte-order-mark, dangling-qrel, duplicate-id, "

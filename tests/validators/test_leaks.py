@@ -200,6 +200,69 @@ def test_a_list_of_candidates_tells_nothing(tables: Tables, tmp_path: Path) -> N
     assert tables.found(tmp_path) == []
 
 
+# --- columns that join, values that mark ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("of_query", "of_document", "columns"),
+    [
+        (lambda n: {"source_url": f"https://host/{n}.html"}, lambda n: {"url": f"https://host/{n}.html"},
+         ("source_url", "url")),
+        (lambda n: {"metadata": {"uuid": f"{n:032x}"}}, lambda n: {"metadata": {"made": {"of": f"{n:032x}"}}},
+         ("metadata.uuid", "metadata.made.of")),
+        (lambda n: {"page": f"The {n}th page"}, lambda n: {"title": f"The {n}th page"}, ("page", "title")),
+    ],
+)  # fmt: skip
+def test_a_key_that_a_query_shares_with_its_document(
+    tables: Tables, tmp_path: Path, of_query: Any, of_document: Any, columns: tuple[str, str]
+) -> None:
+    for number, document in enumerate(tables.documents):
+        document.update(of_document(number * 7919))
+    for place, (query, _) in zip(tables.relevant, tables.pairs(), strict=True):
+        query.update(of_query(place * 7919))
+    found = tables.found(tmp_path)
+    ids = [row["_id"] for pair in tables.pairs() for row in pair]
+    query, document = ids[:2]
+    assert ("answer-leak", ids, (
+        f"40 of 40 queries share a value of their column {columns[0]} with the column {columns[1]} of "
+        f"relevant documents, and with that of 0 others ({query} and {document}, for one): leave both "
+        "columns out of what a retriever or a model is shown"
+    )) in found  # fmt: skip
+    assert {rule for rule, *_ in found} == {"answer-leak"}
+
+
+def test_columns_that_honest_sets_have(tables: Tables, tmp_path: Path) -> None:
+    """Languages, categories, sources: shared by a query with very many documents."""
+    for place, document in enumerate(tables.documents):
+        document.update(language=("en", "de")[place % 2], category=f"c{place % 20}", source="wiki")
+        document["title"] = f"Title of {place}"
+    for place, (query, _) in zip(tables.relevant, tables.pairs(), strict=True):
+        query.update(language=("en", "de")[place % 2], category=f"c{place % 20}", source="wiki")
+    assert tables.found(tmp_path) == []
+
+
+def test_what_the_query_asks_for_is_no_secret_of_a_column(tables: Tables, tmp_path: Path) -> None:
+    for number, (query, document) in enumerate(tables.pairs()):
+        query.update(text=f"{query['text']} by Author{number}", author=f"author{number}")
+        document["author"] = f"author{number}"
+    assert tables.found(tmp_path) == []
+
+
+@pytest.mark.parametrize("others", [0, 2])
+def test_a_title_that_marks_relevant_documents(tables: Tables, tmp_path: Path, others: int) -> None:
+    """Other documents have a title each, too many to be counted in one look."""
+    plain = [place for place in range(400) if place not in tables.relevant][:others]
+    for place, document in enumerate(tables.documents):
+        document["title"] = "GOLD" if place in [*tables.relevant, *plain] else f"Page {place}"
+    ids = sorted(tables.documents[place]["_id"] for place in tables.relevant)
+    some = f"in {others}" if others else "in no"
+    message = (
+        f"the column title of the documents is 'GOLD' in 40 of 40 relevant documents and {some} other, "
+        "of which there are 360: leave it out of what a retriever or a model is shown"
+    )
+    assert tables.found(tmp_path) == [("answer-leak", ids, message)]
+
+
 # --- places of words ----------------------------------------------------------------------------
 
 

@@ -248,3 +248,5 @@ def test_ladders_say_it_everywhere(tmp_path: Path, gen: Any) -> None:
     found = validate(folder)
     assert found.origin == origin
     assert f"  origin: {text}" in _findings(folder, found)
+    found.switched_off = {"origin": "known to us"}
+    assert f"  origin: {text}" not in _findings(folder, found)

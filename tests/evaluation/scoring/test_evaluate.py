@@ -487,6 +487,32 @@ def test_data_sets_that_cannot_be_scored(dataset, tmp_path: Path) -> None:  # ty
         evaluate(good)
 
 
+@pytest.mark.parametrize(
+    ("models", "options", "dims", "told"),
+    [
+        (["bm25"], Options(), [32], "--dims: for embedders, and bm25 is none. "),
+        ([], Options(dtype="bf16", max_length=4), [],
+         "--dtype, --max-length: for embedders, and bm25 is none. "),
+        (["tfidf", "hybrid:bm25+rank-bm25"], Options(query_prompt="search: "), [],
+         "--query-prompt: for embedders, and tfidf, hybrid:bm25+rank-bm25 are none. "),
+    ],
+)  # fmt: skip
+def test_options_that_no_model_takes(
+    limit_run: Path, tmp_path: Path, models: list[str], options: Options, dims: list[int], told: str
+) -> None:
+    with pytest.raises(UsageError) as error:
+        evaluate(limit_run, models=models, options=options, dims=dims, out=tmp_path / "out")
+    assert str(error.value) == f"{told}Name one, as --model minilm, or leave the option out"
+    assert not (tmp_path / "out").exists()
+
+
+def test_options_for_rankings_of_others_and_for_re_rankers(limit_run: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--dims: for embedders, and a TREC run is none"):
+        evaluate(limit_run, runs=[tmp_path / "x.trec"], dims=[8])
+    with pytest.raises(UsageError, match="--rerank-depth: for re-rankers, and none is named"):
+        evaluate(limit_run, models=["bm25"], options=Options(rerank=5))
+
+
 def test_dimensions_that_no_model_has(limit_run: Path, tmp_path: Path) -> None:
     found = evaluate(limit_run, models=["bm25", "static:minilm"], dims=[1024], out=tmp_path / "out")
     assert found.failures == {
