@@ -9,17 +9,17 @@ from retgen.agents.calls import Asked, Asking, ask_models, check_model, in_threa
 from retgen.agents.context import Context
 from retgen.agents.prices import Prices
 from retgen.progress import Progress, silent
-from retgen.recipe import Recipe
+from retgen.recipe import SOURCES, Recipe
 from retgen.write import make_folder
 
 
 def check_models(recipe: Recipe, asking: Asking) -> None:
     """Raises `UsageError` for a key, a provider or a price that is missing."""
-    uses = recipe.the_family().uses(recipe.job())
+    uses = recipe.agents
     Prices(asking.prices)
     if asking.replay is not None:
         return
-    for agent, one in recipe.settings().items():
+    for agent, one in recipe.models.items():
         if agent in uses:
             check_model(one, asking)
 
@@ -39,15 +39,12 @@ def ask(
     rejected is kept even then.
     """
     asked = asked or Asked()
-    family, job = recipe.the_family(), recipe.job(folder)
-    uses = family.uses(job)
-    if not uses:
+    if not recipe.agents:
         return asked
-    assert job.sources is not None
-    sources = folder / ".pilot" if pilot is not None else job.sources
+    sources = folder / (".pilot" if pilot is not None else SOURCES)
     make_folder(sources)
-    job = job._replace(sources=sources)
-    settings = {name: one for name, one in recipe.settings().items() if name in uses}
+    family, job = recipe.family, recipe.job._replace(sources=sources)
+    settings = recipe.asked
 
     async def work(context: Context) -> None:
         asked.rejected, asked.stages = context.rejected, context.stages

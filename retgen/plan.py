@@ -48,12 +48,12 @@ def plan(
     impossible.
     """
     recipe = source if isinstance(source, Recipe) else with_judge(load_recipe(source, overrides))
-    found = recipe.the_family().plan(recipe.job())
+    found = recipe.family.plan(recipe.job)
     if not found.asks:
         return found
     from retgen.agents.prices import Prices
 
-    table, settings = Prices(prices), recipe.settings()
+    table, settings = Prices(prices), recipe.models
     ranges, notes = {}, list(found.notes)
     for agent, asks in found.asks.items():
         hidden = table.reasoning(settings[agent])
@@ -69,7 +69,7 @@ def plan(
 
 def plan_from(recipe: Recipe, asked: Asked, asking: Asking) -> Plan:
     """The plan of a recipe after a pilot: from its calls, tokens, times and rejections."""
-    family, job = recipe.the_family(), recipe.job()
+    family, job = recipe.family, recipe.job
     found = family.plan(job)
     if found.unknown:  # it has been read since
         found = family.plan(job._replace(limit=max(stage.total for stage in asked.stages)))
@@ -93,7 +93,7 @@ def plan_from(recipe: Recipe, asked: Asked, asking: Asking) -> Plan:
             f"{asked.tally.silent:,} answers did not say how many tokens they took; they count, "
             "and are charged, as the most that there was room for"
         )
-    return _priced(replace(found, notes=tuple(notes)), recipe.settings(), ranges, asking.prices)
+    return _priced(replace(found, notes=tuple(notes)), recipe.models, ranges, asking.prices)
 
 
 def _expected(asks: Asks, hidden: tuple[int, int]) -> _Range:

@@ -34,13 +34,13 @@ from retgen.manifest import manifest_of, measured, recipe_files
 from retgen.memory import keep_freed
 from retgen.plan import plan, plan_from
 from retgen.progress import Progress, silent, usable_cores
-from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml, with_judge
+from retgen.recipe import Recipe, compare, load_recipe, to_yaml, with_judge, written_out
 from retgen.reporting.card import dataset_card
 from retgen.reporting.report import collect_report, write_report
 from retgen.reporting.training_card import training_card
 from retgen.validation.findings import check_rule_names
 from retgen.validation.states import PROOF, forget
-from retgen.validation.validate import SCRATCH, validate
+from retgen.validation.validate import SCRATCH, prove
 from retgen.validators.validation import Validation
 from retgen.version import __version__
 from retgen.write import (
@@ -103,7 +103,7 @@ def run(
         for left in folder.glob(f"{SCRATCH}*"):  # of a killed run
             shutil.rmtree(left, ignore_errors=True)
         check_space(folder, expected.bytes)
-        return _make(recipe, folder, workers or usable_cores(), asking, progress)
+        return _make(recipe.at(folder), folder, workers or usable_cores(), asking, progress)
 
 
 def pilot(
@@ -125,7 +125,7 @@ def pilot(
     recipe, folder = _prepared(source, out, overrides, None)
     _planned(recipe, folder)  # what is impossible is said before anything is asked
     _check_models(recipe, asking)
-    if not recipe.the_family().uses(recipe.job()) & set(recipe.settings()):
+    if not recipe.asked:
         raise UsageError("--pilot: this recipe asks no model, so there is nothing to try out")
     with _locked(folder):
         if _claim(folder, recipe) is not None:
@@ -160,7 +160,7 @@ def _planned(recipe: Recipe, folder: Path) -> Plan:
 
 def _check_models(recipe: Recipe, asking: Asking | None) -> None:
     """Keys, providers and prices that are missing, before anything is written."""
-    if recipe.the_family().uses(recipe.job()) & set(recipe.settings()):
+    if recipe.asked:
         from retgen.agents.calls import Asking
         from retgen.ask import check_models
 
@@ -181,9 +181,9 @@ def _prepared(
     """The recipe of a run, checked as far as it can be without making anything; its directory."""
     changes = dict(overrides or {}) | ({} if limit is None else {"limit": limit})
     recipe = with_judge(load_recipe(source, changes))
-    if recipe.limit is not None and recipe.the_family().fixed_records:
+    if recipe.limit is not None and recipe.family.fixed_records:
         raise UsageError(
-            f"--limit: the latent matrix of a {recipe.family} recipe fixes its records; "
+            f"--limit: the latent matrix of a {recipe.family.name} recipe fixes its records; "
             "set its size instead, for example --set params.docs=1000 --set params.queries=50"
         )
     folder = Path(out) if out is not None else Path("outputs") / recipe.name
@@ -197,7 +197,7 @@ def _make(
     keep_freed()
     clock = _Clock(folder / "run.log")
     clock.note(f"gen run, retgen {__version__}, recipe {recipe.name}, {workers} workers")
-    family = recipe.the_family()
+    family = recipe.family
     try:
         asked = _ask(recipe, folder, asking, progress)
     except BaseException as error:
@@ -205,7 +205,7 @@ def _make(
         raise
     if asked is not None:
         clock.lap("agents")
-    records = family.generate(recipe.job(folder))
+    records = family.generate(recipe.job)
     if asked is not None:
         records = replace(records, rejected=[*asked.rejected, *records.rejected])
     clock.lap("latent")
@@ -213,7 +213,7 @@ def _make(
     if tables.kept:
         clock.note(f"kept {tables.kept} corpus files of an earlier run")
     clock.lap("generate and write")
-    found = validate(folder, workers=workers, progress=progress, written=tables.files)
+    found = prove(folder, recipe, tables.files, workers, progress)
     if found.taken_up:
         clock.note(f"kept the proof of {found.taken_up} parts of an earlier run")
     clock.lap("prove and measure")
@@ -243,7 +243,7 @@ def _make(
 
 def _ask(recipe: Recipe, folder: Path, asking: Asking | None, progress: Progress) -> Asked | None:
     """Ask the family's agents; None where the job needs none."""
-    if not recipe.the_family().uses(recipe.job(folder)):
+    if not recipe.agents:
         return None
     from retgen.agents.calls import Asked, Asking
     from retgen.ask import ask
@@ -293,7 +293,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _claim(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
     """Make the directory this recipe's, or see that it is; the manifest if it is finished."""
-    tree, copies = resolved(recipe)
+    tree, copies = written_out(recipe)
     path = folder / "recipe.yaml"
     if not path.is_file():
         remove_partial(folder)  # of a run that was killed before its recipe stood
@@ -314,7 +314,7 @@ def _claim(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
         )
         write_file(path, header + to_yaml(tree))
         return None
-    old, old_copies = resolved(load_recipe(path))
+    old, old_copies = written_out(load_recipe(path))
     keys = compare(old, tree)
     keys += [
         name

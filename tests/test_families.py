@@ -97,7 +97,7 @@ def smallest(every: Family[object], tmp_path: Path) -> Job[object]:
     """The family's scaffold as a job whose agents have been asked, all of them offline."""
     recipe = load_recipe(new_recipe(every.name, tmp_path / f"my_{every.name}.yaml"))
     ask(recipe, tmp_path, Asking())
-    return recipe.job(tmp_path)
+    return recipe.at(tmp_path).job
 
 
 def test_name_is_the_folder(every: Family[object]) -> None:
@@ -169,7 +169,7 @@ def test_rows_do_not_depend_on_the_block(every: Family[object], smallest: Job[ob
 
 
 def test_every_family_has_a_recipe(every: Family[object]) -> None:
-    assert any(load_recipe(name).family == every.name for name in bundled())
+    assert any(load_recipe(name).family.name == every.name for name in bundled())
 
 
 @pytest.fixture

@@ -281,7 +281,7 @@ _WIDE = 130  # columns that a bar needs with all that is to be said beside it
 
 
 def overrides_of(settings: list[str] | None, model: str | None = None) -> dict[str, Any]:
-    from retgen.recipe import parse_override
+    from retgen.recipe_file import parse_override
 
     found = dict(parse_override(text) for text in settings or [])
     return found if model is None else {"model": model, "models": {}, **found}

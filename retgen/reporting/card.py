@@ -100,7 +100,7 @@ def _labels(found: Validation, family: Family[Any], qrels: int) -> list[str]:
 
 def _agents(recipe: Recipe, family: Family[Any]) -> list[str]:
     """Which agents wrote or judged, and who did their work."""
-    uses, settings = family.uses(recipe.job()), recipe.settings()
+    uses, settings = family.uses(recipe.job), recipe.models
     lines = []
     for agent in family.agents:
         if agent.name in uses:
@@ -136,7 +136,7 @@ def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
         "language": [_HUB.get(name[:3], name[:3]) for name in records.languages],
         "license": "apache-2.0" if free(records.licences) else "other",
         "task_categories": ["text-retrieval"],
-        "tags": ["synthetic", "retgen", recipe.family],
+        "tags": ["synthetic", "retgen", recipe.family.name],
         "configs": [
             config("default", splits("qrels", records.qrels)),
             config("corpus", [{"split": "corpus", "path": paths("corpus")}]),

@@ -17,7 +17,7 @@ from retgen.data import Dataset, open_dataset
 from retgen.errors import DatasetError, DatasetMissing
 from retgen.lines import around
 from retgen.pages import render
-from retgen.recipe import Recipe, resolved
+from retgen.recipe import Recipe, written_out
 from retgen.reporting.card import solved_blindly
 from retgen.reporting.view import view
 from retgen.validators.validation import Validation
@@ -31,13 +31,13 @@ def collect_report(
     folder: Path, recipe: Recipe, manifest: Mapping[str, Any], found: Validation
 ) -> dict[str, Any]:
     """All that the page shows, as report.json keeps it."""
-    family = recipe.the_family()
+    family = recipe.family
     return {
         "name": recipe.name,
-        "family": recipe.family,
+        "family": recipe.family.name,
         "summary": family.summary,
         "paper": family.paper,
-        "recipe": resolved(recipe)[0],
+        "recipe": written_out(recipe)[0],
         "folder": folder.resolve().name,
         "manifest": {key: manifest[key] for key in (
             "created", "versions", "counts", "complete", "evidence", "timings", "licences",
