@@ -103,6 +103,7 @@ def manifest_of(
         },
         "judges": found.judges,
         "structure": family.structure,
+        "candidate_sets": family.candidate_sets,
         "tests": family.tests,
         "models": models,
         "prompts": prompts,

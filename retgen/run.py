@@ -219,7 +219,7 @@ def _make(
     clock.lap("prove and measure")
     files = dict(tables.files)
     if found.ok:
-        card = dataset_card(recipe, family, records, found, files)
+        card = dataset_card(recipe, records, found, files)
         files["dataset/README.md"] = write_file(folder / "dataset" / "README.md", card)
         if records.training:
             card = training_card(recipe, records, files)

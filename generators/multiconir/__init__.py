@@ -64,6 +64,7 @@ class MultiConIR(Family[MultiConIRParams]):
         "saw ten texts, half of them rewrites, and ten conditions; tables/verdicts.jsonl has every "
         "verdict with its quote"
     )
+    candidate_sets = True
     tests = (
         "Whether a retriever orders the documents of a ladder by the number of the query's "
         "conditions that they meet."

@@ -115,7 +115,9 @@ def run_command(
 
 
 def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
-    counts, evidence, bound = manifest["counts"], manifest["evidence"], manifest["certificate"]
+    from retgen.reporting import evidence as said
+
+    counts, evidence = manifest["counts"], manifest["evidence"]
     head = (
         f"{manifest['name']}: {counts['documents']:,} documents, {counts['queries']:,} queries, "
         f"{counts['qrels']:,} qrels"
@@ -124,17 +126,12 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
     head += ", finished before: nothing to do" if repeated else f" in {took:.1f} s"
     lines = [head]
     if evidence["structural"]:
-        lines.append(
-            f"  proven      {evidence['structural']:,} of {counts['qrels']:,} qrels, rebuilt from "
-            "the words of the documents"
-        )
+        lines.append(f"  proven      {said.proven(evidence['structural'], counts['qrels'])}")
     if evidence["judged"]:
         if structure := manifest.get("structure"):
             lines.append(f"  proven      in all {counts['documents']:,} documents: {structure}")
-        lines.append(
-            f"  judged      {evidence['judged']:,} of {counts['qrels']:,} qrels: "
-            + _judges(manifest)
-        )
+        judges = "; ".join(said.judges(manifest["judges"], manifest["models"]))
+        lines.append(f"  judged      {said.judged(evidence['judged'], counts['qrels'], judges)}")
     if counts["rejected"]:
         lines.append(f"  rejected    {counts['rejected']:,}, see {path / 'rejected.jsonl'}")
     if any(one["model"] != "offline" for one in manifest["models"].values()):
@@ -144,20 +141,10 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
             f"  models      {manifest['calls']:,} calls, {manifest['cache_hits']:,} answers from "
             f"the ledger, {tokens['in']:,} + {tokens['out']:,} tokens, {price}"
         )
-    if bound:
-        lines.append(
-            f"  dimensions  an embedder needs at least {bound['lower']}, and {bound['upper']} are "
-            "enough, to rank each query's relevant documents first"
-        )
-    best = manifest["floors"]["best"]
-    if best and manifest["tests"] and best[list(best)[-1]] <= 0.5:
-        lines.append("  floor       no order that reads no query beats chance; ties are losses")
-    elif best:
-        measure = list(best)[-1]
-        lines.append(
-            f"  floor       {best['ranking']}, without reading the query: {measure} = "
-            f"{best[measure]:.3f} (random {manifest['floors']['random'][measure]:.3f})"
-        )
+    if needed := said.dimensions(manifest["certificate"]):
+        lines.append(f"  dimensions  {needed}")
+    if baseline := said.query_blind(manifest["floors"], candidate_sets=manifest["candidate_sets"]):
+        lines.append(f"  baseline    {baseline}")
     if origin := manifest.get("origin"):
         lines.append(
             f"  origin      AUC {origin['auc']:.3f} ({origin['low']:.3f} to {origin['high']:.3f}): "
@@ -172,16 +159,6 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
         f"  report      {path / 'report.html'}",
     ]
     return "\n".join(lines)
-
-
-def _judges(manifest: dict[str, Any]) -> str:
-    """Whose word the labels rest on, and how often it was right where the answer was known."""
-    told = []
-    for agent, found in manifest["judges"].items():
-        who = manifest["models"][agent]["model"]
-        who = "rules and bundled lists" if who == "offline" else who
-        told.append(f"{agent} by {who}, {found['measured']}")
-    return "; ".join(told)
 
 
 @app.command(

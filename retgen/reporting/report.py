@@ -18,7 +18,7 @@ from retgen.errors import DatasetError, DatasetMissing
 from retgen.lines import around
 from retgen.pages import render
 from retgen.recipe import Recipe, written_out
-from retgen.reporting.card import solved_blindly
+from retgen.reporting.evidence import solved_blindly
 from retgen.reporting.view import view
 from retgen.validators.validation import Validation
 from retgen.write import dump_json, write_file
@@ -53,6 +53,7 @@ def collect_report(
 
 
 _OF_MODELS = (
+    "candidate_sets",
     "tests",
     "facts",
     "example",

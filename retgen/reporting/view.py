@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from retgen import plots
 from retgen.recipe import to_yaml
-from retgen.reporting.card import solves
+from retgen.reporting import evidence
 from retgen.tokenizer import STOPWORDS
 from retgen.validators.origin import marked, told
 
@@ -59,7 +59,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "not_tests": _not_tests(content, head_start, certificate, examples, manifest) if ok else [],
         "failed": [g for g in groups if g["severity"] == "error"],
         "examples": examples,
-        "candidates": bool(manifest.get("tests")),
+        "candidates": bool(manifest.get("candidate_sets")),
         "facts": manifest.get("facts") or {},
         "example": _example(manifest.get("example")),
         "certificate": _certificate(certificate),
@@ -89,10 +89,8 @@ def _agents(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Who did the agents' work, how sure the judges were, and what all of it took."""
     rows, judges = [], manifest.get("judges") or {}
     for agent, one in (manifest.get("models") or {}).items():
-        who = "rules and word lists" if one["model"] == "offline" else one["model"]
-        if found := judges.get(agent):
-            who += f"; {found['measured']}"
-        rows.append((agent, who))
+        work = evidence.who(one["model"])
+        rows.append((agent, f"{work}; {judges[agent]['measured']}" if agent in judges else work))
     if manifest.get("calls") or manifest.get("cache_hits"):
         tokens, usd = manifest["tokens"], manifest["usd"]
         price = "at a price not known" if usd is None else f"${usd:.4f}"
@@ -179,7 +177,7 @@ def _tests(
     statistics: Mapping[str, Any], floors: Mapping[str, Any], manifest: Mapping[str, Any]
 ) -> list[tuple[str, str]]:
     """(bold, plain) statements of what a score on this set means."""
-    if manifest.get("tests"):
+    if manifest.get("candidate_sets"):
         return [("Order.", manifest["tests"])]
     said = []
     relevant, columns = (
@@ -249,9 +247,7 @@ def _not_tests(
     if shortcut:
         said.append((
             "Reading the query.",
-            f"This set can be solved without it: {shortcut}. "
-            + ("Report small cutoffs, and print" if "recall" in shortcut else "Print")
-            + " the floors beside every score.",
+            f"This set can be solved without it: {shortcut}. {evidence.what_to_report(shortcut)}",
         ))  # fmt: skip
     elif head_start:
         said.append(("Reading the query, in part.", head_start))
@@ -449,7 +445,7 @@ def _floors(floors: Mapping[str, Any]) -> dict[str, Any] | None:
         {
             "name": name,
             "best": name == best,
-            "scores": [(scores.get(c), solves(c, scores.get(c), floors)) for c in random],
+            "scores": [(scores.get(c), evidence.solves(c, scores.get(c), floors)) for c in random],
         }
         for name, scores in rankings.items()
     ]

@@ -273,7 +273,7 @@ def _figures(
         name for name in files if name.startswith("inputs/")
     }
     listed = {name: info for name, info in files.items() if name not in beside}
-    card = dataset_card(recipe, recipe.family, records, found, listed)
+    card = dataset_card(recipe, records, found, listed)
     yield from _card(run, CARD, card, severity)
     if TRAINING_CARD in _cards(records) and all(
         f"training/{name}.parquet" in files for name in records.training

@@ -73,7 +73,7 @@ def which_split(dataset: Dataset, split: str | None) -> str:
 def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) -> Judgements:
     """Queries and qrels; where the family's proof reads them itself, the first queries only."""
     split = which_split(dataset, split)
-    few = _FEW if recipe is not None and recipe.family.tests else None
+    few = _FEW if recipe is not None and recipe.family.candidate_sets else None
     queries, query_problems = dataset.read_queries(few)
     if few is None:
         qrels, qrel_problems = dataset.read_qrels(split)
