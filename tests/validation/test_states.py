@@ -24,6 +24,7 @@ from retgen.data import Chunk, Problem, open_dataset
 from retgen.errors import ChecksFailed
 from retgen.generators.limit.documents import Documents
 from retgen.pickles import dump, load
+from retgen.progress import silent
 from retgen.recipe import load_recipe
 from retgen.recipe_file import RuleSettings
 from retgen.validation.scan import build_rules, load_judgements, scan
@@ -283,7 +284,7 @@ def test_states_of_all_rules_are_data(limit_run: Path, tmp_path: Path) -> None:
         scratch.mkdir()
         judgements = load_judgements(dataset, None, proof)
         rules = build_rules(proof, judgements, RuleSettings(), str(scratch))
-        count, _ = scan(dataset, rules, 1, None, lambda *_: None, str(scratch), proof is not None)
+        count, _ = scan(dataset, rules, 1, None, silent, str(scratch), proof, RuleSettings())
         assert count == 15
         files = {file for rule in rules for file in rule.state.files()}
         assert {str(path) for path in scratch.iterdir()} == files  # else they would not be kept
