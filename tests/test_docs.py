@@ -84,13 +84,13 @@ def test_every_rule_is_documented() -> None:
 def test_the_check_of_an_embedding_is_true(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The code of docs/evaluation.md, over what `gen capacity` stores."""
+    """The code of docs/evaluation_reference.md, over what `gen capacity` stores."""
     import retgen
 
     monkeypatch.chdir(tmp_path)
     path = retgen.run("limit_small", overrides={"params.docs": 12, "params.queries": 60}).path
     retgen.certify(path, seeds=1, minutes=0.2, dims=[4])
-    text = (ROOT / "docs" / "evaluation.md").read_text("utf-8")
+    text = (ROOT / "docs" / "evaluation_reference.md").read_text("utf-8")
     code = text.partition("```python\n")[2].partition("```")[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # a file that the example leaves open

@@ -219,7 +219,7 @@ def train_command(
         typer.Option(
             "--set", metavar="KEY=VALUE",
             help="A hyper-parameter: loss, epochs, batch_size, learning_rate, dimension, "
-            "hard_negatives, hold_out, ... (docs/evaluation.md). Repeatable.",
+            "hard_negatives, hold_out, ... (docs/evaluation_reference.md). Repeatable.",
         ),
     ] = None,
     query_prompt: Annotated[
