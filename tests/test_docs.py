@@ -21,11 +21,29 @@ def test_generated_parts_are_up_to_date() -> None:
     assert (found.returncode, found.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
-        if not target.startswith("http"):
-            assert (page.parent / target).exists(), target
+def _anchors(page: Path) -> set[str]:
+    """What a link may name after #: headings as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    heads = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def test_links_lead_somewhere() -> None:
+    dead = []
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
+            if target.startswith("http"):
+                continue
+            path, _, anchor = target.partition("#")
+            there = page.parent / path if path else page
+            if not there.exists() or (anchor and anchor not in _anchors(there)):
+                dead.append((page.name, target))
+    assert dead == []
+
+
+def test_readme_leads_to_every_page() -> None:
+    named = set(re.findall(r"\]\(docs/(\w+\.md)", (ROOT / "README.md").read_text("utf-8")))
+    assert named == {page.name for page in (ROOT / "docs").glob("*.md")}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
