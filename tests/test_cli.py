@@ -15,11 +15,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 import typer
-from retgen.cli.models import training_settings
 
 import retgen
 from retgen.cli import app
 from retgen.cli.base import expected
+from retgen.cli.train import training_settings
 from retgen.errors import DatasetError, OutputError
 from retgen.recipes import about, bundled, bundled_studies
 from retgen.write import size_text

@@ -24,7 +24,6 @@ from retgen.cli.base import (
     fail,
     given_path,
     interruptible,
-    overrides_of,
     print_json,
     shown_progress,
 )
@@ -118,7 +117,7 @@ def eval_command(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:  # fmt: skip
-    """Score retrievers and TREC runs, with floors, intervals and pictures."""
+    """Score retrievers and TREC runs, with query-blind baselines, intervals and pictures."""
     from retgen.errors import UsageError
     from retgen.recipes import find_study
 
@@ -193,13 +192,3 @@ def _text(found: Any) -> str:
     from retgen.evaluation.scoring.page import text
 
     return text(found)
-
-
-def training_settings(settings: list[str] | None) -> dict[str, Any]:
-    """Hyper-parameters; "search:" is a text here, though YAML takes it for a mapping."""
-    found = overrides_of(settings)
-    for text in settings or ():
-        key, _, value = text.partition("=")
-        if isinstance(found[key.strip()], dict) and not value.lstrip().startswith("{"):
-            found[key.strip()] = value
-    return found

@@ -18,11 +18,12 @@ from retgen.cli.base import (
     expected,
     given_path,
     interruptible,
+    overrides_of,
     print_json,
     shown_progress,
 )
 from retgen.cli.datasets import look_at
-from retgen.cli.evaluate import training_settings
+from retgen.cli.train import training_settings
 
 
 @app.command(
@@ -62,7 +63,7 @@ def train_command(
         typer.Option(
             "--set", metavar="KEY=VALUE",
             help="A hyper-parameter: loss, epochs, batch_size, learning_rate, dimension, "
-            "hard_negatives, hold_out, ... (docs/evaluation.md). Repeatable.",
+            "hard_negatives, hold_out, ... (docs/evaluation_reference.md). Repeatable.",
         ),
     ] = None,
     query_prompt: Annotated[
@@ -117,3 +118,13 @@ def train_command(
         from retgen.evaluation.training.page import text
 
         print(text(found))
+
+
+def training_settings(settings: list[str] | None) -> dict[str, Any]:
+    """Hyper-parameters; "search:" is a text here, though YAML takes it for a mapping."""
+    found = overrides_of(settings)
+    for text in settings or ():
+        key, _, value = text.partition("=")
+        if isinstance(found[key.strip()], dict) and not value.lstrip().startswith("{"):
+            found[key.strip()] = value
+    return found
