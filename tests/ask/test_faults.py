@@ -20,8 +20,10 @@ from tests.agents.canned import Canned, Server, serving
 from tests.agents.minds import mind
 from tests.agents.test_outcomes import error, page, said
 from tests.ask.conftest import contents, recipe_of
+from tests.command import Done, in_process
 from tests.conftest import read_jsonl
 
+Gen = Callable[..., Done]
 Answer = Callable[[dict[str, Any]], Canned]
 USD = 5 * 0.25e-6 + 2 * 2e-6  # of an answer of `healthy`, by gpt-5-mini's price
 
@@ -55,9 +57,6 @@ def server(switch: Switch) -> Iterator[Server]:
         yield found
 
 
-Gen = Callable[..., subprocess.CompletedProcess[str]]
-
-
 @pytest.fixture
 def gen(server: Server, tmp_path: Path) -> Gen:
     (tmp_path / "asked.yaml").write_text(recipe_of(40, 70))
@@ -65,15 +64,14 @@ def gen(server: Server, tmp_path: Path) -> Gen:
     env = plain | {"OPENAI_API_KEY": "sk-planted-4f7a0c", "OPENAI_BASE_URL": f"{server.url}/v1"}
 
     def start(*args: str) -> subprocess.Popen[str]:
+        """In a process: what runs beside another one."""
         return subprocess.Popen(
             [sys.executable, "-m", "retgen.cli", *args], env=env, cwd=tmp_path, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
-    def call(*args: str) -> subprocess.CompletedProcess[str]:
-        process = start(*args)
-        out, err = process.communicate(timeout=120)
-        return subprocess.CompletedProcess(args, process.returncode, out, err)
+    def call(*args: str) -> Done:
+        return in_process(*args, cwd=tmp_path, env=env)
 
     call.start = start  # type: ignore[attr-defined]
     return call
