@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping
@@ -30,6 +31,7 @@ def in_process(
     *args: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> Done:
     """What `gen ARGS` prints in a folder, and its exit code; `env` is the whole environment."""
+    assert threading.current_thread() is threading.main_thread(), "beside this: as a process"
     words = [str(word) for word in args]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         with _written_to(out, err), _lent(cwd or Path(), os.environ if env is None else env, words):

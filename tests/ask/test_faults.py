@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -254,15 +253,16 @@ def test_waiting_for_another_run_says_for_whom_and_how_long(
         return healthy(body)
 
     switch.answer = held
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(gen, "run", "asked.yaml", "--out", "runs/a", "-q")
-        while not server.requests:
-            time.sleep(0.01)
-        second = gen.start("run", "asked.yaml", "--out", "runs/b", "-q")  # type: ignore[attr-defined]
-        line = second.stderr.readline()
-        released.set()
-        assert first.result().returncode == 0
-        assert second.communicate(timeout=60) == ("", "")
+    start = gen.start  # type: ignore[attr-defined]
+    first = start("run", "asked.yaml", "--out", "runs/a", "-q")
+    while not server.requests:
+        time.sleep(0.01)
+    second = start("run", "asked.yaml", "--out", "runs/b", "-q")
+    line = second.stderr.readline()
+    released.set()
+    for run in (first, second):
+        assert run.communicate(timeout=60) == ("", "")
+    assert first.returncode == 0
     assert second.returncode == 0
     assert re.fullmatch(
         r"gen: waiting for process \d+ on this machine, which has sent a request that this run "
