@@ -1,4 +1,4 @@
-"""What tests share: small recipes on disk, and the command line in a process of its own."""
+"""What tests share: small recipes on disk, and the command line, within this process or in its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 import retgen
+from tests.command import Done, in_process
 
+Gen = Callable[..., Done]
 Write = Callable[..., Path]
 SMALL = """# gen run small.yaml
 name: small
@@ -54,14 +56,23 @@ def recipe_file(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def gen(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run `gen ARGS` in tmp_path, as a user would."""
+def gen(tmp_path: Path) -> Gen:
+    """`gen ARGS` in tmp_path: what it prints and its exit code, without a process of its own."""
 
-    def call(*args: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "retgen.cli", *map(str, args)]
-        return subprocess.run(
-            command, capture_output=True, text=True, cwd=tmp_path, timeout=120, **options
-        )
+    def call(*args: str | Path, **options: Any) -> Done:
+        return in_process(*args, **{"cwd": tmp_path, **options})
+
+    return call
+
+
+@pytest.fixture
+def gen_process(tmp_path: Path) -> Gen:
+    """`gen ARGS` in a process, where it matters: limits, imports, whatever cannot be put back."""
+
+    def call(*args: str | Path, **options: Any) -> Done:
+        words = [sys.executable, "-m", "retgen.cli", *map(str, args)]
+        options = {"cwd": tmp_path, "timeout": 120, **options}
+        return subprocess.run(words, capture_output=True, text=True, **options)
 
     return call
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +23,7 @@ from retgen.agents.prompt import Message
 from retgen.agents.request import Request
 from retgen.errors import UsageError
 from tests.agents.ledgers import fill, request, reserve, send
+from tests.command import Done, in_process
 
 
 @pytest.fixture
@@ -34,9 +33,8 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     made.close()
 
 
-def gen(*args: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "retgen.cli", "ledger", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True)
+def gen(*args: str | Path) -> Done:
+    return in_process("ledger", *args)
 
 
 # --- requests in pieces -------------------------------------------------------------------------

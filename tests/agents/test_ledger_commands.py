@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 
 from retgen.agents.ledger import Ledger
 from tests.agents.ledgers import fill, reserve, send
+from tests.command import Done, in_process
 
 
 @pytest.fixture
@@ -21,9 +20,8 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     made.close()
 
 
-def gen(*args: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "retgen.cli", "ledger", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True)
+def gen(*args: str | Path) -> Done:
+    return in_process("ledger", *args)
 
 
 def test_the_commands(ledger: Ledger, tmp_path: Path) -> None:

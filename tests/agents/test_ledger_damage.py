@@ -7,7 +7,6 @@ import re
 import shutil
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from retgen.agents.ledger import Ledger
 from retgen.agents.ledger.check import check
 from tests.agents.ledgers import fill
+from tests.command import Done, in_process
 
 
 @pytest.fixture
@@ -22,9 +22,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "ledger.sqlite"
 
 
-def gen(*args: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "retgen.cli", "ledger", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+def gen(*args: str | Path, cwd: Path | None = None) -> Done:
+    return in_process("ledger", *args, cwd=cwd)
 
 
 def sound(path: Path, answers: int) -> None:

@@ -19,6 +19,7 @@ from retgen.agents.prompt import Message
 from retgen.agents.request import Request
 from tests.agents.canned import Canned, serving
 from tests.agents.loopback import send_all
+from tests.loops import for_each
 
 KEY = "sk-planted-0123456789"
 SCHEMA = {"title": "Things", "type": "object", "properties": {"a": {"type": "string"}}}
@@ -182,7 +183,7 @@ def test_every_row_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("backend", list(MAKE))
-@pytest.mark.parametrize("case", range(len(CASES)))
+@for_each("case", range(len(CASES)))
 def test_what_a_response_stands_for(case: int, backend: str) -> None:
     what, openai, gemini = CASES[case]
     found = response(backend, gemini if backend == "google" else openai)

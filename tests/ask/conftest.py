@@ -1,10 +1,8 @@
-"""Runs that ask a model on loopback: a server in this process, `gen` in its own."""
+"""Runs that ask a model on loopback: a server in a thread, `gen` in this process or its own."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,9 @@ import pytest
 
 from tests.agents.minds import mind
 from tests.agents.server import Server, serving
+from tests.command import Done, in_process
 
+Gen = Callable[..., Done]
 KEY = "sk-planted-4f7a0c2e9b"
 # two steps a query (describe, then recognise) after a catalogue in rounds
 RECIPE = """# gen run asked.yaml
@@ -58,17 +58,12 @@ def environment(server: Server | None) -> dict[str, str]:
     return found
 
 
-Gen = Callable[..., subprocess.CompletedProcess[str]]
-
-
 @pytest.fixture
 def ask(tmp_path: Path, server: Server) -> Gen:
     """Run `gen ARGS` in tmp_path against the server."""
 
-    def call(*args: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "retgen.cli", *map(str, args)]
-        options = {"env": environment(server), "timeout": 120, **options}
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, **options)
+    def call(*args: str | Path, **options: Any) -> Done:
+        return in_process(*args, **{"cwd": tmp_path, "env": environment(server), **options})
 
     return call
 

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,10 @@ from tests.agents.canned import Canned, Server, serving
 from tests.agents.minds import mind
 from tests.agents.test_outcomes import error, page, said
 from tests.ask.conftest import contents, recipe_of
+from tests.command import Done, in_process
 from tests.conftest import read_jsonl
 
+Gen = Callable[..., Done]
 Answer = Callable[[dict[str, Any]], Canned]
 USD = 5 * 0.25e-6 + 2 * 2e-6  # of an answer of `healthy`, by gpt-5-mini's price
 
@@ -55,9 +56,6 @@ def server(switch: Switch) -> Iterator[Server]:
         yield found
 
 
-Gen = Callable[..., subprocess.CompletedProcess[str]]
-
-
 @pytest.fixture
 def gen(server: Server, tmp_path: Path) -> Gen:
     (tmp_path / "asked.yaml").write_text(recipe_of(40, 70))
@@ -65,15 +63,14 @@ def gen(server: Server, tmp_path: Path) -> Gen:
     env = plain | {"OPENAI_API_KEY": "sk-planted-4f7a0c", "OPENAI_BASE_URL": f"{server.url}/v1"}
 
     def start(*args: str) -> subprocess.Popen[str]:
+        """In a process: what runs beside another one."""
         return subprocess.Popen(
             [sys.executable, "-m", "retgen.cli", *args], env=env, cwd=tmp_path, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
-    def call(*args: str) -> subprocess.CompletedProcess[str]:
-        process = start(*args)
-        out, err = process.communicate(timeout=120)
-        return subprocess.CompletedProcess(args, process.returncode, out, err)
+    def call(*args: str) -> Done:
+        return in_process(*args, cwd=tmp_path, env=env)
 
     call.start = start  # type: ignore[attr-defined]
     return call
@@ -256,15 +253,16 @@ def test_waiting_for_another_run_says_for_whom_and_how_long(
         return healthy(body)
 
     switch.answer = held
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(gen, "run", "asked.yaml", "--out", "runs/a", "-q")
-        while not server.requests:
-            time.sleep(0.01)
-        second = gen.start("run", "asked.yaml", "--out", "runs/b", "-q")  # type: ignore[attr-defined]
-        line = second.stderr.readline()
-        released.set()
-        assert first.result().returncode == 0
-        assert second.communicate(timeout=60) == ("", "")
+    start = gen.start  # type: ignore[attr-defined]
+    first = start("run", "asked.yaml", "--out", "runs/a", "-q")
+    while not server.requests:
+        time.sleep(0.01)
+    second = start("run", "asked.yaml", "--out", "runs/b", "-q")
+    line = second.stderr.readline()
+    released.set()
+    for run in (first, second):
+        assert run.communicate(timeout=60) == ("", "")
+    assert first.returncode == 0
     assert second.returncode == 0
     assert re.fullmatch(
         r"gen: waiting for process \d+ on this machine, which has sent a request that this run "

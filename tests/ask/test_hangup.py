@@ -18,6 +18,7 @@ import pytest
 from tests.agents.minds import mind
 from tests.agents.server import Server, serving
 from tests.ask.conftest import environment
+from tests.command import Done, in_process
 
 FREE = 8  # answers before the server makes the others wait
 
@@ -41,11 +42,8 @@ def command(recipe: Path, out: str) -> list[str]:
     return [sys.executable, "-m", "retgen.cli", "run", str(recipe), "--out", out]
 
 
-def gen(recipe: Path, server: Server, *args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "retgen.cli", *args], env=environment(server), cwd=recipe.parent,
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+def gen(recipe: Path, server: Server, *args: str) -> Done:
+    return in_process(*args, cwd=recipe.parent, env=environment(server))
 
 
 def test_a_hang_up_is_an_interruption(asked: Path) -> None:

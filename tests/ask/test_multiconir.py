@@ -21,6 +21,7 @@ from tests.agents.ladder_mind import ladder_mind
 from tests.agents.server import Server, serving
 from tests.ask.conftest import Gen, contents, environment
 from tests.ask.test_kill import still_open
+from tests.command import in_process
 from tests.conftest import read_jsonl
 from tests.generators.multiconir.test_texts import documents
 
@@ -169,10 +170,8 @@ def test_a_judge_of_another_family_is_the_default(tmp_path: Path) -> None:
     plain = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
 
     def models(*more: str, **keys: str) -> dict[str, str]:
-        command = [sys.executable, "-m", "retgen.cli", "plan", "multiconir_books", "--json"]
-        done = subprocess.run(
-            [*command, *more], env=plain | keys, capture_output=True, text=True, cwd=tmp_path
-        )
+        args = ("plan", "multiconir_books", "--json", *more)
+        done = in_process(*args, cwd=tmp_path, env=plain | keys)
         found: dict[str, str] = json.loads(done.stdout)["models"]
         return found
 
@@ -229,10 +228,9 @@ def ladder_of(folder: Path, mind: Mind, text: str = STORY) -> tuple[dict[str, An
     """The ladder of one document, and the calls that it took beside the calibration."""
     recipe = recipe_of(folder, text)
     with serving(mind) as server:
-        done = subprocess.run(
-            [sys.executable, "-m", "retgen.cli", "run", str(recipe), "--out", "run", "--fresh"],
-            env=environment(server), cwd=folder, capture_output=True, text=True,
-        )  # fmt: skip
+        done = in_process(
+            "run", recipe, "--out", "run", "--fresh", cwd=folder, env=environment(server)
+        )
         assert done.returncode == 0, done.stderr
         calls = asked_for(server)
     for file in folder.glob("ledger.sqlite*"):
@@ -406,10 +404,9 @@ def test_answers_that_cannot_be_taken(
 ) -> None:
     """Every document is rejected with the rule and the reason; the cost is bounded."""
     with serving(changed(title, change)) as server:
-        done = subprocess.run(
-            [sys.executable, "-m", "retgen.cli", "run", "multiconir_legal", *MODEL, "--limit", "2",
-             "--set", "params.replacements=1", "--out", "a"],
-            env=environment(server), cwd=tmp_path, capture_output=True, text=True,
+        done = in_process(
+            "run", "multiconir_legal", *MODEL, "--limit", "2", "--set", "params.replacements=1",
+            "--out", "a", cwd=tmp_path, env=environment(server),
         )  # fmt: skip
         assert done.returncode == 1, done.stderr
         assert "ladders: 0 of 2 were accepted" in done.stderr
@@ -428,10 +425,9 @@ def test_a_model_that_gives_no_json(tmp_path: Path) -> None:
         return "I would rather not." if asked == "Rewrites" else ladder_mind(body)
 
     with serving(mind) as server:
-        done = subprocess.run(
-            [sys.executable, "-m", "retgen.cli", "run", "multiconir_legal", *MODEL, "--limit", "2",
-             "--out", "a"],
-            env=environment(server), cwd=tmp_path, capture_output=True, text=True,
+        done = in_process(
+            "run", "multiconir_legal", *MODEL, "--limit", "2", "--out", "a",
+            cwd=tmp_path, env=environment(server),
         )  # fmt: skip
         assert done.returncode == 1, done.stderr
         rejected = read_jsonl(tmp_path / "a" / "rejected.jsonl")

@@ -16,6 +16,7 @@ import pytest
 from tests.agents.minds import description, mind
 from tests.agents.server import Server, serving
 from tests.ask.conftest import KEY, Gen, contents, environment, recipe_of
+from tests.command import Done, in_process
 from tests.conftest import read_jsonl
 
 
@@ -143,14 +144,11 @@ def test_the_cap_holds_and_can_be_raised(tmp_path: Path) -> None:
         server.usage = 300, 500  # much less than the worst case takes them for
         env = environment(server)
 
-        def gen(*args: str) -> subprocess.CompletedProcess[str]:
-            command = [sys.executable, "-m", "retgen.cli", "run", str(recipe), *args]
-            return subprocess.run(
-                command, env=env, capture_output=True, text=True, cwd=tmp_path, timeout=300
-            )
+        def gen(*args: str | Path) -> Done:
+            return in_process(*args, cwd=tmp_path, env=env)
 
         price = "--price", "10,40"
-        assert gen("--out", "whole/run", *price).returncode == 0
+        assert gen("run", recipe, "--out", "whole/run", *price).returncode == 0
         manifest = json.loads((tmp_path / "whole/run/manifest.json").read_text())
         calls = len(server.requests)
         assert calls >= 1000
@@ -158,7 +156,7 @@ def test_the_cap_holds_and_can_be_raised(tmp_path: Path) -> None:
         server.requests.clear()
 
         cap = manifest["usd"] / 3
-        stopped = gen("--out", "capped/run", *price, "--max-usd", f"{cap:.6f}")
+        stopped = gen("run", recipe, "--out", "capped/run", *price, "--max-usd", f"{cap:.6f}")
         assert stopped.returncode == 3
         assert "of the cap are left. Raise --max-usd to go on; what was answered is kept." in (
             stopped.stderr
@@ -166,19 +164,14 @@ def test_the_cap_holds_and_can_be_raised(tmp_path: Path) -> None:
         assert "Done so far: attributes: 680 of 680, descriptions: " in stopped.stderr
         assert "Resume with:\n  gen run" in stopped.stderr
         assert "--max-usd MORE" in stopped.stderr  # the same cap would stop it again
-        ledger = json.loads(
-            subprocess.run(
-                [sys.executable, "-m", "retgen.cli", "ledger", "--ledger", "capped/ledger.sqlite",
-                 "--json"], capture_output=True, text=True, cwd=tmp_path, check=True,
-            ).stdout
-        )  # fmt: skip
+        ledger = json.loads(gen("ledger", "--ledger", "capped/ledger.sqlite", "--json").stdout)
         (spent,) = ledger["runs"]
         assert spent["calls"] == len(server.requests)
         assert spent["usd"] == pytest.approx(spent["calls"] * 0.023)
         # as far as one more worst case: never above, and not given up early
         assert cap - 0.2 < spent["usd"] <= cap
 
-        assert gen("--out", "capped/run", *price, "--max-usd", "100").returncode == 0
+        assert gen("run", recipe, "--out", "capped/run", *price, "--max-usd", "100").returncode == 0
         assert len(server.requests) == calls
         assert contents(tmp_path / "capped/run/dataset") == contents(tmp_path / "whole/run/dataset")
 
@@ -380,11 +373,9 @@ def nasty(body: dict[str, Any]) -> str:
 
 def test_strange_answers_are_repaired(asked: Path) -> None:
     with serving(nasty) as server:
-        command = [sys.executable, "-m", "retgen.cli", "run", str(asked), "--out", "runs/a"]
-        done = subprocess.run(
-            command, env=environment(server), cwd=asked.parent, capture_output=True, text=True,
-            timeout=120,
-        )  # fmt: skip
+        done = in_process(
+            "run", asked, "--out", "runs/a", cwd=asked.parent, env=environment(server)
+        )
         assert done.returncode == 0, done.stderr
     texts = {row["text"] for row in read_jsonl(asked.parent / "runs/a/dataset/queries.jsonl")}
     assert len(texts) == 60
@@ -394,15 +385,13 @@ def test_strange_answers_are_repaired(asked: Path) -> None:
 def test_counts_that_cannot_be_true(asked: Path) -> None:
     with serving(mind) as server:
         server.usage = 2**63, 2
-        command = [sys.executable, "-m", "retgen.cli", "run", str(asked), "--out", "runs/a"]
         env = environment(server)
-        done = subprocess.run(command, env=env, cwd=asked.parent, capture_output=True, text=True)
+        done = in_process("run", asked, "--out", "runs/a", cwd=asked.parent, env=env)
         assert done.returncode == 0, done.stderr
         server.usage = 10**6, 10**6  # more than any of the requests had room for
-        done = subprocess.run(
-            [*command[:-1], "other/a", "--max-usd", "50"], env=env, cwd=asked.parent,
-            capture_output=True, text=True,
-        )  # fmt: skip
+        done = in_process(
+            "run", asked, "--out", "other/a", "--max-usd", "50", cwd=asked.parent, env=env
+        )
         assert done.returncode == 4
         assert (
             ", asked by propose_attributes: an answer states 1,000,000 and 1,000,000 tokens, more than"

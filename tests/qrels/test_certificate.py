@@ -21,6 +21,7 @@ from retgen.qrels.spectral import (
     spectral_bounds,
 )
 from retgen.streams import Stream
+from tests.loops import for_each
 
 OFFICIAL = QrelMatrix.from_rows(list(combinations(range(46), 2))[:1000], 46)
 
@@ -123,7 +124,7 @@ def test_spectral_values() -> None:
     assert shifted.sign_rank == 8  # 44 / sqrt 43 + 1 = 7.71: one more than Alon et al.
 
 
-@pytest.mark.parametrize("seed", range(40))
+@for_each("seed", range(40))
 def test_certified_norm_is_never_below_the_true_one(seed: int) -> None:
     draw = Stream(seed, "norms")
     n = 3 + int(draw.integers(40, 1)[0])
@@ -190,14 +191,14 @@ def ranks_right(scores: Iterable[Fraction], relevant: set[int]) -> bool:
     return not inside or not outside or min(inside) > max(outside)
 
 
-@pytest.mark.parametrize("seed", range(150))
+@for_each("seed", range(150))
 def test_lower_never_exceeds_upper(seed: int) -> None:
     matrix, total = random_matrix(seed)
     found = certificate(matrix, total)
     assert 0 <= found.lower <= found.upper
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each("seed", range(60))
 def test_moment_curve_really_ranks(seed: int) -> None:
     """2k dimensions: the embedding of the upper bound, built and checked in exact fractions."""
     matrix, total = random_matrix(seed)
@@ -216,7 +217,7 @@ def test_moment_curve_really_ranks(seed: int) -> None:
         assert ranks_right(scores, relevant)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each("seed", range(60))
 def test_linear_order_really_ranks(seed: int) -> None:
     """Polynomials with their roots at the changes, in the order that the bound was counted in."""
     matrix, total = random_matrix(seed)
@@ -266,7 +267,7 @@ def test_too_long_an_arc_is_not_claimed() -> None:
 # --- soundness: lower bounds against matrices that points in few dimensions really have ----------
 
 
-@pytest.mark.parametrize("seed", range(240))
+@for_each("seed", range(240))
 def test_lower_bounds_against_half_spaces(seed: int) -> None:
     """Queries cut half-spaces off integer points of R^d: no lower bound may exceed d."""
     draw = Stream(seed, "half-spaces")
@@ -297,7 +298,7 @@ def test_spectral_bounds_against_a_circle(n: int, arc: int) -> None:
     assert (found.lower, found.upper) == (2, 2)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each("seed", range(60))
 def test_spectral_bounds_against_plain_linear_algebra(seed: int) -> None:
     """Each bound is what floating point says, never more; regular, biregular and other matrices."""
     draw = Stream(seed, "spectral")
@@ -329,7 +330,7 @@ def test_spectral_bounds_against_plain_linear_algebra(seed: int) -> None:
 # --- one dimension, the circle's centre, planar graphs -------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(300))
+@for_each("seed", range(300))
 def test_one_dimension_against_all_orders(seed: int) -> None:
     draw = Stream(seed, "line")
     n, m = 2 + int(draw.integers(4, 1)[0]), 1 + int(draw.integers(4, 1)[0])
@@ -460,7 +461,7 @@ def _signs_around(
                        {j for j in range(5) if turned[j] < 0})  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(80))
+@for_each("seed", range(80))
 def test_two_simplices_that_cross_really_rank(seed: int) -> None:
     """The embedding in n - 2 dimensions, built and checked in exact fractions."""
     matrix, total = random_matrix(seed)

@@ -10,6 +10,7 @@ import pytest
 
 from retgen.qrels import QrelMatrix, densities, density, patterns
 from retgen.streams import Stream
+from tests.loops import for_each
 
 OFFICIAL = QrelMatrix.from_rows(list(combinations(range(46), 2))[:1000], 46)
 
@@ -37,7 +38,7 @@ def by_definition(matrix: QrelMatrix) -> tuple[float, float, float]:
 
 
 @pytest.mark.parametrize("way", ["listed", "products", "subsets"])
-@pytest.mark.parametrize("seed", range(12))
+@for_each("seed", range(12))
 def test_every_way(way: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows repeat, columns repeat, some are empty."""
     if way != "subsets":

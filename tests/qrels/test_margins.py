@@ -11,6 +11,7 @@ import pytest
 from retgen.qrels import QrelMatrix, patterns
 from retgen.qrels.margins import MarginCaps, margin_caps
 from retgen.qrels.reduction import reduce
+from tests.loops import for_each
 
 
 def pairs(n: int) -> QrelMatrix:
@@ -34,7 +35,7 @@ def test_all_pairs_reach_their_cap_on_a_simplex(n: int) -> None:
     assert caps.norm == pytest.approx(margin, rel=1e-4)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@for_each("seed", range(12))
 def test_the_norm_is_that_of_a_singular_value_decomposition(seed: int) -> None:
     rng = np.random.default_rng(seed)
     shape = (int(rng.integers(2, 60)), int(rng.integers(2, 60)))
@@ -57,7 +58,7 @@ def test_the_norm_is_that_of_a_singular_value_decomposition(seed: int) -> None:
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 8, 30])
-@pytest.mark.parametrize("seed", range(8))
+@for_each("seed", range(8))
 def test_no_real_embedding_is_above_a_cap(d: int, seed: int) -> None:
     rng = np.random.default_rng(100 * d + seed)
     m, n = int(rng.integers(2, 80)), int(rng.integers(3, 30))

@@ -10,6 +10,7 @@ import pytest
 from retgen.qrels import QrelMatrix, certificate, patterns
 from retgen.qrels.notions import brackets
 from retgen.streams import Stream
+from tests.loops import for_each
 
 RNG = Stream(3, "test")
 
@@ -34,7 +35,7 @@ def test_known_values(matrix: QrelMatrix, expected: list[tuple[int, int]]) -> No
     )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_sign_matrices_of_known_rank_are_within_the_bracket(seed: int) -> None:
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 6))

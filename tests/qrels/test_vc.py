@@ -10,6 +10,7 @@ import pytest
 from retgen.qrels import QrelMatrix, patterns
 from retgen.qrels.vc import shattered
 from retgen.streams import Stream
+from tests.loops import for_each
 
 
 def cut_out(matrix: QrelMatrix, columns: tuple[int, ...]) -> set[frozenset[int]]:
@@ -28,7 +29,7 @@ def dimension(matrix: QrelMatrix) -> int:
     return v
 
 
-@pytest.mark.parametrize("seed", range(25))
+@for_each("seed", range(25))
 def test_against_a_search_through_all_sets(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, columns = int(rng.integers(1, 40)), int(rng.integers(1, 9))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from retgen.generators.multiconir.padding import FILLER, filler, padded
+from tests.loops import for_each
 
 SENTENCES = [f"Sentence number {n} stands here." for n in range(10)]
 
 
-@pytest.mark.parametrize("words", [0, 3, 4, 6, 7, *range(8, 200)])
+@for_each("words", [0, 3, 4, 6, 7, *range(8, 200)])
 def test_filler_has_exactly_so_many_words(words: int) -> None:
     found = filler(words)
     assert sum(len(one.split()) for one in found) == words
