@@ -14,9 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from retgen.data import open_dataset
 from retgen.errors import RetgenError, UsageError
 from retgen.evaluation.collection import Collection, load
@@ -35,7 +32,7 @@ from retgen.evaluation.scoring.mteb_datasets import located
 from retgen.evaluation.scoring.mteb_files import measure, mteb_task_of, write_mteb
 from retgen.evaluation.scoring.page import write_pages
 from retgen.evaluation.scoring.result import Evaluation, Scored
-from retgen.evaluation.scoring.scores import Score, write_score
+from retgen.evaluation.scoring.scores import Score, at_largest, write_score
 from retgen.evaluation.scoring.significance import Bootstrap, relevance_matrix
 from retgen.evaluation.search.names import slug
 from retgen.evaluation.search.rankings import read_run, spaced
@@ -248,7 +245,7 @@ def _score(
     return Scored(
         collection, measures, found,
         measures.ceiling(collection) | (beside.ceiling(collection) if beside else {}), scores,
-        bootstrap.compare(_full(scores), measures.names),
+        bootstrap.compare({s.label: s.values for s in at_largest(scores)}, measures.names),
         bootstrap.unit,
         bootstrap.replicates,
         {
@@ -260,15 +257,6 @@ def _score(
         task=of_task,
         compared=bootstrap.compared,
     )  # fmt: skip
-
-
-def _full(scores: Sequence[Score]) -> dict[str, NDArray[np.float64]]:
-    """What is compared: a model once, at its largest dimension."""
-    best: dict[str, Score] = {}
-    for score in scores:
-        if score.model not in best or (score.dim or 0) > (best[score.model].dim or 0):
-            best[score.model] = score
-    return {score.label: score.values for score in best.values()}
 
 
 def _systems(

@@ -82,6 +82,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "recipe": yaml if len(yaml) <= _YAML else yaml[:_YAML] + "\n# ... the rest: recipe.yaml",
         "run": shlex.quote(folder),
         "run_path": folder,
+        "again": f"gen report {shlex.quote(folder)}",
     }
 
 
