@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,7 +23,6 @@ from retgen.cli.base import (
     shown_progress,
 )
 from retgen.cli.datasets import look_at
-from retgen.cli.train import training_settings
 
 
 @app.command(

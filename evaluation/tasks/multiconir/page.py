@@ -42,8 +42,8 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
         "Ladders",
         [
             f"Averages over {ladders:,} ladders{over}, in percent, the best of a column in bold. "
-            "Below each stands its 95% bootstrap interval; ladders are what is drawn. Decline is Q1 "
-            "less the longest query; blind is under the query of another ladder.",
+            "Below each stands its 95% bootstrap interval; ladders are what is drawn. Decline is "
+            "Q1 less the longest query; blind is under the query of another ladder.",
         ],
         [_averages(reads)],
     )
