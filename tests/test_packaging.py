@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # the wheel is built
 ROOT = Path(__file__).parent.parent
 LINKS = ("generators", "prompts", "validators", "evaluation", "recipes")
 

@@ -182,7 +182,11 @@ def test_every_row_has_a_case() -> None:
     assert len({row.what for row in TABLE}) == len(TABLE)
 
 
-@pytest.mark.parametrize("backend", list(MAKE))
+# the packages of the other two are slow to set up, 46 times each
+@pytest.mark.parametrize(
+    "backend",
+    ["openai", *(pytest.param(one, marks=pytest.mark.slow) for one in ("google", "langchain"))],
+)
 @for_each("case", range(len(CASES)))
 def test_what_a_response_stands_for(case: int, backend: str) -> None:
     what, openai, gemini = CASES[case]

@@ -33,6 +33,7 @@ from retgen.agents.request import Request
 from retgen.errors import EndpointFailed
 from tests.conftest import read_jsonl
 
+pytestmark = pytest.mark.slow  # a server in a process that imports torch
 NEEDED = ("torch", "transformers", "tokenizers", "accelerate", "fastapi", "uvicorn", "openai")
 NAME = "tiny"  # the folder's, as the server is told it
 PRICE = Price(token_in=2, token_out=10)

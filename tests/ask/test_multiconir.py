@@ -47,7 +47,11 @@ CALIBRATION = 24  # calls
     [
         # 24 ladders: 6.25 calls each, and 11.75 where the offline rules reassign
         ("movies", {"Extracted": 24, "Rewrites": 37, "Verdicts": CALIBRATION + 65, "Written": 24}),
-        ("people", {"Extracted": 26, "Rewrites": 89, "Verdicts": CALIBRATION + 143, "Written": 24}),
+        pytest.param(
+            "people",
+            {"Extracted": 26, "Rewrites": 89, "Verdicts": CALIBRATION + 143, "Written": 24},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_model_that_says_what_the_baselines_say(
@@ -90,6 +94,7 @@ def test_a_model_that_says_what_the_baselines_say(
     }  # fmt: skip
 
 
+@pytest.mark.slow  # 96 ladders; those of one domain are counted above
 def test_a_ladder_takes_six_calls(ask: Gen, server: Server) -> None:
     """On average over the four domains whose rewrites modify; without the calibration."""
     domains = ("books", "movies", "medical", "legal")
@@ -100,7 +105,7 @@ def test_a_ladder_takes_six_calls(ask: Gen, server: Server) -> None:
     assert (len(server.requests) - CALIBRATION) / ladders == 579 / 96 < 8.5
 
 
-@pytest.mark.parametrize("domain", ["books", "people"])
+@pytest.mark.parametrize("domain", ["books", pytest.param("people", marks=pytest.mark.slow)])
 def test_plan_and_pilot_agree_with_what_is_paid(
     ask: Gen, server: Server, tmp_path: Path, domain: str
 ) -> None:

@@ -85,7 +85,7 @@ def found(folder: Path) -> dict[str, Any]:
     return {k: report[k] for k in ("findings", "statistics", "floors", "certificate", "samples")}
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_killed_while_it_is_proven(small: Path, tmp_path: Path, workers: int) -> None:
     """Killed after 2, 3 and 1 further parts: the rerun proves the other three, with the same end."""
     args = ["run", str(small), "--out", "out", "--workers", str(workers), "-q"]

@@ -586,6 +586,7 @@ def test_no_gpu() -> None:
         choose_device("cuda")
 
 
+@pytest.mark.slow  # a processor has no bf16 of its own
 def test_bf16_gives_nearly_the_same_ranking(collection: Collection) -> None:
     full = ranked("minilm", collection)[0]
     half = ranked("minilm", collection, dtype="bf16")[0]

@@ -15,7 +15,7 @@ from retgen.errors import UsageError
 from retgen.evaluation.scoring.mteb_datasets import located, write_task
 from retgen.evaluation.training.page import text as text_of
 from retgen.evaluation.training.result import Training
-from tests.conftest import read_jsonl
+from tests.conftest import Gen, read_jsonl
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -324,10 +324,11 @@ def test_names_of_tasks() -> None:
     assert located("some/folder") == Path("some/folder")
 
 
-def test_a_task_that_cannot_be_reached(gen, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.slow  # a process: the address of the Hub is read when its package is imported
+def test_a_task_that_cannot_be_reached(gen_process: Gen, tmp_path: Path) -> None:
     # a port of this machine where nobody listens stands for a machine without a network
     away = {**os.environ, "HF_ENDPOINT": "http://127.0.0.1:9", "RETGEN_CACHE": str(tmp_path)}
-    found = gen("eval", "mteb:NFCorpus", env=away)
+    found = gen_process("eval", "mteb:NFCorpus", env=away)
     assert (found.returncode, found.stdout) == (2, "")
     assert found.stderr.startswith("gen: mteb:NFCorpus: cannot be loaded (")
     assert found.stderr.endswith(
