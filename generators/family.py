@@ -64,11 +64,11 @@ class Family(ABC, Generic[P]):
     def plan(self, job: Job[P]) -> Plan:
         """What will be made, at what cost. Pure; raises `RecipeError` for the impossible."""
 
-    def uses(self, job: Job[P]) -> frozenset[str]:
+    def required_agents(self, job: Job[P]) -> frozenset[str]:
         """Names of the agents that this job asks, offline or not."""
         return frozenset()
 
-    async def ask(self, job: Job[P], context: Context) -> None:
+    async def generate_with_agents(self, job: Job[P], context: Context) -> None:
         """Ask the agents, and leave what they said in `context.folder` for the other methods.
 
         What is asked depends on the job and on earlier answers only, never on which came first.
@@ -82,7 +82,7 @@ class Family(ABC, Generic[P]):
         return True
 
     def evidence(self, job: Job[P]) -> Evidence:
-        """What the labels rest on: a model-free proof, or the word of a judge."""
+        """What the labels rest on: a model-free proof, or judged labels."""
         return "structural"
 
     def judges(self, job: Job[P]) -> Mapping[str, Mapping[str, Any]]:

@@ -134,8 +134,8 @@ def manifest_of(
 def who_answers(recipe: Recipe) -> tuple[dict[str, Any], dict[str, str]]:
     """(who does the work of each agent that is asked, SHA-256 of each prompt that is sent)."""
     family, settings = recipe.family, recipe.models
-    uses = family.uses(recipe.job)
-    agents = [agent for agent in family.agents if agent.name in uses]
+    required_agents = family.required_agents(recipe.job)
+    agents = [agent for agent in family.agents if agent.name in required_agents]
     return (
         {agent.name: described(settings.get(agent.name)) for agent in agents},
         {agent.prompt.name: agent.prompt.sha256 for agent in agents if agent.name in settings},

@@ -63,7 +63,7 @@ class Recipe:
         return self.file.output
 
     @property
-    def asked(self) -> dict[str, ModelSettings]:
+    def live(self) -> dict[str, ModelSettings]:
         """The models that the job asks, by agent."""
         return {name: one for name, one in self.models.items() if name in self.agents}
 
@@ -90,7 +90,7 @@ def resolve(file: RecipeFile) -> Recipe:
         if (settings := settings_of(named)) is not None:
             models[agent.name] = settings
     job = Job(file.name, file.seed, file.params, file.limit, frozenset(models))
-    return Recipe(file, found, job, found.uses(job), models)
+    return Recipe(file, found, job, found.required_agents(job), models)
 
 
 def with_judge(recipe: Recipe) -> Recipe:

@@ -44,7 +44,7 @@ from retgen.qrels.density import densities
 from retgen.write import dump_json, make_folder, write_file
 
 if TYPE_CHECKING:
-    from retgen.agents.calls import Asking
+    from retgen.agents.calls import ModelOptions
     from retgen.evaluation.search.candidates.chat import Chats
 
 
@@ -62,7 +62,7 @@ def evaluate(
     cache: bool = True,
     replicates: int = 5000,
     limit: int | None = None,
-    asking: Asking | None = None,
+    model_options: ModelOptions | None = None,
     command: str | None = None,
     title: str = "",
     about: str = "",
@@ -94,7 +94,7 @@ def evaluate(
                 f"--model {name}: orders the documents of candidate sets, and "
                 f"{paths[held.index(None)]} holds none"
             )
-    chats = _chats(models, paths, folder, limit, asking)
+    chats = _chats(models, paths, folder, limit, model_options)
     found: list[Scored] = []
     errors: dict[str, RetgenError] = {}
     for one, task in zip(paths, held, strict=True):
@@ -162,7 +162,7 @@ def _chats(
     paths: Sequence[Path],
     folder: Path,
     limit: int | None,
-    asking: Asking | None,
+    model_options: ModelOptions | None,
 ) -> Chats | None:
     """How chat models are asked; None where none is named, since what they need is slow to import.
 
@@ -171,17 +171,17 @@ def _chats(
     names = [name.removeprefix("llm:") for name in models if name.startswith("llm:")]
     if not names:
         return None
-    from retgen.agents.calls import Asking, check_model, ledger_of
+    from retgen.agents.calls import ModelOptions, check_model, ledger_of
     from retgen.agents.models import settings_of
     from retgen.evaluation.search.candidates.chat import Chats
 
-    asking = asking or Asking()
+    model_options = model_options or ModelOptions()
     for name in names:
         if settings := settings_of(name):
-            check_model(settings, asking)
+            check_model(settings, model_options)
     # beside the run, as the ledger of what made it
     home = paths[0] if len(paths) == 1 and folder == paths[0] / "eval" else folder
-    return Chats(replace(asking, ledger=ledger_of(home, asking)), folder, limit)
+    return Chats(replace(model_options, ledger=ledger_of(home, model_options)), folder, limit)
 
 
 def output_folder(paths: Sequence[Path]) -> Path:

@@ -18,12 +18,12 @@ from retgen.cli.base import (
     Verbose,
     again,
     app,
-    asking_of,
     complete_model,
     expected,
     fail,
     given_path,
     interruptible,
+    model_options_of,
     print_json,
     shown_progress,
 )
@@ -129,10 +129,10 @@ def eval_command(
 
     if paper_prompt and query_prompt is not None:
         raise UsageError("--paper-prompt and --query-prompt both say what stands before a query")
-    asking = None
+    model_options = None
     if any(name.startswith("llm:") for name in model or ()):
         interruptible()
-        asking = asking_of(str(paths[0]), max_usd, price, None, ledger)
+        model_options = model_options_of(str(paths[0]), max_usd, price, None, ledger)
     else:
         for option, given in (("--limit", limit), ("--max-usd", max_usd), ("--price", price)):
             if given not in (None, []):
@@ -159,7 +159,7 @@ def eval_command(
             wanted: dict[str, Any] = {
                 "models": model or (), "runs": run or (), "metrics": metric or (), "dims": cut,
                 "split": split, "out": out, "options": options, "cache": not no_cache,
-                "limit": limit, "asking": asking, "command": command, "progress": progress,
+                "limit": limit, "asking": model_options, "command": command, "progress": progress,
             }  # fmt: skip
             if seeds is not None:
                 from retgen.studies.seeds import evaluate_seeds

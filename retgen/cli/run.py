@@ -20,10 +20,10 @@ from retgen.cli.base import (
     Verbose,
     Workers,
     app,
-    asking_of,
     expected,
     given_path,
     interruptible,
+    model_options_of,
     overrides_of,
     print_json,
     shown_progress,
@@ -83,13 +83,18 @@ def run_command(
 
     interruptible()
     overrides = overrides_of(settings, model)
-    asking = asking_of(recipe, max_usd, price, replay, ledger)
+    model_options = model_options_of(recipe, max_usd, price, replay, ledger)
     if pilot is not None:
         from retgen.run import pilot as try_out
 
         with shown_progress(quiet, json) as progress:
             planned = try_out(
-                recipe, pilot, out=out, overrides=overrides, asking=asking, progress=progress
+                recipe,
+                pilot,
+                out=out,
+                overrides=overrides,
+                model_options=model_options,
+                progress=progress,
             )
         print_plan(planned, json)
         if not json:
@@ -106,7 +111,7 @@ def run_command(
             workers=workers,
             limit=limit,
             fresh=fresh,
-            asking=asking,
+            model_options=model_options,
             progress=progress,
         )
     if json:

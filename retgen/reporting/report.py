@@ -107,7 +107,7 @@ def _picture(dataset: Dataset, positives: int) -> dict[str, Any] | None:
     """The qrel matrix at most 128 x 128 cells large, None where it is empty or too large to help.
 
     {"queries", "documents", "matrix", "shared"}: `matrix` has a string a row of cells (queries), a
-    digit a cell (documents in play), `shared` the same for the queries that two documents share.
+    digit a cell (relevant documents), `shared` the same for the queries that two documents share.
     Digits count up to the largest count of any cell if that is at most 9, else they are ninths of
     it. Rows and columns are ordered so that what is related stands together.
     """

@@ -154,7 +154,7 @@ def _tiles(
     relevant = statistics.get("relevant_per_query") or {}
     play = statistics.get("relevant_documents")
     small = {
-        "documents": f"{plots.number(play)} in play" if play is not None else "",
+        "documents": f"{plots.number(play)} relevant" if play is not None else "",
         "queries": f"{_span(relevant)} relevant each" if relevant else "",
         "qrels": ", ".join(f"{plots.number(n)} {kind}" for kind, n in evidence.items() if n),
     }
@@ -417,7 +417,7 @@ def _certificate(stated: Mapping[str, Any]) -> dict[str, Any] | None:
              "share of the query pairs that have a relevant document in common "
              "(“graph density” in the paper's Table 2)"),
             ("document graph density", stated.get("document_graph_density"),
-             "share of the pairs of documents in play that are relevant to a common query "
+             "share of the pairs of relevant documents that are relevant to a common query "
              "(the paper's Appendix F)"),
             ("average query strength", stated.get("average_query_strength"),
              "mean over the queries of the summed Jaccard similarity to all others"),
@@ -484,7 +484,7 @@ def _figures(
     for key, title, x_label, counted in (
         ("words_per_document", "Words per document", "words", "documents"),
         ("relevant_per_query", "Relevant documents per query", "relevant documents", "queries"),
-        ("queries_per_relevant_document", "Queries per document in play", "queries", "documents"),
+        ("queries_per_relevant_document", "Queries per relevant document", "queries", "documents"),
     ):
         values = statistics.get(key) or {}
         bars = plots.bins(values.get("histogram") or {})
@@ -509,13 +509,13 @@ def _figures(
         queries, documents = (plots.number(picture[key]) for key in ("queries", "documents"))
         figures.append((
             "The qrel matrix",
-            plots.cells(picture["matrix"], f"{documents} documents in play", f"{queries} queries"),
+            plots.cells(picture["matrix"], f"{documents} relevant documents", f"{queries} queries"),
             "Marks: relevant pairs (darker: more of them). Rows and columns are reordered.",
         ))  # fmt: skip
         if picture["shared"]:
             figures.append((
                 "The document graph",
-                plots.cells(picture["shared"], f"{documents} documents in play", "the same"),
+                plots.cells(picture["shared"], f"{documents} relevant documents", "the same"),
                 "Marks: documents that are relevant to a common query.",
             ))  # fmt: skip
     return figures

@@ -32,10 +32,10 @@ from retgen.validation.differences import Difference, differences, shown
 from retgen.validation.findings import links
 from retgen.validation.regenerate import (
     REGENERATED,
-    ask_again,
     compare_file,
     compare_tables,
     offline,
+    repeat_agents,
 )
 from retgen.validators.rule import Finding, Severity
 from retgen.validators.validation import Validation
@@ -110,7 +110,7 @@ def check_written(
     elif same:
         if rejected is None and offline(recipe) and recipe.family.repeatable(recipe.job):
             try:
-                again, rejected, names = ask_again(run, recipe, scratch / "again")
+                again, rejected, names = repeat_agents(run, recipe, scratch / "again")
             except (RetgenError, *_DAMAGED) as error:
                 again.append(_not_again(f"its agents cannot be asked again: {error}", "warning"))
         again += compare_tables(run, recipe, records, workers, progress)

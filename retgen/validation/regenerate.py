@@ -236,10 +236,10 @@ def _columns(schema: Any) -> str:
 
 def offline(recipe: Recipe) -> bool:
     """Whether no model was asked: what agents said follows from the recipe."""
-    return not recipe.asked
+    return not recipe.live
 
 
-def ask_again(
+def repeat_agents(
     run: Path, recipe: Recipe, folder: Path
 ) -> tuple[list[Finding], list[Rejection], frozenset[str]]:
     """Have the offline agents work in an empty folder.
@@ -247,11 +247,11 @@ def ask_again(
     Returns what differs from what they left in the run, their rejected records, and the names of
     their files.
     """
-    from retgen.agents.calls import Asking
-    from retgen.ask import ask
+    from retgen.agents.calls import ModelOptions
+    from retgen.with_agents import generate_with_agents
 
     make_folder(folder)
-    asked = ask(recipe, folder, Asking())
+    asked = generate_with_agents(recipe, folder, ModelOptions())
     found = []
     names = set()
     for path in sorted((folder / SOURCES).glob("*")):

@@ -197,7 +197,7 @@ def _lost(error: OSError) -> str:
 
 
 def _matrix(judgements: Judgements, documents: int) -> tuple[QrelMatrix, int]:
-    """The qrel matrix of the positives, and the number of documents in play."""
+    """The qrel matrix of the positives, and how many documents it has."""
     queries = {query_id: i for i, query_id in enumerate(judgements.positives)}
     columns = {doc_id: j for j, doc_id in enumerate(sorted(judgements.relevant_documents))}
     pairs = {
