@@ -41,16 +41,46 @@ def exported(
     return {name: load(package, path, base, group, name) for name in listed}
 
 
+def classes(
+    package: str, path: Iterable[str], base: type[Any], group: str
+) -> tuple[type[Any], ...]:
+    """The subclasses of `base` that the modules of a package, and entry points, define.
+
+    By the name of the module, and within one as they stand there. Raises TypeError for a module
+    that defines none.
+    """
+    bundled = sorted(module.name for module in pkgutil.iter_modules(path))
+    loaded = [importlib.import_module(f"{package}.{name}") for name in bundled]
+    loaded += [entry.load() for entry in sorted(entry_points(group=group))]
+    found: dict[type[Any], None] = {}
+    for one in loaded:
+        own = [one] if isinstance(one, type) else _defined(one, base)
+        if not own:
+            raise TypeError(f"{one.__name__} must define a {base.__name__}")
+        found.update(dict.fromkeys(own))
+    return tuple(found)
+
+
+def _defined(module: Any, base: type[Any]) -> list[type[Any]]:
+    """What a module, or one below it, defines; what it imports from elsewhere is not its own."""
+    inside = f"{module.__name__}."
+    return [one for one in _concrete(module, base) if f"{one.__module__}.".startswith(inside)]
+
+
+def _concrete(module: Any, base: type[Any]) -> list[type[Any]]:
+    """Classes of a kind that a module has names for, each once."""
+    found = [one for one in vars(module).values() if isinstance(one, type)]
+    return [
+        one
+        for one in dict.fromkeys(found)
+        if issubclass(one, base) and not getattr(one, "__abstractmethods__", None)
+    ]
+
+
 def _only(module: Any, base: type[Any]) -> Any:
-    classes = {
-        value
-        for value in vars(module).values()
-        if isinstance(value, type)
-        and issubclass(value, base)
-        and not getattr(value, "__abstractmethods__", None)
-    }
-    if len(classes) != 1:
+    found = _concrete(module, base)
+    if len(found) != 1:
         raise TypeError(
-            f"{module.__name__} must export one {base.__name__}, it exports {len(classes)}"
+            f"{module.__name__} must export one {base.__name__}, it exports {len(found)}"
         )
-    return classes.pop()
+    return found[0]

@@ -1,69 +1,19 @@
-"""Origin: can positives be told from their hard negatives without the query?
-
-If rewriting, mining or judging left marks in the documents ("not", a length, a style), a model
-learns the marks, and a score against these negatives measures them. See `separable`.
-"""
+"""Positives and their hard negatives: which pairs are compared, and what came out in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import xxhash
 
 from retgen.data import Dataset, Query
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
-from retgen.validators.separable import Pair, measure
+from retgen.validators.rule import Judgements
+from retgen.validators.separable import Pair
 
 _PAIRS = 4000  # at most, of the queries whose ids have the smallest hashes
 _OF_A_QUERY = 10  # pairs at most
 _WARN = 0.55
-
-
-@dataclass
-class _Texts(State):
-    texts: dict[str, str] = field(default_factory=dict)
-
-    def merge(self, later: Self, offset: int) -> None:
-        for doc_id, text in later.texts.items():
-            self.texts.setdefault(doc_id, text)
-
-
-class Origin(CorpusRule):
-    """Positives and hard negatives: judged 0, listed by the queries, or of the training data."""
-
-    name = "origin"
-
-    def __init__(self, judgements: Judgements) -> None:
-        self.pairs = list(_sampled(_judged_pairs(judgements)))
-        self.wanted = frozenset(doc_id for pair in self.pairs for doc_id in pair[1:])
-        self.found: dict[str, Any] = {}
-        self.start()
-
-    def start(self) -> None:
-        self.state: _Texts = _Texts()
-
-    def scan(self, batch: Batch) -> None:
-        if not self.wanted.isdisjoint(batch.ids):
-            for index, doc_id in enumerate(batch.ids):
-                if doc_id in self.wanted:
-                    text = f"{batch.titles[index]}\n{batch.texts[index]}"
-                    self.state.texts.setdefault(doc_id, text)
-
-    def judge(self, dataset: Dataset, split: str) -> None:
-        texts = self.state.texts
-        pairs = [pair for pair in self.pairs if pair.positive in texts and pair.negative in texts]
-        if not pairs:
-            pairs = list(_sampled(_trained_pairs(dataset)))
-            texts = {text: text for pair in pairs for text in pair[1:]}
-        self.found = measure(pairs, texts)
-
-    def findings(self) -> Iterator[Finding]:
-        if marked(self.found):
-            words = ", ".join(map(repr, self.found["words"]))
-            hint = f"; most telling: {words}" if words else ""
-            yield Finding(self.name, "warning", [], told(self.found) + hint)
 
 
 def marked(found: Mapping[str, Any]) -> bool:
@@ -83,10 +33,7 @@ def told(found: Mapping[str, Any]) -> str:
     )
 
 
-# --- which pairs --------------------------------------------------------------------------------
-
-
-def _judged_pairs(judgements: Judgements) -> Iterator[Pair]:
+def judged_pairs(judgements: Judgements) -> Iterator[Pair]:
     """Of each query its positives with the documents judged 0, and with those that it lists."""
     refused: dict[str, list[str]] = {}
     for query_id, doc_id, relevance in judgements.qrels:
@@ -114,7 +61,7 @@ def _of_query(query: str, positives: Sequence[str], negatives: Sequence[str]) ->
             yield Pair(query, positives[i % len(positives)], negatives[i % len(negatives)])
 
 
-def _trained_pairs(dataset: Dataset) -> Iterator[Pair]:
+def trained_pairs(dataset: Dataset) -> Iterator[Pair]:
     """Triplets of a run's training data, by their texts."""
     path = dataset.run and dataset.run / "training" / "triplets.parquet"
     if not path or not path.is_file():
@@ -138,7 +85,7 @@ def _hash(text: str) -> int:
     return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
 
 
-def _sampled(pairs: Iterable[Pair]) -> Iterator[Pair]:
+def sampled(pairs: Iterable[Pair]) -> Iterator[Pair]:
     """All pairs of some queries: those of the smallest hashes, as many as fit."""
     queries: dict[str, list[Pair]] = {}
     for pair in pairs:

@@ -1,4 +1,4 @@
-"""What a rule is: it looks at every document once, keeps a small state, and ends in findings.
+"""What a rule is. Most look at every document once, keep a small state, and end in findings.
 
 States merge, so that several processes can each scan a part of a corpus of any size; a rule that
 needs to name what it only knows as a hash looks a second time at the documents (`confirm`).
@@ -7,7 +7,7 @@ needs to name what it only knows as a hash looks a second time at the documents 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -132,15 +132,95 @@ class Named(State):
         self.found += later.found
 
 
-class CorpusRule(ABC):
-    """A rule over the documents of a corpus.
+class RuleContext(NamedTuple):
+    """What rules are made from.
 
-    Build it with what it needs of queries and qrels; `scan` is called with every batch of its part
-    in order, and `findings` once at the end, when the states of all parts are merged.
+    `leaks`: the severity of relevant documents that are given away; retgen has no excuse for its
+    own. `p`: the level of the tests of order, ids, columns and places. `covered`: rules that the
+    proof of the run's family replaces. `scratch`: folder for what is too large for memory.
+    """
+
+    judgements: Judgements
+    leaks: Severity = "warning"
+    p: float = 1e-6
+    covered: frozenset[str] = frozenset()
+    scratch: str | None = None
+
+
+class Listed(NamedTuple):
+    """A name that findings have, as the table of rules lists it."""
+
+    name: str
+    severity: str
+    finds: str
+
+
+class Rule(ABC):
+    """What has a name, and ends in findings.
+
+    Those of `retgen.validators.rules` say besides, for the list of rules: `severity`, that of their
+    findings; `unless`, when it is another one, in words; `finds`, what is found. `also`: further
+    names of their findings. `order`: where their findings stand among those of other rules, of one
+    that says nothing behind all that do.
     """
 
     name: ClassVar[str]
+    severity: Severity
+    unless: ClassVar[str] = ""
+    finds: ClassVar[str]
+    also: ClassVar[tuple[Listed, ...]] = ()
+    order: ClassVar[int] = 1000
+
+    @classmethod
+    def made(cls, context: RuleContext) -> Self:
+        """The rule for a data set. Overridden where it needs something of the context."""
+        return cls()
+
+    @classmethod
+    def listed(cls) -> tuple[Listed, ...]:
+        """All names of its findings."""
+        severity = f"{cls.severity}, {cls.unless}" if cls.unless else cls.severity
+        return Listed(cls.name, severity, cls.finds), *cls.also
+
+    @classmethod
+    def replaced(cls, covered: Container[str]) -> bool:
+        """Whether a proof that covers these rules leaves nothing to this one."""
+        return all(one.name in covered for one in cls.listed())
+
+    def judge(self, dataset: Dataset, split: str) -> None:  # noqa: B027 - most rules need no more
+        """After the documents: read all queries and qrels, row by row.
+
+        For families whose queries have candidate sets (`Family.candidate_sets`); of those the other
+        rules see the first queries only, so that memory does not grow with their number.
+        """
+
+    @abstractmethod
+    def findings(self) -> Iterable[Finding]:
+        """What was found, in the order of the records."""
+
+
+class QueryRule(Rule):
+    """A rule over queries and qrels, which are held in memory."""
+
+    def __init__(self, judgements: Judgements) -> None:
+        self.judgements = judgements
+
+    @classmethod
+    def made(cls, context: RuleContext) -> Self:
+        return cls(context.judgements)
+
+
+class CorpusRule(Rule):
+    """A rule over the documents of a corpus.
+
+    `scan` is called with every batch of its part in order, and `findings` once at the end, when the
+    states of all parts are merged.
+    """
+
     state: State
+
+    def __init__(self) -> None:
+        self.start()
 
     @abstractmethod
     def start(self) -> None:
@@ -150,26 +230,15 @@ class CorpusRule(ABC):
     def scan(self, batch: Batch) -> None:
         """Look at some documents."""
 
-    def about(self, dataset: Dataset) -> None:  # noqa: B027 - most rules need no more
+    def about(self, dataset: Dataset) -> None:
         """Before the documents: what the data set says of itself. Only where findings are told."""
 
     def suspicious(self) -> bool:
         """Whether `confirm` must see the corpus before `findings` can name its records."""
         return False
 
-    def confirm(self, batch: Batch) -> None:  # noqa: B027 - most rules need no second look
+    def confirm(self, batch: Batch) -> None:
         """Second look, in one process, in order. `batch.first` counts from the corpus's start."""
-
-    @abstractmethod
-    def findings(self) -> Iterable[Finding]:
-        """What was found, in the order of the records."""
-
-    def judge(self, dataset: Dataset, split: str) -> None:  # noqa: B027 - most rules need no more
-        """After the documents: read all queries and qrels, row by row.
-
-        For families whose queries have candidate sets (`Family.candidate_sets`); of those the other
-        rules see the first queries only, so that memory does not grow with their number.
-        """
 
     def statistics(self) -> dict[str, Any]:
         """What `judge` counted, in the keys of `gen validate`."""

@@ -6,9 +6,9 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple, Self
 
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleContext, State
 
 _SHOWN = 3  # masked forms in a message
 
@@ -45,13 +45,17 @@ class _Found(State):
 class Leaks(CorpusRule):
     """A rule over texts that hold what should not go out; `look` says what one text holds."""
 
-    marks: ClassVar[tuple[str, ...] | None] = (
-        None  # a batch that holds none of these is not looked at
-    )
-
     def __init__(self, judgements: Judgements) -> None:
         self.queries = [(query.query_id, query.text) for query in judgements.queries]
         self.start()
+
+    @classmethod
+    def made(cls, context: RuleContext) -> Self:
+        return cls(context.judgements)
+
+    def marks(self) -> tuple[str, ...] | None:
+        """A batch that holds none of these is not looked at; None: every one is."""
+        return None
 
     @abstractmethod
     def look(self, text: str) -> list[Leak]:
@@ -61,9 +65,9 @@ class Leaks(CorpusRule):
         self.state: _Found = _Found()
 
     def scan(self, batch: Batch) -> None:
-        if self.marks is not None:
+        if (marks := self.marks()) is not None:
             everything = "\n".join((*batch.titles, *batch.texts))
-            if not any(mark in everything for mark in self.marks):
+            if not any(mark in everything for mark in marks):
                 return
         for doc_id, title, text in zip(batch.ids, batch.titles, batch.texts, strict=True):
             if leaks := self.look(f"{title}\n{text}" if title else text):
@@ -86,7 +90,7 @@ class Leaks(CorpusRule):
                 who = f"{one} {ids[0]} holds" if len(ids) == 1 else f"{len(ids):,} {many} hold"
                 what = kind[0] if total == 1 else f"{total:,} {kind[1]}"
                 forms = f" ({', '.join(shown[:_SHOWN])}{more})" if shown else ""
-                yield Finding(self.name, "warning", ids, f"{who} {what}{forms}")
+                yield Finding(self.name, self.severity, ids, f"{who} {what}{forms}")
 
 
 def masked(datum: str) -> str:

@@ -16,7 +16,7 @@ from retgen.lines import Place
 from retgen.messages import did_you_mean
 from retgen.recipe import Recipe
 from retgen.recipe_file import RuleSettings
-from retgen.validation.scan import rule_names
+from retgen.validation.rules import rule_names
 from retgen.validators.rule import SEVERITIES, Finding
 
 _NAMED = 5  # records that a folded finding names; all are in its ids

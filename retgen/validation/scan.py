@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Callable, Container, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,24 +26,11 @@ from retgen.progress import Progress
 from retgen.recipe import Recipe
 from retgen.recipe_file import RuleSettings
 from retgen.validation.states import States
-from retgen.validators.boilerplate import Boilerplate
-from retgen.validators.columns import AnswerColumns
-from retgen.validators.corpus import DanglingDocuments, EmptyText, Encoding, duplicate_rules
 from retgen.validators.floors import Terms, WordTerms
-from retgen.validators.graded import GRADED_QRELS
-from retgen.validators.judgements import RULES as JUDGEMENT_RULES
-from retgen.validators.language import Language
-from retgen.validators.leaks import AnswerLeak, extra, noted
-from retgen.validators.lengths import LengthOutlier
-from retgen.validators.lexical import LexicalAmbiguity
-from retgen.validators.near import NearDuplicates
-from retgen.validators.order import OrderLeak
-from retgen.validators.origin import Origin
-from retgen.validators.personal import PersonalData
-from retgen.validators.places import WordPlaces
-from retgen.validators.rule import Batch, CorpusRule, Judgements, Severity, State
+from retgen.validators.notes import extra, noted
+from retgen.validators.rule import Batch, CorpusRule, Judgements, RuleContext, State
+from retgen.validators.rules import corpus_rules
 from retgen.validators.samples import Samples
-from retgen.validators.secrets import Secrets
 from retgen.workers import process_pool
 
 _BATCH = 4096  # documents
@@ -95,73 +82,42 @@ def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) 
     )
 
 
+def context_of(
+    recipe: Recipe | None,
+    judgements: Judgements,
+    settings: RuleSettings,
+    scratch: str | None = None,
+) -> RuleContext:
+    """What the rules over this data set are made from."""
+    return RuleContext(
+        judgements,
+        # what retgen wrote itself has no excuse for an order
+        "error" if recipe else "warning",
+        settings.order_leak_p,
+        recipe.family.covers if recipe else frozenset(),
+        scratch,
+    )
+
+
 def build_rules(
     recipe: Recipe | None,
     judgements: Judgements,
     settings: RuleSettings,
     scratch: str,
 ) -> list[CorpusRule]:
-    """The generic rules, less those that the family's own proof covers, then the proof."""
-    # what retgen wrote itself has no excuse for an order
-    severity: Severity = "error" if recipe else "warning"
-    family = recipe.family if recipe is not None else None
-    rules = _generic_rules(judgements, settings, severity, family.covers if family else ())
-    if family is not None and recipe is not None:
-        rules += family.checks(recipe.job, judgements)
+    """Rules over documents, less those that the family's own proof covers, then the proof."""
+    context = context_of(recipe, judgements, settings, scratch)
+    rules = corpus_rules(context)
+    # no rules: what else is learned from the documents while they are read
+    if WordTerms.name not in context.covered:
+        rules.append(WordTerms(judgements))
+    rules.append(Samples(judgements))
+    if recipe is not None:
+        rules += recipe.family.checks(recipe.job, judgements)
     for rule in rules:
-        if isinstance(rule, Terms | NearDuplicates):
+        if isinstance(rule, Terms):
             rule.scratch = scratch
     return rules
-
-
-def _generic_rules(
-    judgements: Judgements,
-    settings: RuleSettings,
-    severity: Severity,
-    covered: Container[str] = (),
-) -> list[CorpusRule]:
-    p = settings.order_leak_p
-    kinds: dict[type[CorpusRule], Callable[[], CorpusRule]] = {
-        EmptyText: EmptyText,
-        Encoding: Encoding,
-        DanglingDocuments: lambda: DanglingDocuments(judgements),
-        NearDuplicates: NearDuplicates,
-        OrderLeak: lambda: OrderLeak(judgements, severity, p),
-        AnswerLeak: lambda: AnswerLeak(judgements, severity, p),
-        AnswerColumns: lambda: AnswerColumns(judgements, severity, p),
-        WordPlaces: lambda: WordPlaces(judgements, p),
-        LexicalAmbiguity: lambda: LexicalAmbiguity(judgements),
-        Language: lambda: Language(judgements),
-        PersonalData: lambda: PersonalData(judgements),
-        Secrets: lambda: Secrets(judgements),
-        LengthOutlier: lambda: LengthOutlier(judgements),
-        Boilerplate: lambda: Boilerplate(judgements),
-        Origin: lambda: Origin(judgements),
-        WordTerms: lambda: WordTerms(judgements),
-        Samples: lambda: Samples(judgements),
-    }
-    # one that is covered is not made: some read all queries first
-    return [
-        *(rule for rule in duplicate_rules() if rule.name not in covered),
-        *(make() for kind, make in kinds.items() if kind.name not in covered),
-    ]
-
-
-# beside the rules of the family's proof: what a run's labels and files rest on
-_VOUCH = frozenset({"manifest", "derived", "regenerated", "word-lists", "sources"})
-
-
-def rule_names(recipe: Recipe | None) -> tuple[frozenset[str], frozenset[str]]:
-    """(all rules by name, those of them that vouch for a run)."""
-    nothing = Judgements([], [])
-    settings = recipe.rules if recipe else RuleSettings()
-    generic = {rule.name for rule in _generic_rules(nothing, settings, "error")}
-    generic |= {"schema", "byte-order-mark", "overlap", GRADED_QRELS, *JUDGEMENT_RULES}
-    generic -= {"terms", "samples"}
-    if recipe is None:
-        return frozenset(generic), frozenset()
-    vouch = _VOUCH | recipe.family.proofs
-    return frozenset(generic | vouch), vouch
 
 
 def scan(

@@ -21,14 +21,13 @@ from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import Recipe, load_recipe
 from retgen.validation.derived import changed_lists, check_written
 from retgen.validation.findings import marked, regraded, rows_at_fault, with_rulings
-from retgen.validation.scan import build_rules, load_judgements, scan, which_split
+from retgen.validation.scan import build_rules, context_of, load_judgements, scan, which_split
 from retgen.validation.states import States
 from retgen.validators.floors import Terms, query_blind_floors
-from retgen.validators.graded import GRADED_QRELS, check_graded
-from retgen.validators.judgements import check_judgements
-from retgen.validators.near import overlap
-from retgen.validators.origin import Origin
-from retgen.validators.rule import Finding, Judgements
+from retgen.validators.overlap import overlap
+from retgen.validators.rule import Finding, Judgements, Rule
+from retgen.validators.rules import query_rules
+from retgen.validators.rules.origin import Origin
 from retgen.validators.samples import Samples
 from retgen.validators.validation import Validation
 from retgen.write import FileInfo, full_disk
@@ -127,13 +126,11 @@ def _validate(
         dataset, rules, workers, split, progress, scratch, recipe, settings, states
     )
     findings += rows_at_fault(root, dataset.corpus, problems, documents)
-    for rule in rules:
-        rule.judge(dataset, which)
-    covered = recipe.family.covers if recipe else frozenset()
-    findings += check_judgements(judgements, covered)
-    findings += check_graded(dataset, which, judgements, pairs=GRADED_QRELS not in covered)
-    for rule in rules:
-        findings += rule.findings()
+    everything: list[Rule] = [*query_rules(context_of(recipe, judgements, settings)), *rules]
+    for one in everything:
+        one.judge(dataset, which)
+    for one in everything:
+        findings += one.findings()
     scanned = time.perf_counter()
     terms = next(rule for rule in rules if isinstance(rule, Terms))
     matrix, play = _matrix(judgements, documents)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retgen.validators.characters import broken_characters
-from retgen.validators.corpus import Encoding
 from retgen.validators.rule import Batch
+from retgen.validators.rules.encoding import Encoding
 from tests.validators.sets import told_of
 
 LATIN = "UTF-8 that was read as Windows-1252"

@@ -15,8 +15,8 @@ import retgen.validators.floors as floors
 from retgen.data import Qrel, Query
 from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators.floors import WordTerms, query_blind_floors, query_blind_rankings
-from retgen.validators.lexical import LexicalAmbiguity
 from retgen.validators.rule import Batch, Judgements
+from retgen.validators.rules.lexical import LexicalAmbiguity
 
 WORDS = [f"w{i}" for i in range(40)]
 

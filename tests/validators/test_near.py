@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from retgen.data import Query
-from retgen.validation import validate
+from retgen.validation.validate import validate
 from retgen.validators import prefixes, similar
-from retgen.validators.corpus import normalised
-from retgen.validators.near import near_duplicate_queries, query_sets
+from retgen.validators.duplicates import normalised
+from retgen.validators.querywords import query_sets
 from retgen.validators.rule import Judgements
+from retgen.validators.rules.near import NearDuplicateQueries
 from retgen.validators.wordsets import WordSets, word_sets
 from tests.conftest import Write
 
@@ -168,7 +169,7 @@ def test_queries(dataset: Write) -> None:
 
 def near_queries(*texts: str) -> list[list[str]]:
     queries = [Query(f"q{i}", text) for i, text in enumerate(texts)]
-    return [finding.ids for finding in near_duplicate_queries(Judgements(queries, []))]
+    return [finding.ids for finding in NearDuplicateQueries(Judgements(queries, [])).findings()]
 
 
 OTHERS = [

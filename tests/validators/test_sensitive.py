@@ -6,20 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from retgen.validators.personal import PersonalData
-from retgen.validators.rule import Judgements
-from retgen.validators.secrets import Secrets
+from retgen.validators.keys import secrets
+from retgen.validators.persons import personal_data
 from tests.validators.sets import plain, told_of
-
-NOTHING = Judgements([], [])
 
 
 def personal(text: str) -> list[tuple[str, str]]:
-    return [(leak.kind[0], leak.masked) for leak in PersonalData(NOTHING).look(text)]
+    return [(leak.kind[0], leak.masked) for leak in personal_data(text)]
 
 
 def secret(text: str) -> list[tuple[str, str]]:
-    return [(leak.kind[0], leak.masked) for leak in Secrets(NOTHING).look(text)]
+    return [(leak.kind[0], leak.masked) for leak in secrets(text)]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ every query the documents that hold what it asks for, and compares that with qre
 
 from __future__ import annotations
 
-from retgen.validators.corpus import Duplicates
+from retgen.validators.duplicates import Duplicates
 from retgen.validators.limit.names import PersonNames
 from retgen.validators.limit.proof import LimitProof
 from retgen.validators.limit.spec import (

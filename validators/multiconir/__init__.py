@@ -10,12 +10,11 @@ verdicts on every condition are there, and quote the texts of the data set, is c
 from __future__ import annotations
 
 from retgen.data import Query
-from retgen.validators.graded import GRADED_QRELS
 from retgen.validators.multiconir.exported import ExportedTables
 from retgen.validators.multiconir.ladders import Spec
 from retgen.validators.multiconir.proof import LadderProof
-from retgen.validators.order import OrderLeak
 from retgen.validators.rule import CorpusRule, Judgements
+from retgen.validators.rules.order import OrderLeak
 
 __all__ = ["COVERS", "RULES", "LadderProof", "Spec", "proof_rules"]
 
@@ -23,8 +22,8 @@ __all__ = ["COVERS", "RULES", "LadderProof", "Spec", "proof_rules"]
 # proof says exactly in what they differ
 COVERS = frozenset(
     {
-        GRADED_QRELS,
         "boilerplate",
+        "graded-qrels",
         "lexical-ambiguity",
         "near-duplicate",
         "near-duplicate-query",

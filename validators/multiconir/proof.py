@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from retgen.data import Dataset, Qrel, Query, Table, qrel_of, query_of
+from retgen.validators.chance import spearman
 from retgen.validators.multiconir.accounts import unaccounted
 from retgen.validators.multiconir.asked import Asked
 from retgen.validators.multiconir.counts import Counts
@@ -24,7 +25,6 @@ from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, Spec
 from retgen.validators.multiconir.pieces import bits, listed, pieces
 from retgen.validators.multiconir.rungs import ladder_faults
 from retgen.validators.multiconir.verdicts import verdict_faults
-from retgen.validators.order import spearman
 from retgen.validators.rule import Batch, CorpusRule, Finding, State
 
 _LINE = re.compile(r"([1-9][0-9]?)\. (.+)")

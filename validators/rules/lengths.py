@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleContext, State
 
 _DEVIATIONS = 5.0  # of a normal law one in two millions is so far out
 _TIMES = 4.0  # and that many times shorter or longer than the median
@@ -68,12 +68,19 @@ class LengthOutlier(CorpusRule):
     """Documents, titles and queries of an unusual length."""
 
     name = "length-outlier"
+    severity = "warning"
+    finds = "texts, titles and queries far shorter or longer than the others"
+    order = 230
 
     def __init__(self, judgements: Judgements) -> None:
         self.queries = [(query.query_id, len(query.text)) for query in judgements.queries]
         self.usual: dict[str, _Usual] = {}
         self.found: dict[tuple[str, str], list[tuple[str, int]]] = {}
         self.start()
+
+    @classmethod
+    def made(cls, context: RuleContext) -> Self:
+        return cls(context.judgements)
 
     def start(self) -> None:
         self.state: _Lengths = _Lengths()
@@ -123,7 +130,7 @@ class LengthOutlier(CorpusRule):
         subject = f"{one.format(ids[0])} is" if len(ids) == 1 else f"{many.format(len(ids))} are"
         return Finding(
             self.name,
-            "warning",
+            self.severity,
             ids,
             f"{subject} far {how} than the others: {span} character{'s' * (lengths[-1] > 1)}, "
             f"the median is {median:,}",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.tokenizer import STOPWORDS, tokens
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleContext, State
 
 _BINS = 50  # of a text, from its first word to its last
 _EFFECT = 0.9
@@ -39,6 +39,12 @@ class WordPlaces(CorpusRule):
     """Where the content words of queries first stand in texts. `p`: the level of the test."""
 
     name = "word-places"
+    severity = "warning"
+    finds = (
+        "words of queries that nearly always stand at the beginning (or the end) of relevant "
+        "documents, but not of the others that hold them"
+    )
+    order = 180
 
     def __init__(self, judgements: Judgements, p: float = 1e-6) -> None:
         self.p = p
@@ -54,6 +60,10 @@ class WordPlaces(CorpusRule):
             for doc_id in judgements.positives[query_id]:
                 self.queries.setdefault(doc_id, []).append(query_id)
         self.start()
+
+    @classmethod
+    def made(cls, context: RuleContext) -> Self:
+        return cls(context.judgements, context.p)
 
     def start(self) -> None:
         self.state: _Places = _Places(np.zeros((len(self.number), _BINS), np.int64))
@@ -96,7 +106,7 @@ class WordPlaces(CorpusRule):
             where, share = ("in front", effect) if effect > 0.5 else ("behind", 1 - effect)
             yield Finding(
                 self.name,
-                "warning",
+                self.severity,
                 [query_id for query_id in self.asked if query_id in ahead],
                 f"in {share:.0%} of comparisons the words of a query stand further {where} in its "
                 f"relevant documents than in others that hold them ({len(ahead):,} queries, p = "

@@ -10,71 +10,28 @@ What a run's documents hold as `metadata` is the business of its family's proof:
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import compress
-from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
-from retgen.data import Table
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, Severity, State
+from retgen.validators.chance import excess_p
+from retgen.validators.notes import leaves
+from retgen.validators.rule import (
+    Batch,
+    CorpusRule,
+    Finding,
+    Judgements,
+    RuleContext,
+    Severity,
+    State,
+)
 
-_COLUMNS = frozenset({"_id", "id", "title", "text", "metadata"})
 _RUN = re.compile(r"[^\W_]+")
 _DIGITS = re.compile(r"[0-9]+")
 _SHARED = 100  # ids that a part may stand in
-_ID_LIKE = 200  # characters; in a longer text no single word is looked up
-
-
-def extra(row: Any) -> dict[str, Any] | None:
-    """What a row holds beside the columns of a corpus, None for nothing."""
-    if type(row) is not dict or row.keys() <= _COLUMNS:
-        return None
-    return {key: value for key, value in row.items() if key not in _COLUMNS}
-
-
-def noted(
-    queries: Table, tables: Container[tuple[Path, ...]] = ()
-) -> dict[str, dict[str, set[str]]]:
-    """Column -> query id -> the texts it holds beside id and text, from the rows of a table.
-
-    `tables`: the files of each table of qrels; where queries list their qrels, that column is one.
-    """
-    qrels = {"positives"} if queries.files in tables else set()
-    found: dict[str, dict[str, set[str]]] = defaultdict(dict)
-    for chunk in queries.chunks():
-        for row in queries.rows(chunk):
-            if type(row) is dict:
-                query_id = row.get("_id", row.get("id"))
-                others = {key: row[key] for key in row.keys() - _COLUMNS - qrels}
-                for column, text in leaves(row.get("metadata"), others):
-                    found[column].setdefault(str(query_id), set()).add(text)
-    return dict(found)
-
-
-def leaves(metadata: Any, others: Any) -> Iterator[tuple[str, str]]:
-    """(column, text) of all that metadata and further columns hold; an id in a text stands alone.
-
-    A column inside another one is named with a dot.
-    """
-    stack: list[tuple[str, Any]] = [("metadata", metadata)] if metadata is not None else []
-    stack += [(str(key), value) for key, value in others.items()] if others else []
-    while stack:
-        column, value = stack.pop()
-        if isinstance(value, dict):
-            stack += [(f"{column}.{key}", inner) for key, inner in value.items()]
-        elif isinstance(value, list | tuple):
-            stack += [(column, inner) for inner in value]
-        elif isinstance(value, str | int):
-            text = str(value)
-            yield column, text
-            if len(text) <= _ID_LIKE:
-                for part in re.split(r"[\s,;:/|?&=]+", text):
-                    if part and part != text:
-                        yield column, part
 
 
 class _Naming(NamedTuple):
@@ -103,6 +60,14 @@ class AnswerLeak(CorpusRule):
     """Neither ids nor columns say which document is relevant. `p`: the level of the tests."""
 
     name = "answer-leak"
+    severity = "warning"
+    unless = "in a run error"
+    finds = (
+        "ids of queries that share a part with that of a relevant document more often than "
+        "chance; columns beside id, title and text that name relevant documents or their "
+        "queries"
+    )
+    order = 160
 
     def __init__(
         self, judgements: Judgements, severity: Severity = "warning", p: float = 1e-6
@@ -123,6 +88,10 @@ class AnswerLeak(CorpusRule):
                 self.asked[query.query_id].append(query.query_id)
                 self.asked[query.text].append(query.query_id)
         self.start()
+
+    @classmethod
+    def made(cls, context: RuleContext) -> Self:
+        return cls(context.judgements, context.leaks, context.p)
 
     def start(self) -> None:
         self.state: _Seen = _Seen()
@@ -222,19 +191,3 @@ def _parts(name: str) -> frozenset[str]:
     runs = _RUN.findall(name.casefold())
     numbers = (number.lstrip("0") or "0" for number in _DIGITS.findall(name))
     return frozenset([*runs, *numbers])
-
-
-def excess_p(found: int, expected: float, trials: int) -> float:
-    """A bound on the chance that of independent trials so many succeed, `expected` on average.
-
-    Chernoff's, which is exact where all happen, and holds for events of different chances.
-    """
-    if not trials or found <= expected:
-        return 1.0
-    share, chance = found / trials, expected / trials
-    if not chance:
-        return 0.0
-    exponent = share * math.log(share / chance)
-    if share < 1:
-        exponent += (1 - share) * math.log((1 - share) / (1 - chance))
-    return math.exp(-trials * exponent)

@@ -13,20 +13,16 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from retgen.validators.sensitive import Leak, Leaks, masked
+from retgen.validators.sensitive import Leak, masked
 
 
-class PersonalData(Leaks):
-    """Documents and queries with data of persons."""
-
-    name = "personal-data"
-
-    def look(self, text: str) -> list[Leak]:
-        leaks = list(_addresses(text)) if "@" in text else []
-        if _DIGITS.search(text):
-            leaks += _phones(text)
-            leaks += _numbers(text)
-        return leaks
+def personal_data(text: str) -> list[Leak]:
+    """Data of persons in a text."""
+    leaks = list(_addresses(text)) if "@" in text else []
+    if _DIGITS.search(text):
+        leaks += _phones(text)
+        leaks += _numbers(text)
+    return leaks
 
 
 # --- e-mail -------------------------------------------------------------------------------------

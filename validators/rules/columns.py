@@ -15,8 +15,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from retgen.validators.leaks import excess_p, leaves
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, Severity, State
+from retgen.validators.chance import excess_p
+from retgen.validators.notes import leaves
+from retgen.validators.rule import (
+    Batch,
+    CorpusRule,
+    Finding,
+    Judgements,
+    RuleContext,
+    Severity,
+    State,
+)
 
 _TITLE = "title"
 _KINDS = 50  # texts of a column, above which those of other documents are counted in a second look
@@ -79,6 +88,13 @@ class AnswerColumns(CorpusRule):
     """
 
     name = "answer-leak"
+    severity = "warning"
+    unless = "in a run error"
+    finds = (
+        "a value (of the title as well) that marks relevant documents and hardly any other; a "
+        "value that queries share with their relevant documents only"
+    )
+    order = 170
 
     def __init__(
         self, judgements: Judgements, severity: Severity = "warning", p: float = 1e-6
@@ -99,6 +115,10 @@ class AnswerColumns(CorpusRule):
         self.wanted = {t for held in self.noted.values() for texts in held.values() for t in texts}
         self.counted: dict[tuple[str, str], int] = {}
         self.start()
+
+    @classmethod
+    def made(cls, context: RuleContext) -> Self:
+        return cls(context.judgements, context.leaks, context.p)
 
     def start(self) -> None:
         self.state: _Columns = _Columns()

@@ -16,7 +16,7 @@ import numpy as np
 
 from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators.containment import Containment
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleContext, State
 
 
 @dataclass
@@ -38,6 +38,12 @@ class LexicalAmbiguity(CorpusRule):
     """
 
     name = "lexical-ambiguity"
+    severity = "warning"
+    finds = (
+        "queries all of whose words stand in some document that is not relevant; function "
+        "words, and words that all queries share, do not count"
+    )
+    order = 190
 
     def __init__(self, judgements: Judgements) -> None:
         self.positives = {q: frozenset(docs) for q, docs in judgements.positives.items()}
@@ -58,6 +64,10 @@ class LexicalAmbiguity(CorpusRule):
         self.groups = list(same.values())
         self.sets = [sorted(map(self.column.__getitem__, words)) for words in same]
         self.start()
+
+    @classmethod
+    def made(cls, context: RuleContext) -> Self:
+        return cls(context.judgements)
 
     def start(self) -> None:
         self.state: _Hits = _Hits()
@@ -99,7 +109,7 @@ class LexicalAmbiguity(CorpusRule):
             first = flagged[0]
             yield Finding(
                 self.name,
-                "warning",
+                self.severity,
                 flagged,
                 f"all content words of {len(flagged)} of {len(self.asked)} queries stand in some "
                 f"document that is not relevant (query {first} in {hits[first]}, for one; "

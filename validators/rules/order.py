@@ -18,7 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.data import Query
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, Severity, State
+from retgen.validators.chance import ks_p_value, spearman
+from retgen.validators.rule import (
+    Batch,
+    CorpusRule,
+    Finding,
+    Judgements,
+    RuleContext,
+    Severity,
+    State,
+)
 
 # orders, as messages name them
 _FILE, _STRINGS, _NUMBERS = "their file", "ids as strings", "the numbers of ids"
@@ -54,6 +63,15 @@ class OrderLeak(CorpusRule):
     """
 
     name = "order-leak"
+    severity = "warning"
+    unless = "in a run error"
+    finds = (
+        "relevant documents stand where chance would not put them, or queries run in the order "
+        "of their documents: in the files, and in the order of ids, as strings (trec_eval "
+        "breaks ties that way) and as numbers (`validate: {order_leak_p: 1.0e-6}` is the level "
+        "of the tests on order, ids, columns and places)"
+    )
+    order = 150
 
     def __init__(
         self,
@@ -75,6 +93,10 @@ class OrderLeak(CorpusRule):
         self.by_number = numbers if _tells_apart(numbers) else None
         self.in_order = np.sort(numbers)
         self.start()
+
+    @classmethod
+    def made(cls, context: RuleContext) -> Self:
+        return cls(context.judgements, context.leaks, context.p)
 
     def start(self) -> None:
         size = len(self.relevant) + 1
@@ -233,35 +255,3 @@ def _tells_apart(numbers: NDArray[np.int64]) -> bool:
 def _means(seen: Sequence[tuple[float, float, str]]) -> tuple[float, float]:
     """The mean of both places: most units have one query, for which arrays would be slow."""
     return sum(one[0] for one in seen) / len(seen), sum(one[1] for one in seen) / len(seen)
-
-
-def ks_p_value(places: NDArray[np.float64]) -> float:
-    """Two-sided Kolmogorov-Smirnov p-value of values (n,) in [0, 1] against the uniform law.
-
-    Kolmogorov's asymptotic series at (sqrt(n) + 0.12 + 0.11 / sqrt(n)) D (Stephens, 1970).
-    """
-    n = len(places)
-    ordered = np.sort(places)
-    steps = np.arange(n + 1) / n
-    distance = max(float((steps[1:] - ordered).max()), float((ordered - steps[:-1]).max()))
-    x = (math.sqrt(n) + 0.12 + 0.11 / math.sqrt(n)) * distance
-    if x < 0.2:
-        return 1.0
-    terms = ((-1.0) ** (j - 1) * math.exp(-2 * (j * x) ** 2) for j in range(1, 101))
-    return min(1.0, max(0.0, 2 * sum(terms)))
-
-
-def spearman(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Spearman's rank correlation of two columns (n,), ties at their mean rank; 0 if constant."""
-    ra, rb = _mean_ranks(a), _mean_ranks(b)
-    ra -= ra.mean()
-    rb -= rb.mean()
-    scale: float = math.sqrt(float(ra @ ra) * float(rb @ rb))
-    return float(ra @ rb) / scale if scale else 0.0
-
-
-def _mean_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    middle: NDArray[np.float64] = last - (counts - 1) / 2.0
-    return middle[inverse]

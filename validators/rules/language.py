@@ -25,7 +25,7 @@ from retgen.validators.languages import (
     tell,
     weigh,
 )
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleContext, State
 from retgen.validators.stated import stated_languages
 
 _PIECE = 100  # characters of every text that are told
@@ -95,12 +95,19 @@ class Language(CorpusRule):
     """Documents and queries in another language, or another script, than their set's."""
 
     name = "language"
+    severity = "warning"
+    finds = "documents and queries in another language, or another script, than their set's"
+    order = 200
 
     def __init__(self, judgements: Judgements) -> None:
         self.queries = [(query.query_id, query.text) for query in judgements.queries]
         self.stated: frozenset[str] = frozenset()
         self.foreign: dict[str, list[str]] = {}  # what -> ids
         self.start()
+
+    @classmethod
+    def made(cls, context: RuleContext) -> Self:
+        return cls(context.judgements)
 
     def start(self) -> None:
         self.state: _Told = _Told()
@@ -146,7 +153,7 @@ class Language(CorpusRule):
         many = {"document": "documents", "query": "queries"}[kind]
         for what, ids in sorted(found.items(), key=lambda one: (-len(one[1]), one[0])):
             seem = f"{kind} {ids[0]} seems" if len(ids) == 1 else f"{len(ids):,} {many} seem"
-            yield Finding(self.name, "warning", ids, f"{seem} to be in {what}; {why}")
+            yield Finding(self.name, self.severity, ids, f"{seem} to be in {what}; {why}")
 
 
 def _contents(batch: Batch) -> list[str]:

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from retgen.validators.sensitive import Leak, Leaks
+from retgen.validators.sensitive import Leak
 
 # detector -> what its secrets begin with or hold; a text without it is not shown to the detector
 _DETECTORS = {
@@ -61,21 +61,19 @@ _SAMPLE = re.compile(r"(?i)example|sample|dummy|placeholder|1234567890|abcdef|x{
 _KINDS = 8  # different characters, fewer are a placeholder's
 
 
-class Secrets(Leaks):
-    """Documents and queries with keys, tokens and passwords."""
+MARKS = (
+    *(mark for marks in _DETECTORS.values() for mark in marks if len(mark) > 2),
+    *(mark for mark, _ in _FORMS.values()),
+    "AC", "SK", _KEY, _LOGIN_MARK,
+)  # fmt: skip
 
-    name = "secrets"
-    marks = (
-        *(mark for marks in _DETECTORS.values() for mark in marks if len(mark) > 2),
-        *(mark for mark, _ in _FORMS.values()),
-        "AC", "SK", _KEY, _LOGIN_MARK,
-    )  # fmt: skip
 
-    def look(self, text: str) -> list[Leak]:
-        return [
-            Leak((f"a secret ({kind})", f"secrets ({kind})"), prefix and f"{prefix}…", secret)
-            for kind, prefix, secret in _apart(_secrets(text))
-        ]
+def secrets(text: str) -> list[Leak]:
+    """What opens something, in a text; in none without one of `MARKS`."""
+    return [
+        Leak((f"a secret ({kind})", f"secrets ({kind})"), prefix and f"{prefix}…", secret)
+        for kind, prefix, secret in _apart(_secrets(text))
+    ]
 
 
 def _apart(found: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:

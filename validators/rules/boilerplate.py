@@ -14,7 +14,7 @@ from typing import Self
 
 import xxhash
 
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleContext, State
 
 _SAMPLE = 10_000  # documents that candidates come from
 _SHARE = 0.05  # of the documents that hold a line, from which on it is boilerplate
@@ -52,10 +52,20 @@ class Boilerplate(CorpusRule):
     """Lines and sentences that many documents, or many queries, share."""
 
     name = "boilerplate"
+    severity = "warning"
+    finds = (
+        "lines and sentences that stand in 5% or more of the documents, or queries, where they "
+        "make up 5% of all text or one stands in a quarter of them"
+    )
+    order = 240
 
     def __init__(self, judgements: Judgements) -> None:
         self.queries = [(query.query_id, query.text) for query in judgements.queries]
         self.start()
+
+    @classmethod
+    def made(cls, context: RuleContext) -> Self:
+        return cls(context.judgements)
 
     def start(self) -> None:
         self.state: _Sampled = _Sampled()

@@ -1,0 +1,50 @@
+"""Rules over any retrieval data set, found by file: a module here is one, or a close family.
+
+A module defines subclasses of `CorpusRule`, which see the documents, or `QueryRule`, which see
+queries and qrels. A third party adds one by an entry point in the group `retgen.rules`. What rules
+share lies beside this folder.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from retgen.plugins import classes
+from retgen.validators.rule import CorpusRule, Listed, QueryRule, Rule, RuleContext
+
+GROUP = "retgen.rules"
+
+
+@cache
+def types() -> tuple[type[Rule], ...]:
+    """All rules, bundled and installed, in the order of their findings."""
+    found: tuple[type[Rule], ...] = classes(__name__, __path__, Rule, GROUP)
+    return tuple(sorted(found, key=lambda one: (one.order, one.name)))
+
+
+def corpus_rules(context: RuleContext) -> list[CorpusRule]:
+    """Rules over documents, but those that the family's proof covers: some read all queries."""
+    return [
+        one.made(context)
+        for one in types()
+        if issubclass(one, CorpusRule) and not one.replaced(context.covered)
+    ]
+
+
+def query_rules(context: RuleContext) -> list[QueryRule]:
+    """Rules over queries and qrels, but those that the family's proof covers."""
+    return [
+        one.made(context)
+        for one in types()
+        if issubclass(one, QueryRule) and not one.replaced(context.covered)
+    ]
+
+
+def listed() -> tuple[Listed, ...]:
+    """A row for every name that findings have, in their order."""
+    rows: dict[str, Listed] = {}
+    for row in (row for one in types() for row in one.listed()):
+        known = rows.get(row.name)  # two rules may look for the same thing in different places
+        finds = f"{known.finds}; {row.finds}" if known else row.finds
+        rows[row.name] = row._replace(finds=finds)
+    return tuple(rows.values())

@@ -1,0 +1,74 @@
+"""Documents whose characters went wrong, looked for where anything may be wrong at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.validators.characters import broken_characters
+from retgen.validators.duplicates import encoded
+from retgen.validators.rule import Batch, CorpusRule, Finding, Named
+
+
+class Encoding(CorpusRule):
+    """Texts that went through a wrong decoder, or hold characters no reader sees."""
+
+    name = "encoding"
+    severity = "warning"
+    finds = (
+        "U+FFFD; characters that no reader sees (controls, U+FEFF, soft hyphens, joiners "
+        "between Latin letters, tags) or no font shows (private use); controls of the direction "
+        "of writing that override it, are never closed, or stand where nothing runs from right "
+        "to left; UTF-8 of any script that was read in a Western encoding; no normal form C"
+    )
+    order = 60
+
+    def start(self) -> None:
+        self.state: Named = Named()
+
+    def scan(self, batch: Batch) -> None:
+        for column in (batch.texts, batch.titles, batch.ids):
+            for index in _doubtful(column):
+                if reason := broken_characters(column[index]):
+                    self.state.found.append((batch.ids[index], reason))
+
+    def findings(self) -> Iterator[Finding]:
+        for doc_id, reason in self.state.found:
+            yield Finding(self.name, self.severity, [doc_id], f"document {doc_id} {reason}")
+
+
+_SHORT = 2000  # characters of a text; longer ones are looked at one by one
+
+
+def _doubtful(texts: Sequence[str]) -> list[int]:
+    """Which texts to look at one by one; of the others nothing can be wrong.
+
+    Those are short ones of plain ASCII in which here and there a Latin letter stands (U+00C0 to
+    U+024F), never two of them together: so UTF-8 in a wrong encoding does not look, and such a
+    letter is its own normal form.
+    """
+    if not any(texts):
+        return []
+    short = [index for index, text in enumerate(texts) if len(text) < _SHORT]
+    as_bytes = encoded([texts[index] for index in short])
+    clear = set(short)
+    if len(odd := _odd(b"\n".join([*as_bytes, b"", b""]), len(short))):
+        ends = np.cumsum([len(one) + 1 for one in as_bytes])
+        clear.difference_update(short[i] for i in np.searchsorted(ends, odd, "right").tolist())
+    return [i for i in range(len(texts)) if i not in clear] if len(clear) < len(texts) else []
+
+
+def _odd(joined: bytes, lines: int) -> NDArray[np.int64]:
+    """Where in so many lines of UTF-8, and an empty one, characters begin that may be wrong."""
+    codes = np.frombuffer(joined, np.uint8)
+    beyond = np.flatnonzero(codes > 0x7E)
+    first = beyond[(codes[beyond] & 0xC0) != 0x80]  # the others go on with a character
+    lead, second, after = codes[first], codes[first + 1], codes[first + 2]
+    letter = (lead >= 0xC3) & (lead < 0xC9) | (lead == 0xC9) & (second < 0x90)  # up to U+024F
+    alone = (after < 0x7F) & ((lead != 0xC3) | (second != 0x83) | (after != 0x20))
+    odd: NDArray[np.int64] = first[~(letter & alone)]
+    if np.count_nonzero(codes < 0x20) != lines + 1:  # more than line ends
+        odd = np.append(odd, np.flatnonzero((codes < 0x20) & (codes != 0x0A)))
+    return odd

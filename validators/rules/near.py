@@ -1,0 +1,136 @@
+"""Near-duplicates: documents, or queries, that share at least four fifths of their words.
+
+Texts are compared as sets of words (Jaccard similarity), so an order of words tells none apart.
+Queries are compared by the words that ask for something: see `retgen.validators.querywords`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.validators.duplicates import normalised
+from retgen.validators.querywords import query_sets
+from retgen.validators.rule import Batch, CorpusRule, Finding, QueryRule, RuleContext
+from retgen.validators.similar import groups
+from retgen.validators.wordsets import WordSets
+
+_SHOWN = 3  # groups
+_SHARE = "share at least 80% of their words"
+
+
+class NearDuplicates(CorpusRule):
+    """Documents in groups, each similar to another one of its group. Eight bytes a word, on disk.
+
+    Texts that differ in case, punctuation or white space only are the business of other rules.
+    """
+
+    name = "near-duplicate"
+    severity = "warning"
+    finds = (
+        "groups of texts, each of which shares at least 80% of its words with another one "
+        "(Jaccard similarity, every pair verified). One finding for all groups"
+    )
+    order = 100
+
+    def __init__(self, scratch: str | None = None) -> None:
+        self.scratch = scratch
+        self.exact = True
+        self._places: dict[int, int] = {}  # document -> group
+        self._members: dict[int, list[str]] = defaultdict(list)
+        self.start()
+
+    @classmethod
+    def made(cls, context: RuleContext) -> Self:
+        return cls(context.scratch)
+
+    def start(self) -> None:
+        self.state: WordSets = WordSets(self.scratch)
+
+    def scan(self, batch: Batch) -> None:
+        self.state.add(batch.words())
+
+    def suspicious(self) -> bool:
+        labels, self.exact = groups(self.state.sets())
+        members = _in_groups(labels, self.state.order())
+        self._places = dict(zip(members.tolist(), labels[members].tolist(), strict=True))
+        return bool(self._places)
+
+    def confirm(self, batch: Batch) -> None:
+        for index, doc_id in enumerate(batch.ids, start=batch.first):
+            if (group := self._places.get(index)) is not None:
+                self._members[group].append(doc_id)
+
+    def findings(self) -> Iterator[Finding]:
+        if not self._members:
+            return
+        total = sum(map(len, self.state.sizes))
+        found = sum(map(len, self._members.values()))
+        largest = sorted(self._members.values(), key=len, reverse=True)[:_SHOWN]
+        named = ", ".join(_shown(ids) for ids in largest)
+        more = "" if len(self._members) <= _SHOWN else "; the largest"
+        missed = "" if self.exact else "; a few more may have been missed among so many"
+        yield Finding(
+            self.name,
+            self.severity,
+            [doc_id for ids in self._members.values() for doc_id in ids],
+            f"{found:,} of {total:,} documents {_SHARE} with another, in "
+            f"{_count(len(self._members), 'group')}{more}: {named}{missed}",
+        )
+
+
+class NearDuplicateQueries(QueryRule):
+    """Queries of one table that ask for nearly the same in other words."""
+
+    name = "near-duplicate-query"
+    severity = "warning"
+    finds = (
+        "groups of queries that share at least 80% of the stems of their words, rare ones weighing "
+        "more. One finding for all groups"
+    )
+    order = 45
+
+    def findings(self) -> Iterator[Finding]:
+        queries = self.judgements.queries
+        labels, _ = groups(query_sets(queries))
+        # texts that are equal but for case and the like have rules of their own
+        texts: dict[str, int] = {}
+        order = [texts.setdefault(normalised(query.text), len(texts)) for query in queries]
+        members: dict[int, list[str]] = defaultdict(list)
+        for place in _in_groups(labels, np.array(order, np.uint64)).tolist():
+            members[int(labels[place])].append(queries[place].query_id)
+        if members:
+            largest = sorted(members.values(), key=len, reverse=True)[:_SHOWN]
+            more = "" if len(members) <= _SHOWN else "; the largest"
+            yield Finding(
+                self.name,
+                self.severity,
+                [query_id for ids in members.values() for query_id in ids],
+                f"{sum(map(len, members.values())):,} of {len(queries):,} queries {_SHARE} "
+                f"(function words aside) with another, in {_count(len(members), 'group')}{more}: "
+                + ", ".join(map(_shown, largest)),
+            )
+
+
+def _in_groups(labels: NDArray[np.int64], order: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The members of groups of two and more that are not all the same words in the same order."""
+    if not len(labels):
+        return np.empty(0, np.int64)
+    by_label = np.lexsort((order, labels))
+    same_label = labels[by_label][1:] == labels[by_label][:-1]
+    differ = same_label & (order[by_label][1:] != order[by_label][:-1])
+    wanted = np.unique(labels[by_label[1:][differ]])
+    return np.flatnonzero(np.isin(labels, wanted))
+
+
+def _shown(ids: Sequence[str]) -> str:
+    first = " and ".join(ids[:2])
+    return first if len(ids) == 2 else f"{first} and {len(ids) - 2:,} more"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,68 @@
+"""Origin: can positives be told from their hard negatives without the query?
+
+If rewriting, mining or judging left marks in the documents ("not", a length, a style), a model
+learns the marks, and a score against these negatives measures them. See `separable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from retgen.data import Dataset
+from retgen.validators.origin import judged_pairs, marked, sampled, told, trained_pairs
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleContext, State
+from retgen.validators.separable import measure
+
+
+@dataclass
+class _Texts(State):
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def merge(self, later: Self, offset: int) -> None:
+        for doc_id, text in later.texts.items():
+            self.texts.setdefault(doc_id, text)
+
+
+class Origin(CorpusRule):
+    """Positives and hard negatives: judged 0, listed by the queries, or of the training data."""
+
+    name = "origin"
+    severity = "warning"
+    finds = "[positives that can be told from their hard negatives without the query](#origin)"
+    order = 250
+
+    def __init__(self, judgements: Judgements) -> None:
+        self.pairs = list(sampled(judged_pairs(judgements)))
+        self.wanted = frozenset(doc_id for pair in self.pairs for doc_id in pair[1:])
+        self.found: dict[str, Any] = {}
+        self.start()
+
+    @classmethod
+    def made(cls, context: RuleContext) -> Self:
+        return cls(context.judgements)
+
+    def start(self) -> None:
+        self.state: _Texts = _Texts()
+
+    def scan(self, batch: Batch) -> None:
+        if not self.wanted.isdisjoint(batch.ids):
+            for index, doc_id in enumerate(batch.ids):
+                if doc_id in self.wanted:
+                    text = f"{batch.titles[index]}\n{batch.texts[index]}"
+                    self.state.texts.setdefault(doc_id, text)
+
+    def judge(self, dataset: Dataset, split: str) -> None:
+        texts = self.state.texts
+        pairs = [pair for pair in self.pairs if pair.positive in texts and pair.negative in texts]
+        if not pairs:
+            pairs = list(sampled(trained_pairs(dataset)))
+            texts = {text: text for pair in pairs for text in pair[1:]}
+        self.found = measure(pairs, texts)
+
+    def findings(self) -> Iterator[Finding]:
+        if marked(self.found):
+            words = ", ".join(map(repr, self.found["words"]))
+            hint = f"; most telling: {words}" if words else ""
+            yield Finding(self.name, self.severity, [], told(self.found) + hint)
