@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import warnings
@@ -117,6 +118,41 @@ def test_the_check_of_an_embedding_is_true(
         "60 queries are right in 4 dimensions\n",
         "60 queries are right in 5 dimensions\n",
     )
+
+
+_SHOWN = re.compile(r"^```\n(gen [^\n]+)\n```\n\n```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def _shown_is_printed(commands: list[str]) -> None:
+    """Run commands in the current folder; pages must show what each prints, but for seconds."""
+    from typer.testing import CliRunner
+
+    from retgen.cli import app
+
+    shown: dict[str, set[str]] = {}
+    for page in PAGES:
+        for command, output in _SHOWN.findall(page.read_text("utf-8")):
+            shown.setdefault(command, set()).add(re.sub(r"in [\d.]+ s$", "", output, flags=re.M))
+    for command in commands:
+        printed = CliRunner().invoke(app, command.split()[1:]).stdout
+        assert shown[command] == {re.sub(r"in [\d.]+ s$", "", printed, flags=re.M)}, command
+
+
+def test_pages_show_what_commands_print(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "recipes").symlink_to(ROOT / "recipes")
+    _shown_is_printed(["gen plan multiconir_movies --model openai:gpt-5-mini"])
+    _shown_is_printed(["gen run recipes/limit_small.yaml"])
+    shutil.rmtree(tmp_path / "outputs")
+    _shown_is_printed(["gen run limit_small"])
+
+
+@pytest.mark.slow
+def test_pages_show_what_slower_commands_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _shown_is_printed(["gen run multiconir_movies", "gen validate outputs/multiconir_movies"])
 
 
 def test_the_first_screen_is_true(tmp_path: Path) -> None:
