@@ -175,7 +175,7 @@ async def bare(url: str, flight: int, calls: int, warm_up: int) -> None:
 def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False) -> None:
     """Our whole path, as a run has it. `long`: say the memory on the way, not the times."""
     from retgen.agents.agent import Agent, Question, Shape
-    from retgen.agents.calls import Asked, Asking, ask_models
+    from retgen.agents.calls import CallReport, ModelOptions, call_models
     from retgen.agents.context import Context
     from retgen.agents.models import ModelSettings
     from retgen.agents.prompt import Prompt
@@ -223,9 +223,16 @@ def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False)
         folder = Path(name)
         kept = folder / "kept"
         kept.mkdir()
-        asking = Asking(ledger=kept / "ledger.sqlite")
-        ask_models(
-            work, folder, folder / "run", {agent.name: settings}, asking, Asked(), None, silent
+        model_options = ModelOptions(ledger=kept / "ledger.sqlite")
+        call_models(
+            work,
+            folder,
+            folder / "run",
+            {agent.name: settings},
+            model_options,
+            CallReport(),
+            None,
+            silent,
         )
         found["ledger"] = sum(path.stat().st_size for path in kept.iterdir())
     if not long:

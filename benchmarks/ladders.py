@@ -116,7 +116,7 @@ def measure(run: Path) -> dict[str, float]:
 
     recipe = load_recipe(run / "recipe.yaml")
     began = time.perf_counter()
-    tables = write_dataset(recipe, recipe.the_family().generate(recipe.job(run)), run)
+    tables = write_dataset(recipe, recipe.family.generate(recipe.at(run).job), run)
     written = time.perf_counter()
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     found = validate(run, workers=1)

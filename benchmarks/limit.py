@@ -43,7 +43,7 @@ def main() -> None:
             run = root / "ours"
             shutil.rmtree(run, ignore_errors=True)
             run.mkdir()
-            records = recipe.the_family().generate(recipe.job())
+            records = recipe.family.generate(recipe.job)
             write_dataset(recipe, records, run)
 
         def reference() -> None:

@@ -1,7 +1,7 @@
 """Write the generated parts of the documentation: help texts and tables.
 
-python docs/generate.py            write docs/commands.md, docs/recipes.md, tables of evaluation.md
-                                   and models.md
+python docs/generate.py            write docs/commands.md, docs/recipes.md, tables of
+                                   evaluation_reference.md and models_reference.md
 python docs/generate.py --check    fail if a file is not what would be written
 """
 
@@ -15,8 +15,8 @@ DOCS = Path(__file__).parent
 
 def main() -> int:
     stale = []
-    pages = {"commands.md": commands(), "recipes.md": recipes(), "evaluation.md": evaluation(),
-             "models.md": models()}  # fmt: skip
+    pages = {"commands.md": commands(), "recipes.md": recipes(),
+             "evaluation_reference.md": evaluation(), "models_reference.md": models()}  # fmt: skip
     for name, text in pages.items():
         path = DOCS / name
         if path.exists() and path.read_text("utf-8") == text:
@@ -102,7 +102,7 @@ def evaluation() -> str:
         for name, field in TrainConfig.model_fields.items()
     ]
     head = "| `--set` | default | `limit` | what |\n|---|---|---|---|\n"
-    text = (DOCS / "evaluation.md").read_text("utf-8")
+    text = (DOCS / "evaluation_reference.md").read_text("utf-8")
     text = _between(text, "hyper-parameters", head + "\n".join(rows))
     systems = [
         f"| {name if name.startswith('a ') else f'`{name}`'} | {what} |"
@@ -124,7 +124,7 @@ def models() -> str:
         "| what comes back | status | what it says | outcome | charged | who does so |\n"
         "|---|---|---|---|---|---|\n"
     )
-    text = (DOCS / "models.md").read_text("utf-8")
+    text = (DOCS / "models_reference.md").read_text("utf-8")
     return _between(text, "outcomes", head + "\n".join(rows))
 
 

@@ -1,8 +1,13 @@
-"""Pictures of results, drawn by matplotlib: an SVG for the page, a PNG for slides and papers."""
+"""Pictures of results, drawn by matplotlib: SVG and PNG files for slides and papers, on white.
+
+The SVG of the page is the same with its colours as variables of the page's style, so that it is
+light or dark as its reader likes.
+"""
 
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +20,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_COLOURS = ("#2a62a8", "#c2571a", "#17806d", "#8e4a9e", "#9c7a1d", "#b3261e", "#4b6b2f", "#5b6570")
+_COLOURS = ("#2a62a8", "#c2571a", "#17806d", "#8e4a9e", "#9c7a1d", "#b3261e", "#4b6b2f", "#55606c")
+_INK, _SOFT, _GREY, _GRID, _PAPER = "#1c2127", "#4c5661", "#7b848e", "#e4e5e1", "#ffffff"
+# what the page's style calls these colours; of a seventh and eighth series too
+_VARIABLES = {
+    **{colour: f"--s{i}" for i, colour in enumerate(_COLOURS, start=1)},
+    _INK: "--ink", _SOFT: "--soft", _GREY: "--s0", _GRID: "--faint", _PAPER: "--card",
+}  # fmt: skip
 _MARKERS = "osD^vP"
 _NEAR = 50  # points of the screen
 
@@ -75,13 +86,13 @@ def lines(
             )  # fmt: skip
             axes.plot(
                 [line.x[at] for at in line.hollow], [line.y[at] for at in line.hollow],
-                marker=marker, color=colour, markerfacecolor="white", markersize=5, linestyle="",
+                marker=marker, color=colour, markerfacecolor=_PAPER, markersize=5, linestyle="",
                 zorder=3,
             )  # fmt: skip
             if line.low is not None and line.high is not None:
                 axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.13, lw=0)
         for i, level in enumerate(levels, start=len(curves)):
-            colour = "#7b848e" if level.faint else _COLOURS[i % len(_COLOURS)]
+            colour = _GREY if level.faint else _COLOURS[i % len(_COLOURS)]
             style = ":" if level.faint else "--"
             axes.axhline(level.y, color=colour, linestyle=style, linewidth=1.6, label=level.name)
         if log_x:
@@ -134,9 +145,9 @@ def bars(
             for place, height, span in zip(at, heights, intervals[name], strict=True):
                 if span:
                     reach = [[max(height - span[0], 0)], [max(span[1] - height, 0)]]
-                    axes.errorbar(place, height, reach, color="#1c2127", lw=1.1, capsize=3)
+                    axes.errorbar(place, height, reach, color=_INK, lw=1.1, capsize=3)
         for level in levels:
-            axes.axhline(level.y, color="#7b848e", linestyle=":", linewidth=1.6, label=level.name)
+            axes.axhline(level.y, color=_GREY, linestyle=":", linewidth=1.6, label=level.name)
         axes.set_xticks(range(len(groups)), groups)
         axes.set_ylim(0, 1.04)
         _dress(axes, title, "", y)
@@ -176,7 +187,7 @@ def scatter(
                 "\n".join(names), (px, 1.04), (0, 3), xycoords="data",
                 textcoords="offset points", fontsize=8, ha="center", va="bottom",
             )  # fmt: skip
-            axes.axvline(px, color="#e4e5e1", linewidth=0.8, zorder=0)
+            axes.axvline(px, color=_GRID, linewidth=0.8, zorder=0)
         _dress(axes, title, x, y, 12 + 10 * max(len(names) for _, names in near))
     return svg()
 
@@ -186,7 +197,7 @@ def _dress(axes: Axes, title: str, x: str, y: str, above: float = 6) -> None:
     axes.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=above)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
-    axes.grid(axis="y", color="#e4e5e1", linewidth=0.8)
+    axes.grid(axis="y", color=_GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     if axes.get_legend_handles_labels()[0]:
@@ -201,7 +212,9 @@ def _figure(path: Path) -> Iterator[tuple[Axes, Callable[[], str]]]:
     import matplotlib
 
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": path.name, "font.family": "sans-serif",
-                "font.size": 9.5, "text.parse_math": False}  # fmt: skip
+                "font.size": 9.5, "text.parse_math": False, "text.color": _INK,
+                "axes.edgecolor": _SOFT, "axes.labelcolor": _SOFT, "xtick.color": _SOFT,
+                "ytick.color": _SOFT}  # fmt: skip
     with warnings.catch_warnings(), matplotlib.rc_context(settings):
         warnings.filterwarnings("ignore", message="Glyph")  # names may hold what no font has
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -218,4 +231,13 @@ def _figure(path: Path) -> Iterator[tuple[Axes, Callable[[], str]]]:
             write_file(path.with_name(f"{path.name}.{suffix}"), out.getvalue())
             if suffix == "svg":
                 text = out.getvalue().decode()
-                drawn.append(text[text.index("<svg") :])
+                drawn.append(_themed(text[text.index("<svg") :]))
+
+
+def _themed(svg: str) -> str:
+    """The drawing in the colours of the page around it."""
+    return re.sub(
+        r"(?<=[ \"])(fill|stroke): (#[0-9a-f]{6})(?=[;\"])",
+        lambda match: f"{match[1]}: var({_VARIABLES[match[2]]})",
+        svg,
+    )

@@ -12,13 +12,13 @@ from retgen import plugins
 from retgen.agents.agent import Rejection
 from retgen.generators.family import Family
 from retgen.generators.params import InputFile, Job, Params
-from retgen.generators.plan import Asks, Plan
+from retgen.generators.plan import CallEstimate, Plan
 from retgen.generators.records import Example, Records, Rows, rows_of
 
 # what the author of a family needs
 __all__ = [
-    "Asks", "Example", "Family", "InputFile", "Job", "Params", "Plan", "Records", "Rejection",
-    "Rows", "families", "family", "rows_of",
+    "CallEstimate", "Example", "Family", "InputFile", "Job", "Params", "Plan", "Records",
+    "Rejection", "Rows", "families", "family", "rows_of",
 ]  # fmt: skip
 
 _GROUP = "retgen.families"

@@ -39,8 +39,9 @@ class Family(ABC, Generic[P]):
     `fixed_records`: the number of records follows from the parameters, so `--limit` is refused.
     `agents`: the typed tasks that a recipe's models do for it. `judged`: of judged labels, what
     they rest on; `structure`: what is proven all the same. Both end a sentence.
-    `tests`: what a score tests, a sentence, where a query has a candidate set of its own and
-    rankings of the whole corpus say nothing; the floors are then those of a rule of its proof.
+    `candidate_sets`: a query has a candidate set of its own, so rankings of the whole corpus say
+    nothing; the query-blind baselines are then those of a rule of its proof. `tests`: what a score
+    tests then, a sentence.
     `independent_judge`: the judge is by default of another model family than the writer, where
     there are keys of two.
     """
@@ -54,19 +55,20 @@ class Family(ABC, Generic[P]):
     fixed_records: ClassVar[bool] = True
     agents: ClassVar[tuple[Agent[Any, Any], ...]] = ()
     independent_judge: ClassVar[bool] = False
-    judged: ClassVar[str] = "the word of a judge"
+    judged: ClassVar[str] = "labels of a judge"
     structure: ClassVar[str] = ""
+    candidate_sets: ClassVar[bool] = False
     tests: ClassVar[str] = ""
 
     @abstractmethod
     def plan(self, job: Job[P]) -> Plan:
         """What will be made, at what cost. Pure; raises `RecipeError` for the impossible."""
 
-    def uses(self, job: Job[P]) -> frozenset[str]:
+    def required_agents(self, job: Job[P]) -> frozenset[str]:
         """Names of the agents that this job asks, offline or not."""
         return frozenset()
 
-    async def ask(self, job: Job[P], context: Context) -> None:
+    async def generate_with_agents(self, job: Job[P], context: Context) -> None:
         """Ask the agents, and leave what they said in `context.folder` for the other methods.
 
         What is asked depends on the job and on earlier answers only, never on which came first.
@@ -80,7 +82,7 @@ class Family(ABC, Generic[P]):
         return True
 
     def evidence(self, job: Job[P]) -> Evidence:
-        """What the labels rest on: a model-free proof, or the word of a judge."""
+        """What the labels rest on: a model-free proof, or judged labels."""
         return "structural"
 
     def judges(self, job: Job[P]) -> Mapping[str, Mapping[str, Any]]:

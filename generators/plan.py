@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # it brings the ledger's library, which most runs do not need
     pass
 
 
-class Asks(NamedTuple):
+class CallEstimate(NamedTuple):
     """What a job will ask one agent: of so many records, each with so many calls.
 
     `calls`: the fewest and the most that are to be expected a record; `prompt`: bytes of a prompt;
@@ -39,7 +39,7 @@ class Plan:
     queries: int
     qrels: int
     bytes: int
-    asks: dict[str, Asks] = field(default_factory=dict)
+    call_estimates: dict[str, CallEstimate] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     calls: dict[str, int] = field(default_factory=dict)
     models: dict[str, str] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 The commands of `gen` as functions: `run`, `pilot` (`gen run --pilot`), `plan`, `preview`,
 `validate`, `report`, `export`, `evaluate`, `train`, `capacity` and `certify` (`gen capacity`
-without and with a data set), `new_recipe`, `doctor`. `Asking`: how `run` asks models.
+without and with a data set), `new_recipe`, `doctor`. `ModelOptions`: how `run` calls models.
 
 Each is imported when it is first used: a command line pays for its own command only.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from retgen.version import __version__
 
 if TYPE_CHECKING:
-    from retgen.agents.calls import Asking
+    from retgen.agents.calls import ModelOptions
     from retgen.doctor import doctor
     from retgen.errors import RetgenError
     from retgen.evaluation.capacity.all_pairs import capacity
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from retgen.validation.validate import validate
 
 __all__ = [
-    "Asking",
+    "ModelOptions",
     "RetgenError",
     "__version__",
     "capacity",
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Asking": "agents.calls",
+    "ModelOptions": "agents.calls",
     "RetgenError": "errors",
     "capacity": "evaluation.capacity.all_pairs",
     "certify": "evaluation.capacity.certify",

@@ -20,7 +20,7 @@ from retgen.agents.agent import Rejection
 from retgen.data import GRADED
 from retgen.generators.records import Records, Rows
 from retgen.progress import Progress, silent
-from retgen.recipe import SOURCES, Recipe, load_recipe
+from retgen.recipe import SOURCES, Recipe
 from retgen.version import __version__
 from retgen.workers import SPAWN, process_pool
 from retgen.write import (
@@ -101,7 +101,7 @@ def write_dataset(
     if workers > 1 and len(missing) > 1 and count >= PARALLEL_FROM:
         parts = {one.name: (one.start, one.stop) for one in missing}
         try:
-            made = _in_processes(run, parts, workers, done, count, progress)
+            made = _in_processes(recipe, run, parts, workers, done, count, progress)
             with contextlib.closing(made):
                 for name, info in made:
                     files[name] = info
@@ -174,6 +174,7 @@ _LOOK = 0.5  # seconds between two looks at how far the processes are
 
 
 def _in_processes(
+    recipe: Recipe,
     run: Path,
     parts: Mapping[str, tuple[int, int]],
     workers: int,
@@ -184,7 +185,7 @@ def _in_processes(
     """Shards made by several processes, each as it is finished. `done` of `count` documents are."""
     made = SPAWN.Value("q", done)
     with process_pool(min(workers, len(parts)), _count_in, (made,)) as pool:
-        tasks = {pool.submit(_write_shard, run, name, *parts[name]): name for name in parts}
+        tasks = {pool.submit(_write_shard, recipe, run, name, *parts[name]): name for name in parts}
         left = set(tasks)
         while left:
             ended, left = wait(left, _LOOK, FIRST_COMPLETED)
@@ -201,10 +202,9 @@ def _count_in(made: Any) -> None:
     _made = made
 
 
-def _write_shard(run: Path, name: str, start: int, stop: int) -> FileInfo:
-    """In a process of its own: make one shard from the run's recipe."""
-    recipe = load_recipe(run / "recipe.yaml")
-    records = recipe.the_family().generate(recipe.job(run))
+def _write_shard(recipe: Recipe, run: Path, name: str, start: int, stop: int) -> FileInfo:
+    """In a process of its own: make one shard."""
+    records = recipe.family.generate(recipe.job)
     features = records.features.get("corpus", {})
     told = 0
 

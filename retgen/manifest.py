@@ -16,7 +16,7 @@ import numpy as np
 
 from retgen.agents.models import described
 from retgen.generators.records import Records
-from retgen.recipe import Recipe, resolved
+from retgen.recipe import Recipe, written_out
 from retgen.validators.validation import Validation
 from retgen.version import __version__
 from retgen.write import FileInfo, file_info
@@ -80,12 +80,12 @@ def manifest_of(
     told: Measured,
 ) -> dict[str, Any]:
     """The manifest. `files`: by path below the run; `records.rejected`: of agents and tables."""
-    counts, family = found.statistics, recipe.the_family()
+    counts, family = found.statistics, recipe.family
     models, prompts = who_answers(recipe)
     return {
         "format_version": FORMAT_VERSION,
         "name": recipe.name,
-        "family": recipe.family,
+        "family": recipe.family.name,
         "seed": recipe.seed,
         "created": told.created,
         "versions": dict(told.versions),
@@ -103,6 +103,7 @@ def manifest_of(
         },
         "judges": found.judges,
         "structure": family.structure,
+        "candidate_sets": family.candidate_sets,
         "tests": family.tests,
         "models": models,
         "prompts": prompts,
@@ -132,9 +133,9 @@ def manifest_of(
 
 def who_answers(recipe: Recipe) -> tuple[dict[str, Any], dict[str, str]]:
     """(who does the work of each agent that is asked, SHA-256 of each prompt that is sent)."""
-    family, settings = recipe.the_family(), recipe.settings()
-    uses = family.uses(recipe.job())
-    agents = [agent for agent in family.agents if agent.name in uses]
+    family, settings = recipe.family, recipe.models
+    required_agents = family.required_agents(recipe.job)
+    agents = [agent for agent in family.agents if agent.name in required_agents]
     return (
         {agent.name: described(settings.get(agent.name)) for agent in agents},
         {agent.prompt.name: agent.prompt.sha256 for agent in agents if agent.name in settings},
@@ -143,5 +144,5 @@ def who_answers(recipe: Recipe) -> tuple[dict[str, Any], dict[str, str]]:
 
 def recipe_files(recipe: Recipe, run: Path) -> dict[str, FileInfo]:
     """The resolved recipe of a run, and the files that it names."""
-    names = ["recipe.yaml", *resolved(recipe)[1]]
+    names = ["recipe.yaml", *written_out(recipe)[1]]
     return {name: file_info(run / name) for name in names}

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from retgen.agents.models import ModelSettings
-from retgen.generators.plan import Asks, Plan
+from retgen.generators.plan import CallEstimate, Plan
 from retgen.recipe import Recipe, load_recipe, with_judge
 
 if TYPE_CHECKING:  # most plans ask no model
-    from retgen.agents.calls import Asked, Asking
+    from retgen.agents.calls import CallReport, ModelOptions
     from retgen.agents.context import Stage
 
 
@@ -48,16 +48,16 @@ def plan(
     impossible.
     """
     recipe = source if isinstance(source, Recipe) else with_judge(load_recipe(source, overrides))
-    found = recipe.the_family().plan(recipe.job())
-    if not found.asks:
+    found = recipe.family.plan(recipe.job)
+    if not found.call_estimates:
         return found
     from retgen.agents.prices import Prices
 
-    table, settings = Prices(prices), recipe.settings()
+    table, settings = Prices(prices), recipe.models
     ranges, notes = {}, list(found.notes)
-    for agent, asks in found.asks.items():
+    for agent, call_estimates in found.call_estimates.items():
         hidden = table.reasoning(settings[agent])
-        ranges[agent] = _expected(asks, hidden)
+        ranges[agent] = _expected(call_estimates, hidden)
         if hidden[1]:
             note = (
                 f"{settings[agent].shown} reasons: {hidden[0]:,} to {hidden[1]:,} hidden tokens a "
@@ -67,14 +67,14 @@ def plan(
     return _priced(replace(found, notes=tuple(notes)), settings, ranges, prices)
 
 
-def plan_from(recipe: Recipe, asked: Asked, asking: Asking) -> Plan:
+def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptions) -> Plan:
     """The plan of a recipe after a pilot: from its calls, tokens, times and rejections."""
-    family, job = recipe.the_family(), recipe.job()
+    family, job = recipe.family, recipe.job
     found = family.plan(job)
     if found.unknown:  # it has been read since
-        found = family.plan(job._replace(limit=max(stage.total for stage in asked.stages)))
+        found = family.plan(job._replace(limit=max(stage.total for stage in call_report.stages)))
     ranges, notes = {}, list(found.notes)
-    for stage in asked.stages:
+    for stage in call_report.stages:
         tried = stage.done + stage.rejected
         low, high = _wilson(stage.done, tried)
         notes.append(
@@ -86,30 +86,35 @@ def plan_from(recipe: Recipe, asked: Asked, asking: Asking) -> Plan:
             told = orjson.dumps(shown, default=str).decode()
             notes.append(f"for example: {told if len(told) <= _LONG else told[:_LONG] + ' ...'}")
         for agent in stage.agents:
-            if agent in found.asks and tried:
-                ranges[agent] = _seen(asked, agent, stage, tried, low, high)
-    if asked.tally.silent:
+            if agent in found.call_estimates and tried:
+                ranges[agent] = _seen(call_report, agent, stage, tried, low, high)
+    if call_report.tally.silent:
         notes.append(
-            f"{asked.tally.silent:,} answers did not say how many tokens they took; they count, "
+            f"{call_report.tally.silent:,} answers did not say how many tokens they took; they "
+            "count, "
             "and are charged, as the most that there was room for"
         )
-    return _priced(replace(found, notes=tuple(notes)), recipe.settings(), ranges, asking.prices)
+    return _priced(replace(found, notes=tuple(notes)), recipe.models, ranges, model_options.prices)
 
 
-def _expected(asks: Asks, hidden: tuple[int, int]) -> _Range:
-    few, many = (asks.records * calls for calls in asks.calls)
+def _expected(call_estimates: CallEstimate, hidden: tuple[int, int]) -> _Range:
+    few, many = (call_estimates.records * calls for calls in call_estimates.calls)
     ends = []
     for calls, bytes_, length, start, speed, thought in zip(
         (few, many), reversed(_BYTES_A_TOKEN), _LENGTH, _SECONDS, _TOKENS_A_SECOND, hidden,
         strict=True,
     ):  # fmt: skip
-        out = asks.answer * length + thought
-        ends.append((calls, calls * asks.prompt / bytes_, calls * out, start + out / speed))
+        out = call_estimates.answer * length + thought
+        ends.append(
+            (calls, calls * call_estimates.prompt / bytes_, calls * out, start + out / speed)
+        )
     return _Range(*ends)
 
 
-def _seen(asked: Asked, agent: str, stage: Stage, tried: int, low: float, high: float) -> _Range:
-    tally = asked.tally
+def _seen(
+    call_report: CallReport, agent: str, stage: Stage, tried: int, low: float, high: float
+) -> _Range:
+    tally = call_report.tally
     calls = tally.calls[agent] + tally.cached[agent]
     seconds = tally.milliseconds[agent] / 1e3 / max(1, tally.calls[agent])
 

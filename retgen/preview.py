@@ -22,20 +22,18 @@ def preview(
     "example": a record as the family lays it out, None where it does not.
     """
     recipe = load_recipe(source, overrides)
-    family = recipe.the_family()
-    uses = family.uses(recipe.job())
-    if uses & set(recipe.settings()):
+    if recipe.live:
         raise UsageError(
             "a preview asks no model; try the recipe with `gen run RECIPE --pilot 5`, or with "
             "--set model=offline"
         )
     with tempfile.TemporaryDirectory() as folder:
-        if uses:
-            from retgen.agents.calls import Asking
-            from retgen.ask import ask
+        if recipe.agents:
+            from retgen.agents.calls import ModelOptions
+            from retgen.with_agents import generate_with_agents
 
-            ask(recipe, Path(folder), Asking())
-        return _records(family.generate(recipe.job(Path(folder))), n)
+            generate_with_agents(recipe, Path(folder), ModelOptions())
+        return _records(recipe.family.generate(recipe.at(Path(folder)).job), n)
 
 
 def _records(records: Records, n: int) -> dict[str, Any]:

@@ -34,13 +34,13 @@ from retgen.manifest import manifest_of, measured, recipe_files
 from retgen.memory import keep_freed
 from retgen.plan import plan, plan_from
 from retgen.progress import Progress, silent, usable_cores
-from retgen.recipe import Recipe, compare, load_recipe, resolved, to_yaml, with_judge
+from retgen.recipe import Recipe, compare, load_recipe, to_yaml, with_judge, written_out
 from retgen.reporting.card import dataset_card
 from retgen.reporting.report import collect_report, write_report
 from retgen.reporting.training_card import training_card
 from retgen.validation.findings import check_rule_names
 from retgen.validation.states import PROOF, forget
-from retgen.validation.validate import SCRATCH, validate
+from retgen.validation.validate import SCRATCH, prove
 from retgen.validators.validation import Validation
 from retgen.version import __version__
 from retgen.write import (
@@ -53,7 +53,7 @@ from retgen.write import (
 )
 
 if TYPE_CHECKING:  # most runs ask no model
-    from retgen.agents.calls import Asked, Asking
+    from retgen.agents.calls import CallReport, ModelOptions
 
 
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
@@ -81,7 +81,7 @@ def run(
     workers: int | None = None,
     limit: int | None = None,
     fresh: bool = False,
-    asking: Asking | None = None,
+    model_options: ModelOptions | None = None,
     progress: Progress = silent,
 ) -> RunResult:
     """Make the data set of a recipe in a run directory, or finish the one that is there.
@@ -93,17 +93,17 @@ def run(
     """
     recipe, folder = _prepared(source, out, overrides, limit)
     expected = _planned(recipe, folder)
-    _check_models(recipe, asking)
+    _check_models(recipe, model_options)
     with _locked(folder):
         if fresh:
             _clear(folder)
-        finished = _claim(folder, recipe)
+        finished = _open_or_resume(folder, recipe)
         if finished is not None:
             return RunResult(folder, finished, repeated=True)
         for left in folder.glob(f"{SCRATCH}*"):  # of a killed run
             shutil.rmtree(left, ignore_errors=True)
         check_space(folder, expected.bytes)
-        return _make(recipe, folder, workers or usable_cores(), asking, progress)
+        return _make(recipe.at(folder), folder, workers or usable_cores(), model_options, progress)
 
 
 def pilot(
@@ -112,31 +112,38 @@ def pilot(
     *,
     out: str | Path | None = None,
     overrides: Mapping[str, Any] | None = None,
-    asking: Asking | None = None,
+    model_options: ModelOptions | None = None,
     progress: Progress = silent,
 ) -> Plan:
     """Ask for so many records of each stage, and plan all of them from what that took.
 
     The answers stay in the ledger, so the run itself does not ask for them again.
     """
-    from retgen.agents.calls import Asked, Asking
-    from retgen.ask import ask
+    from retgen.agents.calls import CallReport, ModelOptions
+    from retgen.with_agents import generate_with_agents
 
     recipe, folder = _prepared(source, out, overrides, None)
     _planned(recipe, folder)  # what is impossible is said before anything is asked
-    _check_models(recipe, asking)
-    if not recipe.the_family().uses(recipe.job()) & set(recipe.settings()):
+    _check_models(recipe, model_options)
+    if not recipe.live:
         raise UsageError("--pilot: this recipe asks no model, so there is nothing to try out")
     with _locked(folder):
-        if _claim(folder, recipe) is not None:
+        if _open_or_resume(folder, recipe) is not None:
             raise UsageError(f"--pilot: {folder} is a finished run")
-        asked = Asked()
+        call_report = CallReport()
         try:
-            ask(recipe, folder, asking or Asking(), pilot=records, progress=progress, asked=asked)
+            generate_with_agents(
+                recipe,
+                folder,
+                model_options or ModelOptions(),
+                pilot=records,
+                progress=progress,
+                call_report=call_report,
+            )
         except BaseException:
-            write_rejected(folder, asked.rejected)
+            write_rejected(folder, call_report.rejected)
             raise
-    return plan_from(recipe, asked, asking or Asking())
+    return plan_from(recipe, call_report, model_options or ModelOptions())
 
 
 def _planned(recipe: Recipe, folder: Path) -> Plan:
@@ -158,14 +165,14 @@ def _planned(recipe: Recipe, folder: Path) -> Plan:
         raise SourceRefused(told, error.refused) from error
 
 
-def _check_models(recipe: Recipe, asking: Asking | None) -> None:
+def _check_models(recipe: Recipe, model_options: ModelOptions | None) -> None:
     """Keys, providers and prices that are missing, before anything is written."""
-    if recipe.the_family().uses(recipe.job()) & set(recipe.settings()):
-        from retgen.agents.calls import Asking
-        from retgen.ask import check_models
+    if recipe.live:
+        from retgen.agents.calls import ModelOptions
+        from retgen.with_agents import check_models
 
-        check_models(recipe, asking or Asking())
-    elif asking is not None and asking.replay is not None:
+        check_models(recipe, model_options or ModelOptions())
+    elif model_options is not None and model_options.replay is not None:
         raise UsageError(
             "--replay: this recipe asks no model; name the one that the answers came from with "
             "--model"
@@ -181,9 +188,9 @@ def _prepared(
     """The recipe of a run, checked as far as it can be without making anything; its directory."""
     changes = dict(overrides or {}) | ({} if limit is None else {"limit": limit})
     recipe = with_judge(load_recipe(source, changes))
-    if recipe.limit is not None and recipe.the_family().fixed_records:
+    if recipe.limit is not None and recipe.family.fixed_records:
         raise UsageError(
-            f"--limit: the latent matrix of a {recipe.family} recipe fixes its records; "
+            f"--limit: the latent matrix of a {recipe.family.name} recipe fixes its records; "
             "set its size instead, for example --set params.docs=1000 --set params.queries=50"
         )
     folder = Path(out) if out is not None else Path("outputs") / recipe.name
@@ -192,40 +199,44 @@ def _prepared(
 
 
 def _make(
-    recipe: Recipe, folder: Path, workers: int, asking: Asking | None, progress: Progress
+    recipe: Recipe,
+    folder: Path,
+    workers: int,
+    model_options: ModelOptions | None,
+    progress: Progress,
 ) -> RunResult:
     keep_freed()
     clock = _Clock(folder / "run.log")
     clock.note(f"gen run, retgen {__version__}, recipe {recipe.name}, {workers} workers")
-    family = recipe.the_family()
+    family = recipe.family
     try:
-        asked = _ask(recipe, folder, asking, progress)
+        call_report = _ask(recipe, folder, model_options, progress)
     except BaseException as error:
         clock.note(f"stopped: {error or type(error).__name__}")
         raise
-    if asked is not None:
+    if call_report is not None:
         clock.lap("agents")
-    records = family.generate(recipe.job(folder))
-    if asked is not None:
-        records = replace(records, rejected=[*asked.rejected, *records.rejected])
+    records = family.generate(recipe.job)
+    if call_report is not None:
+        records = replace(records, rejected=[*call_report.rejected, *records.rejected])
     clock.lap("latent")
     tables = write_dataset(recipe, records, folder, workers, progress)
     if tables.kept:
         clock.note(f"kept {tables.kept} corpus files of an earlier run")
     clock.lap("generate and write")
-    found = validate(folder, workers=workers, progress=progress, written=tables.files)
+    found = prove(folder, recipe, tables.files, workers, progress)
     if found.taken_up:
         clock.note(f"kept the proof of {found.taken_up} parts of an earlier run")
     clock.lap("prove and measure")
     files = dict(tables.files)
     if found.ok:
-        card = dataset_card(recipe, family, records, found, files)
+        card = dataset_card(recipe, records, found, files)
         files["dataset/README.md"] = write_file(folder / "dataset" / "README.md", card)
         if records.training:
             card = training_card(recipe, records, files)
             files["training/README.md"] = write_file(folder / "training" / "README.md", card)
     files |= recipe_files(recipe, folder)
-    told = measured(clock.laps, asked.costs() if asked else OFFLINE_COSTS)
+    told = measured(clock.laps, call_report.costs() if call_report else OFFLINE_COSTS)
     manifest = manifest_of(recipe, found, records, files, told)
     write_report(folder, collect_report(folder, recipe, manifest, found))
     clock.lap("report")
@@ -241,18 +252,26 @@ def _make(
     return RunResult(folder, manifest)
 
 
-def _ask(recipe: Recipe, folder: Path, asking: Asking | None, progress: Progress) -> Asked | None:
+def _ask(
+    recipe: Recipe, folder: Path, model_options: ModelOptions | None, progress: Progress
+) -> CallReport | None:
     """Ask the family's agents; None where the job needs none."""
-    if not recipe.the_family().uses(recipe.job(folder)):
+    if not recipe.agents:
         return None
-    from retgen.agents.calls import Asked, Asking
-    from retgen.ask import ask
+    from retgen.agents.calls import CallReport, ModelOptions
+    from retgen.with_agents import generate_with_agents
 
-    asked = Asked()
+    call_report = CallReport()
     try:
-        return ask(recipe, folder, asking or Asking(), progress=progress, asked=asked)
+        return generate_with_agents(
+            recipe,
+            folder,
+            model_options or ModelOptions(),
+            progress=progress,
+            call_report=call_report,
+        )
     except BaseException:
-        write_rejected(folder, asked.rejected)
+        write_rejected(folder, call_report.rejected)
         raise
 
 
@@ -291,9 +310,9 @@ def _locked(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _claim(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
+def _open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
     """Make the directory this recipe's, or see that it is; the manifest if it is finished."""
-    tree, copies = resolved(recipe)
+    tree, copies = written_out(recipe)
     path = folder / "recipe.yaml"
     if not path.is_file():
         remove_partial(folder)  # of a run that was killed before its recipe stood
@@ -314,7 +333,7 @@ def _claim(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
         )
         write_file(path, header + to_yaml(tree))
         return None
-    old, old_copies = resolved(load_recipe(path))
+    old, old_copies = written_out(load_recipe(path))
     keys = compare(old, tree)
     keys += [
         name
@@ -348,7 +367,7 @@ def _claim(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
 def _clear(folder: Path) -> None:
     """Remove what a run writes, and nothing else."""
     if not (folder / "recipe.yaml").is_file():
-        return  # not a run: `_claim` decides
+        return  # not a run: `_open_or_resume` decides
     (folder / "manifest.json").unlink(missing_ok=True)  # first: from here on it is not complete
     for name in _OWN:
         path = folder / name

@@ -21,11 +21,29 @@ def test_generated_parts_are_up_to_date() -> None:
     assert (found.returncode, found.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
-        if not target.startswith("http"):
-            assert (page.parent / target).exists(), target
+def _anchors(page: Path) -> set[str]:
+    """What a link may name after #: headings as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    heads = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def test_links_lead_somewhere() -> None:
+    dead = []
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
+            if target.startswith("http"):
+                continue
+            path, _, anchor = target.partition("#")
+            there = page.parent / path if path else page
+            if not there.exists() or (anchor and anchor not in _anchors(there)):
+                dead.append((page.name, target))
+    assert dead == []
+
+
+def test_readme_leads_to_every_page() -> None:
+    named = set(re.findall(r"\]\(docs/(\w+\.md)", (ROOT / "README.md").read_text("utf-8")))
+    assert named == {page.name for page in (ROOT / "docs").glob("*.md")}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -84,13 +102,13 @@ def test_every_rule_is_documented() -> None:
 def test_the_check_of_an_embedding_is_true(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The code of docs/evaluation.md, over what `gen capacity` stores."""
+    """The code of docs/evaluation_reference.md, over what `gen capacity` stores."""
     import retgen
 
     monkeypatch.chdir(tmp_path)
     path = retgen.run("limit_small", overrides={"params.docs": 12, "params.queries": 60}).path
     retgen.certify(path, seeds=1, minutes=0.2, dims=[4])
-    text = (ROOT / "docs" / "evaluation.md").read_text("utf-8")
+    text = (ROOT / "docs" / "evaluation_reference.md").read_text("utf-8")
     code = text.partition("```python\n")[2].partition("```")[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # a file that the example leaves open

@@ -12,8 +12,7 @@ import orjson
 import pytest
 from pydantic import TypeAdapter
 
-from retgen.agents.calls import Asking
-from retgen.ask import ask
+from retgen.agents.calls import ModelOptions
 from retgen.generate import write_rejected
 from retgen.generators import Family, families, family
 from retgen.generators.params import Job
@@ -22,6 +21,7 @@ from retgen.recipe import load_recipe
 from retgen.recipes import bundled
 from retgen.scaffold import new_recipe
 from retgen.validators.rule import Judgements
+from retgen.with_agents import generate_with_agents
 
 TOY = '''
 """Colours: {"_id": "d0", "text": "A red ball."} / "Which ball is red?"."""
@@ -96,8 +96,8 @@ def every(request: pytest.FixtureRequest) -> Family[object]:
 def smallest(every: Family[object], tmp_path: Path) -> Job[object]:
     """The family's scaffold as a job whose agents have been asked, all of them offline."""
     recipe = load_recipe(new_recipe(every.name, tmp_path / f"my_{every.name}.yaml"))
-    ask(recipe, tmp_path, Asking())
-    return recipe.job(tmp_path)
+    generate_with_agents(recipe, tmp_path, ModelOptions())
+    return recipe.at(tmp_path).job
 
 
 def test_name_is_the_folder(every: Family[object]) -> None:
@@ -169,7 +169,7 @@ def test_rows_do_not_depend_on_the_block(every: Family[object], smallest: Job[ob
 
 
 def test_every_family_has_a_recipe(every: Family[object]) -> None:
-    assert any(load_recipe(name).family == every.name for name in bundled())
+    assert any(load_recipe(name).family.name == every.name for name in bundled())
 
 
 @pytest.fixture

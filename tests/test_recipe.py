@@ -9,14 +9,8 @@ import pytest
 
 from retgen import plan
 from retgen.errors import RecipeError
-from retgen.recipe import (
-    compare,
-    json_schema,
-    load_recipe,
-    parse_override,
-    resolved,
-    to_yaml,
-)
+from retgen.recipe import compare, load_recipe, to_yaml, written_out
+from retgen.recipe_file import json_schema, parse_override
 from retgen.recipes import bundled
 
 HEAD = "name: x\nfamily: limit\n"
@@ -159,7 +153,7 @@ def test_bundled_recipe(name: str) -> None:
     recipe = load_recipe(name)
     assert recipe.name == name
     assert PLANNED[name] == (lambda p: (p.documents, p.queries, p.qrels))(plan(recipe))
-    jsonschema.validate(resolved(recipe)[0], json_schema())
+    jsonschema.validate(written_out(recipe)[0], json_schema())
 
 
 PLANNED = {
@@ -188,11 +182,11 @@ def test_every_recipe_is_planned() -> None:
 
 
 def test_resolved_recipe_reads_back_the_same(small: Path, tmp_path: Path) -> None:
-    tree, copies = resolved(load_recipe(small))
+    tree, copies = written_out(load_recipe(small))
     assert copies == {}
     again = tmp_path / "again.yaml"
     again.write_text(to_yaml(tree))
-    assert resolved(load_recipe(again))[0] == tree
+    assert written_out(load_recipe(again))[0] == tree
     assert tree["params"]["catalogue"]["split"] == "test"
 
 

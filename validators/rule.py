@@ -167,8 +167,8 @@ class CorpusRule(ABC):
     def judge(self, dataset: Dataset, split: str) -> None:  # noqa: B027 - most rules need no more
         """After the documents: read all queries and qrels, row by row.
 
-        For families whose queries have candidate sets of their own (`Family.tests`); of those the
-        other rules see the first queries only, so that memory does not grow with their number.
+        For families whose queries have candidate sets (`Family.candidate_sets`); of those the other
+        rules see the first queries only, so that memory does not grow with their number.
         """
 
     def statistics(self) -> dict[str, Any]:

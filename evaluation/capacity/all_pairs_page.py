@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from retgen.evaluation import plots as draw
 from retgen.evaluation.capacity.construct import PRECISIONS
 from retgen.evaluation.capacity.free import TABLE_6, Critical, cubic_fit
-from retgen.markdown import markdown_table
-from retgen.pages import Figure, Section, TableView, result_page, text_table
+from retgen.markdown import escaped, markdown_table
+from retgen.pages import Figure, Page, Section, TableView, terminal, text_table
 from retgen.write import write_file
 
 if TYPE_CHECKING:
@@ -78,20 +78,49 @@ def text(found: Capacity) -> str:
         parts += _fits(found)
     if found.carried:
         parts.append(text_table(carried_table(found)))
-    return "\n\n".join(parts) + f"\npage: {found.folder / 'capacity.html'}"
+    return terminal(parts, [], found.folder / "capacity.html")
+
+
+def sentences(found: Capacity) -> list[str]:
+    """The summary of the page: how far each method came in the largest dimension that it tried."""
+    told = []
+    names = {"paper": "The paper's protocol", "best": "The best optimiser from random starts"}
+    for protocol, of in found.critical.items():
+        if of:
+            d = max(of)
+            end = "" if of[d].complete else " before it was cut short"
+            of_paper = f" (Table 6 has {TABLE_6[d]:,})" if d in TABLE_6 else ""
+            told.append(
+                f"{names[protocol]} puts all pairs of {of[d].documents:,} documents in order in "
+                f"{d} dimensions{end}{of_paper}."
+            )
+    if found.carried:
+        widest = max(found.carried, key=lambda one: (one.single, -one.dimension))
+        told.append(
+            f"The closed form carries all pairs of {widest.single:,} documents in "
+            f"{widest.dimension} dimensions in {widest.precision}"
+            f"{', the largest number tried' if widest.single >= widest.limit else ''}."
+        )
+    told.append(
+        "From four dimensions on any number of documents can be embedded: where a method ends "
+        "tells of its loss, its optimiser or its number format, not of a limit of vectors."
+    )
+    return told
 
 
 def write_page(found: Capacity) -> None:
     """figures/, capacity.md and capacity.html."""
-    sections = [Section("What is measured, and what is known", _WHAT)]
-    sections += _critical(found)
-    sections += _carried(found)
+    sections = [
+        *_critical(found), *_carried(found), Section("What is measured, and what is known", _WHAT),
+    ]  # fmt: skip
     tables = [table for section in sections for table in section.tables]
-    text = "\n".join(markdown_table(table.head, table.rows) for table in tables)
-    write_file(found.folder / "capacity.md", text)
+    summary = sentences(found)
+    parts = [escaped(" ".join(summary)) + "\n"]
+    parts += [markdown_table(table.head, table.rows) for table in tables]
+    write_file(found.folder / "capacity.md", "\n".join(parts))
     lede = "Documents that fit in d dimensions when all pairs of them are asked for."
-    page = result_page("All pairs", "retgen capacity", lede, sections, found.command)
-    write_file(found.folder / "capacity.html", page)
+    page = Page("All pairs", "retgen capacity", lede, summary, sections, found.command)
+    write_file(found.folder / "capacity.html", page.html())
 
 
 def _critical(found: Capacity) -> Iterator[Section]:

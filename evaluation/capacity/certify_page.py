@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from retgen.evaluation import plots as draw
 from retgen.markdown import markdown_table
-from retgen.pages import Figure, Section, TableView, result_page, text_table
+from retgen.pages import Figure, Page, Section, TableView, terminal, text_table
 from retgen.qrels.notions import brackets
 from retgen.write import write_file
 
@@ -94,28 +94,32 @@ def text(found: Certified) -> str:
         )
     if found.margins:
         parts.append(text_table(margins_table(found)))
-    told = "".join(f"note: {note}\n" for note in found.notes)
-    return "\n\n".join(parts) + f"\n{told}page: {found.folder / 'certificate.html'}"
+    return terminal(parts, found.notes, found.folder / "certificate.html")
 
 
 def write_page(found: Certified) -> None:
     """figures/, certificate.md and certificate.html."""
     sections = list(_sections(found))
-    parts = []
+    parts = ["\n".join(sentences(found))]
     for section in sections:
         parts += ["\n".join(section.text)] if section.text else []
         parts += [markdown_table(table.head, table.rows, table.names) for table in section.tables]
     write_file(found.folder / "certificate.md", "\n\n".join(parts))
-    page = result_page(
+    page = Page(
         found.collection.name, "retgen capacity",
         "What is known of the dimension that any single-vector embedder needs for these qrels.",
-        sections, found.command,
+        sentences(found), sections, found.command,
     )  # fmt: skip
-    write_file(found.folder / "certificate.html", page)
+    write_file(found.folder / "certificate.html", page.html())
 
 
 def _sections(found: Certified) -> Iterator[Section]:
-    yield Section("The bracket", sentences(found), [brackets_table(found)], notes=found.notes)
+    yield Section(
+        "The bracket",
+        ["How many dimensions are needed at least, and how many are enough, by what is asked."],
+        [brackets_table(found)],
+        notes=found.notes,
+    )
     if found.margins:
         figures = _picture(found)
         yield Section(

@@ -14,9 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from retgen.data import open_dataset
 from retgen.errors import RetgenError, UsageError
 from retgen.evaluation.collection import Collection, load
@@ -35,7 +32,7 @@ from retgen.evaluation.scoring.mteb_datasets import located
 from retgen.evaluation.scoring.mteb_files import measure, mteb_task_of, write_mteb
 from retgen.evaluation.scoring.page import write_pages
 from retgen.evaluation.scoring.result import Evaluation, Scored
-from retgen.evaluation.scoring.scores import Score, write_score
+from retgen.evaluation.scoring.scores import Score, at_largest, write_score
 from retgen.evaluation.scoring.significance import Bootstrap, relevance_matrix
 from retgen.evaluation.search.names import slug
 from retgen.evaluation.search.rankings import read_run, spaced
@@ -47,7 +44,7 @@ from retgen.qrels.density import densities
 from retgen.write import dump_json, make_folder, write_file
 
 if TYPE_CHECKING:
-    from retgen.agents.calls import Asking
+    from retgen.agents.calls import ModelOptions
     from retgen.evaluation.search.candidates.chat import Chats
 
 
@@ -65,7 +62,7 @@ def evaluate(
     cache: bool = True,
     replicates: int = 5000,
     limit: int | None = None,
-    asking: Asking | None = None,
+    model_options: ModelOptions | None = None,
     command: str | None = None,
     title: str = "",
     about: str = "",
@@ -97,7 +94,7 @@ def evaluate(
                 f"--model {name}: orders the documents of candidate sets, and "
                 f"{paths[held.index(None)]} holds none"
             )
-    chats = _chats(models, paths, folder, limit, asking)
+    chats = _chats(models, paths, folder, limit, model_options)
     found: list[Scored] = []
     errors: dict[str, RetgenError] = {}
     for one, task in zip(paths, held, strict=True):
@@ -165,7 +162,7 @@ def _chats(
     paths: Sequence[Path],
     folder: Path,
     limit: int | None,
-    asking: Asking | None,
+    model_options: ModelOptions | None,
 ) -> Chats | None:
     """How chat models are asked; None where none is named, since what they need is slow to import.
 
@@ -174,17 +171,17 @@ def _chats(
     names = [name.removeprefix("llm:") for name in models if name.startswith("llm:")]
     if not names:
         return None
-    from retgen.agents.calls import Asking, check_model, ledger_of
+    from retgen.agents.calls import ModelOptions, check_model, ledger_of
     from retgen.agents.models import settings_of
     from retgen.evaluation.search.candidates.chat import Chats
 
-    asking = asking or Asking()
+    model_options = model_options or ModelOptions()
     for name in names:
         if settings := settings_of(name):
-            check_model(settings, asking)
+            check_model(settings, model_options)
     # beside the run, as the ledger of what made it
     home = paths[0] if len(paths) == 1 and folder == paths[0] / "eval" else folder
-    return Chats(replace(asking, ledger=ledger_of(home, asking)), folder, limit)
+    return Chats(replace(model_options, ledger=ledger_of(home, model_options)), folder, limit)
 
 
 def output_folder(paths: Sequence[Path]) -> Path:
@@ -248,7 +245,7 @@ def _score(
     return Scored(
         collection, measures, found,
         measures.ceiling(collection) | (beside.ceiling(collection) if beside else {}), scores,
-        bootstrap.compare(_full(scores), measures.names),
+        bootstrap.compare({s.label: s.values for s in at_largest(scores)}, measures.names),
         bootstrap.unit,
         bootstrap.replicates,
         {
@@ -260,15 +257,6 @@ def _score(
         task=of_task,
         compared=bootstrap.compared,
     )  # fmt: skip
-
-
-def _full(scores: Sequence[Score]) -> dict[str, NDArray[np.float64]]:
-    """What is compared: a model once, at its largest dimension."""
-    best: dict[str, Score] = {}
-    for score in scores:
-        if score.model not in best or (score.dim or 0) > (best[score.model].dim or 0):
-            best[score.model] = score
-    return {score.label: score.values for score in best.values()}
 
 
 def _systems(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,15 @@ class Score:
         spans = self.intervals.tolist()
         found["intervals"] = {name: spans[i] for i, name in enumerate(self.names)}
         return found | {"details": self.details}
+
+
+def at_largest(scores: Sequence[Score]) -> list[Score]:
+    """A model once, at its largest dimension."""
+    largest: dict[str, Score] = {}
+    for score in scores:
+        if score.model not in largest or (score.dim or 0) > (largest[score.model].dim or 0):
+            largest[score.model] = score
+    return list(largest.values())
 
 
 def write_score(folder: Path, collection: Collection, score: Score, rankings: Rankings) -> None:

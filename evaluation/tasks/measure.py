@@ -76,10 +76,10 @@ class TaskResults:
         comparison = self.data.comparison(self._chats.limit, paid=True)
         self._add(name, System(None, ranker, ranker.details), comparison, folder, progress)
         details = ranker.details()
-        failed = details["given_up"]
+        failed = details["failed_after_repairs"]
         self._note(
             f"{name}: ordered {details['lists']:,} lists of {comparison.described}"
-            + (f", {failed:,} given up, which tie" if failed else "")
+            + (f", {failed:,} failed after repairs, which tie" if failed else "")
         )
 
     def _add(

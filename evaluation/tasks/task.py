@@ -108,3 +108,7 @@ class Task(ABC, Generic[M]):
     @abstractmethod
     def sections(self, results: Sequence[SystemResult[M]], figures: Path) -> Iterable[Section]:
         """The task's part of the page; pictures go to the folder `figures`."""
+
+    def sentences(self, results: Sequence[SystemResult[M]]) -> Sequence[str]:
+        """What came out, for the summary of the page; nothing unless a task says so."""
+        return ()

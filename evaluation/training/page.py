@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from retgen.evaluation import plots as draw
-from retgen.evaluation.scoring.page import bound_rows, floor_levels, p_value, primary_of
-from retgen.markdown import markdown_table
-from retgen.pages import Figure, Section, TableView, result_page, text_table
+from retgen.evaluation.scoring.page import floor_levels
+from retgen.evaluation.scoring.summary import LEVEL, against
+from retgen.evaluation.scoring.tables import bound_rows, p_value, primary_of
+from retgen.markdown import escaped, markdown_table
+from retgen.pages import Figure, Page, Section, TableView, best_places, terminal, text_table
 from retgen.write import write_file
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ _LOSS = (
 
 
 def scores_table(found: Training, view: View) -> TableView:
-    """A row a model, a column a measure; below the best reachable and the floors."""
+    """A row a model, a column a measure; below the best reachable and the baselines."""
     names = view.measures.names
     models = [
         ("before", view.scores(found.trained, "before")),
@@ -32,20 +34,56 @@ def scores_table(found: Training, view: View) -> TableView:
     rows = [[label, *(f"{scores[name]:.4f}" for name in names)] for label, scores in models]
     begin = len(rows)
     rows += [[label, *cells] for label, cells in bound_rows(view.ceiling, view.floors, names)]
+    changes = {c.measure: c for c in view.comparisons if (c.first, c.second) == ("after", "before")}
+    columns = {i: [of[name] for _, of in models] for i, name in enumerate(names, start=1)}
     return TableView(
-        [f"{view.role}: {view.collection.name}", *names], rows, faint=range(begin, len(rows))
-    )
+        [f"{view.role}: {view.collection.name}", *names], rows, faint=range(begin, len(rows)),
+        best=best_places(columns),
+        beside={
+            (1, i): f"{change.difference:+.3f} ({change.low:+.3f} to {change.high:+.3f})"
+            for i, name in enumerate(names, start=1)
+            if (change := changes.get(name)) is not None
+        },
+    )  # fmt: skip
 
 
 def text(found: Training) -> str:
     """For a terminal."""
     parts = [_what_was_done(found)]
     parts += [text_table(scores_table(found, view)) for view in found.views]
-    told = "".join(f"note: {note}\n" for note in found.notes())
-    return (
-        "\n\n".join(parts)
-        + f"\n{told}model: {found.trained.path}\npage: {found.folder / 'train.html'}"
+    notes = found.notes()
+    page = found.folder / "train.html"
+    return terminal([*parts[:-1], f"{parts[-1]}\nmodel: {found.trained.path}"], notes, page)
+
+
+def sentences(found: Training) -> list[str]:
+    """The summary of the page: what the training changed, against what, and what to know of it."""
+    told = [_change(found, view) for view in found.views]
+    view = found.views[0]
+    measure = primary_of(view.measures.names, view.collection)
+    after = view.scores(found.trained, "after")[measure]
+    told.append(f"After training it is {against(view.floors, view.ceiling, measure, after)}.")
+    note = found.notes()[0]
+    return [*told, f"{note[0].upper()}{note[1:]}."]
+
+
+def _change(found: Training, view: View) -> str:
+    measure = primary_of(view.measures.names, view.collection)
+    before, after = (view.scores(found.trained, when)[measure] for when in ("before", "after"))
+    where = "the test view" if view.role == "test" else "the view outside"
+    text = (
+        f"{measure} on {where} {view.collection.name} is {before:.4f} before and {after:.4f} after "
+        "training"
     )
+    for c in view.comparisons:
+        if (c.first, c.second, c.measure) == ("after", "before", measure):
+            held = "holds" if c.adjusted < LEVEL else "does not hold"
+            p = p_value(c.adjusted)
+            text += (
+                f": a difference of {c.difference:+.4f} (95% interval {c.low:+.3f} to "
+                f"{c.high:+.3f}) that {held} (p {p if p.startswith('<') else f'= {p}'})"
+            )
+    return f"{text}."
 
 
 def _what_was_done(found: Training) -> str:
@@ -75,23 +113,27 @@ def _trained(found: Training) -> str:
 
 def write_page(found: Training) -> None:
     """figures/, train.md and train.html."""
-    sections = list(_sections(found))
+    sections, summary = list(_sections(found)), sentences(found)
     tables = [table for section in sections for table in section.tables]
-    write_file(
-        found.folder / "train.md",
-        "\n".join(markdown_table(table.head, table.rows, table.names) for table in tables),
-    )
-    page = result_page(
+    parts = [escaped(" ".join(summary)) + "\n"]
+    parts += [markdown_table(table.head, table.rows, table.names) for table in tables]
+    write_file(found.folder / "train.md", "\n".join(parts))
+    page = Page(
         f"{found.model}, fine-tuned", "retgen training",
-        f"{found.pairs.origin}.".replace("..", "."), sections, found.command,
+        f"{found.pairs.origin}.".replace("..", "."), summary, sections, found.command,
     )  # fmt: skip
-    write_file(found.folder / "train.html", page)
+    write_file(found.folder / "train.html", page.html())
 
 
 def _sections(found: Training) -> Iterator[Section]:
     views = found.views
     yield Section(
-        "Before and after", [_trained(found) + ".", _how(found)[0].upper() + _how(found)[1:] + "."],
+        "Before and after",
+        [
+            f"{_trained(found)}. {_how(found)[0].upper()}{_how(found)[1:]}.",
+            "The best of a column is in bold; below a score after training stands its difference "
+            "to the one before, with the 95% interval.",
+        ],
         [scores_table(found, view) for view in views],
         [Figure(_by_step(found, views[0]), "Scores of the test view on the way.")],
         found.notes(),

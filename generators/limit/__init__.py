@@ -39,7 +39,7 @@ from retgen.generators.limit.asking import (
     Described,
     ask_attributes,
     ask_descriptions,
-    asks,
+    call_estimates,
     catalogue_size,
     described,
 )
@@ -132,17 +132,17 @@ class Limit(Family[LimitParams]):
             qrels=latent.matrix.nnz,
             bytes=int(params.docs * document + latent.matrix.queries * query)
             + latent.matrix.nnz * 58,
-            asks=asks(job),
+            call_estimates=call_estimates(job),
             notes=tuple(notes),
         )
 
-    def uses(self, job: Job[LimitParams]) -> frozenset[str]:
+    def required_agents(self, job: Job[LimitParams]) -> frozenset[str]:
         names = [PROPOSE.name, REMOVE.name] if proposes(job) else []
         if isinstance(job.params.form, Semantic):
             names += [PARAPHRASE.name, IDENTIFY.name]
         return frozenset(names)
 
-    async def ask(self, job: Job[LimitParams], context: Context) -> None:
+    async def generate_with_agents(self, job: Job[LimitParams], context: Context) -> None:
         if proposes(job):
             await ask_attributes(job, context)
         if isinstance(job.params.form, Semantic):
@@ -279,7 +279,7 @@ def _spec(job: Job[LimitParams]) -> proof.Spec:
     half = proof.split_half([text for text, _ in listed], job.seed, params.catalogue.split)
     wanted, without = params.catalogue.categories, params.catalogue.without
     queries, sums, common, matrix_file = _expected(params)
-    in_play, column_sum = _structure(params)
+    relevant, column_sum = _structure(params)
     split = params.catalogue.split
     return proof.Spec(
         documents=params.docs,
@@ -304,7 +304,7 @@ def _spec(job: Job[LimitParams]) -> proof.Spec:
         common_documents=common,
         distinct_rows=not isinstance(params, PowerLaw | File),
         matrix_file=matrix_file,
-        in_play=in_play,
+        relevant_documents=relevant,
         column_sum=column_sum,
         locales=params.names.locales,
         surname_half=None if split == "all" else (job.seed, split),
@@ -333,7 +333,7 @@ def _expected(params: LimitParams) -> tuple[int, tuple[int, int], int | None, Pa
 
 
 def _structure(params: LimitParams) -> tuple[int | None, int | None]:
-    """(documents in play, queries that each is relevant to); None where the draw decides."""
+    """(documents with a query, queries that each is relevant to); None where the draw decides."""
     match params:
         case Dense():
             n = params.k

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from retgen.agents.agent import Agent, GivenUp, Question, Shape
+from retgen.agents.agent import Agent, Question, RepairsFailed, Shape
 from retgen.generators.limit.attributes import CatalogueParams, load_attributes
 from retgen.prompts import bundled
 from retgen.tokenizer import STOPWORDS, content_stems, tokens
@@ -137,7 +137,7 @@ def _propose_offline(question: Propose) -> Proposed:
 def _describe_offline(question: Describe) -> Description:
     found = glossary().get(question.attribute)
     if found is None:
-        raise GivenUp("paraphrase_query/glossary", f"no entry for {question.attribute!r}", ())
+        raise RepairsFailed("paraphrase_query/glossary", f"no entry for {question.attribute!r}", ())
     return Description(description=found)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from retgen.agents.agent import GivenUp
+from retgen.agents.agent import RepairsFailed
 from retgen.generators.limit.agents import (
     IDENTIFY,
     NONE,
@@ -37,7 +37,7 @@ from retgen.generators.limit.attributes import (
 from retgen.generators.limit.latent import count_queries
 from retgen.generators.limit.params import Balanced, Conditions, LimitParams, Semantic
 from retgen.generators.params import Job
-from retgen.generators.plan import Asks
+from retgen.generators.plan import CallEstimate
 from retgen.streams import Stream
 from retgen.tokenizer import content_stems
 from retgen.write import write_file
@@ -84,19 +84,19 @@ def catalogue_size(params: LimitParams) -> int:
     return needed * (1 if params.catalogue.split == "all" else 2)
 
 
-def asks(job: Job[LimitParams]) -> dict[str, Asks]:
+def call_estimates(job: Job[LimitParams]) -> dict[str, CallEstimate]:
     """What a plan says of the calls."""
     found = {}
     if proposes(job):
         size = catalogue_size(job.params)
-        found[PROPOSE.name] = Asks(size, (1 / _EACH / _YIELD, 3 / _EACH), 2200, 8 * _EACH)
+        found[PROPOSE.name] = CallEstimate(size, (1 / _EACH / _YIELD, 3 / _EACH), 2200, 8 * _EACH)
         if REMOVE.name in job.live:
-            found[REMOVE.name] = Asks(size, (2 / _PART, 12 / _PART), 3200, 60)
+            found[REMOVE.name] = CallEstimate(size, (2 / _PART, 12 / _PART), 3200, 60)
     if isinstance(job.params.form, Semantic):
         queries = count_queries(job.params)
         each = {
-            PARAPHRASE.name: Asks(queries, (1.0, 2.0), 1500, 25),
-            IDENTIFY.name: Asks(queries, (1 + 1 / _CONTROL, 2.0), 1000, 12),
+            PARAPHRASE.name: CallEstimate(queries, (1.0, 2.0), 1500, 25),
+            IDENTIFY.name: CallEstimate(queries, (1 + 1 / _CONTROL, 2.0), 1000, 12),
         }
         found |= {name: one for name, one in each.items() if name in job.live}
     return found
@@ -150,27 +150,27 @@ async def _round(
     found.asked += requests
     turn = [categories[i % len(categories)] for i in range(begin, begin + requests)]
     questions = [Propose(category=c, count=_EACH, known=found.of(c)) for c in turn]
-    # what was given up once would be answered the same again
-    questions = [question for question in questions if question not in found.given_up]
+    # what failed once would be answered the same again
+    questions = [question for question in questions if question not in found.failed_after_repairs]
 
-    async def propose(question: Propose) -> tuple[str, ...] | GivenUp:
+    async def propose(question: Propose) -> tuple[str, ...] | RepairsFailed:
         try:
             return tuple((await context.answer(PROPOSE, question)).attributes)
-        except GivenUp as error:
+        except RepairsFailed as error:
             return error
 
     answers = await context.together(stage, map(propose, questions))
     before = len(found)
     for question, answer in zip(questions, answers, strict=True):
-        if isinstance(answer, GivenUp):
+        if isinstance(answer, RepairsFailed):
             context.reject(stage, answer, question.category)
-            found.given_up.add(question)
+            found.failed_after_repairs.add(question)
             continue
         for text in answer:
             reason = found.add(" ".join(text.split()), question.category)
             if reason is not None:
                 rule = "attributes/" + ("overlap" if "shares" in reason else "form")
-                context.reject(stage, GivenUp(rule, reason, ()), text)
+                context.reject(stage, RepairsFailed(rule, reason, ()), text)
     touched = list(dict.fromkeys(list(found.kept.values())[before:]))
     await _remove_overlaps(touched, number, found, context, stage)
 
@@ -180,10 +180,10 @@ async def _remove_overlaps(
 ) -> None:
     """Look by category first, then across all of them, until nothing has to go."""
 
-    async def look(part: tuple[str, ...]) -> tuple[str, ...] | GivenUp:
+    async def look(part: tuple[str, ...]) -> tuple[str, ...] | RepairsFailed:
         try:
             return tuple((await context.answer(REMOVE, Overlaps(attributes=part))).remove)
-        except GivenUp as error:
+        except RepairsFailed as error:
             return error
 
     for step in range(_PASSES):
@@ -199,13 +199,13 @@ async def _remove_overlaps(
         for part, answer in zip(
             parts, await context.together(stage, map(look, parts)), strict=True
         ):
-            if isinstance(answer, GivenUp):
+            if isinstance(answer, RepairsFailed):
                 context.reject(stage, answer, list(part))
                 continue
             for text in answer:
                 if text in part and found.drop(text):
                     reason = "the model finds that it duplicates or contains another"
-                    context.reject(stage, GivenUp("attributes/overlap", reason, ()), text)
+                    context.reject(stage, RepairsFailed("attributes/overlap", reason, ()), text)
                     removed += 1
         if step and not removed:
             break
@@ -217,7 +217,7 @@ class _Growing:
     def __init__(self, params: LimitParams) -> None:
         self.kept: dict[str, str] = {}  # attribute -> category
         self.asked = 0
-        self.given_up: set[Propose] = set()
+        self.failed_after_repairs: set[Propose] = set()
         self._owner: dict[str, str] = {}  # stem -> attribute
         self._templates = {
             stem
@@ -312,7 +312,7 @@ async def ask_descriptions(
         choice = await context.answer(IDENTIFY, Identify(description=text, options=options))
         if choice.choice != meant.text:
             reason = f"of {len(options)} attributes the judge took {choice.choice!r}"
-            raise GivenUp("identify_attribute/answer", f"{text!r}: {reason}", ())
+            raise RepairsFailed("identify_attribute/answer", f"{text!r}: {reason}", ())
         control = None
         if number % _CONTROL == 0:
             question_without = Identify(description=text, options=tuple(sorted(near)))

@@ -76,7 +76,7 @@ class Balanced(Params):
     """
 
     type: Literal["balanced"]
-    pool: int = Field(1000, ge=4, description="attributes in play")
+    pool: int = Field(1000, ge=4, description="attributes that documents may have")
 
 
 class Semantic(Params):

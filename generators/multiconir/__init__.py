@@ -26,7 +26,7 @@ from retgen.generators.family import Evidence, Family
 from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, VERIFY
 from retgen.generators.multiconir.asking import ask_ladders
 from retgen.generators.multiconir.calibration import CALIBRATION, told
-from retgen.generators.multiconir.estimate import asks
+from retgen.generators.multiconir.estimate import call_estimates
 from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladders, breaking_orders, rungs
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.multiconir.review import review_tables
@@ -64,6 +64,7 @@ class MultiConIR(Family[MultiConIRParams]):
         "saw ten texts, half of them rewrites, and ten conditions; tables/verdicts.jsonl has every "
         "verdict with its quote"
     )
+    candidate_sets = True
     tests = (
         "Whether a retriever orders the documents of a ladder by the number of the query's "
         "conditions that they meet."
@@ -104,15 +105,15 @@ class MultiConIR(Family[MultiConIRParams]):
             queries=queries,
             qrels=qrels,
             bytes=documents * _DOCUMENT + queries * _QUERY + 2 * qrels * _QREL,
-            asks=asks(job, wanted),
+            call_estimates=call_estimates(job, wanted),
             notes=tuple(notes),
             unknown=unknown,
         )
 
-    def uses(self, job: Job[MultiConIRParams]) -> frozenset[str]:
+    def required_agents(self, job: Job[MultiConIRParams]) -> frozenset[str]:
         return frozenset(agent.name for agent in AGENTS)
 
-    async def ask(self, job: Job[MultiConIRParams], context: Context) -> None:
+    async def generate_with_agents(self, job: Job[MultiConIRParams], context: Context) -> None:
         await ask_ladders(job, context)
 
     def repeatable(self, job: Job[MultiConIRParams]) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import orjson
 import xxhash
 
-from retgen.agents.agent import GivenUp
+from retgen.agents.agent import RepairsFailed
 from retgen.generators.multiconir.agents import EXTRACT, QUERY, REWRITE, VERIFY
 from retgen.generators.multiconir.calibration import calibrate
 from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladder
@@ -38,7 +38,7 @@ async def ask_ladders(job: Job[MultiConIRParams], context: Context) -> None:
     stage = context.stage("ladders", wanted or most, *agents, candidates=read)
     for one in refused:
         where = {"where": one.where} | ({"id": one.id} if one.id else {})
-        context.reject(stage, GivenUp(one.rule, f"{one.where}: {one.reason}", ()), where)
+        context.reject(stage, RepairsFailed(one.rule, f"{one.where}: {one.reason}", ()), where)
     work, asked = Writing(job, context), set[int]()
 
     def admit(made: Ladder) -> str | None:

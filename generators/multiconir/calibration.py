@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from retgen.agents.agent import GivenUp
+from retgen.agents.agent import RepairsFailed
 from retgen.generators.multiconir.agents import CALIBRATE
 from retgen.generators.multiconir.questions import Verify
 from retgen.generators.multiconir.verdicts import read_verdicts
@@ -89,7 +89,7 @@ async def calibrate(context: Context) -> None:
     async def verdicts(sheet: Sheet) -> Sequence[str]:
         try:
             answer = await context.answer(CALIBRATE, sheet.question)
-        except GivenUp:
+        except RepairsFailed:
             return [NONE] * len(sheet.cases)
         found, faults = read_verdicts(sheet.question, answer)
         said = {(one.condition, one.text): one.verdict for one in found}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from retgen.agents.agent import GivenUp, Turn
+from retgen.agents.agent import RepairsFailed, Turn
 from retgen.generators.multiconir.checks import check_condition, check_sentence
 from retgen.generators.multiconir.ladders import (
     Evidence,
@@ -133,9 +133,9 @@ class Draft:
         self.verdicts = {text: said for text, said in self.verdicts.items() if text.condition != c}
         self.replaced += 1
 
-    def give_up(self, rule: str, reason: str) -> GivenUp:
+    def give_up(self, rule: str, reason: str) -> RepairsFailed:
         """The error of a document that gives no ladder, with all that was refused."""
-        return GivenUp(rule, reason, self.history)
+        return RepairsFailed(rule, reason, self.history)
 
     # --- rewrites and verdicts ------------------------------------------------------------------
 

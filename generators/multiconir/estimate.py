@@ -34,7 +34,7 @@ from retgen.generators.multiconir.sentences import CONDITIONS, split, usable
 from retgen.generators.multiconir.sourcing import documents_of, on_the_hub
 from retgen.generators.multiconir.writing import SPARE
 from retgen.generators.params import Job
-from retgen.generators.plan import Asks
+from retgen.generators.plan import CallEstimate
 from retgen.sources import SourceDocument
 
 _SAMPLE = 20  # documents
@@ -50,7 +50,7 @@ class _Size(NamedTuple):
     answer: float
 
 
-def asks(job: Job[MultiConIRParams], records: int) -> dict[str, Asks]:
+def call_estimates(job: Job[MultiConIRParams], records: int) -> dict[str, CallEstimate]:
     """What a plan says of the calls for so many documents, by live agent."""
     if not job.live:
         return {}
@@ -71,10 +71,10 @@ def asks(job: Job[MultiConIRParams], records: int) -> dict[str, Asks]:
         if agent is REWRITE:
             again = sum(between) / 2 - 1
             answer *= (1 + _AGAIN * again) / (1 + again)
-        made[agent.name] = Asks(records, between, round(prompt), round(answer))
+        made[agent.name] = CallEstimate(records, between, round(prompt), round(answer))
     every = [_size(CALIBRATE, one.question, _verdicts(one.question)) for one in sheets()]
     prompt, answer = (round(sum(part) / len(every)) for part in zip(*every, strict=True))
-    made[CALIBRATE.name] = Asks(len(every), (1.0, 1.0), prompt, answer)
+    made[CALIBRATE.name] = CallEstimate(len(every), (1.0, 1.0), prompt, answer)
     return {name: one for name, one in made.items() if name in job.live}
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from retgen.agents.agent import GivenUp
+from retgen.agents.agent import RepairsFailed
 from retgen.generators.multiconir.agents import EXTRACT, QUERY, REWRITE, VERIFY, rewrite_fault
 from retgen.generators.multiconir.checks import check_query
 from retgen.generators.multiconir.draft import Draft, Shown, Text
@@ -144,7 +144,7 @@ class Writing:
         )
         failed = [one for one in results if isinstance(one, BaseException)]
         if failed:  # all have ended; what stops the run counts more than a document that fails
-            raise min(failed, key=lambda one: isinstance(one, GivenUp))
+            raise min(failed, key=lambda one: isinstance(one, RepairsFailed))
         for result in results:
             assert not isinstance(result, BaseException)
             for text, fault in result.items():

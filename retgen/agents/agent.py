@@ -2,7 +2,7 @@
 
 A question goes out as a prompt, an answer comes back as JSON of a schema. What does not fit the
 schema or fails the agent's check goes back with the reason, at most `repairs` times; then the
-question is given up with its whole history. Each turn is a request of its own, so it is paid once.
+question has failed, with its whole history. Each turn is a request of its own, so it is paid once.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Turn(NamedTuple):
     reason: str
 
 
-class GivenUp(Exception):
+class RepairsFailed(Exception):
     """An agent's question got no answer that could be taken. `rule`: agent/why."""
 
     def __init__(self, rule: str, reason: str, history: Sequence[Turn]) -> None:
@@ -128,7 +128,7 @@ class Agent(Generic[Q, A]):
                 text = await caller.ask(request, self.name)
             except Unusable as error:  # asking again is no use
                 history.append(Turn("", str(error)))
-                raise GivenUp(f"{self.name}/{error.why}", str(error), history) from error
+                raise RepairsFailed(f"{self.name}/{error.why}", str(error), history) from error
             why = "answer"
             try:
                 found = _parsed(self.answer, text)
@@ -139,7 +139,7 @@ class Agent(Generic[Q, A]):
                 reason = _problems(error)
             history.append(Turn(text, reason))
             if len(history) > self.repairs:
-                raise GivenUp(f"{self.name}/{why}", reason, history)
+                raise RepairsFailed(f"{self.name}/{why}", reason, history)
             request = self._repaired(request, text, reason)
 
     def _repaired(self, request: Request, text: str, reason: str) -> Request:

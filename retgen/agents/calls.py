@@ -41,7 +41,7 @@ _LISTEN = 0.1  # seconds between two looks at whether somebody interrupts
 
 
 @dataclass(frozen=True)
-class Asking:
+class ModelOptions:
     """How models are asked: what a command line says beside the recipe.
 
     `ledger`: its file; default `ledger.sqlite` beside the run directory. `max_usd`: the most that
@@ -56,7 +56,7 @@ class Asking:
 
 
 @dataclass
-class Asked:
+class CallReport:
     """What came of asking."""
 
     rejected: list[Rejection] = field(default_factory=list)
@@ -80,16 +80,16 @@ class Asked:
         }
 
 
-def ledger_of(folder: Path, asking: Asking) -> Path:
+def ledger_of(folder: Path, model_options: ModelOptions) -> Path:
     """The ledger of a run directory."""
-    named = asking.ledger or os.environ.get("RETGEN_LEDGER")
+    named = model_options.ledger or os.environ.get("RETGEN_LEDGER")
     return Path(named) if named else folder.resolve().parent / "ledger.sqlite"
 
 
-def check_model(one: ModelSettings, asking: Asking) -> None:
+def check_model(one: ModelSettings, model_options: ModelOptions) -> None:
     """The same of one model."""
     check_provider(one, find_key(one))
-    if asking.max_usd is not None and Prices(asking.prices).of(one) is None:
+    if model_options.max_usd is not None and Prices(model_options.prices).of(one) is None:
         raise UsageError(
             f"the price of {one.shown} is not known, so --max-usd cannot be kept: add "
             f"--price {one.shown}=IN,OUT, the dollars per million tokens"
@@ -108,24 +108,24 @@ def _notice(text: str) -> None:
 
 
 @contextlib.contextmanager
-def telling_how_far(asked: Asked) -> Iterator[None]:
+def with_call_report(call_report: CallReport) -> Iterator[None]:
     """Where asking ends early, the error says how far it came."""
     try:
         yield
     except KeyboardInterrupt:
-        print(_remaining(asked), file=sys.stderr)
+        print(_remaining(call_report), file=sys.stderr)
         raise
     except (BudgetReached, EndpointFailed, ChecksFailed) as error:
-        raise type(error)(f"{error}\n{_remaining(asked)}") from error
+        raise type(error)(f"{error}\n{_remaining(call_report)}") from error
 
 
-def ask_models(
+def call_models(
     work: Callable[[Context], Coroutine[Any, Any, None]],
     sources: Path,
     folder: Path,
     settings: Mapping[str, ModelSettings],
-    asking: Asking,
-    asked: Asked,
+    model_options: ModelOptions,
+    call_report: CallReport,
     pilot: int | None,
     progress: Progress,
 ) -> None:
@@ -134,16 +134,18 @@ def ask_models(
     `folder` names the run in the ledger, `sources` is the context's folder.
     """
     # beyond a billion dollars there is no cap to speak of
-    cap = None if asking.max_usd is None else math.floor(min(asking.max_usd, 1e9) * 1e9)
-    prices = Prices(asking.prices)
+    cap = (
+        None if model_options.max_usd is None else math.floor(min(model_options.max_usd, 1e9) * 1e9)
+    )
+    prices = Prices(model_options.prices)
     apart = {_whom(one): one for one in settings.values()}  # agents of one model share its limits
     priced = {which: prices.of(one) for which, one in apart.items()}
-    asked.priced = all(price is not None for price in priced.values())
-    path = folder / _REPLAY if asking.replay else ledger_of(folder, asking)
+    call_report.priced = all(price is not None for price in priced.values())
+    path = folder / _REPLAY if model_options.replay else ledger_of(folder, model_options)
     name = run_name(folder, path)
-    if not asking.replay:
+    if not model_options.replay:
         _warn_of_network_drive(path)
-    with _ledger(path, asking.replay, name) as ledger:
+    with _ledger(path, model_options.replay, name) as ledger:
         ledger.abandon(name)  # whoever runs this holds the run directory, so its sender is dead
         if cap is not None and any(not part.priced for part in ledger.parts(name)):
             raise UsageError(
@@ -151,8 +153,10 @@ def ask_models(
                 "knows what it has cost. Go on without a cap, or choose another --out: answers are "
                 "taken from the ledger there too"
             )
-        asked.tally.nano_usd = ledger.spent(name).nano_usd
-        keys = {which: NO_KEY if asking.replay else find_key(m) for which, m in apart.items()}
+        call_report.tally.nano_usd = ledger.spent(name).nano_usd
+        keys = {
+            which: NO_KEY if model_options.replay else find_key(m) for which, m in apart.items()
+        }
 
         async def everything(stop: Stop) -> None:
             writer, flight = Writer(ledger), Flight()
@@ -161,18 +165,19 @@ def ask_models(
                 callers = {}
                 for which, one in apart.items():
                     chat = open_chat(one, keys[which])
-                    if asking.replay:
-                        chat = Replayed(chat, asking.replay, ledger)
+                    if model_options.replay:
+                        chat = Replayed(chat, model_options.replay, ledger)
                     chats.append(chat)
                     callers[which] = Caller(
                         ledger, writer, chat, one, run=name, stop=stop, flight=flight,
-                        price=priced[which], cap=None if asking.replay else cap, tally=asked.tally,
+                        price=priced[which], cap=None if model_options.replay else cap,
+                        tally=call_report.tally,
                         notice=_notice,
                     )  # fmt: skip
                 models = {agent: (one, callers[_whom(one)]) for agent, one in settings.items()}
                 context = Context(
-                    sources, models, pilot=pilot, tally=asked.tally, stop=stop, flight=flight,
-                    progress=progress, cap=cap, priced=asked.priced,
+                    sources, models, pilot=pilot, tally=call_report.tally, stop=stop, flight=flight,
+                    progress=progress, cap=cap, priced=call_report.priced,
                 )  # fmt: skip
                 try:
                     await work(context)
@@ -188,14 +193,15 @@ def ask_models(
         try:
             in_thread(everything)
         finally:
-            if asked.tally.silent:
+            if call_report.tally.silent:
                 _notice(
-                    f"{asked.tally.silent:,} answers do not state how many tokens they took: each "
+                    f"{call_report.tally.silent:,} answers do not state how many tokens they took: "
+                    "each "
                     "is charged at the most that it could cost"
                 )
-            if not asking.replay:
-                asked.spent = ledger.spent(name)
-                asked.unanswered = sum(part.open for part in ledger.parts(name))
+            if not model_options.replay:
+                call_report.spent = ledger.spent(name)
+                call_report.unanswered = sum(part.open for part in ledger.parts(name))
 
 
 @contextlib.contextmanager
@@ -319,8 +325,10 @@ def _interrupt(control: Mapping[str, Any], presses: int) -> None:
         control["loop"].call_soon_threadsafe(control["task"].cancel)
 
 
-def _remaining(asked: Asked) -> str:
+def _remaining(call_report: CallReport) -> str:
     """How far the work came, and what it cost."""
-    stages = ", ".join(f"{one.name}: {one.done:,} of {one.total:,}" for one in asked.stages)
-    charged = f"${asked.spent.nano_usd / 1e9 if asked.spent else 0.0:.4f}"
-    return f"Done so far: {stages}. Charged so far: {charged if asked.priced else 'not known'}."
+    stages = ", ".join(f"{one.name}: {one.done:,} of {one.total:,}" for one in call_report.stages)
+    charged = f"${call_report.spent.nano_usd / 1e9 if call_report.spent else 0.0:.4f}"
+    return (
+        f"Done so far: {stages}. Charged so far: {charged if call_report.priced else 'not known'}."
+    )

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from retgen.agents.agent import A, Agent, GivenUp, Q, Rejection
+from retgen.agents.agent import A, Agent, Q, Rejection, RepairsFailed
 from retgen.agents.caller import RECORD, Caller
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.models import OFFLINE, ModelSettings
@@ -100,7 +100,7 @@ class Context:
             found = agent.offline(question)
             reason = agent.check(question, found)
             if reason is not None:
-                raise GivenUp(f"{agent.name}/check", reason, ())
+                raise RepairsFailed(f"{agent.name}/check", reason, ())
             return found
         settings, caller = self._models[agent.name]
         return await agent.converse(question, settings, caller)
@@ -114,8 +114,8 @@ class Context:
         self.show(made, now=True)
         return made
 
-    def reject(self, stage: Stage, error: GivenUp, record: Any) -> None:
-        """Keep what was given up, with its history."""
+    def reject(self, stage: Stage, error: RepairsFailed, record: Any) -> None:
+        """Keep what failed after repairs, with its history."""
         history = [turn._asdict() for turn in error.history]
         self.rejected.append(
             Rejection(error.rule, error.reason, {"record": record, "history": history})
@@ -168,8 +168,8 @@ class Context:
                 try:
                     made = await task
                     if (reason := admit(made)) is not None:
-                        raise GivenUp(f"{stage.name}/admitted", reason, ())
-                except GivenUp as error:
+                        raise RepairsFailed(f"{stage.name}/admitted", reason, ())
+                except RepairsFailed as error:
                     self.reject(stage, error, record(candidate))
                     failed += 1
                     if failed >= _HOPELESS * (stage.done // 2 + 1):

@@ -1,8 +1,8 @@
 """What may come back from a chat model, and what is done about it: one table, read from the top.
 
-The first row that fits decides. docs/models.md prints the table, and every row has a test of its
-own against a server, for each backend. What servers write was read in their documentation and
-sources; `by` says whose, and where.
+The first row that fits decides. docs/models_reference.md prints the table, and every row has a test
+of its own against a server, for each backend. What servers write was read in their documentation
+and sources; `by` says whose, and where.
 
 Outcomes:
 

@@ -7,20 +7,29 @@ answer; 130 interrupted. The last three are resumable.
 
 from __future__ import annotations
 
-from retgen.cli import data, doctor, ledger, ledger_care, models, recipes, run
+from retgen.cli import (
+    capacity,
+    doctor,
+    evaluate,
+    export,
+    ledger,
+    ledger_care,
+    plan,
+    recipes,
+    report,
+    run,
+    train,
+    validate,
+)
 from retgen.cli.base import app
 
 __all__ = ["app", "main"]
 
+# each says its own command when it is imported
 _COMMANDS = (
-    run,
-    recipes,
-    data,
-    models,
-    ledger,
-    ledger_care,
+    run, plan, recipes, validate, report, export, evaluate, train, capacity, ledger, ledger_care,
     doctor,
-)  # each says its own when it is imported
+)  # fmt: skip
 
 
 def main() -> None:

@@ -281,13 +281,13 @@ _WIDE = 130  # columns that a bar needs with all that is to be said beside it
 
 
 def overrides_of(settings: list[str] | None, model: str | None = None) -> dict[str, Any]:
-    from retgen.recipe import parse_override
+    from retgen.recipe_file import parse_override
 
     found = dict(parse_override(text) for text in settings or [])
     return found if model is None else {"model": model, "models": {}, **found}
 
 
-def asking_of(
+def model_options_of(
     recipe: str,
     max_usd: float | None,
     prices: list[str] | None,
@@ -304,9 +304,9 @@ def asking_of(
             raise UsageError(".env: is not a text file of NAME=value lines") from error
     if max_usd is None and not prices and replay is None and ledger is None:
         return None
-    from retgen.agents.calls import Asking
+    from retgen.agents.calls import ModelOptions
 
-    return Asking(ledger, max_usd, tuple(prices or ()), replay)
+    return ModelOptions(ledger, max_usd, tuple(prices or ()), replay)
 
 
 def print_json(value: Any) -> None:

@@ -129,10 +129,10 @@ def check_target(file: Path) -> None:
 
 def ledger_path(ledger: Path | None, run: str | None, *, lost: bool = False) -> Path:
     """Where the ledger is that is meant. `lost`: or where only its state file is left."""
-    from retgen.agents.calls import Asking, ledger_of
+    from retgen.agents.calls import ModelOptions, ledger_of
     from retgen.agents.ledger.sidecar import state_path
 
-    path = ledger_of(_folder(run) or Path("outputs") / "any", Asking(ledger=ledger))
+    path = ledger_of(_folder(run) or Path("outputs") / "any", ModelOptions(ledger=ledger))
     if not path.is_file() and not (lost and state_path(path).is_file()):
         raise UsageError(
             f"there is no ledger at {os.path.relpath(path)}: no run has asked a model there. Name "

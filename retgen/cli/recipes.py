@@ -46,7 +46,7 @@ def _with_abouts(files: dict[str, Path]) -> list[dict[str, str]]:
 @expected
 def schema_command() -> None:
     """Print the JSON Schema of recipes, for completion and checking in editors."""
-    from retgen.recipe import json_schema
+    from retgen.recipe_file import json_schema
 
     print_json(json_schema())
 

@@ -1,4 +1,4 @@
-"""`gen run`, `gen plan` and `gen preview`."""
+"""`gen run`: the data set of a recipe made."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from retgen.cli.base import (
     Verbose,
     Workers,
     app,
-    asking_of,
     expected,
     given_path,
     interruptible,
+    model_options_of,
     overrides_of,
     print_json,
     shown_progress,
 )
+from retgen.cli.plan import print_plan
 
 
 @app.command(
@@ -82,15 +83,20 @@ def run_command(
 
     interruptible()
     overrides = overrides_of(settings, model)
-    asking = asking_of(recipe, max_usd, price, replay, ledger)
+    model_options = model_options_of(recipe, max_usd, price, replay, ledger)
     if pilot is not None:
         from retgen.run import pilot as try_out
 
         with shown_progress(quiet, json) as progress:
             planned = try_out(
-                recipe, pilot, out=out, overrides=overrides, asking=asking, progress=progress
+                recipe,
+                pilot,
+                out=out,
+                overrides=overrides,
+                model_options=model_options,
+                progress=progress,
             )
-        _print_plan(planned, json)
+        print_plan(planned, json)
         if not json:
             words = [word for word in sys.argv[1:] if word != "--fresh"]
             at = next(i for i, word in enumerate(words) if word.startswith("--pilot"))
@@ -105,7 +111,7 @@ def run_command(
             workers=workers,
             limit=limit,
             fresh=fresh,
-            asking=asking,
+            model_options=model_options,
             progress=progress,
         )
     if json:
@@ -115,7 +121,9 @@ def run_command(
 
 
 def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
-    counts, evidence, bound = manifest["counts"], manifest["evidence"], manifest["certificate"]
+    from retgen.reporting import evidence as said
+
+    counts, evidence = manifest["counts"], manifest["evidence"]
     head = (
         f"{manifest['name']}: {counts['documents']:,} documents, {counts['queries']:,} queries, "
         f"{counts['qrels']:,} qrels"
@@ -124,17 +132,12 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
     head += ", finished before: nothing to do" if repeated else f" in {took:.1f} s"
     lines = [head]
     if evidence["structural"]:
-        lines.append(
-            f"  proven      {evidence['structural']:,} of {counts['qrels']:,} qrels, rebuilt from "
-            "the words of the documents"
-        )
+        lines.append(f"  proven      {said.proven(evidence['structural'], counts['qrels'])}")
     if evidence["judged"]:
         if structure := manifest.get("structure"):
             lines.append(f"  proven      in all {counts['documents']:,} documents: {structure}")
-        lines.append(
-            f"  judged      {evidence['judged']:,} of {counts['qrels']:,} qrels: "
-            + _judges(manifest)
-        )
+        judges = "; ".join(said.judges(manifest["judges"], manifest["models"]))
+        lines.append(f"  judged      {said.judged(evidence['judged'], counts['qrels'], judges)}")
     if counts["rejected"]:
         lines.append(f"  rejected    {counts['rejected']:,}, see {path / 'rejected.jsonl'}")
     if any(one["model"] != "offline" for one in manifest["models"].values()):
@@ -144,20 +147,10 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
             f"  models      {manifest['calls']:,} calls, {manifest['cache_hits']:,} answers from "
             f"the ledger, {tokens['in']:,} + {tokens['out']:,} tokens, {price}"
         )
-    if bound:
-        lines.append(
-            f"  dimensions  an embedder needs at least {bound['lower']}, and {bound['upper']} are "
-            "enough, to rank each query's relevant documents first"
-        )
-    best = manifest["floors"]["best"]
-    if best and manifest["tests"] and best[list(best)[-1]] <= 0.5:
-        lines.append("  floor       no order that reads no query beats chance; ties are losses")
-    elif best:
-        measure = list(best)[-1]
-        lines.append(
-            f"  floor       {best['ranking']}, without reading the query: {measure} = "
-            f"{best[measure]:.3f} (random {manifest['floors']['random'][measure]:.3f})"
-        )
+    if needed := said.dimensions(manifest["certificate"]):
+        lines.append(f"  dimensions  {needed}")
+    if baseline := said.query_blind(manifest["floors"], candidate_sets=manifest["candidate_sets"]):
+        lines.append(f"  baseline    {baseline}")
     if origin := manifest.get("origin"):
         lines.append(
             f"  origin      AUC {origin['auc']:.3f} ({origin['low']:.3f} to {origin['high']:.3f}): "
@@ -172,150 +165,3 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
         f"  report      {path / 'report.html'}",
     ]
     return "\n".join(lines)
-
-
-def _judges(manifest: dict[str, Any]) -> str:
-    """Whose word the labels rest on, and how often it was right where the answer was known."""
-    told = []
-    for agent, found in manifest["judges"].items():
-        who = manifest["models"][agent]["model"]
-        who = "rules and bundled lists" if who == "offline" else who
-        told.append(f"{agent} by {who}, {found['measured']}")
-    return "; ".join(told)
-
-
-@app.command(
-    "plan", epilog="Examples:  gen plan limit_dense  |  gen plan my.yaml --set params.docs=1000000"
-)
-@expected
-def plan_command(
-    recipe: RecipeArgument,
-    settings: Setting = None,
-    model: ModelOption = None,
-    price: PriceOption = None,
-    json: Json = False,
-    verbose: Verbose = False,
-) -> None:
-    """Say what a recipe or a study will make and cost. Touches nothing, calls nobody."""
-    from retgen.recipes import find_study
-
-    if (study := find_study(recipe)) is not None and not settings and model is None:
-        _plan_study(study, json)
-        return
-    from retgen.plan import plan
-
-    _print_plan(plan(recipe, overrides_of(settings, model), price or ()), json)
-
-
-def _print_plan(found: Any, json: bool) -> None:
-    if json:
-        print_json(found.to_json())
-        return
-    from retgen.write import size_text
-
-    if found.unknown:
-        for what in ("documents", "queries", "qrels"):
-            print(f"{'not known':>12}  {what}")
-        for agent, who in found.models.items():
-            print(f"{'not known':>12}  calls of {agent}, {who}")
-        _print_notes(found)
-        return
-    rows = [
-        (f"{found.documents:,}", "documents"),
-        (f"{found.queries:,}", "queries"),
-        (f"{found.qrels:,}", "qrels"),
-        (f"{sum(found.calls.values()):,}", "model calls"),
-    ]
-    if found.calls:
-        rows += [
-            (f"{number:,}", f"  {agent}, {found.models[agent]}")
-            for agent, number in found.calls.items()
-        ]
-        rows.append((f"{found.tokens['in']:,}", "tokens in, about"))
-        rows.append((f"{found.tokens['out']:,}", "tokens out, about"))
-        usd = found.usd
-        rows.append(
-            ("?" if usd is None else f"{_usd(usd[0])} to {_usd(usd[1])}", "at these prices")
-        )
-        rows.append((f"{_time(found.seconds[0])} to {_time(found.seconds[1])}", "for the calls"))
-    else:
-        rows.append(("$0.00", "since nobody is asked"))
-    rows.append((size_text(found.bytes), "on disk, about"))
-    width = max(12, *(len(number) for number, _ in rows))
-    for number, what in rows:
-        print(f"{number:>{width}}  {what}")
-    _print_notes(found)
-
-
-def _print_notes(found: Any) -> None:
-    for note in found.notes:
-        print(f"note: {note}")
-
-
-def _usd(dollars: float) -> str:
-    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
-
-
-def _time(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _plan_study(path: Path, json: bool) -> None:
-    from retgen.recipes import bundled_studies
-    from retgen.studies.study import load_study, plan_study
-
-    study = load_study(path)
-    found = plan_study(study)
-    if json:
-        print_json({"datasets": {name: one.to_json() for name, one in found.items()}})
-        return
-    width = max(map(len, found))
-    for name, one in found.items():
-        if one.unknown:
-            print(f"{name:{width}}  {'not known':>9}")
-            continue
-        print(f"{name:{width}}  {one.documents:>9,} documents  {one.queries:>7,} queries")
-    if study.models:
-        dims = f" in {len(study.dims)} dimensions" if study.dims else ""
-        print(f"models: {', '.join(study.models)}{dims}")
-    if study.train:
-        print(f"trainings: {len(study.train.on) * len(study.train.dims)} of {study.train.model}")
-    print(f"measured by: gen eval {path.stem if path in bundled_studies().values() else path}")
-
-
-@app.command("preview", epilog="Example:  gen preview limit_dense -n 2")
-@expected
-def preview_command(
-    recipe: RecipeArgument,
-    n: Annotated[int, typer.Option("-n", min=1, max=100, help="How many.")] = 3,
-    settings: Setting = None,
-    json: Json = False,
-    verbose: Verbose = False,
-) -> None:
-    """Show a few records on the screen. Writes nothing."""
-    from retgen.preview import preview
-
-    found = preview(recipe, n, overrides_of(settings))
-    if json:
-        print_json(found)
-        return
-    if example := found["example"]:
-        print(example["title"])
-        for what, before, after in example["rows"]:
-            print(f"\n{what}\n  - {before}\n  + {after}")
-        print("\nIts set begins with the queries:")
-        for query in found["queries"]:
-            print(f"\n{query['_id']}  {query['text']}")
-        return
-    texts = {row["_id"]: row["text"] for row in found["relevant"]}
-    for query in found["queries"]:
-        print(f"\n{query['_id']}  {query['text']}")
-        for qrel in found["qrels"]:
-            if qrel["query-id"] == query["_id"] and qrel["score"] > 0:
-                doc_id = qrel["corpus-id"]
-                print(f"    {doc_id}  {texts.get(doc_id, '(further back in the corpus)')}")
-    print("\nThe corpus begins:")
-    for row in found["corpus"]:
-        print(f"    {row['_id']}  {row['text']}")

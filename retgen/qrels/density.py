@@ -48,7 +48,7 @@ class Densities:
 
 
 def densities(matrix: QrelMatrix) -> Densities:
-    """The densities of the documents and queries in play."""
+    """The densities of the queries, and the documents, with at least one positive."""
     play = matrix.positives_only()[0]
     m, n = play.queries, play.documents
     left_out: dict[str, str] = {}

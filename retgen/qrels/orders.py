@@ -47,7 +47,7 @@ _BITS = 50_000_000  # of the rows as bit sets
 def few_changes(matrix: QrelMatrix, others: bool) -> tuple[int, str]:
     """(dimensions that suffice, how): the best of the orders tried, each verified by counting.
 
-    `matrix`: documents in play only. `others`: the corpus holds some without a positive too.
+    `matrix`: relevant documents only. `others`: the corpus holds some without a positive too.
     """
     orders = {"as given": np.arange(matrix.documents)}
     if can_walk(matrix):

@@ -1,4 +1,4 @@
-"""Patterns of qrel matrices. Columns are the documents in play; distractors are added elsewhere.
+"""Patterns of qrel matrices. Columns are relevant documents; distractors are added elsewhere.
 
 `dense`, `random`, `cycle` and `disjoint` are those of the LIMIT paper (§5.2, Appendix C), for any
 k; `hadamard` and `projective` have proven lower bounds on the dimension an embedder needs.

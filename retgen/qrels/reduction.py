@@ -18,7 +18,9 @@ from retgen.qrels.matrix import QrelMatrix
 
 @dataclass(frozen=True)
 class Reduced:
-    """Distinct rows over distinct columns in play. `columns` (documents,): where each column stood.
+    """Distinct rows over distinct columns of relevant documents.
+
+    `columns` (documents,): where each column stood.
 
     `others`: the corpus holds documents without a positive too (a column of zeros, not listed).
     `row_of` (rows of the original,): the row that each equals, -1 where it tells nothing apart;

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from retgen.data import GRADED
-from retgen.generators.family import Family
 from retgen.generators.records import Records
+from retgen.manifest import who_answers
 from retgen.markdown import code_spans, escaped, front_matter, markdown_table
 from retgen.recipe import Recipe
+from retgen.reporting import evidence
 from retgen.validators.origin import marked, told
 from retgen.validators.validation import Validation
 from retgen.write import FileInfo
@@ -33,12 +34,12 @@ def free(licences: Mapping[str, str]) -> bool:
 
 def dataset_card(
     recipe: Recipe,
-    family: Family[Any],
     records: Records,
     found: Validation,
     files: Mapping[str, FileInfo],
 ) -> str:
     """The card of a finished data set. `files` by their paths below the run, dataset/ included."""
+    family = recipe.family
     listed = {f.removeprefix("dataset/"): info.sha256 for f, info in files.items()}
     head = _header(recipe, records, listed)
     counts = found.statistics
@@ -55,13 +56,13 @@ def dataset_card(
         *_facts(records.facts),
         "## Labels",
         "",
-        *_labels(found, family, counts["qrels"]),
+        *_labels(recipe, found, counts["qrels"]),
         "",
-        *_agents(recipe, family),
-        "## Floors",
+        *_agents(recipe),
+        "## Query-blind baselines",
         "",
-        f"{'Scores' if family.tests else 'Recall'} of rankings that never read the query. A set "
-        "that these solve tests nothing.",
+        f"{'Scores' if family.candidate_sets else 'Recall'} of rankings that never read the query. "
+        "A set that these solve tests nothing.",
         "",
         _floor_table(found.floors),
         *_shortcut(found.floors),
@@ -80,8 +81,9 @@ def _facts(facts: Mapping[str, str]) -> list[str]:
     return [markdown_table([*facts], [[*facts.values()]], len(facts))] if facts else []
 
 
-def _labels(found: Validation, family: Family[Any], qrels: int) -> list[str]:
+def _labels(recipe: Recipe, found: Validation, qrels: int) -> list[str]:
     """What the labels rest on."""
+    family = recipe.family
     if not found.judged:
         return [
             f"{found.proven:,} of {qrels:,} qrels are proven: a check that shares no code "
@@ -92,20 +94,19 @@ def _labels(found: Validation, family: Family[Any], qrels: int) -> list[str]:
         f"{found.judged:,} of {qrels:,} qrels are judged: {escaped(family.judged)}."
         + (f" Proven without a model: {escaped(family.structure)}." if family.structure else "")
     ]
-    for agent, one in found.judges.items():
-        measured = f"{agent}: {one['measured']}"
-        lines += ["", f"- {escaped(measured)}"]
+    for one in evidence.judges(found.judges, who_answers(recipe)[0]):
+        lines += ["", f"- {escaped(one)}"]
     return lines
 
 
-def _agents(recipe: Recipe, family: Family[Any]) -> list[str]:
+def _agents(recipe: Recipe) -> list[str]:
     """Which agents wrote or judged, and who did their work."""
-    uses, settings = family.uses(recipe.job()), recipe.settings()
+    models = who_answers(recipe)[0]
     lines = []
-    for agent in family.agents:
-        if agent.name in uses:
-            who = settings[agent.name].shown if agent.name in settings else "rules and word lists"
-            lines.append(f"- {escaped(f'{agent.name}, by {who}: {agent.prompt.purpose}')}")
+    for agent in recipe.family.agents:
+        if agent.name in models:
+            work = evidence.who(models[agent.name]["model"])
+            lines.append(f"- {escaped(f'{agent.name}, by {work}: {agent.prompt.purpose}')}")
     return ["## Agents", "", *lines, ""] if lines else []
 
 
@@ -136,7 +137,7 @@ def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
         "language": [_HUB.get(name[:3], name[:3]) for name in records.languages],
         "license": "apache-2.0" if free(records.licences) else "other",
         "task_categories": ["text-retrieval"],
-        "tags": ["synthetic", "retgen", recipe.family],
+        "tags": ["synthetic", "retgen", recipe.family.name],
         "configs": [
             config("default", splits("qrels", records.qrels)),
             config("corpus", [{"split": "corpus", "path": paths("corpus")}]),
@@ -185,33 +186,13 @@ def _floor_table(floors: Mapping[str, Any]) -> str:
     )
 
 
-def solved_blindly(floors: Mapping[str, Any]) -> str | None:
-    """The measure that some query-blind ranking solves far above chance, None where none does."""
-    for name, scores in floors["rankings"].items():
-        for measure, score in scores.items():
-            if solves(measure, score, floors):
-                return f"{name} reaches {measure} = {score:.3f}"
-    return None
-
-
-def solves(measure: str, score: float | None, floors: Mapping[str, Any]) -> bool:
-    """Whether a query-blind ranking is far above chance by a measure.
-
-    Of recall twice chance, and a half at least; of a win rate, whose chance is a half, three
-    quarters.
-    """
-    chance = (floors.get("random") or {}).get(measure, 0.0)
-    return score is not None and score >= max(0.5, min(2 * chance, (1 + chance) / 2))
-
-
 def _shortcut(floors: Mapping[str, Any]) -> list[str]:
-    shortcut = solved_blindly(floors)
+    shortcut = evidence.solved_blindly(floors)
     if shortcut is None:
         return []
     return [
         f"**This set can be solved without reading the query**: {escaped(shortcut)}. "
-        + ("Report recall at small cutoffs, and print" if "recall" in shortcut else "Print")
-        + " this floor beside every score.",
+        + evidence.what_to_report(shortcut),
         "",
     ]
 
@@ -227,15 +208,15 @@ def _origin(found: Mapping[str, Any]) -> list[str]:
 
 
 def _certificate(stated: Mapping[str, Any]) -> list[str]:
-    if not stated:
+    said = evidence.dimensions(stated)
+    if not said:
         return []
     return [
         "## How hard for a single-vector embedder",
         "",
-        f"The qrel matrix has {stated['documents']:,} documents in play and "
-        f"{stated['queries']:,} queries. A single-vector embedder that returns every query's "
-        f"documents first needs at least {stated['lower']} dimensions, and {stated['upper']} are "
-        f"enough for some embedding: the matrix excludes no embedder of {stated['upper']} or more "
-        "dimensions. What a trained model reaches is another question.",
+        f"The qrel matrix has {stated['queries']:,} queries and {stated['documents']:,} documents "
+        f"that are relevant to one or more. {said[0].upper()}{said[1:]}: the matrix excludes no "
+        f"embedder of {stated['upper']} or more dimensions. What a trained model reaches is "
+        "another question.",
         "",
     ]

@@ -17,8 +17,8 @@ from retgen.data import Dataset, open_dataset
 from retgen.errors import DatasetError, DatasetMissing
 from retgen.lines import around
 from retgen.pages import render
-from retgen.recipe import Recipe, resolved
-from retgen.reporting.card import solved_blindly
+from retgen.recipe import Recipe, written_out
+from retgen.reporting.evidence import solved_blindly
 from retgen.reporting.view import view
 from retgen.validators.validation import Validation
 from retgen.write import dump_json, write_file
@@ -31,13 +31,13 @@ def collect_report(
     folder: Path, recipe: Recipe, manifest: Mapping[str, Any], found: Validation
 ) -> dict[str, Any]:
     """All that the page shows, as report.json keeps it."""
-    family = recipe.the_family()
+    family = recipe.family
     return {
         "name": recipe.name,
-        "family": recipe.family,
+        "family": recipe.family.name,
         "summary": family.summary,
         "paper": family.paper,
-        "recipe": resolved(recipe)[0],
+        "recipe": written_out(recipe)[0],
         "folder": folder.resolve().name,
         "manifest": {key: manifest[key] for key in (
             "created", "versions", "counts", "complete", "evidence", "timings", "licences",
@@ -53,6 +53,7 @@ def collect_report(
 
 
 _OF_MODELS = (
+    "candidate_sets",
     "tests",
     "facts",
     "example",
@@ -106,7 +107,7 @@ def _picture(dataset: Dataset, positives: int) -> dict[str, Any] | None:
     """The qrel matrix at most 128 x 128 cells large, None where it is empty or too large to help.
 
     {"queries", "documents", "matrix", "shared"}: `matrix` has a string a row of cells (queries), a
-    digit a cell (documents in play), `shared` the same for the queries that two documents share.
+    digit a cell (relevant documents), `shared` the same for the queries that two documents share.
     Digits count up to the largest count of any cell if that is at most 9, else they are ninths of
     it. Rows and columns are ordered so that what is related stands together.
     """

@@ -27,7 +27,7 @@ def training_card(recipe: Recipe, records: Records, files: Mapping[str, FileInfo
     header = front_matter({
         "pretty_name": f"{recipe.name}, training data",
         "license": "apache-2.0" if free(records.licences) else "other",
-        "tags": ["synthetic", "retgen", "sentence-transformers", recipe.family],
+        "tags": ["synthetic", "retgen", "sentence-transformers", recipe.family.name],
         "configs": [
             {
                 "config_name": name,

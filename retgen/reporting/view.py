@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from retgen import plots
 from retgen.recipe import to_yaml
-from retgen.reporting.card import solves
+from retgen.reporting import evidence
 from retgen.tokenizer import STOPWORDS
 from retgen.validators.origin import marked, told
 
@@ -59,7 +59,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "not_tests": _not_tests(content, head_start, certificate, examples, manifest) if ok else [],
         "failed": [g for g in groups if g["severity"] == "error"],
         "examples": examples,
-        "candidates": bool(manifest.get("tests")),
+        "candidates": bool(manifest.get("candidate_sets")),
         "facts": manifest.get("facts") or {},
         "example": _example(manifest.get("example")),
         "certificate": _certificate(certificate),
@@ -82,6 +82,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "recipe": yaml if len(yaml) <= _YAML else yaml[:_YAML] + "\n# ... the rest: recipe.yaml",
         "run": shlex.quote(folder),
         "run_path": folder,
+        "again": f"gen report {shlex.quote(folder)}",
     }
 
 
@@ -89,10 +90,8 @@ def _agents(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Who did the agents' work, how sure the judges were, and what all of it took."""
     rows, judges = [], manifest.get("judges") or {}
     for agent, one in (manifest.get("models") or {}).items():
-        who = "rules and word lists" if one["model"] == "offline" else one["model"]
-        if found := judges.get(agent):
-            who += f"; {found['measured']}"
-        rows.append((agent, who))
+        work = evidence.who(one["model"])
+        rows.append((agent, f"{work}; {judges[agent]['measured']}" if agent in judges else work))
     if manifest.get("calls") or manifest.get("cache_hits"):
         tokens, usd = manifest["tokens"], manifest["usd"]
         price = "at a price not known" if usd is None else f"${usd:.4f}"
@@ -155,7 +154,7 @@ def _tiles(
     relevant = statistics.get("relevant_per_query") or {}
     play = statistics.get("relevant_documents")
     small = {
-        "documents": f"{plots.number(play)} in play" if play is not None else "",
+        "documents": f"{plots.number(play)} relevant" if play is not None else "",
         "queries": f"{_span(relevant)} relevant each" if relevant else "",
         "qrels": ", ".join(f"{plots.number(n)} {kind}" for kind, n in evidence.items() if n),
     }
@@ -179,7 +178,7 @@ def _tests(
     statistics: Mapping[str, Any], floors: Mapping[str, Any], manifest: Mapping[str, Any]
 ) -> list[tuple[str, str]]:
     """(bold, plain) statements of what a score on this set means."""
-    if manifest.get("tests"):
+    if manifest.get("candidate_sets"):
         return [("Order.", manifest["tests"])]
     said = []
     relevant, columns = (
@@ -249,9 +248,7 @@ def _not_tests(
     if shortcut:
         said.append((
             "Reading the query.",
-            f"This set can be solved without it: {shortcut}. "
-            + ("Report small cutoffs, and print" if "recall" in shortcut else "Print")
-            + " the floors beside every score.",
+            f"This set can be solved without it: {shortcut}. {evidence.what_to_report(shortcut)}",
         ))  # fmt: skip
     elif head_start:
         said.append(("Reading the query, in part.", head_start))
@@ -420,7 +417,7 @@ def _certificate(stated: Mapping[str, Any]) -> dict[str, Any] | None:
              "share of the query pairs that have a relevant document in common "
              "(“graph density” in the paper's Table 2)"),
             ("document graph density", stated.get("document_graph_density"),
-             "share of the pairs of documents in play that are relevant to a common query "
+             "share of the pairs of relevant documents that are relevant to a common query "
              "(the paper's Appendix F)"),
             ("average query strength", stated.get("average_query_strength"),
              "mean over the queries of the summed Jaccard similarity to all others"),
@@ -449,7 +446,7 @@ def _floors(floors: Mapping[str, Any]) -> dict[str, Any] | None:
         {
             "name": name,
             "best": name == best,
-            "scores": [(scores.get(c), solves(c, scores.get(c), floors)) for c in random],
+            "scores": [(scores.get(c), evidence.solves(c, scores.get(c), floors)) for c in random],
         }
         for name, scores in rankings.items()
     ]
@@ -487,7 +484,7 @@ def _figures(
     for key, title, x_label, counted in (
         ("words_per_document", "Words per document", "words", "documents"),
         ("relevant_per_query", "Relevant documents per query", "relevant documents", "queries"),
-        ("queries_per_relevant_document", "Queries per document in play", "queries", "documents"),
+        ("queries_per_relevant_document", "Queries per relevant document", "queries", "documents"),
     ):
         values = statistics.get(key) or {}
         bars = plots.bins(values.get("histogram") or {})
@@ -512,13 +509,13 @@ def _figures(
         queries, documents = (plots.number(picture[key]) for key in ("queries", "documents"))
         figures.append((
             "The qrel matrix",
-            plots.cells(picture["matrix"], f"{documents} documents in play", f"{queries} queries"),
+            plots.cells(picture["matrix"], f"{documents} relevant documents", f"{queries} queries"),
             "Marks: relevant pairs (darker: more of them). Rows and columns are reordered.",
         ))  # fmt: skip
         if picture["shared"]:
             figures.append((
                 "The document graph",
-                plots.cells(picture["shared"], f"{documents} documents in play", "the same"),
+                plots.cells(picture["shared"], f"{documents} relevant documents", "the same"),
                 "Marks: documents that are relevant to a common query.",
             ))  # fmt: skip
     return figures

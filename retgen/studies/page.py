@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from retgen.evaluation import plots as draw
-from retgen.evaluation.scoring.page import bound_rows, floor_levels
-from retgen.markdown import markdown_table
-from retgen.pages import Figure, Section, TableView, result_page, text_table
+from retgen.evaluation.scoring.page import floor_levels
+from retgen.evaluation.scoring.summary import against
+from retgen.evaluation.scoring.tables import bound_rows, in_order, primary_of
+from retgen.markdown import escaped, markdown_table
+from retgen.pages import Figure, Page, Section, TableView, best_places, terminal, text_table
 from retgen.write import write_file
 
 if TYPE_CHECKING:
@@ -18,33 +20,80 @@ _PANELS = 3
 
 
 def scores_table(found: Trainings) -> TableView:
-    """A row a training; below what was not trained, the best reachable, the floors."""
+    """A row a training, the best training set first; below what was not trained, the best
+    reachable, the baselines.
+    """
     first = next(iter(found.trained.values()))
     view = first.views[0]
     names = view.measures.names
-    rows = []
-    for (on, dim), one in found.trained.items():
-        scores = one.views[0].scores(one.trained, "after")
-        rows.append([on, str(dim), *(f"{scores[name]:.4f}" for name in names)])
-    scores = view.scores(first.trained, "before")
-    rows.append([f"{first.model}, not trained", "", *(f"{scores[name]:.4f}" for name in names)])
-    for score in found.beside.datasets[0].scores if found.beside else []:
-        cells = [f"{score.metrics[name]:.4f}" for name in names]
-        rows.append([score.model, str(score.dim or ""), *cells])
+    measure = primary_of(names, view.collection)
+    after = _after(found)
+    systems = [(on, str(dim), after[on, dim]) for on, dim in _in_order(found, measure)]
+    systems.append((f"{first.model}, not trained", "", view.scores(first.trained, "before")))
+    for score in in_order(found.beside.datasets[0].scores, measure) if found.beside else []:
+        systems.append((score.model, str(score.dim or ""), score.metrics))
+    rows = [[on, dim, *(f"{of[name]:.4f}" for name in names)] for on, dim, of in systems]
     begin = len(rows)
     rows += [[label, "", *cells] for label, cells in bound_rows(view.ceiling, view.floors, names)]
-    return TableView(["trained on", "dim", *names], rows, faint=range(begin, len(rows)))
+    columns = {i: [of[name] for _, _, of in systems] for i, name in enumerate(names, start=2)}
+    return TableView(
+        ["trained on", "dim", *names], rows, faint=range(begin, len(rows)),
+        best=best_places(columns),
+    )  # fmt: skip
+
+
+def _after(found: Trainings) -> dict[tuple[str, int], dict[str, float]]:
+    return {key: one.views[0].scores(one.trained, "after") for key, one in found.trained.items()}
+
+
+def _in_order(found: Trainings, measure: str) -> list[tuple[str, int]]:
+    """The best training set first, its dimensions together, the largest of them first."""
+    best: dict[str, float] = {}
+    for (on, _), scores in _after(found).items():
+        best[on] = max(best.get(on, 0.0), scores[measure])
+    return sorted(found.trained, key=lambda key: (-best[key[0]], key[0], -key[1]))
+
+
+def sentences(found: Trainings) -> list[str]:
+    """The summary of the page: each training set at its best dimension, against what else is."""
+    first = next(iter(found.trained.values()))
+    view = first.views[0]
+    measure = primary_of(view.measures.names, view.collection)
+    after = _after(found)
+    sets = list(dict.fromkeys(on for on, _ in _in_order(found, measure)))
+    told = []
+    for on in sets:
+        dim = max((d for o, d in after if o == on), key=lambda d: after[on, d][measure])
+        told.append(f"{after[on, dim][measure]:.4f} on {on} ({dim} dimensions)")
+    before = view.scores(first.trained, "before")[measure]
+    top = max(scores[measure] for scores in after.values())
+    text = [
+        f"{measure} of {first.model} after training, at the best dimension: {', '.join(told)}; "
+        f"{before:.4f} without training.",
+        f"The best of them is {against(view.floors, view.ceiling, measure, top)}.",
+    ]
+    for on in sets:
+        one = next(one for (o, _), one in found.trained.items() if o == on)
+        if one.shared:
+            text.append(
+                f"Trained on {on}, a model has seen pairs of the test view: its scores measure "
+                "memory, not retrieval."
+            )
+    if found.failures:
+        text.append(f"Not scored: {', '.join(found.failures)}.")
+    return text
 
 
 def text(found: Trainings) -> str:
     """For a terminal."""
-    return f"{text_table(scores_table(found))}\npage: {found.folder / 'study.html'}"
+    return terminal([text_table(scores_table(found))], [], found.folder / "study.html")
 
 
 def write_page(found: Trainings) -> None:
     """figures/, study.md and study.html."""
-    view = scores_table(found)
-    write_file(found.folder / "study.md", markdown_table(view.head, view.rows, view.names))
+    view, summary = scores_table(found), sentences(found)
+    table = markdown_table(view.head, view.rows, view.names)
+    write_file(found.folder / "study.md", f"{escaped(' '.join(summary))}\n\n{table}")
     first = next(iter(found.trained.values()))
     collection = first.views[0].collection
     notes = [
@@ -64,11 +113,8 @@ def write_page(found: Trainings) -> None:
         [_picture(found, name) for name in first.views[0].measures.names[:_PANELS]],
         notes,
     )
-    page = result_page(
-        found.study.study, "retgen study", found.about,
-        [section], found.command,
-    )  # fmt: skip
-    write_file(found.folder / "study.html", page)
+    page = Page(found.study.study, "retgen study", found.about, summary, [section], found.command)
+    write_file(found.folder / "study.html", page.html())
 
 
 def _picture(found: Trainings, measure: str) -> Figure:

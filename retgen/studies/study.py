@@ -16,7 +16,8 @@ from retgen.errors import RecipeError
 from retgen.generators.plan import Plan
 from retgen.messages import Origin, did_you_mean, explain
 from retgen.plan import plan
-from retgen.recipe import load_recipe, read_yaml
+from retgen.recipe import load_recipe
+from retgen.recipe_file import read_yaml
 
 if TYPE_CHECKING:
     pass

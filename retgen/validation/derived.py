@@ -24,7 +24,7 @@ from retgen.generate import rejected_lines, table_files
 from retgen.generators.records import Records
 from retgen.manifest import COSTS, Measured, fault_of_time, manifest_of, other_format, recipe_files
 from retgen.progress import Progress
-from retgen.recipe import SOURCES, Recipe, load_recipe
+from retgen.recipe import SOURCES, Recipe
 from retgen.reporting.card import dataset_card
 from retgen.reporting.report import collect_report, page_of
 from retgen.reporting.training_card import training_card
@@ -32,10 +32,10 @@ from retgen.validation.differences import Difference, differences, shown
 from retgen.validation.findings import links
 from retgen.validation.regenerate import (
     REGENERATED,
-    ask_again,
     compare_file,
     compare_tables,
     offline,
+    repeat_agents,
 )
 from retgen.validators.rule import Finding, Severity
 from retgen.validators.validation import Validation
@@ -60,7 +60,7 @@ def changed_lists(run: Path, recipe: Recipe) -> list[Finding]:
         return []
     made_with = manifest.get("word_lists")
     try:
-        lists = recipe.the_family().word_lists(recipe.job(run))
+        lists = recipe.family.word_lists(recipe.job)
     except (OSError, RetgenError):  # its sources are gone or damaged, which is found elsewhere
         lists = {}
     return [
@@ -77,7 +77,12 @@ def changed_lists(run: Path, recipe: Recipe) -> list[Finding]:
 
 
 def check_written(
-    dataset: Dataset, found: Validation, workers: int, scratch: Path, progress: Progress
+    recipe: Recipe,
+    dataset: Dataset,
+    found: Validation,
+    workers: int,
+    scratch: Path,
+    progress: Progress,
 ) -> list[Finding]:
     """Findings on what a run wrote beside its tables. `found`: what its tables gave."""
     run = dataset.run
@@ -85,12 +90,11 @@ def check_written(
     manifest = _manifest(run)
     if not isinstance(manifest, dict):
         return [manifest]
-    recipe = load_recipe(run / "recipe.yaml")
     told = [*_files(run, manifest)]
     if any(finding.rule == "word-lists" for finding in found.findings):
         return told
     try:
-        records = recipe.the_family().generate(recipe.job(run))
+        records = recipe.family.generate(recipe.job)
     except (RetgenError, *_DAMAGED) as error:
         return [*told, _not_again(f"{error}", "warning")]
     told += links(run, manifest["files"])
@@ -99,14 +103,14 @@ def check_written(
     same = other is None and _version(manifest) == __version__
     names: Collection[str] = _present(run, SOURCES)
     again: list[Finding] = []
-    rejected: list[Rejection] | None = [] if not recipe.the_family().uses(recipe.job()) else None
+    rejected: list[Rejection] | None = [] if not recipe.agents else None
     if other is None and not same:
         why = f"it was made with retgen {_version(manifest)}, this is {__version__}"
         again.append(_not_again(why, "warning"))
     elif same:
-        if rejected is None and offline(recipe) and recipe.the_family().repeatable(recipe.job()):
+        if rejected is None and offline(recipe) and recipe.family.repeatable(recipe.job):
             try:
-                again, rejected, names = ask_again(run, recipe, scratch / "again")
+                again, rejected, names = repeat_agents(run, recipe, scratch / "again")
             except (RetgenError, *_DAMAGED) as error:
                 again.append(_not_again(f"its agents cannot be asked again: {error}", "warning"))
         again += compare_tables(run, recipe, records, workers, progress)
@@ -269,7 +273,7 @@ def _figures(
         name for name in files if name.startswith("inputs/")
     }
     listed = {name: info for name, info in files.items() if name not in beside}
-    card = dataset_card(recipe, recipe.the_family(), records, found, listed)
+    card = dataset_card(recipe, records, found, listed)
     yield from _card(run, CARD, card, severity)
     if TRAINING_CARD in _cards(records) and all(
         f"training/{name}.parquet" in files for name in records.training
@@ -332,7 +336,7 @@ def _measured(manifest: Mapping[str, Any], recipe: Recipe) -> Measured:
 
 def _keep_endpoints(manifest: Mapping[str, Any], right: dict[str, Any], recipe: Recipe) -> None:
     """Where the recipe names no server, the environment of the run did."""
-    settings, stated = recipe.settings(), manifest.get("models")
+    settings, stated = recipe.models, manifest.get("models")
     for agent, one in right["models"].items():
         if agent in settings and settings[agent].base_url is None and isinstance(stated, dict):
             named = (stated.get(agent) or {}).get("endpoint")
@@ -353,7 +357,7 @@ def _unlikely(manifest: Mapping[str, Any], recipe: Recipe) -> Iterator[Differenc
             if not isinstance(value, str) or not value[:1].isdigit():
                 yield Difference(f"versions.{name}", f"is {shown(value)}, which is no version")
     stages = ["latent", "generate and write", "prove and measure", "report"]
-    if recipe.the_family().uses(recipe.job()):
+    if recipe.agents:
         stages.insert(0, "agents")
     timings = manifest.get("timings")
     if not isinstance(timings, dict) or list(timings) != stages:

@@ -14,7 +14,8 @@ from retgen.data import Problem, Table
 from retgen.errors import RecipeError, RetgenError, UsageError
 from retgen.lines import Place
 from retgen.messages import did_you_mean
-from retgen.recipe import Recipe, RuleSettings
+from retgen.recipe import Recipe
+from retgen.recipe_file import RuleSettings
 from retgen.validation.scan import rule_names
 from retgen.validators.rule import SEVERITIES, Finding
 

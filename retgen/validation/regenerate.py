@@ -19,7 +19,7 @@ from retgen.agents.agent import Rejection
 from retgen.generate import BLOCK, PARALLEL_FROM, TableFile, arrow_schema, table_files
 from retgen.generators.records import Records
 from retgen.progress import Progress
-from retgen.recipe import SOURCES, Recipe, load_recipe
+from retgen.recipe import SOURCES, Recipe
 from retgen.validation.differences import differences
 from retgen.validators.rule import Finding
 from retgen.write import make_folder
@@ -54,7 +54,8 @@ def compare_tables(
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(min(workers, len(corpus)), mp_context=context) as pool:
             try:
-                tasks = [pool.submit(_compare_shard, run, number) for number in range(len(corpus))]
+                numbers = range(len(corpus))
+                tasks = [pool.submit(_compare_shard, run, recipe, number) for number in numbers]
                 for done, task in enumerate(tasks, start=1):
                     found.append(task.result())
                     progress("again", done, len(tables))
@@ -68,10 +69,9 @@ def compare_tables(
     return [one for one in found if one is not None]
 
 
-def _compare_shard(run: Path, number: int) -> Finding | None:
+def _compare_shard(run: Path, recipe: Recipe, number: int) -> Finding | None:
     """In a process of its own: one shard of the corpus."""
-    recipe = load_recipe(run / "recipe.yaml")
-    records = recipe.the_family().generate(recipe.job(run))
+    records = recipe.family.generate(recipe.job)
     return _compare(run, table_files(recipe, records)[0][number])
 
 
@@ -236,10 +236,10 @@ def _columns(schema: Any) -> str:
 
 def offline(recipe: Recipe) -> bool:
     """Whether no model was asked: what agents said follows from the recipe."""
-    return not recipe.the_family().uses(recipe.job()) & set(recipe.settings())
+    return not recipe.live
 
 
-def ask_again(
+def repeat_agents(
     run: Path, recipe: Recipe, folder: Path
 ) -> tuple[list[Finding], list[Rejection], frozenset[str]]:
     """Have the offline agents work in an empty folder.
@@ -247,11 +247,11 @@ def ask_again(
     Returns what differs from what they left in the run, their rejected records, and the names of
     their files.
     """
-    from retgen.agents.calls import Asking
-    from retgen.ask import ask
+    from retgen.agents.calls import ModelOptions
+    from retgen.with_agents import generate_with_agents
 
     make_folder(folder)
-    asked = ask(recipe, folder, Asking())
+    asked = generate_with_agents(recipe, folder, ModelOptions())
     found = []
     names = set()
     for path in sorted((folder / SOURCES).glob("*")):

@@ -23,7 +23,8 @@ from retgen.errors import DatasetError
 from retgen.lines import instead
 from retgen.memory import keep_freed
 from retgen.progress import Progress
-from retgen.recipe import Recipe, RuleSettings, load_recipe
+from retgen.recipe import Recipe
+from retgen.recipe_file import RuleSettings
 from retgen.validation.states import States
 from retgen.validators.boilerplate import Boilerplate
 from retgen.validators.columns import AnswerColumns
@@ -72,7 +73,7 @@ def which_split(dataset: Dataset, split: str | None) -> str:
 def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) -> Judgements:
     """Queries and qrels; where the family's proof reads them itself, the first queries only."""
     split = which_split(dataset, split)
-    few = _FEW if recipe is not None and recipe.the_family().tests else None
+    few = _FEW if recipe is not None and recipe.family.candidate_sets else None
     queries, query_problems = dataset.read_queries(few)
     if few is None:
         qrels, qrel_problems = dataset.read_qrels(split)
@@ -99,15 +100,14 @@ def build_rules(
     judgements: Judgements,
     settings: RuleSettings,
     scratch: str,
-    run: Path | None = None,
 ) -> list[CorpusRule]:
     """The generic rules, less those that the family's own proof covers, then the proof."""
     # what retgen wrote itself has no excuse for an order
     severity: Severity = "error" if recipe else "warning"
-    family = recipe.the_family() if recipe is not None else None
+    family = recipe.family if recipe is not None else None
     rules = _generic_rules(judgements, settings, severity, family.covers if family else ())
     if family is not None and recipe is not None:
-        rules += family.checks(recipe.job(run), judgements)
+        rules += family.checks(recipe.job, judgements)
     for rule in rules:
         if isinstance(rule, Terms | NearDuplicates):
             rule.scratch = scratch
@@ -160,7 +160,7 @@ def rule_names(recipe: Recipe | None) -> tuple[frozenset[str], frozenset[str]]:
     generic -= {"terms", "samples"}
     if recipe is None:
         return frozenset(generic), frozenset()
-    vouch = _VOUCH | recipe.the_family().proofs
+    vouch = _VOUCH | recipe.family.proofs
     return frozenset(generic | vouch), vouch
 
 
@@ -171,24 +171,26 @@ def scan(
     split: str | None,
     progress: Progress,
     scratch: str,
-    proof: bool = True,
+    recipe: Recipe | None,
+    settings: RuleSettings,
     states: States | None = None,
 ) -> tuple[int, list[Problem]]:
     """Show every document to every rule. Returns (documents, rows that are none).
 
-    `states`: where the results of parts are kept, and taken from.
+    `recipe`, `settings`: what other processes build the same rules from. `states`: where the
+    results of parts are kept, and taken from.
     """
     for rule in rules:
         rule.about(dataset)
     parts = _parts(dataset.corpus)
     if len(parts) == 1:
         states = None  # nothing is finished before everything is
-    kept = states.begin(parts, split, proof) if states is not None else {}
+    kept = states.begin(parts, split, recipe is not None) if states is not None else {}
     waiting = {number: _Result(*result) for number, result in kept.items()}
     missing = [number for number in range(len(parts)) if number not in waiting]
     done, total = sum(len(parts[number]) for number in waiting), sum(map(len, parts))
     if workers > 1 and dataset.corpus.size() >= _PARALLEL_FROM and len(missing) > 1:
-        asked = dataset.run or dataset.root, split, scratch, proof
+        asked = dataset.run or dataset.root, split, scratch, recipe, settings
         scanned = _in_processes(parts, missing, workers, asked)
     else:
         scanned = _one_by_one(
@@ -347,7 +349,7 @@ def _in_processes(
     parts: Sequence[Sequence[Chunk]],
     missing: Sequence[int],
     workers: int,
-    given: tuple[Path, str | None, str, bool],
+    given: tuple[Path, str | None, str, Recipe | None, RuleSettings],
 ) -> Generator[tuple[int, _Result], None, None]:
     """The same in processes, which build the rules from the files; parts come as they end."""
     with process_pool(min(workers, len(missing)), _start_worker, given) as pool:
@@ -359,14 +361,13 @@ def _in_processes(
 _worker: dict[str, Any] = {}
 
 
-def _start_worker(path: Path, split: str | None, scratch: str, proof: bool) -> None:
+def _start_worker(
+    path: Path, split: str | None, scratch: str, recipe: Recipe | None, settings: RuleSettings
+) -> None:
     dataset = open_dataset(path)
-    recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
-    settings = recipe.rules if recipe else RuleSettings()
     _worker["dataset"] = dataset
-    recipe = recipe if proof else None
     judgements = load_judgements(dataset, split, recipe)
-    _worker["rules"] = build_rules(recipe, judgements, settings, scratch, dataset.run)
+    _worker["rules"] = build_rules(recipe, judgements, settings, scratch)
 
 
 def _scan_apart(chunks: Sequence[Chunk]) -> _Result:

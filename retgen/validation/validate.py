@@ -44,7 +44,6 @@ def validate(
     split: str | None = None,
     off: Mapping[str, str] | None = None,
     severity: Mapping[str, str] | None = None,
-    written: Mapping[str, FileInfo] | None = None,
     against: Sequence[Path | str] = (),
 ) -> Validation:
     """Check a run directory, or any data set in MTEB, BEIR or Hub layout.
@@ -55,27 +54,21 @@ def validate(
     other data sets, whose documents and queries this one should not hold.
 
     Of a finished run, what it wrote beside the tables is checked as well: manifest, card, report,
-    and that the recipe makes these tables again. `written`: of a run that is being made, its files
-    as they were just written; what is found of a part of the corpus is then kept in the run
-    directory, for the next call if this one is killed. Raises `DatasetError` where there is no data
-    set to check, `UsageError` for rules that are none or cannot be changed.
+    and that the recipe makes these tables again. Raises `DatasetError` where there is no data set
+    to check, `UsageError` for rules that are none or cannot be changed.
     """
     dataset = open_dataset(path)
     benchmarks = {str(other): open_dataset(other) for other in against}
     cores = workers or usable_cores()
-    recipe = load_recipe(dataset.run / "recipe.yaml") if dataset.run else None
+    recipe = load_recipe(dataset.run / "recipe.yaml").at(dataset.run) if dataset.run else None
     asked, _ = with_rulings(recipe, off or {}, severity or {})
-    if written is not None and dataset.run is not None:
-        states = States(dataset.run, written)
-        with full_disk(dataset.run):
-            return _validate(dataset, recipe, cores, progress, split, str(states.folder), states)
     # beside a large data set there is room; the system's folder for such files may be in memory
     beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
     room = beside or Path(tempfile.gettempdir())
     with full_disk(room), tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
         found = _validate(dataset, recipe, cores, progress, split, scratch)
-        if dataset.run is not None:  # as it was written, whatever this call asks beside that
-            found.findings += check_written(dataset, found, cores, Path(scratch), progress)
+        if recipe is not None:  # as it was written, whatever this call asks beside that
+            found.findings += check_written(recipe, dataset, found, cores, Path(scratch), progress)
             if not found.ok:  # something is wrong, so nothing is called proven
                 found.proven = found.judged = 0
         for name, other in benchmarks.items():
@@ -83,6 +76,20 @@ def validate(
         found.findings = regraded(found.findings, asked)
         found.switched_off, found.severities = dict(asked.off), dict(asked.severity)
         return found
+
+
+def prove(
+    run: Path, recipe: Recipe, written: Mapping[str, FileInfo], workers: int, progress: Progress
+) -> Validation:
+    """Check the tables of a run that is being made, whose recipe, `at` the run, is given.
+
+    `written`: its files as they were just written. What is found of a part of the corpus is kept in
+    the run directory, for the next call if this one is killed.
+    """
+    states = States(run, written)
+    with full_disk(run):
+        dataset = open_dataset(run)
+        return _validate(dataset, recipe, workers, progress, None, str(states.folder), states)
 
 
 def _validate(
@@ -110,18 +117,19 @@ def _validate(
     for name, some in judgements.other_problems.items():
         findings += rows_at_fault(root, dataset.qrels[name], some)
     try:
-        rules = build_rules(recipe, judgements, settings, scratch, dataset.run)
+        rules = build_rules(recipe, judgements, settings, scratch)
     except OSError as error:  # what agents have said, which only a proof reads
         findings.append(Finding("sources", "error", [str(error.filename)], _lost(error)))
         recipe = None
         judgements = load_judgements(dataset, split, None)
         rules = build_rules(None, judgements, settings, scratch)
-    proof = recipe is not None
-    documents, problems = scan(dataset, rules, workers, split, progress, scratch, proof, states)
+    documents, problems = scan(
+        dataset, rules, workers, split, progress, scratch, recipe, settings, states
+    )
     findings += rows_at_fault(root, dataset.corpus, problems, documents)
     for rule in rules:
         rule.judge(dataset, which)
-    covered = recipe.the_family().covers if recipe else frozenset()
+    covered = recipe.family.covers if recipe else frozenset()
     findings += check_judgements(judgements, covered)
     findings += check_graded(dataset, which, judgements, pairs=GRADED_QRELS not in covered)
     for rule in rules:
@@ -145,7 +153,7 @@ def _validate(
     judges: dict[str, Any] = {}
     if recipe is not None:
         try:
-            judges = dict(recipe.the_family().judges(recipe.job(dataset.run)))
+            judges = dict(recipe.family.judges(recipe.job))
         except (OSError, ValueError, KeyError, TypeError) as error:
             told = f"what is known of the judges cannot be read: {error}"
             kept.insert(0, Finding("sources", "error", [], told))
@@ -155,8 +163,7 @@ def _validate(
     for rule in rules:
         statistics |= rule.statistics()
     labels = statistics["qrels"] if recipe and ok else 0
-    family, job = (recipe.the_family(), recipe.job(dataset.run)) if recipe else (None, None)
-    evidence = family.evidence(job) if family and job else "structural"
+    evidence = recipe.family.evidence(recipe.job) if recipe else "structural"
     return Validation(
         kept,
         statistics,
@@ -190,7 +197,7 @@ def _lost(error: OSError) -> str:
 
 
 def _matrix(judgements: Judgements, documents: int) -> tuple[QrelMatrix, int]:
-    """The qrel matrix of the positives, and the number of documents in play."""
+    """The qrel matrix of the positives, and how many documents it has."""
     queries = {query_id: i for i, query_id in enumerate(judgements.positives)}
     columns = {doc_id: j for j, doc_id in enumerate(sorted(judgements.relevant_documents))}
     pairs = {

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.agent import Agent, GivenUp, Question, Shape, Turn
+from retgen.agents.agent import Agent, Question, RepairsFailed, Shape, Turn
 from retgen.agents.caller import Caller
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.ledger import Ledger, Writer
@@ -199,14 +199,14 @@ def test_a_fault_goes_back_with_its_reason(
     }
 
 
-def test_the_history_is_kept_and_in_the_end_it_is_given_up(
+def test_the_history_is_kept_and_in_the_end_it_is_failed_after_repairs(
     agent: Agent[Thing, Painted], tmp_path: Path
 ) -> None:
     answers = ["no", '{"colour": "blue", "share": 1}', '{"colour": "green", "share": 2}']
     reasons = ["it is not JSON", "'blue' is known", "'green' is known"]
     with serving(one_after_another(*answers)) as server:
         question = Thing(thing="a rose", known=("blue", "green"))
-        with pytest.raises(GivenUp) as error:
+        with pytest.raises(RepairsFailed) as error:
             converse(agent, server, tmp_path, question)
         assert (error.value.rule, error.value.reason) == ("colour/check", "'green' is known")
         assert error.value.history == tuple(map(Turn, answers, reasons))
@@ -215,7 +215,7 @@ def test_the_history_is_kept_and_in_the_end_it_is_given_up(
             answers[0], told(reasons[0])["content"], answers[1], told(reasons[1])["content"],
         ]  # fmt: skip
         # every turn is in the ledger: to ask again costs nothing, and ends as before
-        with pytest.raises(GivenUp) as again:
+        with pytest.raises(RepairsFailed) as again:
             converse(agent, server, tmp_path, question)
     assert again.value.history == error.value.history
     assert len(server.requests) == 3
@@ -228,14 +228,14 @@ def test_an_agent_without_repairs(
     agent: Agent[Thing, Painted], tmp_path: Path, text: str, rule: str
 ) -> None:
     question = Thing(thing="a rose", known=("blue",))
-    with serving(lambda body: text) as server, pytest.raises(GivenUp) as error:
+    with serving(lambda body: text) as server, pytest.raises(RepairsFailed) as error:
         converse(replace(agent, repairs=0), server, tmp_path, question)
     assert (error.value.rule, len(error.value.history)) == (rule, 1)
     assert len(server.requests) == 1
 
 
 def test_an_answer_that_is_always_cut_off(agent: Agent[Thing, Painted], tmp_path: Path) -> None:
-    with serving() as server, pytest.raises(GivenUp) as error:
+    with serving() as server, pytest.raises(RepairsFailed) as error:
         converse(agent, server, tmp_path, Thing(thing="a rose"), name="cut")
     reason = "the answer was cut off, even with room for 32,768 tokens"
     assert (error.value.rule, error.value.reason) == ("colour/cut_off", reason)
@@ -261,10 +261,10 @@ def test_an_answer_that_is_always_cut_off(agent: Agent[Thing, Painted], tmp_path
         ),
     ],
 )
-def test_what_asking_again_cannot_help_is_given_up_at_once(
+def test_what_asking_again_cannot_help_is_failed_after_repairs_at_once(
     agent: Agent[Thing, Painted], tmp_path: Path, name: str, rule: str, reason: str
 ) -> None:
-    with serving(lambda body: GOOD) as server, pytest.raises(GivenUp) as error:
+    with serving(lambda body: GOOD) as server, pytest.raises(RepairsFailed) as error:
         converse(agent, server, tmp_path, Thing(thing="a rose"), name=name)
     assert (error.value.rule, error.value.reason) == (rule, reason)
     assert error.value.history == (Turn("", reason),)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.agent import Agent, GivenUp, Question, Rejection, Shape, Turn
+from retgen.agents.agent import Agent, Question, Rejection, RepairsFailed, Shape, Turn
 from retgen.agents.caller import Caller
 from retgen.agents.context import Context, Stage
 from retgen.agents.flow import Flight, Stop, Stopped
@@ -62,7 +62,7 @@ def asked(server: Server) -> list[int]:
 
 
 @asynccontextmanager
-async def asking(
+async def model_options(
     server: Server, folder: Path, concurrency: int = 4, **options: Any
 ) -> AsyncIterator[Context]:
     """A context whose agent `halve` is the server's."""
@@ -93,7 +93,7 @@ async def taken(
 
 async def at_once(number: int) -> int:
     if number % 3 == 0:
-        raise GivenUp("work/three", f"{number} is a multiple of 3", [Turn("x", "y")])
+        raise RepairsFailed("work/three", f"{number} is a multiple of 3", [Turn("x", "y")])
     return number
 
 
@@ -117,7 +117,7 @@ def test_what_is_asked_is_the_shortest_beginning_that_suffices(
         return json.dumps({"half": number // 2})
 
     async def run(server: Server) -> tuple[list[int], list[Rejection], Stage]:
-        async with asking(server, tmp_path, concurrency) as context:
+        async with model_options(server, tmp_path, concurrency) as context:
             stage = context.stage("halves", 12, HALVE)
 
             async def halve(number: int) -> int:
@@ -195,7 +195,7 @@ def test_too_few(tmp_path: Path, candidates: int, message: str) -> None:
     async def run() -> None:
         context = Context(tmp_path, {})
         before = context.stage("before", 1)
-        context.reject(before, GivenUp("before/x", "y", ()), "of another stage")
+        context.reject(before, RepairsFailed("before/x", "y", ()), "of another stage")
         stage = context.stage("numbers", 1000)
         admit = {4: "it is 4"}.get
         await taken(context, stage, range(candidates), at_once, admit=admit)
@@ -316,7 +316,7 @@ def test_an_agent_without_a_model_answers_by_rules(tmp_path: Path) -> None:
         context = Context(tmp_path, {})
         assert context.offline(HALVE)
         assert await context.answer(HALVE, Number(number=8)) == Half(half=4)
-        with pytest.raises(GivenUp) as error:
+        with pytest.raises(RepairsFailed) as error:
             await context.answer(HALVE, Number(number=7))
         assert (error.value.rule, error.value.reason) == ("halve/check", "7 is odd")
         assert error.value.history == ()
@@ -349,7 +349,7 @@ def test_progress(tmp_path: Path) -> None:
 
     async def run(server: Server) -> None:
         nonlocal context
-        async with asking(server, tmp_path, progress=progress, cap=2 * 10**9) as context:
+        async with model_options(server, tmp_path, progress=progress, cap=2 * 10**9) as context:
             await taken(context, context.stage("halves", 2, HALVE), range(9), halve)
 
     with serving(say) as server:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retgen.agents.calls import Asked, Asking, ask_models
+from retgen.agents.calls import CallReport, ModelOptions, call_models
 from retgen.agents.ledger import Answer, Kept, Ledger, Send, tables
 from retgen.agents.ledger.check import check, recount, size_of
 from retgen.agents.ledger.drives import network_drive
@@ -306,11 +306,18 @@ def test_a_run_warns_of_a_network_drive(
 
     async def work(_: object) -> None: ...
 
-    for asking in (Asking(), Asking(replay=mounts)):  # a replay sends nothing
-        mounts.write_text(f"server:/x {tmp_path} nfs4 rw 0 0\n" if not asking.replay else "")
+    for model_options in (ModelOptions(), ModelOptions(replay=mounts)):  # a replay sends nothing
+        mounts.write_text(f"server:/x {tmp_path} nfs4 rw 0 0\n" if not model_options.replay else "")
         folder = tmp_path / "runs" / "a"
-        ask_models(
-            work, folder, folder, {"write": settings}, asking, Asked(), None, lambda *_: None
+        call_models(
+            work,
+            folder,
+            folder,
+            {"write": settings},
+            model_options,
+            CallReport(),
+            None,
+            lambda *_: None,
         )
     assert capsys.readouterr().err == (
         f"gen: {tmp_path / 'runs' / 'ledger.sqlite'} lies on a network drive (nfs4), where SQLite "

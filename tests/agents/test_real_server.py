@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.agent import Agent, GivenUp, Question, Shape
+from retgen.agents.agent import Agent, Question, RepairsFailed, Shape
 from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.caller import Caller
 from retgen.agents.flow import Flight, Stop
@@ -58,7 +58,7 @@ class Fact(Shape):
 
 
 def no_rules(question: Ask) -> Fact:
-    raise GivenUp("tell/offline", "there are none", ())
+    raise RepairsFailed("tell/offline", "there are none", ())
 
 
 TELL = Agent(
@@ -194,7 +194,7 @@ def with_caller(
         )  # fmt: skip
         try:
             return caller, await work(caller)
-        except (GivenUp, EndpointFailed) as error:
+        except (RepairsFailed, EndpointFailed) as error:
             return caller, error
         finally:
             await caller.close()
@@ -236,7 +236,7 @@ def test_an_answer_is_text_with_its_tokens_and_is_paid_once(served: Served, ledg
     assert ledger.spent("a") == ("a", 1, 0, tokens_in, tokens_out, cost)
 
 
-def test_what_is_never_right_is_given_up_with_all_that_was_said(
+def test_what_is_never_right_is_failed_after_repairs_with_all_that_was_said(
     served: Served, ledger: Ledger
 ) -> None:
     settings = served.settings()
@@ -244,7 +244,7 @@ def test_what_is_never_right_is_given_up_with_all_that_was_said(
     _, error = with_caller(
         ledger, settings, lambda caller: TELL.converse(Ask(thing="quokkas"), settings, caller)
     )
-    assert isinstance(error, GivenUp)
+    assert isinstance(error, RepairsFailed)
     assert error.rule == "tell/answer"
     assert len(error.history) == 3
     assert served.requests() == before + 3

@@ -104,7 +104,7 @@ def test_what_is_skipped_is_said() -> None:
     ]
 
 
-def test_total_below_the_documents_in_play() -> None:
+def test_total_below_the_relevant_documents() -> None:
     with pytest.raises(ValueError, match="46 documents have a positive; the total is 45"):
         certificate(OFFICIAL, 45)
 

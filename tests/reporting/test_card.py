@@ -15,7 +15,7 @@ from tests.agents.server import serving
 from tests.conftest import read_jsonl
 from tests.pages import Read, rendered
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 TITLE = "<script>alert('t')</script> | [Salt](https://evil.example) ![](x)\n\n# Clerk\n---\n| x |"
 LICENCE = "MIT\n---\nlicense: mit\n---\n<img src=x onerror=alert(1)> [terms](javascript:x) `a` |"
 MODEL = "gpt\n\n## <b onclick=x>five</b> | `m` <!-- \n- [x](y)"

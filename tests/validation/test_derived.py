@@ -12,8 +12,10 @@ import orjson
 import pytest
 
 from retgen import run, validate
+from retgen.progress import silent
 from retgen.recipe import load_recipe
 from retgen.recipes import bundled
+from retgen.validation.validate import prove
 from retgen.validators.validation import Validation
 from retgen.write import dump_json, file_info
 
@@ -563,7 +565,7 @@ def test_without_a_manifest_a_run_is_not_finished(
     assert [(one.rule, one.severity, one.message) for one in found.findings] == [
         ("manifest", "error", message)
     ]
-    assert validate(copy, written={}).findings == []
+    assert prove(copy, load_recipe(copy).at(copy), {}, 1, silent).findings == []
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", '{"files": {"x": 1}}', '{"files": []}', "no"])

@@ -149,7 +149,7 @@ def test_a_recipe_changed_after_the_run_switches_no_proof_off(small: Path, tmp_p
 def test_families_name_the_rules_of_their_proof(limit_run: Path) -> None:
     recipe = load_recipe(limit_run)
     names, vouching = rule_names(recipe)
-    built = recipe.the_family().checks(recipe.job(limit_run), Judgements([], []))
+    built = recipe.family.checks(recipe.at(limit_run).job, Judgements([], []))
     assert {rule.name.partition("/")[0] for rule in built} <= vouching
     assert {"encoding", "order-leak"} <= names - vouching
 

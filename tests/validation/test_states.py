@@ -24,7 +24,9 @@ from retgen.data import Chunk, Problem, open_dataset
 from retgen.errors import ChecksFailed
 from retgen.generators.limit.documents import Documents
 from retgen.pickles import dump, load
-from retgen.recipe import RuleSettings, load_recipe
+from retgen.progress import silent
+from retgen.recipe import load_recipe
+from retgen.recipe_file import RuleSettings
 from retgen.validation.scan import build_rules, load_judgements, scan
 from retgen.validation.states import PROOF, States
 from retgen.validators.rule import Named
@@ -276,13 +278,13 @@ def plainly(value: Any) -> Any:
 def test_states_of_all_rules_are_data(limit_run: Path, tmp_path: Path) -> None:
     """Of the generic rules and of a proof; a state that cannot be read back costs its part."""
     dataset = open_dataset(limit_run)
-    recipe = load_recipe(limit_run / "recipe.yaml")
+    recipe = load_recipe(limit_run).at(limit_run)
     for proof in (recipe, None):
         scratch = tmp_path / str(proof is None)
         scratch.mkdir()
         judgements = load_judgements(dataset, None, proof)
-        rules = build_rules(proof, judgements, RuleSettings(), str(scratch), limit_run)
-        count, _ = scan(dataset, rules, 1, None, lambda *_: None, str(scratch), proof is not None)
+        rules = build_rules(proof, judgements, RuleSettings(), str(scratch))
+        count, _ = scan(dataset, rules, 1, None, silent, str(scratch), proof, RuleSettings())
         assert count == 15
         files = {file for rule in rules for file in rule.state.files()}
         assert {str(path) for path in scratch.iterdir()} == files  # else they would not be kept

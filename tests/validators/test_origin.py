@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from retgen import run, validate
-from retgen.cli.data import _findings
+from retgen.cli.validate import _findings
 from retgen.validators import separable
 from retgen.validators.origin import marked, told
 from retgen.validators.separable import Pair, measure

@@ -66,13 +66,14 @@ def check_matrix(
 
 
 def _structure(spec: Spec, judgements: Judgements, owner: dict[int, str]) -> Iterator[Finding]:
-    """As many documents in play, and as many queries to each, as the pattern has."""
+    """As many relevant documents, and as many queries to each, as the pattern has."""
     relevant = judgements.relevant_documents
-    if spec.in_play is not None and len(relevant) != spec.in_play:
+    if spec.relevant_documents is not None and len(relevant) != spec.relevant_documents:
         yield error(
             "structure",
             [],
-            f"{len(relevant)} documents are relevant to some query, the pattern has {spec.in_play}",
+            f"{len(relevant)} documents are relevant to some query, the pattern has "
+            f"{spec.relevant_documents}",
         )
     for column in sorted(owner.keys() - set(range(len(relevant)))):
         if column >= 0:

@@ -45,7 +45,7 @@ class Spec:
     common_documents: int | None = None  # what any two queries share exactly, if fixed
     distinct_rows: bool = True  # no two queries have the same relevant documents
     matrix_file: Path | None = None  # the user's own qrels TSV
-    in_play: int | None = None  # documents that are relevant to some query, if fixed
+    relevant_documents: int | None = None  # documents that are relevant to some query, if fixed
     column_sum: int | None = None  # queries that each of them is relevant to, if fixed
     surname_half: tuple[int, str] | None = None  # (seed, "test" | "train")
     locales: tuple[str, ...] = ()  # Faker's, that names may come from

@@ -11,8 +11,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from retgen.agents.agent import GivenUp
-from retgen.agents.calls import Asked, Asking, ask_models, telling_how_far
+from retgen.agents.agent import RepairsFailed
+from retgen.agents.calls import CallReport, ModelOptions, call_models, with_call_report
 from retgen.agents.context import Context
 from retgen.agents.models import ModelSettings, described
 from retgen.evaluation.search.candidates.prompt import RANK, question_of, scores_of
@@ -21,7 +21,7 @@ from retgen.evaluation.search.names import slug
 from retgen.progress import Progress
 from retgen.write import AtomicFile
 
-_HOPELESS = 20  # lists given up, more than were ordered: to go on would only cost
+_HOPELESS = 20  # lists that failed, more than were ordered: to go on would only cost
 
 
 @dataclass(frozen=True)
@@ -31,35 +31,35 @@ class Chats:
     `limit`: items of a domain whose candidate sets it orders.
     """
 
-    asking: Asking
+    model_options: ModelOptions
     folder: Path
     limit: int | None = None
 
 
 class ChatRanker:
-    """Orders candidate sets by a model's answers. One that is given up leaves them tied."""
+    """Orders candidate sets by a model's answers. One that fails after repairs leaves them tied."""
 
     noise = 0.0
 
     def __init__(self, name: str, settings: ModelSettings, chats: Chats, folder: Path) -> None:
         self._name, self._settings, self._chats, self._folder = name, settings, chats, folder
-        self._asked = Asked()
+        self._calls = CallReport()
         self._lists = 0
 
     def score(
         self, groups: Sequence[CandidateSet], progress: Progress
     ) -> list[NDArray[np.float64]]:
         found: list[NDArray[np.float64]] = []
-        asked = self._asked
+        report = self._calls
 
         async def work(context: Context) -> None:
-            asked.rejected, asked.stages = context.rejected, context.stages
+            report.rejected, report.stages = context.rejected, context.stages
             stage = context.stage(f"{self._name}: lists", len(groups), RANK)
 
             async def order(group: CandidateSet) -> NDArray[np.float64]:
                 try:
                     return scores_of(group, await context.answer(RANK, question_of(group)))
-                except GivenUp as error:
+                except RepairsFailed as error:
                     context.reject(stage, error, group._asdict())
                     if stage.rejected >= _HOPELESS and stage.rejected > stage.done:
                         raise context.too_few(stage, len(groups)) from error
@@ -71,10 +71,10 @@ class ChatRanker:
 
         agents = {RANK.name: self._settings}
         try:
-            with telling_how_far(asked):
-                ask_models(
-                    work, self._folder, self._chats.folder, agents, self._chats.asking, asked,
-                    None, progress,
+            with with_call_report(report):
+                call_models(
+                    work, self._folder, self._chats.folder, agents, self._chats.model_options,
+                    report, None, progress,
                 )  # fmt: skip
         finally:
             self._write()
@@ -84,28 +84,29 @@ class ChatRanker:
     def details(self) -> dict[str, Any]:
         """Who was asked what, and what it took; `usd`: of this call, None where no price is known.
 
-        `given_up`: lists without an answer that passed its check, kept in rejected_NAME.jsonl.
+        `failed_after_repairs`: lists without an answer that passed its check, kept in
+        rejected_NAME.jsonl.
         """
-        tally = self._asked.tally
+        tally = self._calls.tally
         return {
             **described(self._settings),
             "prompts": {RANK.prompt.name: RANK.prompt.sha256},
             "lists": self._lists,
-            "given_up": len(self._asked.rejected),
+            "failed_after_repairs": len(self._calls.rejected),
             "calls": sum(tally.calls.values()),
             "from_ledger": sum(tally.cached.values()),
             "tokens_in": sum(tally.tokens_in.values()),
             "tokens_out": sum(tally.tokens_out.values()),
-            "usd_of_run": self._asked.spent.nano_usd / 1e9
-            if self._asked.spent and self._asked.priced
+            "usd_of_run": self._calls.spent.nano_usd / 1e9
+            if self._calls.spent and self._calls.priced
             else None,
         }
 
     def _write(self) -> None:
         path = self._folder / f"rejected_{slug(self._name)}.jsonl"
-        if not self._asked.rejected:
+        if not self._calls.rejected:
             path.unlink(missing_ok=True)  # of an earlier call
             return
         with AtomicFile(path) as file:
-            for one in self._asked.rejected:
+            for one in self._calls.rejected:
                 file.write(orjson.dumps(one._asdict(), option=orjson.OPT_APPEND_NEWLINE))

@@ -58,3 +58,9 @@ class Ladders(Task[Rates]):
         from retgen.evaluation.tasks.multiconir.page import sections
 
         return sections(results, figures)
+
+    def sentences(self, results: Sequence[SystemResult[Rates]]) -> Sequence[str]:
+        from retgen.evaluation.tasks.multiconir.page import readings
+        from retgen.evaluation.tasks.multiconir.sentences import sentences
+
+        return sentences(readings(results))

@@ -11,7 +11,7 @@ from retgen.evaluation.tasks.multiconir.pairs import Cell
 from retgen.evaluation.tasks.multiconir.rates import Estimate, Rates
 from retgen.evaluation.tasks.multiconir.summary import RANDOM, Reading
 from retgen.evaluation.tasks.task import SystemResult
-from retgen.pages import Figure, Section, TableView
+from retgen.pages import Figure, Fold, Place, Section, TableView, best_places
 
 _MATRICES = 4  # systems whose win rates are shown by conditions and violations
 _CURVES = 6  # systems in a picture
@@ -24,24 +24,39 @@ TITLES = {
 }
 
 
+def readings(results: Sequence[SystemResult[Rates]]) -> dict[str, Reading]:
+    """The measures of each system by its label, the highest average of Task 1 first."""
+    reads = [(one.label, Reading(mean_rates(one))) for one in results]
+    averages = {label: found.value for label, read in reads if (found := read(*read.task1()))}
+    return dict(sorted(reads, key=lambda one: -averages.get(one[0], 0.0)))
+
+
 def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[Section]:
     """The sections of the page; pictures go to `folder`."""
-    reads = {one.label: Reading(mean_rates(one)) for one in results}
+    reads = readings(results)
     ladders = max(read.rates.ladders for read in reads.values())
     domains = list(dict.fromkeys(name for one in results for name in one.domains))
     view = tables(results)
     over = f" and {len(domains)} domains, which weigh the same" if len(domains) > 1 else ""
     yield Section(
+        "Ladders",
+        [
+            f"Averages over {ladders:,} ladders{over}, in percent, the best of a column in bold. "
+            "Below each stands its 95% bootstrap interval; ladders are what is drawn. Decline is "
+            "Q1 less the longest query; blind is under the query of another ladder.",
+        ],
+        [_averages(reads)],
+    )
+    yield Section(
         "Task 1: more conditions",
         [
-            f"The share of {ladders:,} ladders{over}, in percent, in which the positive scores "
-            "strictly higher than HN1, which violates one of the conditions asked for; a tie is a "
-            "loss. Qn asks for conditions 1 to n; decline is Q1 less the last. The mean of the "
-            "query styles stands first, then each by itself. Intervals are 95% bootstrap intervals "
-            "over ladders.",
+            "The share of ladders in which the positive scores strictly higher than HN1, which "
+            "violates one of the conditions asked for; a tie is a loss. Qn asks for conditions 1 "
+            "to n; decline is Q1 less the last. The table has the mean of the query styles.",
         ],
-        [view["task1"], *_by_style(reads, "task1")],
+        [view["task1"]],
         [_by_length(reads, folder)],
+        folded=_folds("Each query style by itself", _by_style(reads, "task1")),
     )
     yield Section(
         "Task 2: down the ladder",
@@ -50,8 +65,9 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
             "and so on. P is the positive. The paper's Table 13 runs the other way, from the "
             "documents that violate most.",
         ],
-        [view["task2"], *_by_style(reads, "task2")],
+        [view["task2"]],
         [_down(reads, folder)],
+        folded=_folds("Each query style by itself", _by_style(reads, "task2")),
     )
     if "task3" in view:
         yield Section(
@@ -71,7 +87,12 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
             f"of {ladders} ladders alone the intervals are rough, and one that ends at 0 or 100 is "
             "too narrow"
         )
-    beside = [view["controls"], *_padded(reads), *_places(reads), *_conditions(reads)]
+    folded = [
+        *_folds("Task 4: longer documents", _padded(reads)),
+        *_folds("The place of the violated condition in the query", _places(reads)),
+        *_folds("Which condition is violated", _conditions(reads)),
+        *_folds("Win rates by conditions asked for and violated", list(_matrices(reads))),
+    ]
     figures = [_by_violations(reads, folder)] if any(_violations(r) for r in reads.values()) else []
     yield Section(
         "Controls",
@@ -81,74 +102,131 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
             "win rate by how many of the conditions asked for are violated, and the one where all "
             "of them are, whatever n.",
         ],
-        [*beside, *_matrices(reads)],
+        [_controls(reads, small=True)],
         figures,
         notes,
+        folded,
     )
 
 
+def _folds(title: str, views: Sequence[TableView]) -> list[Fold]:
+    return [Fold(title, views)] if views else []
+
+
 def tables(results: Sequence[SystemResult[Rates]]) -> dict[str, TableView]:
-    reads = {one.label: Reading(mean_rates(one)) for one in results}
+    reads = readings(results)
     conditions = max(read.conditions for read in reads.values())
     rungs = max(read.rungs for read in reads.values())
     found = {
         "task1": _table(
-            "system", [f"Q{n}" for n in range(1, conditions + 1)], reads,
-            lambda read: [_percent(read(*read.query(n))) for n in range(1, conditions + 1)],
-            ["decline", "average", "95% interval"],
-            lambda read: [
-                _percent(read.rates.difference(read.query(1), read.query(conditions))),
-                *_whole(read(*read.task1())),
-            ],
-            chance=[*["50.00"] * conditions, "0.00", "50.00", ""],
+            [f"Q{n}" for n in range(1, conditions + 1)], reads,
+            lambda read: [read(*read.query(n)) for n in range(1, conditions + 1)],
+            lambda read: read(*read.task1()),
+            lambda read: [_decline(read)],
+            ["50.00"] * conditions, ["0.00", "50.00"],
         ),
         "task2": _table(
-            "system", [f"{_rung(i - 1)}>{_rung(i)}" for i in range(1, rungs + 1)], reads,
-            lambda read: [_percent(read(*read.rung(i))) for i in range(1, rungs + 1)],
-            ["average", "95% interval"],
-            lambda read: _whole(read(*read.task2())),
-            chance=[*["50.00"] * rungs, "50.00", ""],
+            [f"{_rung(i - 1)}>{_rung(i)}" for i in range(1, rungs + 1)], reads,
+            lambda read: [read(*read.rung(i)) for i in range(1, rungs + 1)],
+            lambda read: read(*read.task2()),
+            lambda read: [],
+            ["50.00"] * rungs, ["50.00"],
         ),
     }  # fmt: skip
     if any(read.rates.where("flip") for read in reads.values()):
-        found["task3"] = _flips(results)
+        found["task3"] = _flips(results, list(reads))
     found["controls"] = _controls(reads)
     return found
 
 
+def _decline(read: Reading) -> Estimate | None:
+    return read.rates.difference(read.query(1), read.query(read.conditions))
+
+
 def _table(
-    first: str,
     columns: Sequence[str],
     reads: dict[str, Reading],
-    cells: Callable[[Reading], list[str]],
-    more: Sequence[str],
-    ends: Callable[[Reading], list[str]],
+    cells: Callable[[Reading], list[Estimate | None]],
+    average: Callable[[Reading], Estimate | None],
+    decline: Callable[[Reading], list[Estimate | None]],
     chance: Sequence[str],
+    chances: Sequence[str],
 ) -> TableView:
-    rows = [[label, *cells(read), *ends(read)] for label, read in reads.items()]
-    rows.append(["random order", *chance])
-    return TableView([first, *columns, *more], rows, faint=[len(rows) - 1])
+    """A row a system: `cells`, a decline (of which less is better), the average, its interval."""
+    values = {label: [*cells(read), *decline(read), average(read)] for label, read in reads.items()}
+    rows = [[label, *map(_percent, of[:-1]), *_whole(of[-1])] for label, of in values.items()]
+    rows.append(["random order", *chance, *chances, ""])
+    decline_at = len(columns) + 1 if len(chances) > 1 else None  # neither is better
+    more = ["decline"] * (len(chances) - 1)
+    head = ["system", *columns, *more, "average", "95% interval"]
+    best = {(row, column) for row, column in _best(list(values.values())) if column != decline_at}
+    return TableView(head, rows, faint=[len(rows) - 1], best=best)
+
+
+def _best(rows: Sequence[Sequence[Estimate | None]], lowest: Sequence[int] = ()) -> set[Place]:
+    """The best cells of rows that begin in column 1."""
+    columns = {
+        at: [one.value if one else None for one in column]
+        for at, column in enumerate(zip(*rows, strict=True), start=1)
+    }
+    return best_places(columns, lowest)
+
+
+def _averages(reads: dict[str, Reading]) -> TableView:
+    """A row a system: its average in each task, and of the blind control."""
+    columns: list[tuple[str, str, Callable[[Reading], Estimate | None]]] = [
+        ("Task 1", "50.0", lambda read: read(*read.task1())),
+        ("decline", "0.0", _decline),
+        ("Task 2", "50.0", lambda read: read(*read.task2())),
+        ("Task 3: flips", "50.0", lambda read: read(*read.rates.where("flip"))),
+        ("Task 1, blind", "50.0", lambda read: read(*read.blind())),
+    ]
+    found = [[get(read) for _, _, get in columns] for read in reads.values()]
+    there = [i for i in range(len(columns)) if any(row[i] for row in found)]
+    found = [[row[i] for i in there] for row in found]
+    names = [columns[i][0] for i in there]
+    rows = [
+        [label, *(_percent(one, 1) for one in row)] for label, row in zip(reads, found, strict=True)
+    ]
+    lowest = [names.index(name) + 1 for name in ("Task 3: flips",) if name in names]
+    plain = ("decline", "Task 1, blind")  # of which neither more nor less is better
+    best = {(row, column) for row, column in _best(found, lowest) if names[column - 1] not in plain}
+    rows.append(["random order", *(columns[i][1] for i in there)])
+    return TableView(
+        ["system", *names], rows, faint=[len(rows) - 1], best=best, beside=_intervals(found)
+    )
+
+
+def _intervals(rows: Sequence[Sequence[Estimate | None]]) -> dict[Place, str]:
+    return {
+        (at, column): f"{100 * one.low:.1f} to {100 * one.high:.1f}"
+        for at, row in enumerate(rows)
+        for column, one in enumerate(row, start=1)
+        if one is not None
+    }
 
 
 def _rung(i: int) -> str:
     return str(i) if i else "P"
 
 
-def _flips(results: Sequence[SystemResult[Rates]]) -> TableView:
+def _flips(results: Sequence[SystemResult[Rates]], order: Sequence[str]) -> TableView:
     domains = list(dict.fromkeys(name for one in results for name in one.domains))
-    rows = []
-    for one in results:
+    rows, values = [], []
+    for one in sorted(results, key=lambda one: order.index(one.label)):
         each = {name: rates.mean(rates.where("flip")) for name, rates in one.domains.items()}
         rates = mean_rates(one)
-        average = _whole(rates.mean(rates.where("flip")))
-        rows.append([one.label, *(_percent(each.get(name)) for name in domains), *average])
+        values.append([*(each.get(name) for name in domains), rates.mean(rates.where("flip"))])
+        rows.append([one.label, *map(_percent, values[-1][:-1]), *_whole(values[-1][-1])])
     chance = f"{100 * RANDOM['flip_rate']:.2f}"
     rows.append(["random order", *(chance for _ in domains), chance, ""])
     head = ["system", *domains, "average", "95% interval"]
-    return TableView(head, rows, faint=[len(rows) - 1])
+    best = _best(values, lowest=range(1, len(domains) + 2))
+    return TableView(head, rows, faint=[len(rows) - 1], best=best)
 
 
-def _controls(reads: dict[str, Reading]) -> TableView:
+def _controls(reads: dict[str, Reading], small: bool = False) -> TableView:
+    """Win rates that hold one thing apart. `small`: intervals stand below the cells of a page."""
     words = sorted({w for read in reads.values() for w in read.words})
     places = max(read.places for read in reads.values())
     columns: list[tuple[str, Callable[[Reading], list[Cell]]]] = [
@@ -166,12 +244,16 @@ def _controls(reads: dict[str, Reading]) -> TableView:
             ("first place", lambda read: [("place", 1)]),
             ("last place", lambda read: [("place", places)]),
         ]
+    found = [[read(*cells(read)) for _, cells in columns] for read in reads.values()]
     rows = [
-        [label, *(_spanned(read(*cells(read))) for _, cells in columns)]
-        for label, read in reads.items()
+        [label, *(_percent(one, 1) if small else _spanned(one) for one in row)]
+        for label, row in zip(reads, found, strict=True)
     ]
     rows.append(["random order", *("0.0" if name == "tied" else "50.0" for name, _ in columns)])
-    return TableView(["system", *(name for name, _ in columns)], rows, faint=[len(rows) - 1])
+    return TableView(
+        ["system", *(name for name, _ in columns)], rows, faint=[len(rows) - 1],
+        beside=_intervals(found) if small else {},
+    )  # fmt: skip
 
 
 def _violations(read: Reading) -> bool:

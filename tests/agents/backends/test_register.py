@@ -68,7 +68,7 @@ def test_a_chat_backend_is_one_new_file(tmp_path: Path) -> None:
     found = gen(*call, ECHO_API_KEY="planted")
     assert (found.returncode, found.stderr) == (0, "")
     (row,) = json.loads(found.stdout)["results"]
-    assert (row["details"]["model"], row["details"]["given_up"]) == ("echo:first", 0)
+    assert (row["details"]["model"], row["details"]["failed_after_repairs"]) == ("echo:first", 0)
     assert row["details"]["calls"] > 0
     told = {one["what"]: one for one in json.loads(gen("doctor", "--json").stdout)}
     assert told["ECHO_API_KEY"]["state"] == "absent"

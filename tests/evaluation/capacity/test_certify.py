@@ -122,7 +122,7 @@ def test_a_run_gets_its_certificate_in_its_own_folder(limit_run: Path, gen) -> N
     queries, gap = check(stored, corpus, read_jsonl(folder / "qrels.jsonl"))
     assert (queries, gap) == (100, found["embedding"]["smallest_gap"])
     # a run with a certificate of its own is still a finished run
-    assert retgen.validation.validate(limit_run).ok
+    assert retgen.validate(limit_run).ok
 
 
 def test_shattered_documents_are_cut_in_all_ways(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -168,7 +168,7 @@ def test_documents_that_the_corpus_lacks_are_asked_for(dataset, tmp_path: Path) 
     assert found.certificate.densities.documents == 5
     assert found.notes[0] == "4 judged documents are not in the corpus and cannot be found"
     # the same matrix where all are there, and the one that nothing asks for
-    checked = retgen.validation.validate(path)
+    checked = retgen.validate(path)
     assert not checked.ok
     assert checked.certificate["documents"] == 5
 

@@ -65,7 +65,7 @@ def test_bytes_are_pinned(tmp_path: Path) -> None:
 def test_five_million_documents_are_pinned_at_both_ends(tmp_path: Path) -> None:
     """Sizes that have names enough keep their bytes, whatever larger sizes need."""
     recipe = load_recipe("limit_5m")
-    corpus = recipe.the_family().generate(recipe.job(tmp_path)).corpus
+    corpus = recipe.family.generate(recipe.at(tmp_path).job).corpus
     ends = corpus.jsonl(0, 1000), corpus.jsonl(4_999_000, 5_000_000)
     assert [hashlib.sha256(end).hexdigest() for end in ends] == PINNED_5M
 

@@ -37,10 +37,10 @@ def test_pairs_are_the_qrels_with_texts(tmp_path: Path, negatives: int) -> None:
     pairs = read_pairs(run.path)
     assert pairs.origin == "40 pairs from the training pairs of run (pairs.parquet)"
     assert [len(texts) for texts in pairs.negatives] == [2 * negatives] * 40
-    assert retgen.validation.validate(run.path).ok
+    assert retgen.validate(run.path).ok
     # a change is found by its hash
     (run.path / "training/pairs.parquet").write_bytes(b"something else")
-    assert not retgen.validation.validate(run.path).ok
+    assert not retgen.validate(run.path).ok
 
 
 def test_test_sets_have_none(tmp_path: Path) -> None:

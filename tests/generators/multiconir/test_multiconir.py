@@ -486,12 +486,12 @@ def test_a_plan_says_that_it_does_not_know_a_data_set_of_the_hub(tmp_path: Path,
 
 
 def test_after_a_pilot_the_data_set_of_the_hub_is_known(tmp_path: Path) -> None:
-    from retgen.agents.calls import Asked, Asking
+    from retgen.agents.calls import CallReport, ModelOptions
     from retgen.agents.context import Stage
     from retgen.plan import plan_from
 
     made = load_recipe(recipe(tmp_path, "hf:nobody/nothing"))
-    found = plan_from(made, Asked(stages=[Stage("ladders", 7)]), Asking())
+    found = plan_from(made, CallReport(stages=[Stage("ladders", 7)]), ModelOptions())
     assert (found.documents, found.unknown) == (77, False)
 
 

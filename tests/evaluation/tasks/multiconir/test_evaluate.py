@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.calls import Asking
+from retgen.agents.calls import ModelOptions
 from retgen.errors import BudgetReached, UsageError
 from retgen.evaluation.collection import load
 from retgen.evaluation.retrievers import Options
@@ -224,7 +224,7 @@ def test_a_chat_model_orders_the_first_ladders(
     assert (ladders["blind"], ladders["violations"], ladders["position"]) == (None, None, None)
     details = row["details"]
     # a ladder and style: ten pairs and a whole; four of those are repaired
-    assert (details["lists"], details["given_up"], details["calls"]) == (44, 0, 48)
+    assert (details["lists"], details["failed_after_repairs"], details["calls"]) == (44, 0, 48)
     assert details["model"] == "openai:gpt-5-mini"
     assert len(server.requests) == 48
     assert (tmp_path / "ledger.sqlite").is_file()
@@ -234,14 +234,18 @@ def test_a_chat_model_orders_the_first_ladders(
     assert (again["details"]["calls"], again["details"]["from_ledger"]) == (0, 48)
 
 
-def test_a_list_that_is_given_up_ties(houses: Path, server: Server, tmp_path: Path) -> None:
+def test_a_list_that_is_failed_after_repairs_ties(
+    houses: Path, server: Server, tmp_path: Path
+) -> None:
     folder = tmp_path / "out"
     server.say = lambda body: (
         '{"ranking": [1]}' if "of house 0" in str(body) and "10. " in str(body) else rank(body)
     )
     found = evaluate(houses, models=["llm:openai:gpt-5-mini"], limit=2, out=folder).to_json()
     row = found["results"][0]
-    assert row["details"]["given_up"] == 2  # the pair and the whole ladder, in one style
+    assert (
+        row["details"]["failed_after_repairs"] == 2
+    )  # the pair and the whole ladder, in one style
     assert row["ladders"]["task1"]["instruction"]["by_query"] == [1.0] * 9 + [0.5]
     assert row["ladders"]["task2"]["instruction"]["average"]["value"] == 0.5
     assert row["ladders"]["task3"]["flip_rate"]["value"] == 0.5
@@ -249,7 +253,7 @@ def test_a_list_that_is_given_up_ties(houses: Path, server: Server, tmp_path: Pa
     assert {one["rule"] for one in rejected} == {"rank_documents/check"}
     assert len(rejected[0]["record"]["history"]) == 3
     assert found["notes"][-1] == (
-        "llm:openai:gpt-5-mini: ordered 44 lists of 2 of 6 ladders, 2 given up, which tie"
+        "llm:openai:gpt-5-mini: ordered 44 lists of 2 of 6 ladders, 2 failed after repairs, which tie"
     )
 
 
@@ -257,7 +261,11 @@ def test_the_cap_ends_it_and_keeps_the_rest(houses: Path, server: Server, tmp_pa
     server.usage = 1000, 400  # a tenth of a cent a call
     models = ["bm25-paper", "llm:openai:gpt-5-mini"]
     found = evaluate(
-        houses, models=models, limit=2, asking=Asking(max_usd=0.02), out=tmp_path / "out"
+        houses,
+        models=models,
+        limit=2,
+        model_options=ModelOptions(max_usd=0.02),
+        out=tmp_path / "out",
     )
     assert found.exit_code == 3
     assert [row["model"] for row in found.to_json()["results"]] == ["bm25-paper"]
@@ -266,7 +274,13 @@ def test_the_cap_ends_it_and_keeps_the_rest(houses: Path, server: Server, tmp_pa
     sent = len(server.requests)
     assert 0 < sent < 48
     with pytest.raises(BudgetReached):
-        evaluate(houses, models=models[1:], limit=2, asking=Asking(max_usd=0), out=tmp_path / "out")
+        evaluate(
+            houses,
+            models=models[1:],
+            limit=2,
+            model_options=ModelOptions(max_usd=0),
+            out=tmp_path / "out",
+        )
     more = evaluate(houses, models=models, limit=2, out=tmp_path / "out")
     assert more.exit_code == 0
     assert len(server.requests) == 48  # nothing is asked twice
@@ -279,7 +293,7 @@ def test_a_model_without_key_or_price(houses: Path, monkeypatch: pytest.MonkeyPa
         evaluate(houses, models=["llm:openai:gpt-5-mini"])
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
     with pytest.raises(UsageError, match="the price of openai:nobody is not known"):
-        evaluate(houses, models=["llm:openai:nobody"], asking=Asking(max_usd=1.0))
+        evaluate(houses, models=["llm:openai:nobody"], model_options=ModelOptions(max_usd=1.0))
 
 
 def test_the_command(gen, houses: Path) -> None:  # type: ignore[no-untyped-def]

@@ -1,4 +1,4 @@
-"""`gen validate`, `gen report` and `gen export`."""
+"""`gen validate`: all rules over a run or a data set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import typer
 from retgen.cli.base import (
     Json,
     Quiet,
-    RunArgument,
     Verbose,
     Workers,
     app,
@@ -132,41 +131,3 @@ def _findings(path: Path, found: Any) -> str:
         f"{verdict}: {_counted(found.errors, 'error')}, {_counted(found.warnings, 'warning')}"
     )
     return "\n".join(lines)
-
-
-@app.command("report", epilog="Example:  gen report outputs/limit_dense")
-@expected
-def report_command(run: RunArgument, verbose: Verbose = False) -> None:
-    """Make the HTML page of a run again."""
-    from retgen.reporting.report import report
-
-    print(report(run))
-
-
-@app.command(
-    "export",
-    epilog="Examples:  gen export outputs/limit_dense --to beir  |  "
-    "gen export outputs/limit_dense --to mteb --out ~/limit",
-)
-@expected
-def export_command(
-    run: RunArgument,
-    to: Annotated[str, typer.Option(help="beir or mteb.", show_default=False)],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=given_path, help="Folder; default RUN/exports/TO, else outputs/export_NAME_TO."
-        ),
-    ] = None,
-    json: Json = False,
-    verbose: Verbose = False,
-) -> None:
-    """Write a data set in another layout."""
-    from retgen.export import export
-
-    folder = export(run, to, out)
-    if json:
-        files = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
-        print_json({"path": str(folder), "to": to, "files": files})
-    else:
-        print(folder)

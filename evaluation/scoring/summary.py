@@ -1,0 +1,213 @@
+"""What came out of an evaluation, in three sentences: who leads, against what, and what is missing.
+
+Systems with several dimensions stand for their largest, since differences are tested at it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from retgen.evaluation.scoring.scores import Score, at_largest
+from retgen.evaluation.scoring.significance import Comparison
+from retgen.evaluation.scoring.tables import p_value, primary
+
+if TYPE_CHECKING:
+    from retgen.evaluation.scoring.result import Evaluation, Scored
+
+LEVEL = 0.05  # of p after correction, below which a difference is said to hold
+
+
+def sentences(result: Evaluation) -> list[str]:
+    """The summary of a page."""
+    found: list[str] = []
+    for task, results in result.of_tasks():
+        found += task.sentences(results) if results else ()
+    ranked = [one for one in result.datasets if one.scores]
+    if found:  # of candidate sets: what such a data set is for
+        ranked = []
+    if len(ranked) == 1:
+        found += _leader(ranked[0], primary(ranked[0])), _against(ranked[0], primary(ranked[0]))
+    elif ranked:
+        found += _leaders(result, ranked), _against_all(ranked)
+    return [*found, missing(result)]
+
+
+def _ranking(scored: Scored, measure: str) -> list[Score]:
+    return sorted(at_largest(scored.scores), key=lambda s: (-s.metrics[measure], s.label))
+
+
+def _leader(scored: Scored, measure: str) -> str:
+    ranking = _ranking(scored, measure)
+    first = ranking[0]
+    low, high = first.interval(measure)
+    value = f"{first.metrics[measure]:.4f} (95% interval {low:.3f} to {high:.3f})"
+    if len(ranking) == 1:
+        return f"{first.label} reaches {measure} {value}."
+    second = ranking[1]
+    lead = first.metrics[measure] - second.metrics[measure]
+    if round(lead, 4) == 0:
+        return f"{first.label} and {second.label} share the highest {measure}, {value}."
+    text = (
+        f"{first.label} has the highest {measure}: {value}, {lead:.4f} more than {second.label}, "
+        "the next"
+    )
+    tested = _comparison(scored, measure, first, second)
+    if tested is not None:
+        held = "holds" if tested.adjusted < LEVEL else "does not hold"
+        text += f"; the lead {held} after Holm's correction (p {_p(tested.adjusted)})"
+    top = max(scored.scores, key=lambda s: s.metrics[measure])
+    if top.metrics[measure] > first.metrics[measure]:
+        text += f"; {top.label}, reaches {top.metrics[measure]:.4f}"
+    return text + "."
+
+
+def _comparison(scored: Scored, measure: str, first: Score, second: Score) -> Comparison | None:
+    both = {first.label, second.label}
+    return next(
+        (c for c in scored.comparisons if c.measure == measure and {c.first, c.second} == both),
+        None,
+    )
+
+
+def _p(adjusted: float) -> str:
+    text = p_value(adjusted)
+    return text if text.startswith("<") else f"= {text}"
+
+
+def _against(scored: Scored, measure: str) -> str:
+    """The leader against the query-blind baseline and the best reachable."""
+    first, *others = _ranking(scored, measure)
+    value, low = first.metrics[measure], first.interval(measure)[0]
+    text = f"{first.label} is {against(scored.floors, scored.ceiling, measure, value, low)}"
+    base = baseline(scored.floors, measure)[1]
+    below = [s.label for s in others if base is not None and s.interval(measure)[0] <= base]
+    if below:
+        text += f"; not clearly above the baseline: {_listed(below)}"
+    return f"{text}."
+
+
+def against(
+    floors: Mapping[str, Any],
+    ceiling: Mapping[str, float | None],
+    measure: str,
+    value: float,
+    low: float | None = None,
+) -> str:
+    """Where a score stands between baseline and ceiling. `low`: where its interval begins."""
+    parts = []
+    name, base = baseline(floors, measure)
+    if base is not None:
+        clear = (value if low is None else low) > base
+        above = f"{value - base:.4f} above" if clear else "not clearly above"
+        parts.append(f"{above} the query-blind baseline ({name}, {base:.4f})")
+    best = ceiling.get(measure)
+    if best is not None:
+        gap = f"{best - value:.4f} below" if round(best - value, 4) else "at"
+        parts.append(f"{gap} the best that any ranking can reach ({best:.4f})")
+    return " and ".join(parts) or f"without a baseline to compare with, for {measure} has none"
+
+
+def baseline(floors: Mapping[str, Any], measure: str) -> tuple[str, float | None]:
+    """The better of the best query-blind ranking and a random order, and its score."""
+    random, best = floors["random"].get(measure), floors["best"]
+    if best and best.get(measure) is not None and best[measure] >= (random or 0.0):
+        return best["ranking"], best[measure]
+    return "random order", random
+
+
+def _leaders(result: Evaluation, ranked: Sequence[Scored]) -> str:
+    if result.seeds:
+        measure = primary(ranked[0])
+        spread = {
+            s.label: [o.metrics[measure] for d in ranked for o in d.scores if o.label == s.label]
+            for s in at_largest(ranked[0].scores)
+        }
+        order = sorted(spread, key=lambda label: -float(np.mean(spread[label])))
+        told = [
+            f"{label} {np.mean(spread[label]):.4f} ± {np.std(spread[label], ddof=1):.4f}"
+            for label in order[:3]
+        ]
+        return (
+            f"Mean {measure} over {len(ranked)} seeds, with its standard deviation: "
+            f"{_listed(told)}{' (the best three)' if len(order) > 3 else ''}."
+        )
+    wins: Counter[str] = Counter()
+    held = tested = 0
+    for scored in ranked:
+        measure = primary(scored)
+        first, *others = _ranking(scored, measure)
+        wins[first.label] += 1
+        if others and (one := _comparison(scored, measure, first, others[0])):
+            tested += 1
+            held += one.adjusted < LEVEL and one.difference != 0
+    names = _listed(list(dict.fromkeys(primary(scored) for scored in ranked)))
+    lead = _listed([f"{name} on {count} of {len(ranked)}" for name, count in wins.most_common()])
+    text = f"The highest {names} of a data set: {lead}"
+    if tested:
+        text += f"; of {tested} leads over the next {held} hold after Holm's correction"
+    return text + "."
+
+
+def _against_all(ranked: Sequence[Scored]) -> str:
+    weak = []
+    gaps = []
+    for scored in ranked:
+        measure = primary(scored)
+        first = _ranking(scored, measure)[0]
+        _, base = baseline(scored.floors, measure)
+        if base is not None and first.interval(measure)[0] <= base:
+            weak.append(scored.name)
+        ceiling = scored.ceiling.get(measure)
+        if ceiling is not None:
+            gaps.append(ceiling - first.metrics[measure])
+    text = (
+        f"The best system is above the query-blind baseline on {len(ranked) - len(weak)} of "
+        f"{len(ranked)} data sets"
+    )
+    if weak:
+        text += f" (not clearly on {_listed(weak)})"
+    if gaps:
+        text += (
+            f", and between {max(min(gaps), 0):.4f} and {max(max(gaps), 0):.4f} below the best "
+            "reachable"
+        )
+    return text + "."
+
+
+def missing(result: Evaluation) -> str:
+    """What is incomplete, cut or failed; that nothing is, where nothing is."""
+    told = [part for scored in result.datasets for part in _incomplete(result, scored)]
+    if result.failures:
+        told.append(f"Not scored: {_listed(list(result.failures))}")
+    if told:
+        return ". ".join(dict.fromkeys(told)) + "."
+    return "Every pair is labelled, no text was cut and every system was scored."
+
+
+def _incomplete(result: Evaluation, scored: Scored) -> Iterator[str]:
+    of = f" of {scored.name}" if len(result.datasets) > 1 else ""
+    if not scored.collection.complete:
+        text = f"Labels{of} are incomplete"
+        judged = _ranking(scored, primary(scored))[0].judged if scored.scores else {}
+        if judged:
+            name = max(judged, key=lambda name: int(name.partition("@")[2]))
+            first = _ranking(scored, primary(scored))[0].label
+            text += f": {name} of {first} is {judged[name]:.2f}"
+        yield text
+    for score in scored.scores:
+        cut = score.details.get("truncated")
+        if cut and any(cut.values()):
+            yield (
+                f"{score.model} read no more than {score.details['max_length']} tokens and cut "
+                f"{cut['documents']:,} documents and {cut['queries']:,} queries{of}"
+            )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """a; a and b; a, b and c; of more than six the first five."""
+    names = [*names[:5], f"{len(names) - 5} more"] if len(names) > 6 else list(names)
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

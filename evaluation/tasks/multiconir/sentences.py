@@ -1,0 +1,95 @@
+"""What came out on ladders, in sentences: who wins, what more conditions do, the blind control."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from retgen.evaluation.tasks.multiconir.rates import Estimate
+from retgen.evaluation.tasks.multiconir.summary import Reading
+
+_NAMED = 3  # systems named in a sentence
+
+
+def sentences(reads: Mapping[str, Reading]) -> list[str]:
+    """The summary of a page, of systems by their labels."""
+    found = [_winners(reads), _decline(reads), _others(reads), _blind(reads)]
+    return [sentence for sentence in found if sentence]
+
+
+def _of(
+    reads: Mapping[str, Reading], measure: Callable[[Reading], Estimate | None]
+) -> dict[str, Estimate]:
+    return {label: one for label, read in reads.items() if (one := measure(read)) is not None}
+
+
+def _winners(reads: Mapping[str, Reading]) -> str:
+    rates = _of(reads, lambda read: read(*read.task1()))
+    if not rates:
+        return ""
+    order = sorted(rates, key=lambda label: -rates[label].value)
+    told = [f"{label} {_spanned(rates[label])}" for label in order[:_NAMED]]
+    more = f", {len(order) - _NAMED} more below" if len(order) > _NAMED else ""
+    return f"Average win rate of the positive over HN1 (Task 1): {', '.join(told)}{more}."
+
+
+def _decline(reads: Mapping[str, Reading]) -> str:
+    """Where the interval of Q1 less the longest query excludes 0."""
+    conditions = max(read.conditions for read in reads.values())
+    declines = _of(
+        reads, lambda read: read.rates.difference(read.query(1), read.query(read.conditions))
+    )
+    if conditions < 2 or not declines:
+        return ""
+    falls = [f"{name} ({_points(d)})" for name, d in declines.items() if d.low > 0]
+    rises = [f"{name} ({_points(d)})" for name, d in declines.items() if d.high < 0]
+    parts = [f"falls for {', '.join(falls)}"] * bool(falls)
+    parts += [f"rises for {', '.join(rises)}"] * bool(rises)
+    same = len(declines) - len(falls) - len(rises)
+    if same:
+        which = "every system" if same == len(declines) else f"{same} of {len(declines)} systems"
+        parts.append(f"shows no clear change for {which}")
+    text = ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else parts[0]
+    return f"From 1 to {conditions} conditions the win rate {text}."
+
+
+def _others(reads: Mapping[str, Reading]) -> str:
+    rates = _of(reads, lambda read: read(*read.task2()))
+    flips = _of(reads, lambda read: read(*read.rates.where("flip")))
+    parts = []
+    if rates:
+        best = max(rates, key=lambda label: rates[label].value)
+        parts.append(f"Among neighbours down the ladder (Task 2) {best} wins most, "
+                     f"{_spanned(rates[best])}")  # fmt: skip
+    if flips:
+        least = min(flips, key=lambda label: flips[label].value)
+        begin = "between query styles" if parts else "Between query styles"
+        parts.append(f"{begin} (Task 3) {least} changes least, {_spanned(flips[least])}")
+    return "; ".join(parts) + "." if parts else ""
+
+
+def _blind(reads: Mapping[str, Reading]) -> str:
+    """Win rates from the documents alone, against chance, where ties are lost."""
+    rates = _of(reads, lambda read: read(*read.blind()))
+    if not rates:
+        return ""
+    apart = []
+    for label, rate in rates.items():
+        tied = reads[label](("tied", "blind task1"))
+        chance = (1 - (tied.value if tied else 0.0)) / 2
+        if not rate.low <= chance <= rate.high:
+            apart.append(f"{label} {100 * rate.value:.1f}% where chance is {100 * chance:.1f}%")
+    if not apart:
+        return "Blind control: under the query of another ladder every system is at chance."
+    return (
+        f"Blind control: under the query of another ladder {'; '.join(apart)}: the documents "
+        "alone give some of the order away."
+    )
+
+
+def _spanned(estimate: Estimate) -> str:
+    low, high = 100 * estimate.low, 100 * estimate.high
+    return f"{100 * estimate.value:.1f}% (95% interval {low:.1f} to {high:.1f})"
+
+
+def _points(estimate: Estimate) -> str:
+    return f"by {100 * abs(estimate.value):.1f} points"

@@ -1,0 +1,194 @@
+"""`gen eval`: retrievers and TREC runs scored."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from retgen.cli.base import (
+    Json,
+    LedgerOption,
+    NamingRetrievers,
+    PriceOption,
+    Quiet,
+    Verbose,
+    again,
+    app,
+    complete_model,
+    expected,
+    fail,
+    given_path,
+    interruptible,
+    model_options_of,
+    print_json,
+    shown_progress,
+)
+from retgen.cli.datasets import look_at, numbers
+
+
+@app.command(
+    "eval",
+    cls=NamingRetrievers,
+    epilog="Examples:  gen eval outputs/limit_small --model bm25 --model minilm --dims 32,64  |  "
+    "gen eval ~/beir/scifact --model owner/name --metric nDCG@10  |  "
+    "gen eval outputs/limit_small --run mine.trec  |  gen eval limit_patterns  |  "
+    "gen eval outputs/multiconir_people --model minilm --model llm:openai:gpt-5-mini --limit 20",
+)
+@expected
+def eval_command(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            parser=given_path, metavar="PATH...", show_default=False,
+            help="Run directories, data sets in MTEB, BEIR or Hub layout, mteb:NAME; or a study.",
+        ),
+    ],
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="M", autocompletion=complete_model,
+            help="{retrievers}. Default bm25. Repeatable.",
+        ),
+    ] = None,
+    run: Annotated[
+        list[Path] | None,
+        typer.Option(parser=given_path, metavar="FILE", help="A TREC run. Repeatable."),
+    ] = None,
+    dims: Annotated[
+        str | None, typer.Option(metavar="D,D,...", help="Cut embeddings to these dimensions.")
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="recall@10, nDCG@10, MRR@10, MAP, ... Repeatable."),
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="Which qrels; default test.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(parser=given_path, help="Folder; default RUN/eval, else outputs/eval_NAME."),
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=2, help="Repeat over N seeds of the generator; PATH is a run or recipe."),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="cpu, cuda, cuda:0, mps; several (cuda:0,cuda:1) share the encoding."),
+    ] = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(help="float32 (default), tf32, bf16, float16; auto: as it was saved."),
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Texts encoded at a time.")] = None,
+    max_length: Annotated[int | None, typer.Option(min=1, help="Tokens a model reads.")] = None,
+    query_prompt: Annotated[str | None, typer.Option(help="Put before every query.")] = None,
+    document_prompt: Annotated[str | None, typer.Option(help="Put before every document.")] = None,
+    attn_implementation: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of transformers: sdpa, eager, flash_attention_2, ..."),
+    ] = None,
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Run code that a model brings along.")
+    ] = False,
+    rerank_depth: Annotated[
+        int, typer.Option(min=1, help="Documents a query that a re-ranker sees.")
+    ] = 100,
+    paper_prompt: Annotated[
+        bool,
+        typer.Option("--paper-prompt", help="Put MultiConIR's instruction before every query."),
+    ] = False,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="Ladders of a domain that an llm: model orders; default all."),
+    ] = None,
+    max_usd: Annotated[
+        float | None,
+        typer.Option("--max-usd", min=0.0, help="Stop before llm: models cost more than that."),
+    ] = None,
+    price: PriceOption = None,
+    ledger: LedgerOption = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Keep no embeddings on disk.")
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:  # fmt: skip
+    """Score retrievers and TREC runs, with query-blind baselines, intervals and pictures."""
+    from retgen.errors import UsageError
+    from retgen.recipes import find_study
+
+    study = find_study(paths[0]) if len(paths) == 1 and seeds is None else None
+    if study is None and seeds is None:
+        look_at(*paths)
+    from retgen.evaluation.retrievers import Options
+    from retgen.evaluation.tasks.multiconir import INSTRUCTION
+
+    if paper_prompt and query_prompt is not None:
+        raise UsageError("--paper-prompt and --query-prompt both say what stands before a query")
+    model_options = None
+    if any(name.startswith("llm:") for name in model or ()):
+        interruptible()
+        model_options = model_options_of(str(paths[0]), max_usd, price, None, ledger)
+    else:
+        for option, given in (("--limit", limit), ("--max-usd", max_usd), ("--price", price)):
+            if given not in (None, []):
+                raise UsageError(f"{option} is about chat models: name one, as llm:PROVIDER:NAME")
+    options = Options(
+        device=device, dtype=dtype, batch_size=batch_size, max_length=max_length,
+        query_prompt=INSTRUCTION if paper_prompt else query_prompt,
+        document_prompt=document_prompt, rerank=rerank_depth,
+        attn_implementation=attn_implementation, trust_remote_code=trust_remote_code,
+    )  # fmt: skip
+    command, cut = shlex.join(["gen", *sys.argv[1:]]), numbers("--dims", dims)
+    found: Any
+    with shown_progress(quiet, json) as progress:
+        if study is not None:
+            from retgen.studies.run import run_study
+
+            if run or split:
+                raise UsageError("--run and --split are about data sets; a study makes its own")
+            found = run_study(
+                study, models=model or (), dims=cut, metrics=metric or (), out=out,
+                options=options, cache=not no_cache, command=command, progress=progress,
+            )  # fmt: skip
+        else:
+            wanted: dict[str, Any] = {
+                "models": model or (), "runs": run or (), "metrics": metric or (), "dims": cut,
+                "split": split, "out": out, "options": options, "cache": not no_cache,
+                "limit": limit, "asking": model_options, "command": command, "progress": progress,
+            }  # fmt: skip
+            if seeds is not None:
+                from retgen.studies.seeds import evaluate_seeds
+
+                if len(paths) != 1:
+                    raise UsageError("--seeds: give one run directory or recipe, not several")
+                found = evaluate_seeds(paths[0], seeds, **wanted)
+            else:
+                from retgen.evaluation.scoring.evaluate import evaluate
+
+                found = evaluate(paths, **wanted)
+    if json:
+        print_json(found.to_json())
+    elif not quiet:
+        print(_text(found))
+    if found.failures:
+        code = 2 if study is not None else found.exit_code
+        told = "\n".join(found.failures.values())
+        fail(told + (f"\nResume with:\n  {again()}" if code in (3, 4) else ""), code)
+
+
+def _text(found: Any) -> str:
+    """An evaluation, or the trainings of a study, for a terminal."""
+    from retgen.studies.result import Trainings
+
+    if isinstance(found, Trainings):
+        from retgen.studies.page import text as of_study
+
+        return of_study(found)
+    from retgen.evaluation.scoring.page import text
+
+    return text(found)

@@ -1,0 +1,47 @@
+"""`gen export`: a data set in another layout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from retgen.cli.base import (
+    Json,
+    RunArgument,
+    Verbose,
+    app,
+    expected,
+    given_path,
+    print_json,
+)
+
+
+@app.command(
+    "export",
+    epilog="Examples:  gen export outputs/limit_dense --to beir  |  "
+    "gen export outputs/limit_dense --to mteb --out ~/limit",
+)
+@expected
+def export_command(
+    run: RunArgument,
+    to: Annotated[str, typer.Option(help="beir or mteb.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            parser=given_path, help="Folder; default RUN/exports/TO, else outputs/export_NAME_TO."
+        ),
+    ] = None,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Write a data set in another layout."""
+    from retgen.export import export
+
+    folder = export(run, to, out)
+    if json:
+        files = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+        print_json({"path": str(folder), "to": to, "files": files})
+    else:
+        print(folder)

@@ -1,0 +1,158 @@
+"""`gen plan` and `gen preview`: what a recipe will make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from retgen.cli.base import (
+    Json,
+    ModelOption,
+    PriceOption,
+    RecipeArgument,
+    Setting,
+    Verbose,
+    app,
+    expected,
+    overrides_of,
+    print_json,
+)
+
+
+@app.command(
+    "plan", epilog="Examples:  gen plan limit_dense  |  gen plan my.yaml --set params.docs=1000000"
+)
+@expected
+def plan_command(
+    recipe: RecipeArgument,
+    settings: Setting = None,
+    model: ModelOption = None,
+    price: PriceOption = None,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Say what a recipe or a study will make and cost. Touches nothing, calls nobody."""
+    from retgen.recipes import find_study
+
+    if (study := find_study(recipe)) is not None and not settings and model is None:
+        _plan_study(study, json)
+        return
+    from retgen.plan import plan
+
+    print_plan(plan(recipe, overrides_of(settings, model), price or ()), json)
+
+
+def print_plan(found: Any, json: bool) -> None:
+    if json:
+        print_json(found.to_json())
+        return
+    from retgen.write import size_text
+
+    if found.unknown:
+        for what in ("documents", "queries", "qrels"):
+            print(f"{'not known':>12}  {what}")
+        for agent, who in found.models.items():
+            print(f"{'not known':>12}  calls of {agent}, {who}")
+        _print_notes(found)
+        return
+    rows = [
+        (f"{found.documents:,}", "documents"),
+        (f"{found.queries:,}", "queries"),
+        (f"{found.qrels:,}", "qrels"),
+        (f"{sum(found.calls.values()):,}", "model calls"),
+    ]
+    if found.calls:
+        rows += [
+            (f"{number:,}", f"  {agent}, {found.models[agent]}")
+            for agent, number in found.calls.items()
+        ]
+        rows.append((f"{found.tokens['in']:,}", "tokens in, about"))
+        rows.append((f"{found.tokens['out']:,}", "tokens out, about"))
+        usd = found.usd
+        rows.append(
+            ("?" if usd is None else f"{_usd(usd[0])} to {_usd(usd[1])}", "at these prices")
+        )
+        rows.append((f"{_time(found.seconds[0])} to {_time(found.seconds[1])}", "for the calls"))
+    else:
+        rows.append(("$0.00", "since nobody is asked"))
+    rows.append((size_text(found.bytes), "on disk, about"))
+    width = max(12, *(len(number) for number, _ in rows))
+    for number, what in rows:
+        print(f"{number:>{width}}  {what}")
+    _print_notes(found)
+
+
+def _print_notes(found: Any) -> None:
+    for note in found.notes:
+        print(f"note: {note}")
+
+
+def _usd(dollars: float) -> str:
+    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _plan_study(path: Path, json: bool) -> None:
+    from retgen.recipes import bundled_studies
+    from retgen.studies.study import load_study, plan_study
+
+    study = load_study(path)
+    found = plan_study(study)
+    if json:
+        print_json({"datasets": {name: one.to_json() for name, one in found.items()}})
+        return
+    width = max(map(len, found))
+    for name, one in found.items():
+        if one.unknown:
+            print(f"{name:{width}}  {'not known':>9}")
+            continue
+        print(f"{name:{width}}  {one.documents:>9,} documents  {one.queries:>7,} queries")
+    if study.models:
+        dims = f" in {len(study.dims)} dimensions" if study.dims else ""
+        print(f"models: {', '.join(study.models)}{dims}")
+    if study.train:
+        print(f"trainings: {len(study.train.on) * len(study.train.dims)} of {study.train.model}")
+    print(f"measured by: gen eval {path.stem if path in bundled_studies().values() else path}")
+
+
+@app.command("preview", epilog="Example:  gen preview limit_dense -n 2")
+@expected
+def preview_command(
+    recipe: RecipeArgument,
+    n: Annotated[int, typer.Option("-n", min=1, max=100, help="How many.")] = 3,
+    settings: Setting = None,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show a few records on the screen. Writes nothing."""
+    from retgen.preview import preview
+
+    found = preview(recipe, n, overrides_of(settings))
+    if json:
+        print_json(found)
+        return
+    if example := found["example"]:
+        print(example["title"])
+        for what, before, after in example["rows"]:
+            print(f"\n{what}\n  - {before}\n  + {after}")
+        print("\nIts set begins with the queries:")
+        for query in found["queries"]:
+            print(f"\n{query['_id']}  {query['text']}")
+        return
+    texts = {row["_id"]: row["text"] for row in found["relevant"]}
+    for query in found["queries"]:
+        print(f"\n{query['_id']}  {query['text']}")
+        for qrel in found["qrels"]:
+            if qrel["query-id"] == query["_id"] and qrel["score"] > 0:
+                doc_id = qrel["corpus-id"]
+                print(f"    {doc_id}  {texts.get(doc_id, '(further back in the corpus)')}")
+    print("\nThe corpus begins:")
+    for row in found["corpus"]:
+        print(f"    {row['_id']}  {row['text']}")

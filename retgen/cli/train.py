@@ -1,0 +1,129 @@
+"""`gen train`: an embedder fine-tuned on a data set."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from retgen.cli.base import (
+    Json,
+    Quiet,
+    Verbose,
+    app,
+    complete_model,
+    expected,
+    given_path,
+    interruptible,
+    overrides_of,
+    print_json,
+    shown_progress,
+)
+from retgen.cli.datasets import look_at
+
+
+@app.command(
+    "train",
+    epilog="Examples:  gen train outputs/limit_train --model minilm --test outputs/limit_small "
+    "--preset limit  |  gen train ~/mine --model owner/name --set epochs=3 --set hard_negatives=2 "
+    "--compare --outside ~/beir/scifact",
+)
+@expected
+def train_command(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            parser=given_path, metavar="PATH", show_default=False,
+            help="A run directory or data set: its training pairs, else its qrels.",
+        ),
+    ],
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="M", autocompletion=complete_model,
+            help="minilm, static:minilm, a sentence-transformers folder or id.",
+        ),
+    ] = "minilm",
+    test: Annotated[
+        str | None, typer.Option(metavar="PATH", help="What it is scored on; default PATH.")
+    ] = None,
+    outside: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Scored too, before and after: a folder or mteb:NAME."),
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="A paper's hyper-parameters: limit.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE",
+            help="A hyper-parameter: loss, epochs, batch_size, learning_rate, dimension, "
+            "hard_negatives, hold_out, ... (docs/evaluation_reference.md). Repeatable.",
+        ),
+    ] = None,
+    query_prompt: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="Before every query, and saved with it; default the model's own."
+        ),
+    ] = None,
+    document_prompt: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The same, before every document.")
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Train also with in-batch negatives only.")
+    ] = False,
+    metric: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="As in gen eval. Repeatable.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Qrels to train on; default training pairs, train, test.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="The first N pairs only.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, mps.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(parser=given_path, help="Folder; default outputs/train_NAME_MODEL."),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away what is there.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:  # fmt: skip
+    """Fine-tune an embedder on a data set, scored before, during and after."""
+    look_at(path, test, outside)
+    prompts = {
+        name: text
+        for name, text in (("query_prompt", query_prompt), ("document_prompt", document_prompt))
+        if text is not None
+    }
+    from retgen.evaluation.training.train import train
+
+    interruptible()
+    with shown_progress(quiet, json) as progress:
+        found = train(
+            path, model, test=test, outside=outside, split=split, limit=limit, preset=preset,
+            settings=training_settings(settings) | prompts, metrics=metric or (), compare=compare,
+            out=out, device=device, fresh=fresh, command=shlex.join(["gen", *sys.argv[1:]]),
+            progress=progress,
+        )  # fmt: skip
+    if json:
+        print_json(found.to_json())
+    elif not quiet:
+        from retgen.evaluation.training.page import text
+
+        print(text(found))
+
+
+def training_settings(settings: list[str] | None) -> dict[str, Any]:
+    """Hyper-parameters; "search:" is a text here, though YAML takes it for a mapping."""
+    found = overrides_of(settings)
+    for text in settings or ():
+        key, _, value = text.partition("=")
+        if isinstance(found[key.strip()], dict) and not value.lstrip().startswith("{"):
+            found[key.strip()] = value
+    return found

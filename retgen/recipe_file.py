@@ -1,0 +1,274 @@
+"""Recipe files: YAML read, and checked against their family.
+
+All errors are reported at once, each with file, line and key, what is allowed, and the nearest
+spelling.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import orjson
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from retgen.agents.models import Model
+from retgen.errors import RecipeError
+from retgen.generators import families, family
+from retgen.messages import Origin, did_you_mean, explain
+from retgen.recipes import bundled
+from retgen.validators.rule import Severity
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Output(_Strict):
+    """How dataset/ is written."""
+
+    format: Literal["jsonl", "parquet"] = "jsonl"
+    shards: Literal["auto"] | Annotated[int, Field(ge=1, le=100_000)] = Field(
+        "auto", description="corpus files; auto: one up to 1,000,000 documents"
+    )
+
+
+class RuleSettings(_Strict):
+    """Thresholds of the rules. A rule is switched off only by name and with a reason.
+
+    Whatever vouches for a run (its proof, its manifest) is neither switched off nor lowered.
+    """
+
+    order_leak_p: float = Field(1e-6, gt=0, lt=1, description="level of the order-leak tests")
+    off: dict[str, Annotated[str, Field(min_length=3)]] = Field(
+        default_factory=dict, description="rule name -> why it is switched off"
+    )
+    severity: dict[str, Severity] = Field(
+        default_factory=dict, description="rule name -> how grave its findings are"
+    )
+
+
+def _name(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise ValueError("a name is lower-case letters, digits, '_', '-' and '.'")
+    return value
+
+
+class RecipeFile(_Strict):
+    """A recipe as it is written, `params` checked by its family."""
+
+    name: Annotated[str, AfterValidator(_name), Field(max_length=100)]
+    family: str
+    seed: int = Field(42, ge=0, lt=2**63)
+    model: Model = Field("offline", description="who does the agents' work")
+    models: dict[str, Model] = Field(
+        default_factory=dict, description="another model for an agent, or for a role (write, judge)"
+    )
+    limit: int | None = Field(None, ge=1, description="at most so many records")
+    params: Any
+    rules: RuleSettings = Field(RuleSettings(), alias="validate")
+    output: Output = Output()
+
+
+def read_recipe(source: str | Path, overrides: Mapping[str, Any] | None = None) -> RecipeFile:
+    """Read a recipe from a path, else from the bundled ones by name.
+
+    `overrides`: dotted keys ("params.k") to values, as `--set` gives them. Raises `RecipeError`
+    with one line for every error.
+    """
+    path = _find(source)
+    tree = _parse(path)
+    if "study" in tree:
+        raise RecipeError(f"{path}: is a study, which `gen eval` runs, and no recipe")
+    origin = Origin(path, tree, tuple(overrides or ()))
+    for key, value in (overrides or {}).items():
+        _set(tree, key, value)
+    return _check(tree, origin)
+
+
+def parse_override(text: str) -> tuple[str, Any]:
+    """`key=value` as (key, value), the value read as YAML."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise RecipeError(f"--set {text}: write key=value, for example --set params.k=3")
+    try:
+        return key.strip(), YAML(typ="safe", pure=True).load(value)
+    except (YAMLError, RecursionError) as error:
+        raise RecipeError(f"--set {text[:60]}: the value is not YAML") from error
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of recipes, for editors: one branch a family."""
+    branches = []
+    definitions: dict[str, Any] = {}
+    for name in families():
+        base = RecipeFile.model_json_schema(ref_template="#/$defs/{model}")
+        params = TypeAdapter(family(name).params).json_schema(
+            ref_template=f"#/$defs/{name}.{{model}}"
+        )
+        definitions |= base.pop("$defs", {})
+        definitions |= {f"{name}.{key}": value for key, value in params.pop("$defs", {}).items()}
+        base["properties"]["family"] = {"const": name}
+        base["properties"]["params"] = params
+        base["title"] = f"A recipe of the family {name}"
+        branches.append(base)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "retgen recipe",
+        "oneOf": branches,
+        "$defs": definitions,
+    }
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def _find(source: str | Path) -> Path:
+    if isinstance(source, str) and not source.strip():
+        raise RecipeError(
+            "the name of the recipe is empty: give a recipe file or the name of a bundled recipe. "
+            "`gen recipes` lists them."
+        )
+    path = Path(source)
+    if path.is_file():
+        return path
+    if path.is_dir() and (path / "recipe.yaml").is_file():
+        return path / "recipe.yaml"
+    names = bundled()
+    if str(source) in names:
+        return names[str(source)]
+    if path.exists():
+        raise RecipeError(f"{path} is a folder without recipe.yaml; give a recipe file")
+    wanted = path.stem if path.suffix in (".yaml", ".yml") else str(source)
+    hint = did_you_mean(wanted, names)
+    raise RecipeError(
+        f"{source}: there is no such file, and no bundled recipe of that name{hint or '.'} "
+        "`gen recipes` lists them."
+    )
+
+
+def read_yaml(path: Path) -> tuple[Any, dict[str, Any]]:
+    """A YAML mapping as (the tree with its line numbers, plain values). Raises `RecipeError`."""
+    tree = _parse(path)
+    return tree, _plain(tree)
+
+
+def _parse(path: Path) -> Any:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise RecipeError(f"{path}: is not a UTF-8 text file") from error
+    except OSError as error:
+        raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        tree = YAML(typ="rt").load(text)
+    except RecursionError as error:
+        raise RecipeError(f"{path}: is nested too deeply") from error
+    except MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        problem = (error.problem or "").split(" with value")[0].strip()
+        raise RecipeError(f"{path}{line}: is not YAML: {problem}") from error
+    except YAMLError as error:
+        raise RecipeError(f"{path}: is not YAML: {error}") from error
+    if not isinstance(tree, dict):
+        raise RecipeError(
+            f"{path}: a recipe is a mapping with name, family and params, this is not one"
+        )
+    return tree
+
+
+def _set(tree: Any, dotted: str, value: Any) -> None:
+    *parents, last = dotted.split(".")
+    node = tree
+    for key in parents:
+        if not isinstance(node.get(key), dict):
+            node[key] = {}
+        node = node[key]
+    node[last] = value
+
+
+# --- checking -----------------------------------------------------------------------------------
+
+
+def _check(tree: Any, origin: Origin) -> RecipeFile:
+    """Validate in two steps, the frame and the family's parameters; all errors are collected."""
+    errors: list[str] = []
+    frame: RecipeFile | None = None
+    plain = _plain(tree)
+    try:
+        frame = RecipeFile.model_validate_json(orjson.dumps(plain), strict=True)
+    except ValidationError as error:
+        errors += explain(error, RecipeFile.model_json_schema(), plain, origin, ())
+    name = plain.get("family")
+    params = None
+    if isinstance(name, str) and name not in families():
+        hint = did_you_mean(name, families())
+        errors.append(
+            f"{origin.where(['family'])}: there is no family {name!r}{hint or '.'} "
+            f"Families: {', '.join(families())}"
+        )
+    elif isinstance(name, str) and "params" in plain:
+        adapter: TypeAdapter[Any] = TypeAdapter(family(name).params)
+        try:
+            params = adapter.validate_json(
+                orjson.dumps(plain["params"]),
+                strict=True,
+                context={"folder": origin.path.resolve().parent},
+            )
+        except ValidationError as error:
+            schema = adapter.json_schema()
+            errors += explain(error, schema, plain["params"], origin, ("params",))
+    if frame is not None and name in families():
+        errors += _unknown_agents(frame, origin)
+    if errors or frame is None:
+        raise RecipeError("\n".join(errors))
+    return frame.model_copy(update={"params": params})
+
+
+def _unknown_agents(frame: RecipeFile, origin: Origin) -> list[str]:
+    """Keys of `models` that name neither a role nor an agent of the family."""
+    agents = family(frame.family).agents
+    known = list(dict.fromkeys([agent.role for agent in agents] + [a.name for a in agents]))
+    return [
+        f"{origin.where(['models', name])}: the family {frame.family} has no agent and no role "
+        f"{name!r}{did_you_mean(name, known) or '.'} It has: {', '.join(known) or 'none'}"
+        for name in frame.models
+        if name not in known
+    ]
+
+
+_LARGEST = 100_000  # values in a recipe; YAML aliases can make a small file a huge tree
+
+
+def _plain(value: Any, budget: list[int] | None = None, depth: int = 0) -> Any:
+    """YAML's values as JSON has them. Raises `RecipeError` for trees that no recipe needs."""
+    budget = [_LARGEST] if budget is None else budget
+    budget[0] -= 1
+    if depth > 50 or budget[0] < 0:
+        raise RecipeError("the recipe is nested too deeply, or has too many values")
+    if isinstance(value, dict):
+        return {_text(key): _plain(item, budget, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item, budget, depth + 1) for item in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        # JSON ends at 64 bits; whatever is larger is out of every range here
+        return int(value) if abs(value) < 2**63 else float(min(abs(value), 10**300))
+    if isinstance(value, float):
+        return float(value)
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    return str(value).encode("utf-8", "replace").decode()

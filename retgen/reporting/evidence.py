@@ -1,0 +1,88 @@
+"""What a run knows about itself, in words: said once, for the terminal, the card and the page.
+
+Who judged and how well, what is proven, whether a ranking that never reads the query solves the
+set, how many dimensions an embedder needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+OFFLINE = "rules and word lists"
+
+
+def who(model: str) -> str:
+    """Who did an agent's work; `model` as the manifest names it."""
+    return OFFLINE if model == "offline" else model
+
+
+def proven(number: int, qrels: int) -> str:
+    """Of labels that a proof has rebuilt."""
+    return f"{number:,} of {qrels:,} qrels, rebuilt from the words of the documents"
+
+
+def judged(number: int, qrels: int, label: str) -> str:
+    """Of labels that rest on a judge; `label`: what the family says of them."""
+    return f"{number:,} of {qrels:,} qrels: {label}"
+
+
+def judges(
+    measured: Mapping[str, Mapping[str, Any]], models: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
+    """Each judge: who it is, and how often it was right on its calibration set."""
+    for agent, one in measured.items():
+        name = who(models[agent]["model"]) if agent in models else OFFLINE
+        yield f"{agent} by {name}, {one['measured']}"
+
+
+def dimensions(certificate: Mapping[str, Any]) -> str:
+    """What the qrels ask of an embedder with one vector a text; "" where that is not known."""
+    if not certificate:
+        return ""
+    return (
+        f"an embedder needs at least {certificate['lower']} dimensions, and "
+        f"{certificate['upper']} are enough, to rank each query's relevant documents first"
+    )
+
+
+def query_blind(floors: Mapping[str, Any], *, candidate_sets: bool) -> str:
+    """The best ranking that never reads the query, by the largest cutoff; "" where there is none.
+
+    `candidate_sets`: the measure is a win rate within these, whose chance is a half.
+    """
+    best = floors["best"]
+    if not best:
+        return ""
+    measure = list(best)[-1]
+    if candidate_sets and best[measure] <= 0.5:
+        return "query-blind rankings: at chance (ties count as losses)"
+    return (
+        f"{best['ranking']}, without reading the query: {measure} = {best[measure]:.3f} "
+        f"(random {floors['random'][measure]:.3f})"
+    )
+
+
+def solved_blindly(floors: Mapping[str, Any]) -> str | None:
+    """The measure that some query-blind ranking solves far above chance, None where none does."""
+    for name, scores in floors["rankings"].items():
+        for measure, score in scores.items():
+            if solves(measure, score, floors):
+                return f"{name} reaches {measure} = {score:.3f}"
+    return None
+
+
+def solves(measure: str, score: float | None, floors: Mapping[str, Any]) -> bool:
+    """Whether a query-blind ranking is far above chance by a measure.
+
+    Of recall twice chance, and a half at least; of a win rate, whose chance is a half, three
+    quarters.
+    """
+    chance = (floors.get("random") or {}).get(measure, 0.0)
+    return score is not None and score >= max(0.5, min(2 * chance, (1 + chance) / 2))
+
+
+def what_to_report(shortcut: str) -> str:
+    """What to do about a set that is solved without reading the query."""
+    first = "Report recall at small cutoffs, and print" if "recall" in shortcut else "Print"
+    return f"{first} this query-blind baseline beside every score."
