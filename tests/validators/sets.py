@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from retgen.validation import validate
+from retgen.validation.validate import validate
 from retgen.validators.validation import Validation
 
 Told = list[tuple[list[str], str]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from retgen.validation import validate
+from retgen.validation.validate import validate
 from tests.conftest import Write
 
 QRELS = [("q", "a", 1), ("q", "b", 0), ("r", "a", 1)]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from retgen.validation import validate
+from retgen.validation.validate import validate
 
 Rows = list[dict[str, Any]]
 RULES = ("order-leak", "answer-leak", "word-places")

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from retgen.data import Query
-from retgen.validation import validate
+from retgen.validation.validate import validate
 from retgen.validators import prefixes, similar
 from retgen.validators.corpus import normalised
 from retgen.validators.near import near_duplicate_queries, query_sets

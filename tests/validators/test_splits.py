@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from retgen.data import open_dataset
-from retgen.validation import validate
+from retgen.validation.validate import validate
 from tests.conftest import Write
 
 CORPUS = {f"d{i}": f"text{i} about something{i}" for i in range(20)}
