@@ -7,8 +7,6 @@ python docs/generate.py --check    fail if a file is not what would be written
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -48,11 +46,14 @@ def commands() -> str:
 
 
 def _help(arguments: list[str]) -> str:
+    from typer.testing import CliRunner
+
+    from retgen.cli import app
+
     # a fixed width and no colour: the text must not depend on who generates it
-    env = {**os.environ, "COLUMNS": "88", "TERM": "dumb", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "retgen.cli", *arguments, "--help"]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
-    lines = [line.rstrip() for line in shown.replace("python -m retgen.cli", "gen").splitlines()]
+    width = {"COLUMNS": "88", "TERM": "dumb", "NO_COLOR": "1"}
+    shown = CliRunner().invoke(app, [*arguments, "--help"], prog_name="gen", env=width)
+    lines = [line.rstrip() for line in shown.stdout.splitlines()]
     title = " ".join(["gen", *arguments])
     return f"## {title}\n\n```\n" + "\n".join(lines).strip("\n") + "\n```\n"
 
