@@ -42,8 +42,8 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
         "Ladders",
         [
             f"Averages over {ladders:,} ladders{over}, in percent, the best of a column in bold. "
-            "Below each stands its 95% bootstrap interval; ladders are what is drawn. Decline is Q1 "
-            "less the longest query; blind is under the query of another ladder.",
+            "Below each stands its 95% bootstrap interval; ladders are what is drawn. Decline is "
+            "Q1 less the longest query; blind is under the query of another ladder.",
         ],
         [_averages(reads)],
     )
@@ -152,7 +152,7 @@ def _table(
     chance: Sequence[str],
     chances: Sequence[str],
 ) -> TableView:
-    """A row a system: `cells`, a decline (of which less is better), the average, its interval."""
+    """A row a system: `cells`, a decline where asked for, the average, its interval."""
     values = {label: [*cells(read), *decline(read), average(read)] for label, read in reads.items()}
     rows = [[label, *map(_percent, of[:-1]), *_whole(of[-1])] for label, of in values.items()]
     rows.append(["random order", *chance, *chances, ""])
