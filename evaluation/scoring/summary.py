@@ -173,11 +173,10 @@ def _against_all(ranked: Sequence[Scored]) -> str:
     )
     if weak:
         text += f" (not clearly on {_listed(weak)})"
-    if gaps:
-        text += (
-            f", and between {max(min(gaps), 0):.4f} and {max(max(gaps), 0):.4f} below the best "
-            "reachable"
-        )
+    if gaps and round(max(gaps), 4) > 0:
+        text += f", and at most {max(gaps):.4f} below the best reachable"
+    elif gaps:
+        text += ", and at the best reachable"
     return text + "."
 
 
