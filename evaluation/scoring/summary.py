@@ -202,6 +202,8 @@ def _unjudged(unjudged: Sequence[Scored], several: bool) -> str:
     if first is None or not first.judged:
         return "Labels are incomplete"
     name = max(first.judged, key=lambda name: int(name.partition("@")[2]))
+    if first.judged[name] == 1:
+        return f"Labels are incomplete, but {name} of {first.label} is 1"
     return f"Labels are incomplete: {name} of {first.label} is {first.judged[name]:.2f}"
 
 

@@ -48,7 +48,7 @@ def test_who_leads_against_what_and_what_is_missing(one_each: Path, tmp_path: Pa
         "good is 0.9667 above the query-blind baseline (summed IDF, 0.0333) and at the best that "
         "any ranking can reach (1.0000); not clearly above the baseline: none."
     )
-    assert missing == "Labels are incomplete: Judged@2 of good is 0.50."
+    assert missing == "Labels are incomplete, but Judged@2 of good is 1."
     rows = [line.split()[0] for line in text_of(found).splitlines()[2:6]]
     assert rows == ["good", "fair", "none", "best"]
     html = (tmp_path / "out" / "eval.html").read_text()
@@ -113,7 +113,7 @@ def test_several_data_sets_and_seeds(limit_run: Path, one_each: Path, tmp_path: 
     )
     assert against == (
         "The best system is above the query-blind baseline on 1 of 2 data sets (not clearly on "
-        f"{one_each.name}), and at most 0.9667 below the best reachable."
+        f"{one_each.name}), and at most 1.0000 below the best reachable."
     )
     assert missing == f"Labels are incomplete in {one_each.name}."
     found = evaluate_seeds(limit_run, 2, metrics=["recall@2"], out=tmp_path / "seeds")
