@@ -24,6 +24,7 @@ import orjson
 
 from retgen.data import Chunk
 from retgen.pickles import dump, load
+from retgen.plugins import installed
 from retgen.validators.rules import GROUP
 from retgen.write import FileInfo, file_info, make_folder, write_file
 
@@ -136,6 +137,6 @@ def _versions() -> dict[str, str]:
         for name in ["retgen", *(match[0] for match in required if match)]:
             with contextlib.suppress(metadata.PackageNotFoundError):
                 found[name] = metadata.version(name)
-    for entry in metadata.entry_points(group=GROUP):
+    for entry in installed(GROUP):
         found[f"{entry.name}: {entry.value}"] = entry.dist.version if entry.dist else ""
     return found

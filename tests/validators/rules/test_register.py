@@ -12,9 +12,9 @@ from types import ModuleType
 
 import pytest
 
-from retgen.plugins import classes
+from retgen.plugins import classes, installed
 from retgen.validators.rule import CorpusRule, Judgements, QueryRule, Rule, RuleContext
-from retgen.validators.rules import corpus_rules, listed, query_rules, types
+from retgen.validators.rules import GROUP, corpus_rules, listed, query_rules, types
 from tests.validators.sets import plain, write_set
 
 SHOUTING = '''
@@ -143,3 +143,16 @@ def test_a_module_without_a_rule_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "nothing.py").write_text("from retgen.validators.rules.empty import EmptyText\n")
     with pytest.raises(TypeError, match=r"^rules_of_others\.nothing must define a Rule$"):
         classes("rules_of_others", [str(tmp_path)], Rule, "retgen.none")
+
+
+def test_an_installed_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rules_of_others.py").write_text(SHOUTING)
+    about = tmp_path / "rules_of_others-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: rules-of-others\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[retgen.rules]\nshouting = rules_of_others\n")
+    assert classes("none", [], Rule, GROUP) == ()
+    monkeypatch.syspath_prepend(tmp_path)
+    (found,) = classes("none", [], Rule, GROUP)
+    assert found.listed() == (("shouting", "warning", "documents in capitals only"),)
+    assert [(one.name, one.value) for one in installed(GROUP)] == [("shouting", "rules_of_others")]
