@@ -1,7 +1,7 @@
 """Write the generated parts of the documentation: help texts and tables.
 
 python docs/generate.py            write docs/commands.md, docs/recipes.md, tables of
-                                   evaluation_reference.md and models_reference.md
+                                   evaluation_reference.md, models_reference.md and rules.md
 python docs/generate.py --check    fail if a file is not what would be written
 """
 
@@ -16,7 +16,7 @@ DOCS = Path(__file__).parent
 def main() -> int:
     stale = []
     pages = {"commands.md": commands(), "recipes.md": recipes(),
-             "evaluation_reference.md": evaluation(), "models_reference.md": models()}  # fmt: skip
+             "evaluation_reference.md": evaluation(), "models_reference.md": models(), "rules.md": rules()}  # fmt: skip
     for name, text in pages.items():
         path = DOCS / name
         if path.exists() and path.read_text("utf-8") == text:
@@ -126,6 +126,16 @@ def models() -> str:
     )
     text = (DOCS / "models_reference.md").read_text("utf-8")
     return _between(text, "outcomes", head + "\n".join(rows))
+
+
+def rules() -> str:
+    """The page as it is, with the table of rules between its marks."""
+    from retgen.validation.rules import table
+
+    rows = [f"| {' | '.join(row)} |" for row in table(DOCS)]
+    text = (DOCS / "rules.md").read_text("utf-8")
+    head = "| rule | severity | finds |\n|---|---|---|\n"
+    return _between(text, "rules", head + "\n".join(rows))
 
 
 def _statuses(found: frozenset[int]) -> list[str]:
