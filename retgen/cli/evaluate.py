@@ -159,7 +159,8 @@ def eval_command(
             wanted: dict[str, Any] = {
                 "models": model or (), "runs": run or (), "metrics": metric or (), "dims": cut,
                 "split": split, "out": out, "options": options, "cache": not no_cache,
-                "limit": limit, "asking": model_options, "command": command, "progress": progress,
+                "limit": limit, "model_options": model_options, "command": command,
+                "progress": progress,
             }  # fmt: skip
             if seeds is not None:
                 from retgen.studies.seeds import evaluate_seeds
