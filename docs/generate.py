@@ -15,8 +15,13 @@ DOCS = Path(__file__).parent
 
 def main() -> int:
     stale = []
-    pages = {"commands.md": commands(), "recipes.md": recipes(),
-             "evaluation_reference.md": evaluation(), "models_reference.md": models(), "rules.md": rules()}  # fmt: skip
+    pages = {
+        "commands.md": commands(),
+        "recipes.md": recipes(),
+        "evaluation_reference.md": evaluation(),
+        "models_reference.md": models(),
+        "rules.md": rules(),
+    }
     for name, text in pages.items():
         path = DOCS / name
         if path.exists() and path.read_text("utf-8") == text:
