@@ -1,14 +1,12 @@
 """Write the generated parts of the documentation: help texts and tables.
 
 python docs/generate.py            write docs/commands.md, docs/recipes.md, tables of
-                                   evaluation_reference.md and models_reference.md
+                                   evaluation_reference.md, models_reference.md and rules.md
 python docs/generate.py --check    fail if a file is not what would be written
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,8 +15,13 @@ DOCS = Path(__file__).parent
 
 def main() -> int:
     stale = []
-    pages = {"commands.md": commands(), "recipes.md": recipes(),
-             "evaluation_reference.md": evaluation(), "models_reference.md": models()}  # fmt: skip
+    pages = {
+        "commands.md": commands(),
+        "recipes.md": recipes(),
+        "evaluation_reference.md": evaluation(),
+        "models_reference.md": models(),
+        "rules.md": rules(),
+    }
     for name, text in pages.items():
         path = DOCS / name
         if path.exists() and path.read_text("utf-8") == text:
@@ -48,11 +51,14 @@ def commands() -> str:
 
 
 def _help(arguments: list[str]) -> str:
+    from typer.testing import CliRunner
+
+    from retgen.cli import app
+
     # a fixed width and no colour: the text must not depend on who generates it
-    env = {**os.environ, "COLUMNS": "88", "TERM": "dumb", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "retgen.cli", *arguments, "--help"]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
-    lines = [line.rstrip() for line in shown.replace("python -m retgen.cli", "gen").splitlines()]
+    width = {"COLUMNS": "88", "TERM": "dumb", "NO_COLOR": "1"}
+    shown = CliRunner().invoke(app, [*arguments, "--help"], prog_name="gen", env=width)
+    lines = [line.rstrip() for line in shown.stdout.splitlines()]
     title = " ".join(["gen", *arguments])
     return f"## {title}\n\n```\n" + "\n".join(lines).strip("\n") + "\n```\n"
 
@@ -125,6 +131,16 @@ def models() -> str:
     )
     text = (DOCS / "models_reference.md").read_text("utf-8")
     return _between(text, "outcomes", head + "\n".join(rows))
+
+
+def rules() -> str:
+    """The page as it is, with the table of rules between its marks."""
+    from retgen.validation.rules import table
+
+    rows = [f"| {' | '.join(row)} |" for row in table(DOCS)]
+    text = (DOCS / "rules.md").read_text("utf-8")
+    head = "| rule | severity | finds |\n|---|---|---|\n"
+    return _between(text, "rules", head + "\n".join(rows))
 
 
 def _statuses(found: frozenset[int]) -> list[str]:

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Iterable
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Any
+
+
+def installed(group: str) -> list[EntryPoint]:
+    """Entry points of a group, by name."""
+    return sorted(_all(tuple(sys.path)).select(group=group))
+
+
+@cache
+def _all(path: tuple[str, ...]) -> EntryPoints:
+    """Those of all groups: every package there is has to be asked, whatever the group."""
+    return entry_points()
 
 
 def names(path: Iterable[str], group: str, *, packages: bool = False) -> tuple[str, ...]:
@@ -16,7 +29,7 @@ def names(path: Iterable[str], group: str, *, packages: bool = False) -> tuple[s
     """
     found = pkgutil.iter_modules(path)
     bundled = {module.name for module in found if module.ispkg or not packages}
-    return tuple(sorted(bundled | {entry.name for entry in entry_points(group=group)}))
+    return tuple(sorted(bundled | {entry.name for entry in installed(group)}))
 
 
 def load(package: str, path: Iterable[str], base: type[Any], group: str, name: str) -> Any:
@@ -26,9 +39,10 @@ def load(package: str, path: Iterable[str], base: type[Any], group: str, name: s
     """
     if any(module.name == name for module in pkgutil.iter_modules(path)):
         return _only(importlib.import_module(f"{package}.{name}"), base)
-    for entry in entry_points(group=group, name=name):
-        loaded = entry.load()
-        return loaded if isinstance(loaded, type) else _only(loaded, base)
+    for entry in installed(group):
+        if entry.name == name:
+            loaded = entry.load()
+            return loaded if isinstance(loaded, type) else _only(loaded, base)
     raise KeyError(name)
 
 
@@ -51,7 +65,7 @@ def classes(
     """
     bundled = sorted(module.name for module in pkgutil.iter_modules(path))
     loaded = [importlib.import_module(f"{package}.{name}") for name in bundled]
-    loaded += [entry.load() for entry in sorted(entry_points(group=group))]
+    loaded += [entry.load() for entry in installed(group)]
     found: dict[type[Any], None] = {}
     for one in loaded:
         own = [one] if isinstance(one, type) else _defined(one, base)

@@ -11,7 +11,7 @@ import pytest
 
 from retgen.data import open_dataset
 from retgen.errors import DatasetError
-from retgen.validation import validate
+from retgen.validation.validate import validate
 
 DOCUMENTS = [
     {"_id": f"d{i}", "title": f"Title {i}", "text": f"Some words about topic{i} here."}

@@ -172,13 +172,13 @@ def test_two_runs_into_one_directory(small: Path, tmp_path: Path, gen: Gen) -> N
     assert gen("run", small, "--out", "out").returncode == 0
 
 
-def test_a_full_disk(small: Path, tmp_path: Path, gen: Gen) -> None:
+def test_a_full_disk(small: Path, tmp_path: Path, gen: Gen, gen_process: Gen) -> None:
     """A limit on the size of files stops a write half way, as a full disk does."""
 
     def little_room() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 
-    found = gen("run", small, "--out", "out", preexec_fn=little_room)
+    found = gen_process("run", small, "--out", "out", preexec_fn=little_room)
     assert found.returncode == 2
     assert found.stderr == (
         "gen: cannot write out/dataset/corpus.jsonl: the file would be larger than this system "
@@ -215,7 +215,14 @@ def test_a_read_only_directory(small: Path, gen: Gen, out: str) -> None:
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+        signal.SIGTERM,
+        pytest.param(signal.SIGKILL, marks=pytest.mark.slow),
+    ],
+)
 def test_a_stop_in_the_middle(tmp_path: Path, number: signal.Signals) -> None:
     """Stopped when the first shards stand; the rerun keeps them and ends with the same bytes."""
     args = [sys.executable, "-m", "retgen.cli", "run", "limit_dense", "--out", "out", "--workers",

@@ -101,9 +101,12 @@ def against(
     parts = []
     name, base = baseline(floors, measure)
     if base is not None:
-        clear = (value if low is None else low) > base
-        above = f"{value - base:.4f} above" if clear else "not clearly above"
-        parts.append(f"{above} the query-blind baseline ({name}, {base:.4f})")
+        where = f"{value - base:.4f} above"
+        if value <= base:
+            where = f"{base - value:.4f} below" if round(base - value, 4) else "at"
+        elif low is not None and low <= base:
+            where = "not clearly above"
+        parts.append(f"{where} the query-blind baseline ({name}, {base:.4f})")
     best = ceiling.get(measure)
     if best is not None:
         gap = f"{best - value:.4f} below" if round(best - value, 4) else "at"
@@ -170,17 +173,20 @@ def _against_all(ranked: Sequence[Scored]) -> str:
     )
     if weak:
         text += f" (not clearly on {_listed(weak)})"
-    if gaps:
-        text += (
-            f", and between {max(min(gaps), 0):.4f} and {max(max(gaps), 0):.4f} below the best "
-            "reachable"
-        )
+    if gaps and round(max(gaps), 4) > 0:
+        text += f", and at most {max(gaps):.4f} below the best reachable"
+    elif gaps:
+        text += ", and at the best reachable"
     return text + "."
 
 
 def missing(result: Evaluation) -> str:
     """What is incomplete, cut or failed; that nothing is, where nothing is."""
-    told = [part for scored in result.datasets for part in _incomplete(result, scored)]
+    several = len(result.datasets) > 1
+    told = [part for scored in result.datasets for part in _cut(scored, several)]
+    unjudged = [scored for scored in result.datasets if not scored.collection.complete]
+    if unjudged:
+        told.insert(0, _unjudged(unjudged, several))
     if result.failures:
         told.append(f"Not scored: {_listed(list(result.failures))}")
     if told:
@@ -188,16 +194,21 @@ def missing(result: Evaluation) -> str:
     return "Every pair is labelled, no text was cut and every system was scored."
 
 
-def _incomplete(result: Evaluation, scored: Scored) -> Iterator[str]:
-    of = f" of {scored.name}" if len(result.datasets) > 1 else ""
-    if not scored.collection.complete:
-        text = f"Labels{of} are incomplete"
-        judged = _ranking(scored, primary(scored))[0].judged if scored.scores else {}
-        if judged:
-            name = max(judged, key=lambda name: int(name.partition("@")[2]))
-            first = _ranking(scored, primary(scored))[0].label
-            text += f": {name} of {first} is {judged[name]:.2f}"
-        yield text
+def _unjudged(unjudged: Sequence[Scored], several: bool) -> str:
+    if several:
+        return f"Labels are incomplete in {_listed([scored.name for scored in unjudged])}"
+    (scored,) = unjudged
+    first = _ranking(scored, primary(scored))[0] if scored.scores else None
+    if first is None or not first.judged:
+        return "Labels are incomplete"
+    name = max(first.judged, key=lambda name: int(name.partition("@")[2]))
+    if first.judged[name] == 1:
+        return f"Labels are incomplete, but {name} of {first.label} is 1"
+    return f"Labels are incomplete: {name} of {first.label} is {first.judged[name]:.2f}"
+
+
+def _cut(scored: Scored, several: bool) -> Iterator[str]:
+    of = f" of {scored.name}" if several else ""
     for score in scored.scores:
         cut = score.details.get("truncated")
         if cut and any(cut.values()):

@@ -40,7 +40,7 @@ def scores_table(found: Training, view: View) -> TableView:
         [f"{view.role}: {view.collection.name}", *names], rows, faint=range(begin, len(rows)),
         best=best_places(columns),
         beside={
-            (1, i): f"{change.difference:+.3f} ({change.low:+.3f} to {change.high:+.3f})"
+            (1, i): f"{change.low:+.3f} to {change.high:+.3f}"
             for i, name in enumerate(names, start=1)
             if (change := changes.get(name)) is not None
         },
@@ -131,8 +131,8 @@ def _sections(found: Training) -> Iterator[Section]:
         "Before and after",
         [
             f"{_trained(found)}. {_how(found)[0].upper()}{_how(found)[1:]}.",
-            "The best of a column is in bold; below a score after training stands its difference "
-            "to the one before, with the 95% interval.",
+            "The best of a column is in bold; below a score after training stands the 95% "
+            "interval of its difference to the one before.",
         ],
         [scores_table(found, view) for view in views],
         [Figure(_by_step(found, views[0]), "Scores of the test view on the way.")],

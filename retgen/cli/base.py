@@ -32,17 +32,29 @@ class _InOrder(TyperGroup):
         return sorted(self.commands, key=_ORDER.index)
 
 
-class NamingRetrievers(TyperCommand):
-    """A command whose help names the retrievers that are there, bundled and installed."""
+class NamingParts(TyperCommand):
+    """A command whose help names the retrievers, or rules, that are there, installed ones too."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """The help; the register is looked up only where it is shown."""
-        from retgen.evaluation.retrievers import known
-
+        """The help; a register is looked up only where it is shown."""
         for param in self.params:
-            if text := getattr(param, "help", None):
-                param.help = text.replace("{retrievers}", known())  # type: ignore[attr-defined]
+            text = getattr(param, "help", None) or ""
+            for mark, known in (("{retrievers}", _retrievers), ("{rules}", _rules)):
+                if mark in text:
+                    param.help = text.replace(mark, known())  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
+
+
+def _retrievers() -> str:
+    from retgen.evaluation.retrievers import known
+
+    return known()
+
+
+def _rules() -> str:
+    from retgen.validation.rules import generic_rules
+
+    return ", ".join(generic_rules())
 
 
 app = typer.Typer(

@@ -12,7 +12,7 @@ import typer
 from retgen.cli.base import (
     Json,
     LedgerOption,
-    NamingRetrievers,
+    NamingParts,
     PriceOption,
     Quiet,
     Verbose,
@@ -32,7 +32,7 @@ from retgen.cli.datasets import look_at, numbers
 
 @app.command(
     "eval",
-    cls=NamingRetrievers,
+    cls=NamingParts,
     epilog="Examples:  gen eval outputs/limit_small --model bm25 --model minilm --dims 32,64  |  "
     "gen eval ~/beir/scifact --model owner/name --metric nDCG@10  |  "
     "gen eval outputs/limit_small --run mine.trec  |  gen eval limit_patterns  |  "

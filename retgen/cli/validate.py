@@ -9,6 +9,7 @@ import typer
 
 from retgen.cli.base import (
     Json,
+    NamingParts,
     Quiet,
     Verbose,
     Workers,
@@ -23,6 +24,7 @@ from retgen.errors import UsageError
 
 @app.command(
     "validate",
+    cls=NamingParts,
     epilog="Examples:  gen validate outputs/limit_dense  |  "
     'gen validate ~/beir/scifact --off duplicate-text="as published" --severity empty-text=warning',
 )
@@ -38,7 +40,10 @@ def validate_command(
     split: Annotated[str | None, typer.Option(help="Which qrels; default test.")] = None,
     off: Annotated[
         list[str] | None,
-        typer.Option(metavar="RULE=REASON", help="Switch a rule off, and say why. Repeatable."),
+        typer.Option(
+            metavar="RULE=REASON",
+            help="Switch a rule off, and say why. Repeatable. Rules: {rules}.",
+        ),
     ] = None,
     severity: Annotated[
         list[str] | None,

@@ -24,6 +24,8 @@ import orjson
 
 from retgen.data import Chunk
 from retgen.pickles import dump, load
+from retgen.plugins import installed
+from retgen.validators.rules import GROUP
 from retgen.write import FileInfo, file_info, make_folder, write_file
 
 PROOF = ".proof"  # the folder, in the run directory
@@ -126,7 +128,7 @@ def _code() -> str:
 
 @cache
 def _versions() -> dict[str, str]:
-    """Of Python and of every package that retgen asks for, where it is there."""
+    """Of Python, of every package that retgen asks for, where it is there, and of added rules."""
     from importlib import metadata
 
     found = {"python": platform.python_version(), "machine": platform.machine()}
@@ -135,4 +137,6 @@ def _versions() -> dict[str, str]:
         for name in ["retgen", *(match[0] for match in required if match)]:
             with contextlib.suppress(metadata.PackageNotFoundError):
                 found[name] = metadata.version(name)
+    for entry in installed(GROUP):
+        found[f"{entry.name}: {entry.value}"] = entry.dist.version if entry.dist else ""
     return found

@@ -291,7 +291,7 @@ def test_a_failed_run_claims_nothing(tmp_path: Path, content: dict[str, Any]) ->
         "What failed schema 2 errors: is not JSON",
         "No query with a relevant document was found.",
         "No certificate: there are no positive qrels, or the run stopped before.",
-        "No floors were computed.",
+        "No baselines were computed.",
         "error schema 2 is not JSON corpus:17 is blank corpus:19 warning order-leak 1 leaks "
         "Switched off by the recipe encoding Latin-1 on purpose",
     ):

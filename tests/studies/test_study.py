@@ -118,11 +118,13 @@ def test_training_by_split_and_dimension(recipe_file: Write, tmp_path: Path) -> 
     assert told["beside"]["results"][0]["model"] == "bm25"
     lines = text_of(found).splitlines()
     assert lines[0].split() == ["trained", "on", "dim", "recall@1", "recall@2"]
-    assert lines[1].split() == ["test", "8", *lines[1].split()[2:]]
+    assert [line.split()[:2] for line in lines[1:5]][::3] == [["test", "16"], ["train", "8"]]
     assert lines[5].startswith("static:minilm, not trained")
     assert lines[6].startswith("bm25")
     page = (tmp_path / "out" / "study.html").read_text()
     assert page.count("<svg") == 2
+    assert "recall@2 of static:minilm after training, at the best dimension: " in page
+    assert page.count("a model has seen pairs of the test view") == 1
     assert "trained on train: no training pair is a pair of the test view test" in page
     again = run_study(path, out=tmp_path / "out")
     assert isinstance(again, Trainings)

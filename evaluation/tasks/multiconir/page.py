@@ -152,7 +152,7 @@ def _table(
     chance: Sequence[str],
     chances: Sequence[str],
 ) -> TableView:
-    """A row a system: `cells`, a decline (of which less is better), the average, its interval."""
+    """A row a system: `cells`, a decline where asked for, the average, its interval."""
     values = {label: [*cells(read), *decline(read), average(read)] for label, read in reads.items()}
     rows = [[label, *map(_percent, of[:-1]), *_whole(of[-1])] for label, of in values.items()]
     rows.append(["random order", *chance, *chances, ""])
@@ -198,8 +198,9 @@ def _averages(reads: dict[str, Reading]) -> TableView:
 
 
 def _intervals(rows: Sequence[Sequence[Estimate | None]]) -> dict[Place, str]:
+    """The interval of each cell, for rows that begin in column 1."""
     return {
-        (at, column): f"{100 * one.low:.1f} to {100 * one.high:.1f}"
+        (at, column): f"{100 * one.low:.1f}{'–' if one.low >= 0 else ' to '}{100 * one.high:.1f}"
         for at, row in enumerate(rows)
         for column, one in enumerate(row, start=1)
         if one is not None

@@ -107,7 +107,7 @@ def test_what_is_said(memorised: Training) -> None:
     )
     assert lines[3].split() == ["test:", "limit", "recall@2", "nDCG@10"]
     assert [line.split("  ")[0] for line in lines[4:9]] == [
-        "before", "after", "best reachable", lines[7].split("  ")[0], "floor: random order",
+        "before", "after", "best reachable", lines[7].split("  ")[0], "random order",
     ]  # fmt: skip
     assert memorised.to_json()["test"]["ceiling"] == {"recall@2": 1.0, "nDCG@10": 1.0}
     assert (

@@ -59,7 +59,7 @@ def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
     assert "bm25-paper: orders candidate sets, so it is not among the rankings of all" in notes
     lines = text_of(found).splitlines()
     assert lines[0] == str(houses)
-    assert sum(line.startswith("random order") for line in lines) == 4
+    assert sum(line.startswith("random order") for line in lines) == 5
     assert (
         "Task 1: win rate (%) of the positive over HN1, by conditions asked for (Table 2)" in lines
     )
@@ -75,6 +75,8 @@ def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
     assert "### Task 3: flip rate" in (tmp_path / "out" / "eval.md").read_text()
     page = (tmp_path / "out" / "eval.html").read_text()
     assert page.count("<svg") == 4
+    assert page.index("Average win rate of the positive over HN1") < page.index("<section>")
+    assert page.count("<details>") == 5  # styles of two tasks, Task 4, places, the matrices
     assert "Which differences hold" not in page
     figures = {path.name for path in (tmp_path / "out" / "figures").glob("ladders*.svg")}
     assert figures == {"ladders_task1.svg", "ladders_task2.svg", "ladders_violations.svg"}

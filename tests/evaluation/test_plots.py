@@ -1,0 +1,42 @@
+"""Pictures of results: files on white, on the page in the colours of the page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import retgen
+from retgen.evaluation import plots as draw
+
+COLOUR = re.compile(r"#[0-9a-f]{6}(?=[;\"])")
+
+
+def test_pictures_follow_the_theme_of_their_page(tmp_path: Path) -> None:
+    lines = [draw.Line(f"system {i}", [1.0, 2.0], [0.1 * i, 0.2], [0.0, 0.1], [0.3, 0.4])
+             for i in range(9)]  # fmt: skip
+    hollow = lines[0]._replace(name="cut short", hollow=[1])
+    pages = [
+        draw.lines(
+            tmp_path / "lines", [*lines, hollow], [draw.Level("a", 0.5), draw.Level("b", 0.4, True)],
+            title="t", x="x", y="y", fraction=True,
+        ),
+        draw.bars(
+            tmp_path / "bars", ["a", "b"], {"r": [0.5, None]}, {"r": [(0.4, 0.6), None]},
+            [draw.Level("baseline", 0.1, True)], title="t", y="y",
+        ),
+        draw.scatter(
+            tmp_path / "scatter", {"a": [(0.1, 0.5), (0.2, 0.6)]}, ["p", "q"], title="t", x="x",
+            y="y",
+        ),
+    ]  # fmt: skip
+    style = (Path(retgen.__file__).parent / "page.css").read_text()
+    light, dark = style.split("@media (prefers-color-scheme: dark)", 1)
+    for name, page in zip(("lines", "bars", "scatter"), pages, strict=True):
+        assert COLOUR.findall(page) == []
+        used = set(re.findall(r"var\((--\w+)\)", page))
+        assert {"--ink", "--soft", "--faint", "--card", "--s1"} <= used
+        assert all(f"{variable}: #" in light and f"{variable}: #" in dark for variable in used)
+        file = (tmp_path / f"{name}.svg").read_text()
+        assert "var(" not in file
+        assert {"#ffffff", "#1c2127", "#2a62a8"} <= set(COLOUR.findall(file))
+    assert {f"--s{i}" for i in range(9)} <= set(re.findall(r"var\((--\w+)\)", pages[0]))

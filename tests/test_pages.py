@@ -1,0 +1,82 @@
+"""Pages of results: one skeleton, tables that say which value is best, what is folded away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from retgen.pages import (
+    Figure,
+    Fold,
+    Page,
+    Section,
+    TableView,
+    best_places,
+    render,
+    terminal,
+    text_table,
+)
+from retgen.reporting.view import view
+from tests.pages import Read
+
+SCORES = TableView(
+    ["system", "dim", "recall@2"],
+    [["<b>bm25", "", "0.9000"], ["minilm", "384", "0.4000"], ["random order", "", "0.1000"]],
+    faint=[2],
+    best={(0, 2)},
+    beside={(0, 2): "0.850–0.950", (1, 2): "0.300–0.500"},
+)
+
+
+def test_ties_are_all_best_as_they_are_printed() -> None:
+    columns = {1: [0.50001, 0.50004, 0.4], 2: [None, 0.2, 0.3], 3: [None, 0.7, None]}
+    assert best_places(columns) == {(0, 1), (1, 1), (2, 2)}
+    assert best_places(columns, lowest=[1, 2]) == {(2, 1), (1, 2)}
+    assert best_places({1: [0.5]}) == set()  # of one value none is best
+
+
+def test_small_print_is_a_table_where_there_is_no_page() -> None:
+    found = SCORES.small_print()
+    assert found is not None
+    assert found.head == ["system", "dim", "recall@2"]
+    assert found.rows == [["<b>bm25", "", "0.850–0.950"], ["minilm", "384", "0.300–0.500"]]
+    assert TableView(["a"], [["b"]]).small_print() is None
+    assert "0.850" not in text_table(SCORES)
+
+
+def test_a_page_of_results() -> None:
+    section = Section(
+        "Scores", ["Means."], [SCORES], [Figure("<svg></svg>", "a <picture>")], ["a note"],
+        [Fold("By style", [SCORES])],
+    )  # fmt: skip
+    html = Page("set", "retgen evaluation", "46 documents.", ["One.", "Two <i>."], [section],
+                "gen eval 'a b'").html()  # fmt: skip
+    page = Read(html)
+    assert page.tags.count("table") == 2
+    assert page.tags.count("thead") == 2
+    assert page.tags.count("strong") == 2
+    assert page.tags.count("small") == 4
+    assert page.tags.count("details") == page.tags.count("summary") == 1
+    assert page.attributes.count(("scope", "row")) == page.attributes.count(("scope", "col")) == 6
+    assert page.attributes.count(("class", "faint")) == 2
+    assert ("aria-label", "a <picture>") in page.attributes
+    assert "b" not in page.tags
+    assert "i" not in page.tags
+    # the summary comes first, the command last
+    places = [page.text.index(text) for text in ("One.", "Two <i>.", "Means.", "gen eval 'a b'")]
+    assert places == sorted(places)
+    assert '<strong title="best of its column">0.9000</strong>' in html
+
+
+def test_the_report_and_the_results_share_a_skeleton() -> None:
+    result = Page("x", "retgen evaluation", "", [], [], "gen eval x").html()
+    report = render("report_page.html", view({"name": "x", "folder": "a b"}))
+    begin, end = result.index("</title>"), result.index("<header>")
+    assert result[begin:end] in report
+    assert "<p>Made by <code>gen eval x</code></p></footer>" in result
+    assert "<p>Made by <code>gen report &#39;a b&#39;</code></p></footer>" in report
+    assert '<ul class="summary">' not in result  # nothing is said of nothing
+
+
+def test_what_a_command_prints() -> None:
+    told = terminal(["one\ntable", "another"], ["a note"], Path("out/eval.html"))
+    assert told == "one\ntable\n\nanother\nnote: a note\npage: out/eval.html"

@@ -1,0 +1,158 @@
+"""A rule is one file: list, help, findings, `--off` and `--severity` need no other edit."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from retgen.plugins import classes, installed
+from retgen.validators.rule import CorpusRule, Judgements, QueryRule, Rule, RuleContext
+from retgen.validators.rules import GROUP, corpus_rules, listed, query_rules, types
+from tests.validators.sets import plain, write_set
+
+SHOUTING = '''
+"""Documents in capitals."""
+
+from retgen.validators.rule import CorpusRule, Finding, Named
+
+
+class Shouting(CorpusRule):
+    name = "shouting"
+    severity = "warning"
+    finds = "documents in capitals only"
+
+    def start(self):
+        self.state = Named()
+
+    def scan(self, batch):
+        self.state.found += [
+            (one, "") for one, text in zip(batch.ids, batch.texts, strict=True) if text.isupper()
+        ]
+
+    def findings(self):
+        for doc_id, _ in self.state.found:
+            yield Finding(self.name, self.severity, [doc_id], f"document {doc_id} shouts")
+'''
+UNASKED = '''
+"""Queries that ask nothing."""
+
+from retgen.validators.rule import Finding, QueryRule
+
+
+class Unasked(QueryRule):
+    name = "no-question"
+    severity = "error"
+    finds = "queries without a question mark"
+
+    def findings(self):
+        for query in self.judgements.queries:
+            if "?" not in query.text:
+                told = f"query {query.query_id} asks nothing"
+                yield Finding(self.name, self.severity, [query.query_id], told)
+'''
+TABLE = """
+from pathlib import Path
+from retgen.validation.rules import table
+print(*("|".join(row) for row in table(Path())), sep="\\n")
+"""
+
+
+def test_a_rule_is_one_new_file(tmp_path: Path) -> None:
+    root = Path(__file__).parents[3]
+    copy = tmp_path / "project"
+    for name in ("retgen", "generators", "validators", "recipes", "evaluation", "prompts"):
+        shutil.copytree(root / name, copy / name, symlinks=True)
+    (copy / "validators" / "rules" / "shouting.py").write_text(SHOUTING)
+    (copy / "validators" / "rules" / "asked.py").write_text(UNASKED)
+    env = {**os.environ, "PYTHONPATH": str(copy), "COLUMNS": "200"}
+    texts = {f"d{number}": plain(number) for number in range(4)}
+    folder = write_set(tmp_path / "set", texts | {"d4": "THE MILL BURNED DOWN IN MAY"})
+
+    def python(*args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *args],
+            capture_output=True, text=True, cwd=tmp_path, env=env, timeout=120,
+        )  # fmt: skip
+
+    def gen(*args: str) -> subprocess.CompletedProcess[str]:
+        return python("-m", "retgen.cli", *args)
+
+    def findings(*args: str) -> list[list[object]]:
+        found = gen("validate", str(folder), "--json", *args)
+        assert found.stderr == ""
+        told = [list(one.values()) for one in json.loads(found.stdout)["findings"]]
+        return [one for one in told if one[0] in ("shouting", "no-question")]
+
+    shouts = ["shouting", "warning", ["d4"], "document d4 shouts"]
+    asks = ["no-question", "error", ["q0"], "query q0 asks nothing"]
+    rows = python("-c", TABLE).stdout.splitlines()
+    assert "`shouting`|warning|documents in capitals only" in rows
+    assert "`no-question`|error|queries without a question mark" in rows
+    assert " no-question, shouting." in " ".join(gen("validate", "--help").stdout.split())
+    assert findings() == [asks, shouts]
+    off, level = "no-question=as found", "shouting=error"
+    assert findings("--off", off, "--severity", level) == [[shouts[0], "error", *shouts[2:]]]
+    off, level = "shouting=as found", "no-question=info"
+    assert findings("--off", off, "--severity", level) == [[asks[0], "info", *asks[2:]]]
+    unknown = gen("validate", str(folder), "--off", "shoutin=as found")
+    assert "there is no rule 'shoutin'; did you mean shouting? Rules: " in unknown.stderr
+
+
+def test_names_in_the_order_of_their_findings() -> None:
+    assert [one.name for one in listed()] == [
+        "duplicate-id", "duplicate-text", "normalised-duplicate", "duplicate-query-id",
+        "duplicate-query", "normalised-duplicate-query", "near-duplicate-query", "empty-text",
+        "encoding", "empty-query", "query-encoding", "dangling-qrel", "near-duplicate",
+        "query-without-qrels", "duplicate-qrel", "score-range", "split-overlap", "graded-qrels",
+        "order-leak", "answer-leak", "word-places", "lexical-ambiguity", "language",
+        "personal-data", "secrets", "length-outlier", "boilerplate", "origin",
+    ]  # fmt: skip
+    orders = [one.order for one in types()]
+    assert orders == sorted(set(orders))  # each says where it stands
+    assert all(issubclass(one, CorpusRule | QueryRule) for one in types())
+
+
+def test_what_a_proof_covers_is_not_made() -> None:
+    nothing = Judgements([], [])
+    names = {"near-duplicate", "near-duplicate-query", "duplicate-query", "graded-qrels", "terms"}
+    some = RuleContext(nothing, covered=frozenset(names))
+    every = RuleContext(nothing)
+
+    def gone(make: object) -> set[str]:
+        return {one.name for one in make(every)} - {one.name for one in make(some)}  # type: ignore[operator]
+
+    assert gone(corpus_rules) == {"near-duplicate"}
+    # two of its three names are left of one; of another one, what no proof reads
+    assert gone(query_rules) == {"near-duplicate-query"}
+    graded = [one for one in query_rules(some) if one.name == "graded-qrels"]
+    assert [vars(one)["compares"] for one in graded] == [False]
+
+
+def test_a_module_without_a_rule_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = ModuleType("rules_of_others")
+    package.__path__ = [str(tmp_path)]
+    monkeypatch.setitem(sys.modules, "rules_of_others", package)
+    # what it imports is not its own
+    (tmp_path / "nothing.py").write_text("from retgen.validators.rules.empty import EmptyText\n")
+    with pytest.raises(TypeError, match=r"^rules_of_others\.nothing must define a Rule$"):
+        classes("rules_of_others", [str(tmp_path)], Rule, "retgen.none")
+
+
+def test_an_installed_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rules_of_others.py").write_text(SHOUTING)
+    about = tmp_path / "rules_of_others-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: rules-of-others\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[retgen.rules]\nshouting = rules_of_others\n")
+    assert classes("none", [], Rule, GROUP) == ()
+    monkeypatch.syspath_prepend(tmp_path)
+    (found,) = classes("none", [], Rule, GROUP)
+    assert found.listed() == (("shouting", "warning", "documents in capitals only"),)
+    assert [(one.name, one.value) for one in installed(GROUP)] == [("shouting", "rules_of_others")]
