@@ -87,7 +87,7 @@ def run(
     """Make the data set of a recipe in a run directory, or finish the one that is there.
 
     `out` defaults to outputs/NAME. `fresh` throws away what is there, but for the answers of
-    models, which the ledger keeps. `asking`: how models are asked. Raises `ChecksFailed` where the
+    models, which the ledger keeps. `model_options`: how models are called. Raises `ChecksFailed` where the
     finished data does not pass its checks: no manifest is written then; `BudgetReached` and
     `EndpointFailed` where models stop the work, which a second call resumes.
     """

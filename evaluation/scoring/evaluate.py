@@ -72,7 +72,7 @@ def evaluate(
 
     `out` defaults to RUN/eval for one run directory, else to outputs/eval_NAME. `models` defaults
     to bm25 where no `runs` are given, or to those of a task with candidate sets. `over_seeds`: the
-    data sets are one recipe under several seeds. `limit` and `asking` are about chat models (llm:):
+    data sets are one recipe under several seeds. `limit` and `model_options` are about chat models (llm:):
     how many items of a domain they order, and their ledger, cap and prices. `title` and `about`
     head the page. Raises `UsageError` or `DatasetError` for what cannot be scored; a model that
     fails after others were scored lands in `failures` instead.

@@ -261,7 +261,7 @@ def test_an_answer_that_is_always_cut_off(agent: Agent[Thing, Painted], tmp_path
         ),
     ],
 )
-def test_what_asking_again_cannot_help_is_failed_after_repairs_at_once(
+def test_what_asking_again_cannot_help_fails_at_once(
     agent: Agent[Thing, Painted], tmp_path: Path, name: str, rule: str, reason: str
 ) -> None:
     with serving(lambda body: GOOD) as server, pytest.raises(RepairsFailed) as error:
