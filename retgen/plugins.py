@@ -7,7 +7,7 @@ import pkgutil
 import sys
 from collections.abc import Iterable
 from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 
@@ -17,7 +17,7 @@ def installed(group: str) -> list[EntryPoint]:
 
 
 @cache
-def _all(path: tuple[str, ...]) -> EntryPoints:
+def _all(path: tuple[str, ...]) -> Any:
     """Those of all groups: every package there is has to be asked, whatever the group."""
     return entry_points()
 

@@ -77,7 +77,7 @@ class Judgements:
 
     `positives` maps a query id to the ids of its relevant documents (relevance > 0), in the order
     of the file. `others` are the qrels of the other splits. `notes`: column -> query id -> what it
-    holds beside id and text (see `retgen.validators.leaks`).
+    holds beside id and text (see `retgen.validators.notes`).
     """
 
     queries: list[Query]
@@ -177,7 +177,7 @@ class Rule(ABC):
         return cls()
 
     @classmethod
-    def listed(cls) -> tuple[Listed, ...]:
+    def table(cls) -> tuple[Listed, ...]:
         """All names of its findings."""
         severity = f"{cls.severity}, {cls.unless}" if cls.unless else cls.severity
         return Listed(cls.name, severity, cls.finds), *cls.also
@@ -185,7 +185,7 @@ class Rule(ABC):
     @classmethod
     def replaced(cls, covered: Container[str]) -> bool:
         """Whether a proof that covers these rules leaves nothing to this one."""
-        return all(one.name in covered for one in cls.listed())
+        return all(one.name in covered for one in cls.table())
 
     def judge(self, dataset: Dataset, split: str) -> None:  # noqa: B027 - most rules need no more
         """After the documents: read all queries and qrels, row by row.

@@ -43,7 +43,7 @@ def query_rules(context: RuleContext) -> list[QueryRule]:
 def listed() -> tuple[Listed, ...]:
     """A row for every name that findings have, in their order."""
     rows: dict[str, Listed] = {}
-    for row in (row for one in types() for row in one.listed()):
+    for row in (row for one in types() for row in one.table()):
         known = rows.get(row.name)  # two rules may look for the same thing in different places
         finds = f"{known.finds}; {row.finds}" if known else row.finds
         rows[row.name] = row._replace(finds=finds)

@@ -88,7 +88,7 @@ class AnswerColumns(CorpusRule):
     """
 
     name = "answer-leak"
-    severity = "warning"
+    severity: Severity = "warning"
     unless = "in a run error"
     finds = (
         "a value (of the title as well) that marks relevant documents and hardly any other; a "

@@ -60,7 +60,7 @@ class AnswerLeak(CorpusRule):
     """Neither ids nor columns say which document is relevant. `p`: the level of the tests."""
 
     name = "answer-leak"
-    severity = "warning"
+    severity: Severity = "warning"
     unless = "in a run error"
     finds = (
         "ids of queries that share a part with that of a relevant document more often than "

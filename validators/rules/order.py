@@ -63,7 +63,7 @@ class OrderLeak(CorpusRule):
     """
 
     name = "order-leak"
-    severity = "warning"
+    severity: Severity = "warning"
     unless = "in a run error"
     finds = (
         "relevant documents stand where chance would not put them, or queries run in the order "

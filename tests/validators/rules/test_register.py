@@ -154,5 +154,5 @@ def test_an_installed_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert classes("none", [], Rule, GROUP) == ()
     monkeypatch.syspath_prepend(tmp_path)
     (found,) = classes("none", [], Rule, GROUP)
-    assert found.listed() == (("shouting", "warning", "documents in capitals only"),)
+    assert found.table() == (("shouting", "warning", "documents in capitals only"),)
     assert [(one.name, one.value) for one in installed(GROUP)] == [("shouting", "rules_of_others")]
