@@ -59,6 +59,7 @@ def test_mteb_task_compiles(made: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
+@pytest.mark.slow  # mteb as a whole; its reader is tested beside `gen eval`
 def test_mteb_scores_a_set_with_metadata_of_any_shape(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,11 +100,13 @@ def test_an_export_that_cannot_be_made(ledger: Ledger, tmp_path: Path) -> None:
         for file, message in (
             (".", "'.' is a folder: name a file to write"),
             ("/", "'/' is a folder: name a file to write"),
-            ("", "'.' is a folder: name a file to write"),
             (gone / "file", f"there is no folder {gone}: create it, or name another file"),
         ):
             done = gen(command, file, "--ledger", ledger.path)
             assert (done.returncode, done.stdout, done.stderr) == (2, "", f"gen: {message}\n")
+        empty = gen(command, "", "--ledger", ledger.path)
+        assert (empty.returncode, empty.stdout) == (2, "")
+        assert "it is empty: give a path" in empty.stderr
     for run in ((), ("--run", "a")):
         done = gen("export", tmp_path / "answers", "--ledger", ledger.path, *run)
         whose = " of run 'a'" if run else ""
