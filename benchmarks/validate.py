@@ -126,7 +126,7 @@ def all_rules(folder: Path, documents: int) -> None:
 
 def floors(folder: Path, documents: int, queries: int) -> None:
     from retgen.data import open_dataset
-    from retgen.validators.floors import WordTerms, query_blind_floors
+    from retgen.validators.baselines import WordTerms, query_blind_baselines
     from retgen.validators.rule import Batch, Judgements
 
     collection(folder / "floors", documents, queries)
@@ -141,7 +141,7 @@ def floors(folder: Path, documents: int, queries: int) -> None:
             rule.scan(batch)
             batch = Batch(number)
     seconds, cpu, _ = measured(
-        lambda: query_blind_floors(rule.state, rule.query_terms(), judgements, (), cores())
+        lambda: query_blind_baselines(rule.state, rule.query_terms(), judgements, (), cores())
     )
     print(
         f"query-blind rankings, {documents:,} documents x {queries:,} queries: {seconds:.1f} s, "

@@ -87,9 +87,9 @@ def run(
     """Make the data set of a recipe in a run directory, or finish the one that is there.
 
     `out` defaults to outputs/NAME. `fresh` throws away what is there, but for the answers of
-    models, which the ledger keeps. `model_options`: how models are called. Raises `ChecksFailed` where the
-    finished data does not pass its checks: no manifest is written then; `BudgetReached` and
-    `EndpointFailed` where models stop the work, which a second call resumes.
+    models, which the ledger keeps. `model_options`: how models are called. Raises `ChecksFailed`
+    where the finished data does not pass its checks: no manifest is written then; `BudgetReached`
+    and `EndpointFailed` where models stop the work, which a second call resumes.
     """
     recipe, folder = _prepared(source, out, overrides, limit)
     expected = _planned(recipe, folder)

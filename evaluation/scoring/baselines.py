@@ -1,4 +1,4 @@
-"""The floors beside every table: a random order, and rankings that never read the query."""
+"""Query-blind baselines beside every table: a random order, rankings that never read the query."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from retgen.data import Qrel
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures, cutoff, graded
 from retgen.progress import Progress, silent
-from retgen.validators.floors import WordTerms, query_blind_rankings
+from retgen.validators.baselines import WordTerms, query_blind_rankings
 from retgen.validators.rule import Batch, Judgements
 
 _BLOCK = 4096
 
 
-def floors(
+def baselines(
     collection: Collection, measures: Measures, progress: Progress = silent
 ) -> dict[str, Any]:
     """{"random": {measure: x}, "rankings": {name: {measure: x}}, "best": {"ranking", ...}}.
 
     Random is the exact expectation over all orders, None where no closed form is used (measures
     other than R, P, nDCG, Success and RR). The query-blind rankings are those of
-    `retgen.validators.floors`; the best is the one with the highest first measure, the next
+    `retgen.validators.baselines`; the best is the one with the highest first measure, the next
     deciding ties.
     """
     names = measures.names
@@ -39,7 +39,7 @@ def floors(
             ids = [doc.decode() for doc in collection.doc_ids[first : first + len(texts)].tolist()]
             blank = [""] * len(texts)
             terms.scan(Batch(first, ids, blank, texts, [None] * len(texts)))
-            progress("floors", first + len(texts), collection.documents)
+            progress("baselines", first + len(texts), collection.documents)
         tops = query_blind_rankings(terms.state, terms.query_terms(), depth)
         for name, top in tops.items():
             values = measures.one_ranking(collection, top).mean(axis=0)

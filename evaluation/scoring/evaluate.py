@@ -26,7 +26,7 @@ from retgen.evaluation.retrievers import (
     retriever,
     runs_a_model,
 )
-from retgen.evaluation.scoring.baselines import floors
+from retgen.evaluation.scoring.baselines import baselines
 from retgen.evaluation.scoring.measures import Measures, default_names, judged_names
 from retgen.evaluation.scoring.mteb_datasets import located
 from retgen.evaluation.scoring.mteb_files import measure, mteb_task_of, write_mteb
@@ -72,10 +72,10 @@ def evaluate(
 
     `out` defaults to RUN/eval for one run directory, else to outputs/eval_NAME. `models` defaults
     to bm25 where no `runs` are given, or to those of a task with candidate sets. `over_seeds`: the
-    data sets are one recipe under several seeds. `limit` and `model_options` are about chat models (llm:):
-    how many items of a domain they order, and their ledger, cap and prices. `title` and `about`
-    head the page. Raises `UsageError` or `DatasetError` for what cannot be scored; a model that
-    fails after others were scored lands in `failures` instead.
+    data sets are one recipe under several seeds. `limit` and `model_options` are about chat models
+    (llm:): how many items of a domain they order, and their ledger, cap and prices. `title` and
+    `about` head the page. Raises `UsageError` or `DatasetError` for what cannot be scored; a model
+    that fails after others were scored lands in `failures` instead.
     """
     paths = [located(p) for p in ([path] if isinstance(path, str | Path) else path)]
     for name in models:
@@ -240,7 +240,7 @@ def _score(
         began = time.perf_counter()
     if scores and spaced(collection.doc_ids):
         notes.append("ids with white space stand in runs/*.trec with %20 and %09 in its place")
-    found = floors(collection, measures, progress)
+    found = baselines(collection, measures, progress)
     graph = densities(relevance_matrix(collection))
     return Scored(
         collection, measures, found,

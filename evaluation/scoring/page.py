@@ -185,7 +185,7 @@ def _pictures(result: Evaluation, scored: Scored) -> list[Figure]:
         levels = [
             draw.Level(s.label, s.metrics[measure]) for s in scored.scores if s.model not in swept
         ]
-        levels += floor_levels(floors, measure)
+        levels += baseline_levels(floors, measure)
         svg = draw.lines(
             folder / f"{_file(name)}_{_file(measure)}_by_dimension", curves, levels,
             title=f"{measure} by dimension: {name}", x="dimensions kept of the embedding",
@@ -203,14 +203,14 @@ def _bars(result: Evaluation, scored: Scored, measure: str) -> Figure:
         labels,
         {measure: [score.metrics[measure] for score in scores]},
         {measure: [score.interval(measure) for score in scores]},
-        floor_levels(scored.floors, measure),
+        baseline_levels(scored.floors, measure),
         title=f"{measure}: {scored.name}",
         y=measure,
     )
     return Figure(svg, f"{measure} on {scored.name}, with 95% intervals and baselines.")
 
 
-def floor_levels(floors: Mapping[str, Any], measure: str) -> list[draw.Level]:
+def baseline_levels(floors: Mapping[str, Any], measure: str) -> list[draw.Level]:
     """The same two as lines of a picture."""
     levels = []
     best = floors["best"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from retgen.evaluation import plots as draw
-from retgen.evaluation.scoring.page import floor_levels
+from retgen.evaluation.scoring.page import baseline_levels
 from retgen.evaluation.scoring.summary import LEVEL, against
 from retgen.evaluation.scoring.tables import bound_rows, p_value, primary_of
 from retgen.markdown import escaped, markdown_table
@@ -195,7 +195,7 @@ def _by_step(found: Training, view: View) -> str:
     ]
     levels = [
         level._replace(name=f"{chosen}, {level.name}")
-        for level in floor_levels(view.floors, chosen)
+        for level in baseline_levels(view.floors, chosen)
     ]
     return draw.lines(
         found.folder / "figures" / "scores", curves, levels,

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.retrievers import Options, check_name, type_of
-from retgen.evaluation.scoring.baselines import floors
+from retgen.evaluation.scoring.baselines import baselines
 from retgen.evaluation.scoring.measures import Measures, default_names
 from retgen.evaluation.scoring.mteb_datasets import located
 from retgen.evaluation.scoring.significance import Bootstrap, Comparison
@@ -107,7 +107,7 @@ def train(
     measured = [
         replace(
             view,
-            floors=floors(view.collection, view.measures, progress),
+            floors=baselines(view.collection, view.measures, progress),
             ceiling=view.measures.ceiling(view.collection),
             comparisons=_compare(view, folder, in_batch_only is not None),
         )

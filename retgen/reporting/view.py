@@ -207,8 +207,8 @@ def _tests(
     if telling:
         said.append((
             "Cutoffs that tell something.",
-            ", ".join(f"{name} (floor {plots.score(value)})" for name, value in telling)
-            + ". A floor is what the best query-blind ranking reaches.",
+            ", ".join(f"{name} (baseline {plots.score(value)})" for name, value in telling)
+            + ". The baseline is what the best query-blind ranking reaches.",
         ))  # fmt: skip
     if manifest.get("complete"):
         said.append(("Complete labels.", "A pair without a qrel is known to be not relevant."))
@@ -230,8 +230,8 @@ def _head_start(statistics: Mapping[str, Any], floors: Mapping[str, Any]) -> str
         return ""
     return (
         f"{name} never reads it and reaches {cutoff} = {plots.score(recall)}, {times:.0f} times "
-        "what chance does: relevant documents differ from the others. Print the floors beside "
-        "every score."
+        "what chance does: relevant documents differ from the others. Print the "
+        "query-blind baselines beside every score."
     )
 
 

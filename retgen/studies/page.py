@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from retgen.evaluation import plots as draw
-from retgen.evaluation.scoring.page import floor_levels
+from retgen.evaluation.scoring.page import baseline_levels
 from retgen.evaluation.scoring.summary import against
 from retgen.evaluation.scoring.tables import bound_rows, in_order, primary_of
 from retgen.markdown import escaped, markdown_table
@@ -135,7 +135,7 @@ def _picture(found: Trainings, measure: str) -> Figure:
         ]
     svg = draw.lines(
         found.folder / "figures" / measure.replace("@", "-at-"), curves,
-        [*levels, *floor_levels(view.floors, measure)],
+        [*levels, *baseline_levels(view.floors, measure)],
         title=f"{measure} by dimension and training set", x="dimensions of the projection",
         y=measure, log_x=True, fraction=True,
     )  # fmt: skip

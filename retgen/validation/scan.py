@@ -26,7 +26,7 @@ from retgen.progress import Progress
 from retgen.recipe import Recipe
 from retgen.recipe_file import RuleSettings
 from retgen.validation.states import States
-from retgen.validators.floors import Terms, WordTerms
+from retgen.validators.baselines import Terms, WordTerms
 from retgen.validators.notes import extra, noted
 from retgen.validators.rule import Batch, CorpusRule, Judgements, RuleContext, State
 from retgen.validators.rules import corpus_rules

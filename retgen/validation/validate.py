@@ -23,7 +23,7 @@ from retgen.validation.derived import changed_lists, check_written
 from retgen.validation.findings import marked, regraded, rows_at_fault, with_rulings
 from retgen.validation.scan import build_rules, context_of, load_judgements, scan, which_split
 from retgen.validation.states import States
-from retgen.validators.floors import Terms, query_blind_floors
+from retgen.validators.baselines import Terms, query_blind_baselines
 from retgen.validators.overlap import overlap
 from retgen.validators.rule import Finding, Judgements, Rule
 from retgen.validators.rules import query_rules
@@ -136,7 +136,7 @@ def _validate(
     matrix, play = _matrix(judgements, documents)
     cutoffs = (play,) if play <= 2000 else ()
     own = next((found for rule in rules if (found := rule.floors()) is not None), None)
-    floors = own or query_blind_floors(
+    floors = own or query_blind_baselines(
         terms.state, terms.query_terms(), judgements, cutoffs, workers
     )
     floored = time.perf_counter()

@@ -199,7 +199,7 @@ def test_a_fault_goes_back_with_its_reason(
     }
 
 
-def test_the_history_is_kept_and_in_the_end_it_is_failed_after_repairs(
+def test_the_history_is_kept_and_in_the_end_it_has_failed(
     agent: Agent[Thing, Painted], tmp_path: Path
 ) -> None:
     answers = ["no", '{"colour": "blue", "share": 1}', '{"colour": "green", "share": 2}']

@@ -236,9 +236,7 @@ def test_an_answer_is_text_with_its_tokens_and_is_paid_once(served: Served, ledg
     assert ledger.spent("a") == ("a", 1, 0, tokens_in, tokens_out, cost)
 
 
-def test_what_is_never_right_is_failed_after_repairs_with_all_that_was_said(
-    served: Served, ledger: Ledger
-) -> None:
+def test_what_is_never_right_fails_with_all_that_was_said(served: Served, ledger: Ledger) -> None:
     settings = served.settings()
     before = served.requests()
     _, error = with_caller(

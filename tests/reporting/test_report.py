@@ -152,7 +152,7 @@ def test_a_proven_run(tmp_path: Path, content: dict[str, Any]) -> None:
         "document 9–10 2–3 dimensions needed row order, proven 3 rejected see rejected.jsonl",
         "Whether a retriever puts the 2 relevant documents of each of 6 queries before the rest of "
         "1,200.",
-        "Cutoffs that tell something. recall@2 (floor 0.2500). A floor is",
+        "Cutoffs that tell something. recall@2 (baseline 0.2500). The baseline is",
         "Reading the query. This set can be solved without it: summed IDF reaches recall@4 = 1.000.",
         "excludes no embedder of 3 or more dimensions",
         "Needs at least 2 and at most 3 dimensions: the qrel matrix",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.tokenizer import STOPWORDS, stems, tokens
-from retgen.validators.floors import Terms, TermSpool
+from retgen.validators.baselines import Terms, TermSpool
 from retgen.validators.limit.lists import Lists, Twins, mixed
 from retgen.validators.limit.matrix import check_matrix
 from retgen.validators.limit.spec import Spec, cut, error, parse_queries, stemmed

@@ -15,7 +15,7 @@ import retgen
 from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.collection import load
 from retgen.evaluation.retrievers import Options, retriever
-from retgen.evaluation.scoring.baselines import floors
+from retgen.evaluation.scoring.baselines import baselines
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.measures import Measures, default_names
 from retgen.evaluation.scoring.mteb_files import task_name
@@ -126,7 +126,7 @@ def test_grades_that_are_not_there_or_broken(dataset, tmp_path: Path) -> None:  
 
 def test_the_measure_without_closed_form_has_no_random_floor(dataset) -> None:  # type: ignore[no-untyped-def]
     collection = load(dataset(CORPUS, QUERIES, QRELS))
-    found = floors(collection, Measures(["MAP"]))
+    found = baselines(collection, Measures(["MAP"]))
     assert found["random"] == {"MAP": None}
 
 
@@ -538,7 +538,7 @@ def test_queries_without_any_document(dataset, tmp_path: Path) -> None:  # type:
 def test_floors_of_absent_documents_and_deep_cutoffs(dataset) -> None:  # type: ignore[no-untyped-def]
     # of two relevant documents one is not in the corpus of four
     path = dataset(CORPUS, {"q": "x"}, [("q", "a", 1), ("q", "gone", 1)])
-    random = floors(load(path), Measures(["recall@2", "P@8", "success@2", "MRR@2"]))["random"]
+    random = baselines(load(path), Measures(["recall@2", "P@8", "success@2", "MRR@2"]))["random"]
     assert random == pytest.approx(
         {"recall@2": 0.25, "P@8": 1 / 8, "success@2": 0.5, "MRR@2": 1 / 4 + 1 / 8}
     )

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from retgen.generators.limit.model_options import _Growing, catalogue_size
+from retgen.generators.limit.asking import _Growing, catalogue_size
 
 from retgen import run, validate
 from retgen.errors import RecipeError

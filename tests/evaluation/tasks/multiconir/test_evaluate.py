@@ -236,9 +236,7 @@ def test_a_chat_model_orders_the_first_ladders(
     assert (again["details"]["calls"], again["details"]["from_ledger"]) == (0, 48)
 
 
-def test_a_list_that_is_failed_after_repairs_ties(
-    houses: Path, server: Server, tmp_path: Path
-) -> None:
+def test_a_list_that_failed_ties(houses: Path, server: Server, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     server.say = lambda body: (
         '{"ranking": [1]}' if "of house 0" in str(body) and "10. " in str(body) else rank(body)

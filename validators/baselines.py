@@ -174,7 +174,7 @@ class WordTerms(Terms):
         ]
 
 
-def query_blind_floors(
+def query_blind_baselines(
     spool: TermSpool,
     queries: list[NDArray[np.int64]],
     judgements: Judgements,

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+import retgen.validators.baselines as floors
 import retgen.validators.containment as containment
-import retgen.validators.floors as floors
 from retgen.data import Qrel, Query
 from retgen.tokenizer import STOPWORDS, tokens
-from retgen.validators.floors import WordTerms, query_blind_floors, query_blind_rankings
+from retgen.validators.baselines import WordTerms, query_blind_baselines, query_blind_rankings
 from retgen.validators.rule import Batch, Judgements
 from retgen.validators.rules.lexical import LexicalAmbiguity
 
@@ -99,9 +99,9 @@ def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(floors, "_SPOOL", 2000)
     rule = spooled(texts, judgements, tmp_path)
     assert len(rule.state.paths) == 7
-    alone = query_blind_floors(rule.state, rule.query_terms(), judgements, (5,), workers=1)
+    alone = query_blind_baselines(rule.state, rule.query_terms(), judgements, (5,), workers=1)
     monkeypatch.setattr(floors, "_PARALLEL_FROM", 1)
-    assert query_blind_floors(rule.state, rule.query_terms(), judgements, (5,), 2) == alone
+    assert query_blind_baselines(rule.state, rule.query_terms(), judgements, (5,), 2) == alone
     assert list(alone["random"].items()) == [
         ("recall@2", 0.005), ("recall@5", 0.0125), ("recall@10", 0.025), ("recall@20", 0.05),
         ("recall@100", 0.25),
