@@ -70,12 +70,12 @@ def compare(calls: int, rounds: int, in_flight: Sequence[int], warm_up: int) -> 
     """Measure both clients in turn and print the best round of each, and ratios."""
     print(f"{calls:,} calls after {warm_up:,} to warm up, best of {rounds} rounds")
     cases = [(who, flight) for flight in in_flight for who in ("openai", "retgen")]
-    found: dict[tuple[str, int], list[dict[str, float]]] = {case: [] for case in cases}
+    result: dict[tuple[str, int], list[dict[str, float]]] = {case: [] for case in cases}
     for _ in range(rounds):
         for case in cases:
-            found[case].append(measured(*case, calls, warm_up))
+            result[case].append(measured(*case, calls, warm_up))
     best = {}
-    for case, rows in found.items():
+    for case, rows in result.items():
         cpu, rate = min(row["cpu_ms"] for row in rows), max(row["rate"] for row in rows)
         best[case] = cpu, rate
         ledger = f"{rows[0]['ledger']:,.0f} bytes of ledger a call, " if case[0] == "retgen" else ""
@@ -115,14 +115,14 @@ def measured(who: str, flight: int, calls: int, warm_up: int) -> dict[str, float
         assert server.stdin is not None
         assert server.stdout is not None
         server.stdin.close()
-        said = json.loads(server.stdout.read())
-    assert said["answered"] == calls + warm_up, said
+        text = json.loads(server.stdout.read())
+    assert text["answered"] == calls + warm_up, text
     return {
         "cpu_ms": 1e3 * case["cpu"] / calls,
         "rate": calls / case["wall"],
-        "server_ms": 1e3 * said["cpu"] / said["answered"],
-        "connections": said["connections"],
-        "ledger": case.get("ledger", 0) / said["answered"],
+        "server_ms": 1e3 * text["cpu"] / text["answered"],
+        "connections": text["connections"],
+        "ledger": case.get("ledger", 0) / text["answered"],
     }
 
 
@@ -151,7 +151,7 @@ async def bare(url: str, flight: int, calls: int, warm_up: int) -> None:
 
         async def work(numbers: Iterator[int]) -> None:
             for number in numbers:
-                found = await client.chat.completions.create(
+                result = await client.chat.completions.create(
                     model="fixed",
                     messages=[
                         {"role": "system", "content": SYSTEM},
@@ -160,7 +160,7 @@ async def bare(url: str, flight: int, calls: int, warm_up: int) -> None:
                     response_format=form,
                     max_tokens=1024,
                 )
-                assert found.choices[0].message.content
+                assert result.choices[0].message.content
 
         async def all_of(first: int, count: int) -> None:
             numbers = iter(range(first, first + count))
@@ -199,7 +199,7 @@ def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False)
     agent = Agent("say", "write", prompt, Asks, Said, offline, check)
 
     marks = {max(1, calls // 10), calls // 2, calls}
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
 
     async def work(context: Context) -> None:
         async def all_of(name: str, first: int, count: int) -> None:
@@ -216,7 +216,7 @@ def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False)
         await all_of("warm-up", 0, warm_up)
         window = Window()
         await all_of("counted", warm_up, calls)
-        found.update(window.closed())
+        result.update(window.closed())
 
     settings = ModelSettings(provider="openai", name="fixed", base_url=url, concurrency=flight)
     with tempfile.TemporaryDirectory() as name:
@@ -234,9 +234,9 @@ def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False)
             None,
             silent,
         )
-        found["ledger"] = sum(path.stat().st_size for path in kept.iterdir())
+        result["ledger"] = sum(path.stat().st_size for path in kept.iterdir())
     if not long:
-        print(json.dumps(found))
+        print(json.dumps(result))
 
 
 def thing(number: int) -> str:

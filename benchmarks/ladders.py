@@ -47,12 +47,12 @@ def main() -> None:
             prepare(run, ladders, size)
             command = [sys.executable, __file__, "--one", str(run)]
             done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-            found = json.loads(done.stdout)
-            total = found["write"] + found["prove"]
+            result = json.loads(done.stdout)
+            total = result["write"] + result["prove"]
             print(
-                f"{size:>6,} ladders: written in {found['write']:.1f} s "
-                f"({found['bytes'] / 1e6:,.0f} MB), proven in {found['prove']:.1f} s; "
-                f"{size / total:,.0f} ladders/s, peak memory {found['peak']:,.0f} MB",
+                f"{size:>6,} ladders: written in {result['write']:.1f} s "
+                f"({result['bytes'] / 1e6:,.0f} MB), proven in {result['prove']:.1f} s; "
+                f"{size / total:,.0f} ladders/s, peak memory {result['peak']:,.0f} MB",
                 flush=True,
             )
             shutil.rmtree(run)
@@ -62,12 +62,12 @@ def bundled(folder: Path, domains: Sequence[str]) -> list[tuple[Row, Row]]:
     """(document, ladder) of everything that the bundled recipes of these domains give."""
     from retgen import run
 
-    found = []
+    result = []
     for domain in domains:
         path = run(f"multiconir_{domain}", out=folder / domain).path / "sources"
         documents = {row["id"]: row for row in _rows(path / "documents.jsonl")}
-        found += [(documents[row["id"]], row) for row in _rows(path / "ladders.jsonl")]
-    return found
+        result += [(documents[row["id"]], row) for row in _rows(path / "ladders.jsonl")]
+    return result
 
 
 def _rows(path: Path) -> list[Row]:
@@ -119,8 +119,8 @@ def measure(run: Path) -> dict[str, float]:
     tables = write_dataset(recipe, recipe.family.generate(recipe.at(run).job), run)
     written = time.perf_counter()
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    found = validate(run, workers=1)
-    wrong = [one.message for one in found.findings if one.severity == "error"]
+    result = validate(run, workers=1)
+    wrong = [one.message for one in result.findings if one.severity == "error"]
     assert not wrong, wrong[:3]
     return {
         "write": written - began,

@@ -89,9 +89,9 @@ def large(path: Path, calls: int) -> None:
     }
     for step, call in steps.items():
         with measured() as took:
-            found = call()
+            result = call()
         if step.startswith("check"):
-            assert found.findings == [], found.findings
+            assert result.findings == [], result.findings
         print(f"{step}: {took['wall']:.2f} s, peak memory so far {peak():,.0f} MB")
     print(f"after that: {size_of(path) / 1e6:,.0f} MB")
     ledger.close()
@@ -126,12 +126,12 @@ def group(ledger: Ledger, numbers: range, calls: int) -> None:
     sends: list[tuple[int, Send]] = []
     with ledger.together():
         for number in numbers:
-            found = ledger.reserve(
+            result = ledger.reserve(
                 question(number), run=f"run {10 * number // calls}", agent=f"agent {number % 3}",
                 worst=100, lease=660, cap=10**15,
             )  # fmt: skip
-            if isinstance(found, Send):
-                sends.append((number, found))
+            if isinstance(result, Send):
+                sends.append((number, result))
     with ledger.together():
         for number, send in sends:
             if number % 100 == 7:
@@ -162,9 +162,9 @@ def said(number: int) -> bytes:
 
 
 def answer(ledger: Ledger, request: Request, run: str, number: int) -> None:
-    found = ledger.reserve(request, run=run, agent="agent 0", worst=100, lease=660)
-    if isinstance(found, Send):
-        ledger.answered(found, said(number), 300, 60, 50)
+    result = ledger.reserve(request, run=run, agent="agent 0", worst=100, lease=660)
+    if isinstance(result, Send):
+        ledger.answered(result, said(number), 300, 60, 50)
 
 
 def repairs(path: Path, records: int) -> None:

@@ -56,14 +56,14 @@ def cores() -> int:
 def words() -> list[str]:
     """Words of the bundled catalogue, cut to those of letters, and numbered ones: 200,000."""
     catalogue = Path(__file__).parent.parent / "generators" / "limit" / "catalogue"
-    found = dict.fromkeys(
+    result = dict.fromkeys(
         word.lower()
         for path in sorted(catalogue.glob("*.txt"))
         for line in path.read_text("utf-8").splitlines()
         for word in line.split()
         if word.isalpha()
     )
-    bundled = list(found)
+    bundled = list(result)
     return [
         word if not lap else f"{word}{lap}" for lap in range(1000) for word in bundled
     ][:200_000]  # fmt: skip
@@ -116,11 +116,11 @@ def all_rules(folder: Path, documents: int) -> None:
     from retgen.validation import validate
 
     collection(folder, documents, min(_QUERIES, documents))
-    seconds, cpu, found = measured(lambda: validate(folder))
+    seconds, cpu, result = measured(lambda: validate(folder))
     print(
         f"all rules, {documents:,} documents: {seconds:.1f} s, {documents / seconds:,.0f} "
         f"documents/s, {1e6 * cpu / documents:.1f} us of CPU a document; "
-        f"{len(found.findings)} findings"
+        f"{len(result.findings)} findings"
     )
 
 
@@ -188,10 +188,10 @@ def near_duplicates(documents: int, least: int, most: int) -> None:
         cpu = sum(measured(lambda some=some: spool.add(some))[1] for some in cut())
         _, more, (labels, exact) = measured(lambda: groups(spool.sets()))
     cpu += more
-    found = documents - len(np.unique(labels))
+    result = documents - len(np.unique(labels))
     print(
         f"near-duplicates, {documents:,} texts of {least} to {most} words: {cpu:.2f} s of CPU, "
-        f"{documents / cpu:,.0f} texts/s, {found:,} found, "
+        f"{documents / cpu:,.0f} texts/s, {result:,} found, "
         f"{'exact' if exact else 'verified candidates'}"
     )
     try:

@@ -56,15 +56,15 @@ class Collection:
 
     def digest(self) -> str:
         """A hash of everything that a score depends on: ids, texts and qrels."""
-        found = xxhash.xxh3_128()
+        result = xxhash.xxh3_128()
         for _, texts in self.blocks(4096):
-            found.update(orjson.dumps(texts))
-        found.update(self.doc_ids.tobytes())
-        found.update(orjson.dumps([(q.query_id, q.text) for q in self.queries]))
-        found.update(orjson.dumps(self.qrels, option=orjson.OPT_SORT_KEYS))
+            result.update(orjson.dumps(texts))
+        result.update(self.doc_ids.tobytes())
+        result.update(orjson.dumps([(q.query_id, q.text) for q in self.queries]))
+        result.update(orjson.dumps(self.qrels, option=orjson.OPT_SORT_KEYS))
         if self.grades is not None:
-            found.update(orjson.dumps(self.grades, option=orjson.OPT_SORT_KEYS))
-        return found.hexdigest()
+            result.update(orjson.dumps(self.grades, option=orjson.OPT_SORT_KEYS))
+        return result.hexdigest()
 
     def by_priority(self) -> NDArray[np.int64]:
         """The document of each priority, (documents,)."""
@@ -91,11 +91,11 @@ class Collection:
     def texts(self, documents: NDArray[np.int64]) -> dict[int, str]:
         """The texts of some documents, by index."""
         wanted = set(documents.tolist())
-        found = {}
+        result = {}
         for first, block in self.blocks(4096):
             for i in wanted.intersection(range(first, first + len(block))):
-                found[i] = block[i - first]
-        return found
+                result[i] = block[i - first]
+        return result
 
 
 def load(path: Path | str, split: str | None = None, progress: Progress = silent) -> Collection:
@@ -138,15 +138,15 @@ def load(path: Path | str, split: str | None = None, progress: Progress = silent
 
 
 def _by_query(path: Path, rows: Iterable[Qrel]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
+    result: dict[str, dict[str, int]] = {}
     for qrel in rows:
         if not math.isfinite(qrel.relevance) or qrel.relevance != int(qrel.relevance):
             raise DatasetError(
                 f"{path}: relevance {qrel.relevance:g} of {qrel.query_id} and {qrel.doc_id} is not "
                 "a whole number; measures are defined on grades 0, 1, 2, ..."
             )
-        found.setdefault(qrel.query_id, {})[qrel.doc_id] = int(qrel.relevance)
-    return found
+        result.setdefault(qrel.query_id, {})[qrel.doc_id] = int(qrel.relevance)
+    return result
 
 
 def _grades(
@@ -157,8 +157,8 @@ def _grades(
         return None
     rows, problems = dataset.read_graded(split)
     refuse(dataset.graded[split], problems, path)
-    found = _by_query(path, rows)
-    return {query.query_id: found.get(query.query_id, {}) for query in queries}
+    result = _by_query(path, rows)
+    return {query.query_id: result.get(query.query_id, {}) for query in queries}
 
 
 def _split(dataset: Dataset, path: Path, wanted: str | None) -> str:

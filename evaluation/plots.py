@@ -165,9 +165,9 @@ def scatter(
 ) -> str:
     """Points (x, y), a colour a series; `labels` name the points of each series in order."""
     with _figure(path) as (axes, svg):
-        for i, (name, found) in enumerate(points.items()):
+        for i, (name, result) in enumerate(points.items()):
             axes.scatter(
-                [p[0] for p in found], [p[1] for p in found],
+                [p[0] for p in result], [p[1] for p in result],
                 color=_COLOURS[i % len(_COLOURS)], marker=_MARKERS[i % len(_MARKERS)], label=name,
             )  # fmt: skip
         axes.set_xscale("symlog", linthresh=1e-3)

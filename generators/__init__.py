@@ -36,5 +36,5 @@ def family(name: str) -> Family[Any]:
     """The family of that name. Raises KeyError for a name that is not in `families()`."""
     if name not in families():
         raise KeyError(name)
-    found: Family[Any] = plugins.load(__name__, __path__, Family, _GROUP, name)()
-    return found
+    result: Family[Any] = plugins.load(__name__, __path__, Family, _GROUP, name)()
+    return result

@@ -85,9 +85,9 @@ sys.modules[__name__].__class__ = _Package
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'retgen' has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"retgen.{_MODULES[name]}"), name)
-    globals()[name] = found
-    return found
+    result = getattr(importlib.import_module(f"retgen.{_MODULES[name]}"), name)
+    globals()[name] = result
+    return result
 
 
 def __dir__() -> list[str]:

@@ -115,12 +115,12 @@ class Table:
         """The text files that begin with a byte order mark, which `rows` reads past."""
         if self.format == "parquet":
             return []
-        found = []
+        result = []
         for path in self.files:
             with open(path, "rb") as file:
                 if file.read(len(BOM_UTF8)) == BOM_UTF8:
-                    found.append(path)
-        return found
+                    result.append(path)
+        return result
 
     def places(self, rows: Sequence[int]) -> list[Place]:
         """The file and line of rows, which count from 1 and come in order."""
@@ -158,9 +158,9 @@ class Table:
         if self.format == "tsv":
             return self._tsv_rows(chunk, lines)
         try:
-            found = [orjson.loads(line) for line in lines]
-            if set(map(type, found)) <= {dict}:
-                return _without_twins(data, lines, found)
+            result = [orjson.loads(line) for line in lines]
+            if set(map(type, result)) <= {dict}:
+                return _without_twins(data, lines, result)
         except ValueError:
             pass
         return [_json_row(number, line) for number, line in enumerate(lines, start=1)]
@@ -263,25 +263,25 @@ def _marks(data: bytes) -> int:
 
 def _strings(rows: Sequence[dict[str, Any]]) -> int:
     """How many strings rows hold at least, keys among them; lists are not looked into."""
-    found = 0
+    result = 0
     while rows:
         values = list(chain.from_iterable(map(dict.values, rows)))
         kinds = list(map(type, values))
-        found += len(values) + kinds.count(str)  # every value has its key
+        result += len(values) + kinds.count(str)  # every value has its key
         rows = list(compress(values, map(is_, kinds, repeat(dict)))) if dict in kinds else []
-    return found
+    return result
 
 
 def _twice(line: bytes) -> str | None:
     """The first key that an object in a line has twice."""
-    found: list[str] = []
+    result: list[str] = []
 
     def pairs(members: list[tuple[str, Any]]) -> None:
         keys = Counter(key for key, _ in members)
-        found.extend(key for key, count in keys.items() if count > 1)
+        result.extend(key for key, count in keys.items() if count > 1)
 
     json.loads(line, object_pairs_hook=pairs)
-    return found[0] if found else None
+    return result[0] if result else None
 
 
 def _tsv_row(number: int, line: bytes, header: list[str]) -> Any:
@@ -486,19 +486,19 @@ def _splits(root: Path, stem: str, *folders: str) -> dict[str, tuple[Path, ...]]
 
     Where there is no such file, the files of a folder of the same name, or of `folders`.
     """
-    found: dict[str, tuple[Path, ...]] = {}
+    result: dict[str, tuple[Path, ...]] = {}
     for suffix in ("jsonl", "parquet", "tsv"):
         if (root / f"{stem}.{suffix}").is_file():
-            found.setdefault("test", (root / f"{stem}.{suffix}",))
+            result.setdefault("test", (root / f"{stem}.{suffix}",))
         for path in filter(Path.is_file, sorted(root.glob(f"{stem}.*.{suffix}"))):
-            found.setdefault(path.name.split(".")[1], (path,))
+            result.setdefault(path.name.split(".")[1], (path,))
         for folder in (stem, *folders):
             shards: dict[str, list[Path]] = {}
             for path in filter(Path.is_file, sorted((root / folder).glob(f"*.{suffix}"))):
                 shards.setdefault(path.stem.partition("-")[0], []).append(path)
             for split, files in shards.items():
-                found.setdefault(split, tuple(files))
-    return found
+                result.setdefault(split, tuple(files))
+    return result
 
 
 def _declared_files(root: Path) -> dict[str, tuple[Path, ...]]:
@@ -516,7 +516,7 @@ def _declared_files(root: Path) -> dict[str, tuple[Path, ...]]:
         header = YAML(typ="safe").load(card[4 : card.index("\n---", 4)])
     except YAMLError:
         return {}
-    found: dict[str, tuple[Path, ...]] = {}
+    result: dict[str, tuple[Path, ...]] = {}
     configs = header.get("configs") if isinstance(header, dict) else None
     for config in configs if isinstance(configs, list) else []:
         name = config.get("config_name") if isinstance(config, dict) else None
@@ -537,8 +537,8 @@ def _declared_files(root: Path) -> dict[str, tuple[Path, ...]]:
             if path.is_file()
         ]
         if files and len({path.suffix for path in files}) == 1:
-            found[name] = tuple(files)
-    return found
+            result[name] = tuple(files)
+    return result
 
 
 def _text_chunks(path: Path, size: int) -> Iterator[Chunk]:

@@ -93,8 +93,8 @@ def _accelerator() -> Check:
     except ImportError:
         return Check("accelerator", "absent", "not looked for: pip install 'retgen[eval]'")
     if torch.cuda.is_available():
-        found = torch.cuda.get_device_properties(0)
-        return Check("accelerator", "ok", f"{found.name}, {found.total_memory / 2**30:.0f} GiB")
+        result = torch.cuda.get_device_properties(0)
+        return Check("accelerator", "ok", f"{result.name}, {result.total_memory / 2**30:.0f} GiB")
     if torch.backends.mps.is_available():
         return Check("accelerator", "ok", "mps")
     return Check("accelerator", "absent", "no GPU seen; models run on the processor")

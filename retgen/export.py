@@ -158,12 +158,12 @@ def _jsonl(path: Path, rows: Iterator[dict[str, Any]]) -> FileInfo:
 
 
 def _relevant(dataset: Dataset) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for split in dataset.qrels:
         for qrel in dataset.read_qrels(split)[0]:
             if qrel.relevance > 0:
-                found.setdefault(qrel.query_id, []).append(qrel.doc_id)
-    return found or {"": []}
+                result.setdefault(qrel.query_id, []).append(qrel.doc_id)
+    return result or {"": []}
 
 
 _MTEB_CARD = "In the layout that MTEB reads. `task.py` beside this card is a ready task.\n"

@@ -141,10 +141,10 @@ def rejected_lines(rejected: Sequence[Rejection]) -> bytes:
 
 def sources_digest(run: Path) -> str:
     """SHA-256 of what agents have said; tables that were made from something else are no use."""
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for path in sorted((run / SOURCES).glob("*")):
-        found.update(f"{path.name} {file_info(path).sha256}\n".encode())
-    return found.hexdigest()
+        result.update(f"{path.name} {file_info(path).sha256}\n".encode())
+    return result.hexdigest()
 
 
 def _finished(run: Path, made_from: str) -> dict[str, FileInfo]:
@@ -206,13 +206,13 @@ def _write_shard(recipe: Recipe, run: Path, name: str, start: int, stop: int) ->
     """In a process of its own: make one shard."""
     records = recipe.family.generate(recipe.job)
     features = records.features.get("corpus", {})
-    told = 0
+    message = 0
 
     def shown(rows: int) -> None:
-        nonlocal told
+        nonlocal message
         with _made.get_lock():
-            _made.value += rows - told
-        told = rows
+            _made.value += rows - message
+        message = rows
 
     return _write_table(run, TableFile(name, records.corpus, start, stop, features), shown)
 

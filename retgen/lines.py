@@ -41,7 +41,7 @@ class Place(NamedTuple):
 
 def places(files: Sequence[Path], rows: Sequence[int]) -> list[Place]:
     """The places of rows, given in order and counted from 1 over all files of a table."""
-    found: list[Place] = []
+    result: list[Place] = []
     before = number = 0
     for row in rows:
         # the last file needs no count
@@ -49,8 +49,8 @@ def places(files: Sequence[Path], rows: Sequence[int]) -> list[Place]:
             before, number = before + held, number + 1
         # the first line of TSV is its header
         header = files[number].suffix == ".tsv"
-        found.append(Place(files[number], row - before + header))
-    return found
+        result.append(Place(files[number], row - before + header))
+    return result
 
 
 def _is_parquet(path: Path) -> bool:
@@ -110,8 +110,8 @@ def around(path: Path) -> str:
 def instead(root: Path, stem: str) -> str:
     """What to do with a file that looks as if it were the missing table; nothing without one."""
     read = {".jsonl", ".parquet"} | ({".tsv"} if stem == "qrels" else set())
-    found = {*root.glob(f"{stem}.*"), *root.glob(f"{stem}-*"), *root.glob(f"{stem}/*")}
-    names = sorted(path.relative_to(root).as_posix() for path in found if path.is_file())
+    result = {*root.glob(f"{stem}.*"), *root.glob(f"{stem}-*"), *root.glob(f"{stem}/*")}
+    names = sorted(path.relative_to(root).as_posix() for path in result if path.is_file())
     names = [name for name in names if Path(name).suffix not in read]
     for name in names:
         if Path(name).suffix.lower() in (*COMPRESSED, ".zip"):

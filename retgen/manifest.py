@@ -74,21 +74,21 @@ def measured(timings: Mapping[str, float], costs: Mapping[str, Any]) -> Measured
 
 def manifest_of(
     recipe: Recipe,
-    found: Validation,
+    result: Validation,
     records: Records,
     files: Mapping[str, FileInfo],
-    told: Measured,
+    message: Measured,
 ) -> dict[str, Any]:
     """The manifest. `files`: by path below the run; `records.rejected`: of agents and tables."""
-    counts, family = found.statistics, recipe.family
+    counts, family = result.statistics, recipe.family
     models, prompts = who_answers(recipe)
     return {
         "format_version": FORMAT_VERSION,
         "name": recipe.name,
         "family": recipe.family.name,
         "seed": recipe.seed,
-        "created": told.created,
-        "versions": dict(told.versions),
+        "created": message.created,
+        "versions": dict(message.versions),
         "counts": {
             "documents": counts["documents"],
             "queries": counts["queries"],
@@ -97,37 +97,37 @@ def manifest_of(
         },
         "complete": records.complete,
         "evidence": {
-            "structural": found.proven,
-            "judged": found.judged,
+            "structural": result.proven,
+            "judged": result.judged,
             "human": 0,
         },
-        "judges": found.judges,
+        "judges": result.judges,
         "structure": family.structure,
         "candidate_sets": family.candidate_sets,
         "tests": family.tests,
         "models": models,
         "prompts": prompts,
         "word_lists": dict(records.word_lists),
-        "tokens": told.costs["tokens"],
-        "usd": told.costs["usd"],
-        "timings": dict(told.timings),
+        "tokens": message.costs["tokens"],
+        "usd": message.costs["usd"],
+        "timings": dict(message.timings),
         "licences": dict(records.licences),
         "languages": list(records.languages),
         "checks": {
-            "errors": found.errors,
-            "warnings": found.warnings,
-            "switched_off": found.switched_off,
-            "severities": found.severities,
+            "errors": result.errors,
+            "warnings": result.warnings,
+            "switched_off": result.switched_off,
+            "severities": result.severities,
         },
         "card": list(records.card),
         "facts": dict(records.facts),
         "example": records.example._asdict() if records.example else None,
-        "judged": family.judged if found.judged else "",
-        "floors": found.floors,
-        "origin": found.origin or None,
-        "certificate": found.certificate,
+        "judged": family.judged if result.judged else "",
+        "floors": result.floors,
+        "origin": result.origin or None,
+        "certificate": result.certificate,
         "files": {name: info._asdict() for name, info in sorted(files.items())},
-        **({key: told.costs[key] for key in COSTS[:3]} if models else {}),
+        **({key: message.costs[key] for key in COSTS[:3]} if models else {}),
     }
 
 

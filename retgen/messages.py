@@ -44,11 +44,11 @@ _OPTIONS = {"model": "--model", "limit": "--limit"}  # keys that have an option 
 def explain(
     error: ValidationError, schema: Any, data: Any, origin: Origin, prefix: tuple[str, ...]
 ) -> Iterator[str]:
-    found = error.errors(include_url=False)
-    for item in found:
+    result = error.errors(include_url=False)
+    for item in result:
         # a list whose items were refused is also reported as too short
         if item["type"] == "too_short" and any(
-            other["loc"][: len(item["loc"])] == item["loc"] != other["loc"] for other in found
+            other["loc"][: len(item["loc"])] == item["loc"] != other["loc"] for other in result
         ):
             continue
         keys = _keys(item["loc"], data, item["type"])
@@ -131,8 +131,8 @@ def did_you_mean(given: str, known: Sequence[str] | Mapping[str, Any]) -> str:
     """A question to append, or nothing where no known word is near."""
     from rapidfuzz import fuzz, process
 
-    found = process.extractOne(given, list(known), scorer=fuzz.ratio, score_cutoff=60)
-    return f"; did you mean {found[0]}?" if found and found[0] != given else ""
+    result = process.extractOne(given, list(known), scorer=fuzz.ratio, score_cutoff=60)
+    return f"; did you mean {result[0]}?" if result and result[0] != given else ""
 
 
 def _node(schema: Any, data: Any, keys: Sequence[str | int]) -> tuple[Any, Any]:

@@ -56,17 +56,17 @@ def best_places(
 
     Of fewer than two values none is best. `lowest`: columns in which less is better.
     """
-    found: set[Place] = set()
+    result: set[Place] = set()
     for column, values in columns.items():
         there = [round(value, 4) for value in values if value is not None]
         if len(there) > 1:
             top = min(there) if column in lowest else max(there)
-            found |= {
+            result |= {
                 (row, column)
                 for row, value in enumerate(values)
                 if value is not None and round(value, 4) == top
             }
-    return found
+    return result
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,9 @@ class _Reader(pickle.Unpickler):
         if name in _ALLOWED.get(module, ()):
             return super().find_class(module, name)
         if module == "retgen.data" or module.startswith("retgen.validators."):
-            found = super().find_class(module, name) if "." not in name else None
-            if isinstance(found, type) and (is_dataclass(found) or issubclass(found, tuple)):
-                return found
+            result = super().find_class(module, name) if "." not in name else None
+            if isinstance(result, type) and (is_dataclass(result) or issubclass(result, tuple)):
+                return result
         raise pickle.UnpicklingError(f"{module}.{name} has no place here")
 
 

@@ -48,14 +48,14 @@ def plan(
     impossible.
     """
     recipe = source if isinstance(source, Recipe) else with_judge(load_recipe(source, overrides))
-    found = recipe.family.plan(recipe.job)
-    if not found.call_estimates:
-        return found
+    result = recipe.family.plan(recipe.job)
+    if not result.call_estimates:
+        return result
     from retgen.agents.prices import Prices
 
     table, settings = Prices(prices), recipe.models
-    ranges, notes = {}, list(found.notes)
-    for agent, call_estimates in found.call_estimates.items():
+    ranges, notes = {}, list(result.notes)
+    for agent, call_estimates in result.call_estimates.items():
         hidden = table.reasoning(settings[agent])
         ranges[agent] = _expected(call_estimates, hidden)
         if hidden[1]:
@@ -64,16 +64,16 @@ def plan(
                 "call are counted; a pilot (gen run --pilot N) sees how many they are"
             )
             notes += [] if note in notes else [note]
-    return _priced(replace(found, notes=tuple(notes)), settings, ranges, prices)
+    return _priced(replace(result, notes=tuple(notes)), settings, ranges, prices)
 
 
 def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptions) -> Plan:
     """The plan of a recipe after a pilot: from its calls, tokens, times and rejections."""
     family, job = recipe.family, recipe.job
-    found = family.plan(job)
-    if found.unknown:  # it has been read since
-        found = family.plan(job._replace(limit=max(stage.total for stage in call_report.stages)))
-    ranges, notes = {}, list(found.notes)
+    result = family.plan(job)
+    if result.unknown:  # it has been read since
+        result = family.plan(job._replace(limit=max(stage.total for stage in call_report.stages)))
+    ranges, notes = {}, list(result.notes)
     for stage in call_report.stages:
         tried = stage.done + stage.rejected
         low, high = _wilson(stage.done, tried)
@@ -83,10 +83,11 @@ def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptio
         )
         for made in stage.examples:
             shown = made._asdict() if hasattr(made, "_asdict") else made
-            told = orjson.dumps(shown, default=str).decode()
-            notes.append(f"for example: {told if len(told) <= _LONG else told[:_LONG] + ' ...'}")
+            message = orjson.dumps(shown, default=str).decode()
+            cut = message if len(message) <= _LONG else message[:_LONG] + " ..."
+            notes.append(f"for example: {cut}")
         for agent in stage.agents:
-            if agent in found.call_estimates and tried:
+            if agent in result.call_estimates and tried:
                 ranges[agent] = _seen(call_report, agent, stage, tried, low, high)
     if call_report.tally.silent:
         notes.append(
@@ -94,7 +95,7 @@ def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptio
             "count, "
             "and are charged, as the most that there was room for"
         )
-    return _priced(replace(found, notes=tuple(notes)), recipe.models, ranges, model_options.prices)
+    return _priced(replace(result, notes=tuple(notes)), recipe.models, ranges, model_options.prices)
 
 
 def _expected(call_estimates: CallEstimate, hidden: tuple[int, int]) -> _Range:
@@ -139,14 +140,14 @@ def _wilson(done: int, tried: int) -> tuple[float, float]:
 
 
 def _priced(
-    found: Plan,
+    result: Plan,
     settings: Mapping[str, ModelSettings],
     ranges: Mapping[str, _Range],
     prices: Sequence[str],
 ) -> Plan:
     from retgen.agents.prices import Prices, checked
 
-    table, notes = Prices(prices), list(found.notes)
+    table, notes = Prices(prices), list(result.notes)
     dollars: list[float] | None = [0.0, 0.0]
     seconds = [0.0, 0.0]
     calls, models, tokens = {}, {}, {"in": 0, "out": 0}
@@ -176,7 +177,7 @@ def _priced(
             note = f"list prices of {checked()}"
             notes += [] if note in notes else [note]
     return replace(
-        found,
+        result,
         notes=tuple(notes),
         calls=calls,
         models=models,

@@ -77,13 +77,13 @@ def bins(histogram: Mapping[str, int], most: int = 40) -> list[Bin]:
     else:
         width = -(-(high - low + 1) // most)
         edges = list(range(low, high + width + 1, width))
-    found = [0] * (len(edges) - 1)
+    result = [0] * (len(edges) - 1)
     at = 0
     for value, count in counts:
         while value >= edges[at + 1]:
             at += 1
-        found[at] += count
-    return [Bin(edges[i], edges[i + 1] - 1, count) for i, count in enumerate(found)]
+        result[at] += count
+    return [Bin(edges[i], edges[i + 1] - 1, count) for i, count in enumerate(result)]
 
 
 def _median(counts: Sequence[tuple[int, int]]) -> int:
@@ -295,7 +295,7 @@ def cells(rows: Sequence[str], x_label: str, y_label: str) -> str:
                 runs.setdefault(level, []).append(f"M{x} {y}h{stop - x}")
             x = stop
     inner = "".join(
-        f'<path class="k{level}" d="{"".join(found)}"/>' for level, found in sorted(runs.items())
+        f'<path class="k{level}" d="{"".join(result)}"/>' for level, result in sorted(runs.items())
     )
     parts = [
         f'<rect class="frame" x="{left - 0.5}" y="{top - 0.5}" width="{wide + 1}" '

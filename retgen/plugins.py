@@ -27,8 +27,8 @@ def names(path: Iterable[str], group: str, *, packages: bool = False) -> tuple[s
 
     `packages`: only of its packages.
     """
-    found = pkgutil.iter_modules(path)
-    bundled = {module.name for module in found if module.ispkg or not packages}
+    result = pkgutil.iter_modules(path)
+    bundled = {module.name for module in result if module.ispkg or not packages}
     return tuple(sorted(bundled | {entry.name for entry in installed(group)}))
 
 
@@ -66,13 +66,13 @@ def classes(
     bundled = sorted(module.name for module in pkgutil.iter_modules(path))
     loaded = [importlib.import_module(f"{package}.{name}") for name in bundled]
     loaded += [entry.load() for entry in installed(group)]
-    found: dict[type[Any], None] = {}
+    result: dict[type[Any], None] = {}
     for one in loaded:
         own = [one] if isinstance(one, type) else _defined(one, base)
         if not own:
             raise TypeError(f"{one.__name__} must define a {base.__name__}")
-        found.update(dict.fromkeys(own))
-    return tuple(found)
+        result.update(dict.fromkeys(own))
+    return tuple(result)
 
 
 def _defined(module: Any, base: type[Any]) -> list[type[Any]]:
@@ -83,18 +83,18 @@ def _defined(module: Any, base: type[Any]) -> list[type[Any]]:
 
 def _concrete(module: Any, base: type[Any]) -> list[type[Any]]:
     """Classes of a kind that a module has names for, each once."""
-    found = [one for one in vars(module).values() if isinstance(one, type)]
+    result = [one for one in vars(module).values() if isinstance(one, type)]
     return [
         one
-        for one in dict.fromkeys(found)
+        for one in dict.fromkeys(result)
         if issubclass(one, base) and not getattr(one, "__abstractmethods__", None)
     ]
 
 
 def _only(module: Any, base: type[Any]) -> Any:
-    found = _concrete(module, base)
-    if len(found) != 1:
+    result = _concrete(module, base)
+    if len(result) != 1:
         raise TypeError(
-            f"{module.__name__} must export one {base.__name__}, it exports {len(found)}"
+            f"{module.__name__} must export one {base.__name__}, it exports {len(result)}"
         )
-    return found[0]
+    return result[0]

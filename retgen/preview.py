@@ -49,19 +49,19 @@ def _records(records: Records, n: int) -> dict[str, Any]:
         if row["query-id"] in wanted
     ]  # fmt: skip
     relevant = {row["corpus-id"] for row in qrels if row["score"] > 0}
-    found: list[dict[str, Any]] = []
+    result: list[dict[str, Any]] = []
     for start in range(0, min(records.corpus.count, 1_000_000), 20_000):
-        if len(found) == len(relevant):
+        if len(result) == len(relevant):
             break
         stop = min(start + 20_000, records.corpus.count)
         for line in records.corpus.jsonl(start, stop).splitlines():
             # ids stand first in a line; only lines that matter are parsed
             if line[8 : line.index(b'"', 8)].decode() in relevant:
-                found.append(orjson.loads(line))
+                result.append(orjson.loads(line))
     return {
         "example": records.example._asdict() if records.example else None,
         "queries": queries,
         "qrels": qrels,
-        "relevant": found,
+        "relevant": result,
         "corpus": rows(records.corpus, n),
     }

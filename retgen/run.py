@@ -161,8 +161,8 @@ def _planned(recipe: Recipe, folder: Path) -> Plan:
                 Rejection(one["rule"], f"{one['where']}: {one['reason']}", {"record": one})
                 for one in error.refused
             ])  # fmt: skip
-        told = f"{error} All are listed in {folder / _REJECTED}."
-        raise SourceRefused(told, error.refused) from error
+        message = f"{error} All are listed in {folder / _REJECTED}."
+        raise SourceRefused(message, error.refused) from error
 
 
 def _check_models(recipe: Recipe, model_options: ModelOptions | None) -> None:
@@ -224,26 +224,26 @@ def _make(
     if tables.kept:
         clock.note(f"kept {tables.kept} corpus files of an earlier run")
     clock.lap("generate and write")
-    found = prove(folder, recipe, tables.files, workers, progress)
-    if found.taken_up:
-        clock.note(f"kept the proof of {found.taken_up} parts of an earlier run")
+    result = prove(folder, recipe, tables.files, workers, progress)
+    if result.taken_up:
+        clock.note(f"kept the proof of {result.taken_up} parts of an earlier run")
     clock.lap("prove and measure")
     files = dict(tables.files)
-    if found.ok:
-        card = dataset_card(recipe, records, found, files)
+    if result.ok:
+        card = dataset_card(recipe, records, result, files)
         files["dataset/README.md"] = write_file(folder / "dataset" / "README.md", card)
         if records.training:
             card = training_card(recipe, records, files)
             files["training/README.md"] = write_file(folder / "training" / "README.md", card)
     files |= recipe_files(recipe, folder)
-    told = measured(clock.laps, call_report.costs() if call_report else OFFLINE_COSTS)
-    manifest = manifest_of(recipe, found, records, files, told)
-    write_report(folder, collect_report(folder, recipe, manifest, found))
+    message = measured(clock.laps, call_report.costs() if call_report else OFFLINE_COSTS)
+    manifest = manifest_of(recipe, result, records, files, message)
+    write_report(folder, collect_report(folder, recipe, manifest, result))
     clock.lap("report")
-    if not found.ok:
+    if not result.ok:
         forget(folder)
-        clock.note(f"stopped: {found.errors} errors")
-        raise ChecksFailed(_verdict(folder, found))
+        clock.note(f"stopped: {result.errors} errors")
+        raise ChecksFailed(_verdict(folder, result))
     manifest["timings"] = clock.laps
     write_file(folder / "manifest.json", dump_json(manifest))
     (folder / TABLES).unlink(missing_ok=True)  # the manifest says it now
@@ -275,12 +275,12 @@ def _ask(
         raise
 
 
-def _verdict(folder: Path, found: Validation) -> str:
-    first = [finding for finding in found.findings if finding.severity == "error"][:5]
+def _verdict(folder: Path, result: Validation) -> str:
+    first = [finding for finding in result.findings if finding.severity == "error"][:5]
     lines = "\n".join(f"  {finding.rule}: {finding.message}" for finding in first)
-    more = f"\n  ... and {found.errors - 5} more" if found.errors > 5 else ""
+    more = f"\n  ... and {result.errors - 5} more" if result.errors > 5 else ""
     return (
-        f"{folder}: the data did not pass its checks ({found.errors} errors), so no manifest was "
+        f"{folder}: the data did not pass its checks ({result.errors} errors), so no manifest was "
         f"written:\n{lines}{more}\n"
         f"All findings are in {folder / 'report.html'}. If the recipe asks for this, change it; if "
         "files were changed by hand, run again with --fresh."

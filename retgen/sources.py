@@ -86,11 +86,11 @@ def read_sources(
         if isinstance(made, SourceDocument):
             first = texts.setdefault(xxhash.xxh3_64_intdigest(made.text.encode()), made.id)
             if made.id in seen:
-                told = f"the id {made.id!r} stands there twice"
-                made = Refused(where, "source/duplicate-id", told, made.id)
+                message = f"the id {made.id!r} stands there twice"
+                made = Refused(where, "source/duplicate-id", message, made.id)
             elif first != made.id:
-                told = f"its text is that of {first!r}"
-                made = Refused(where, "source/duplicate-text", told, made.id)
+                message = f"its text is that of {first!r}"
+                made = Refused(where, "source/duplicate-text", message, made.id)
             else:
                 seen.add(made.id)
         yield made
@@ -313,9 +313,9 @@ def _hub(name: str, columns: Columns, split: str) -> Iterator[_Row]:
 
 
 def _not_loaded(name: str, split: str, error: Exception) -> DatasetError:
-    told = str(error).splitlines()[0] if str(error) else ""
+    message = str(error).splitlines()[0] if str(error) else ""
     return DatasetError(
-        f"source hf:{name}, split {split}: cannot be loaded: {type(error).__name__}: {told}"
+        f"source hf:{name}, split {split}: cannot be loaded: {type(error).__name__}: {message}"
     )
 
 

@@ -85,24 +85,24 @@ def tokens(text: str) -> list[str]:
     if words_only(folded):
         return _WORD.findall(folded)
     folded = unicodedata.normalize("NFKC", text).casefold()
-    found: list[str] = []
+    result: list[str] = []
     for word in (_marked_word() if _mark().search(folded) else _WORD).findall(folded):
         for place, piece in enumerate(_UNSPACED_RUN.split(word)):
             if place % 2:
-                found += _characters_and_pairs(piece)
+                result += _characters_and_pairs(piece)
             elif piece:
-                found.append(piece)
-    return found
+                result.append(piece)
+    return result
 
 
 def _characters_and_pairs(run: str) -> list[str]:
     """Characters, each with its marks, and between two of them the pair."""
     marked = _mark().search(run)
     characters = re.findall(f".{_mark().pattern}*", run) if marked else list(run)
-    found = [""] * (2 * len(characters) - 1)
-    found[::2] = characters
-    found[1::2] = map(add, characters, characters[1:])
-    return found
+    result = [""] * (2 * len(characters) - 1)
+    result[::2] = characters
+    result[1::2] = map(add, characters, characters[1:])
+    return result
 
 
 def length(text: str) -> int:

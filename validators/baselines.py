@@ -215,8 +215,8 @@ def query_blind_rankings(
     """The ids of the first `depth` documents of each ranking, best first."""
     scores = _Scores(spool, queries)
     tops: dict[str, _Top] = {}
-    for found in _all_tops(scores, spool.paths, depth, workers):
-        for name, top in found.items():
+    for result in _all_tops(scores, spool.paths, depth, workers):
+        for name, top in result.items():
             tops[name] = heapq.nlargest(depth, [*tops.get(name, []), *top])
     return {name: [doc_id for _, doc_id in top] for name, top in tops.items()}
 
@@ -240,8 +240,8 @@ def _start_worker(scores: _Scores, depth: int) -> None:
 
 
 def _tops_of(path: str) -> dict[str, _Top]:
-    found: dict[str, _Top] = _worker["scores"].tops(path, _worker["depth"])
-    return found
+    result: dict[str, _Top] = _worker["scores"].tops(path, _worker["depth"])
+    return result
 
 
 class _Scores:

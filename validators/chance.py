@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def excess_p(found: int, expected: float, trials: int) -> float:
+def excess_p(result: int, expected: float, trials: int) -> float:
     """A bound on the chance that of independent trials so many succeed, `expected` on average.
 
     Chernoff's, which is exact where all happen, and holds for events of different chances.
     """
-    if not trials or found <= expected:
+    if not trials or result <= expected:
         return 1.0
-    share, chance = found / trials, expected / trials
+    share, chance = result / trials, expected / trials
     if not chance:
         return 0.0
     exponent = share * math.log(share / chance)

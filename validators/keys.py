@@ -76,10 +76,10 @@ def secrets(text: str) -> list[Leak]:
     ]
 
 
-def _apart(found: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
+def _apart(result: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
     """Each secret once, by the first kind that it was found to be: two forms may fit one key."""
     known: list[str] = []
-    for kind, prefix, secret in found:
+    for kind, prefix, secret in result:
         if not any(secret in one or one in secret for one in known):
             known.append(secret)
             yield kind, prefix, secret

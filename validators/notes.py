@@ -29,15 +29,15 @@ def noted(
     `tables`: the files of each table of qrels; where queries list their qrels, that column is one.
     """
     qrels = {"positives"} if queries.files in tables else set()
-    found: dict[str, dict[str, set[str]]] = defaultdict(dict)
+    result: dict[str, dict[str, set[str]]] = defaultdict(dict)
     for chunk in queries.chunks():
         for row in queries.rows(chunk):
             if type(row) is dict:
                 query_id = row.get("_id", row.get("id"))
                 others = {key: row[key] for key in row.keys() - _COLUMNS - qrels}
                 for column, text in leaves(row.get("metadata"), others):
-                    found[column].setdefault(str(query_id), set()).add(text)
-    return dict(found)
+                    result[column].setdefault(str(query_id), set()).add(text)
+    return dict(result)
 
 
 def leaves(metadata: Any, others: Any) -> Iterator[tuple[str, str]]:

@@ -16,19 +16,20 @@ _OF_A_QUERY = 10  # pairs at most
 _WARN = 0.55
 
 
-def marked(found: Mapping[str, Any]) -> bool:
+def marked(result: Mapping[str, Any]) -> bool:
     """Whether the marks are worth a warning; `found`: see `measure`."""
-    return bool(found) and found["auc"] > _WARN and found["low"] > 0.5
+    return bool(result) and result["auc"] > _WARN and result["low"] > 0.5
 
 
-def told(found: Mapping[str, Any]) -> str:
+def told(result: Mapping[str, Any]) -> str:
     """What was measured, in words; ends no sentence."""
     can = "are hardly told"
-    if found["auc"] > _WARN:
-        can = "can be told" if marked(found) else "may be told"
+    if result["auc"] > _WARN:
+        can = "can be told" if marked(result) else "may be told"
     return (
-        f"positives {can} from their hard negatives without the query: AUC {found['auc']:.3f} "
-        f"(95% interval {found['low']:.3f} to {found['high']:.3f}, {found['pairs']:,} pairs) from "
+        f"positives {can} from their hard negatives without the query: AUC {result['auc']:.3f} "
+        f"(95% interval {result['low']:.3f} to {result['high']:.3f}, {result['pairs']:,} pairs) "
+        "from "
         "words and length alone, where 0.5 is chance"
     )
 

@@ -51,7 +51,7 @@ class Prefixes:
         rarity, once = _rarity(sets)
         number = np.empty(len(sets), np.uint64)
         number[self._sets] = np.arange(len(sets), dtype=np.uint64)
-        found, total = [np.empty(0, np.uint64)], 0
+        result, total = [np.empty(0, np.uint64)], 0
         for low in range(0, len(sets), _BLOCK):
             starts = sets.starts[low : low + _BLOCK + 1]
             words = np.asarray(sets.words[starts[0] : starts[-1]])
@@ -72,11 +72,11 @@ class Prefixes:
             keys = ranked[taken].view(np.uint64) << np.uint64(self._flag + 1)
             keys |= own[rows[taken]] << np.uint64(self._places)
             keys |= places[taken].view(np.uint64)
-            found.append(keys)
+            result.append(keys)
             total += len(keys)
             if total > _ENTRIES:
                 return None
-        joined = np.concatenate(found)
+        joined = np.concatenate(result)
         joined.sort()
         return joined
 
@@ -92,10 +92,10 @@ class Prefixes:
         if flagged:
             keys = self._flagged(keys, labels)
         below = np.concatenate([[0], np.cumsum(np.bincount(self._sizes))])  # sets of fewer words
-        found = [np.empty((3, 0), np.int64)]
+        result = [np.empty((3, 0), np.int64)]
         for begin in range(0, len(keys), _CHUNK):
-            found += self._windows(keys, begin, below, flagged)
-        first, low, count = np.concatenate(found, 1)
+            result += self._windows(keys, begin, below, flagged)
+        first, low, count = np.concatenate(result, 1)
         if int(count.sum()) > _PAIRS_A_WORD * self._words:
             return None
         return self._close(keys, first, low, count)
@@ -170,12 +170,12 @@ class Prefixes:
             allowed = np.minimum(self._sizes[own] * most + 1e-9, 64).astype(np.uint8)
             differ = self._bits[self._number(keys[other])]
             differ ^= np.repeat(self._bits[own], count[here])
-            found = np.flatnonzero(np.bitwise_count(differ) <= np.repeat(allowed, count[here]))
-            a, b = keys[first[np.searchsorted(ends, found + done, "right")]], keys[other[found]]
+            result = np.flatnonzero(np.bitwise_count(differ) <= np.repeat(allowed, count[here]))
+            a, b = keys[first[np.searchsorted(ends, result + done, "right")]], keys[other[result]]
             x, y = self._number(a), self._number(b)
             sizes = self._sizes[x] + self._sizes[y]
             rest = np.minimum(self._sizes[x] - self._place(a), self._sizes[y] - self._place(b))
-            ask = np.bitwise_count(differ[found]) <= sizes * apart + 1e-9
+            ask = np.bitwise_count(differ[result]) <= sizes * apart + 1e-9
             ask &= rest >= sizes * (1 - apart) / 2 - 1e-9
             yield self._sets[x[ask]], self._sets[y[ask]]
             begin = end

@@ -27,9 +27,9 @@ class RowFaults:
 
     def add(self, kind: str, row: int, message: str, ids: Sequence[str] = ()) -> None:
         """A fault of row `row` (from 1). Of each kind the first message is shown."""
-        found = self._kinds.setdefault(kind, _Kind(f"row {row:,}: {message}"))
-        found.rows += 1
-        found.ids += [f"{self._name}:{row}", *ids]
+        result = self._kinds.setdefault(kind, _Kind(f"row {row:,}: {message}"))
+        result.rows += 1
+        result.ids += [f"{self._name}:{row}", *ids]
 
     def __bool__(self) -> bool:
         return bool(self._kinds)

@@ -46,8 +46,8 @@ def matches(sets: Sets, first: int, threshold: float = THRESHOLD) -> tuple[Ints,
     """
     sides = _Sides(len(sets), first)
     exact = _find(_Proof(sets, threshold), sides)
-    found = np.flatnonzero(sides.witness[:first] >= 0)
-    return np.stack([found, sides.witness[found]], 1), exact
+    result = np.flatnonzero(sides.witness[:first] >= 0)
+    return np.stack([result, sides.witness[result]], 1), exact
 
 
 def _find(proof: _Proof, kept: _Forest | _Sides) -> bool:

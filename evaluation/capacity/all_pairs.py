@@ -76,13 +76,13 @@ def capacity(
         _climb(folder / f"{name}.jsonl", name, wanted[name], seeds, 60 * minutes, place, progress)
     if closed_form:
         _carried(folder / "construct.jsonl", wanted["construct"], progress)
-    found = Capacity(folder, {name: kept(folder, name) for name in _CLIMB}, carried_before(folder),
+    result = Capacity(folder, {name: kept(folder, name) for name in _CLIMB}, carried_before(folder),
                      command)  # fmt: skip
-    write_file(folder / "capacity.json", dump_json(found.to_json()))
+    write_file(folder / "capacity.json", dump_json(result.to_json()))
     from retgen.evaluation.capacity.all_pairs_page import write_page
 
-    write_page(found)
-    return found
+    write_page(result)
+    return result
 
 
 def _climb(
@@ -110,8 +110,8 @@ def _climb(
         write_file(path, b"\n".join(lines) + b"\n")
 
 
-def _finished(found: Critical, seeds: int) -> bool:
-    return found.complete and len(found.by_seed) >= seeds
+def _finished(result: Critical, seeds: int) -> bool:
+    return result.complete and len(result.by_seed) >= seeds
 
 
 def _carried(path: Path, dims: Sequence[int], progress: Progress) -> None:

@@ -27,9 +27,9 @@ _WHAT = (
 )
 
 
-def critical_table(found: Capacity) -> TableView:
+def critical_table(result: Capacity) -> TableView:
     """A row a dimension: Table 6, and the critical n of each protocol."""
-    paper, best = (found.critical.get(name, {}) for name in ("paper", "best"))
+    paper, best = (result.critical.get(name, {}) for name in ("paper", "best"))
     measured = [
         (name, by) for name, by in (("paper's protocol", paper), ("best optimiser", best)) if by
     ]
@@ -50,10 +50,10 @@ def _cells(one: Critical) -> list[str]:
     return [number, " ".join(map(str, one.by_seed)), f"{one.seconds:.1f}"]
 
 
-def carried_table(found: Capacity) -> TableView:
+def carried_table(result: Capacity) -> TableView:
     """A row a dimension, a column a number format."""
-    dims = sorted({one.dimension for one in found.carried})
-    cell = {(one.dimension, one.precision): one for one in found.carried}
+    dims = sorted({one.dimension for one in result.carried})
+    cell = {(one.dimension, one.precision): one for one in result.carried}
     rows = []
     for d in dims:
         row = [str(d)]
@@ -70,66 +70,67 @@ def carried_table(found: Capacity) -> TableView:
     return TableView(head, rows, names=0)
 
 
-def text(found: Capacity) -> str:
+def text(result: Capacity) -> str:
     """For a terminal."""
     parts = []
-    if any(found.critical.values()):
-        parts.append(text_table(critical_table(found)))
-        parts += _fits(found)
-    if found.carried:
-        parts.append(text_table(carried_table(found)))
-    return terminal(parts, [], found.folder / "capacity.html")
+    if any(result.critical.values()):
+        parts.append(text_table(critical_table(result)))
+        parts += _fits(result)
+    if result.carried:
+        parts.append(text_table(carried_table(result)))
+    return terminal(parts, [], result.folder / "capacity.html")
 
 
-def sentences(found: Capacity) -> list[str]:
+def sentences(result: Capacity) -> list[str]:
     """The summary of the page: how far each method came in the largest dimension that it tried."""
-    told = []
+    message = []
     names = {"paper": "The paper's protocol", "best": "The best optimiser from random starts"}
-    for protocol, of in found.critical.items():
+    for protocol, of in result.critical.items():
         if of:
             d = max(of)
             end = "" if of[d].complete else " before it was cut short"
             of_paper = f" (Table 6 has {TABLE_6[d]:,})" if d in TABLE_6 else ""
-            told.append(
+            message.append(
                 f"{names[protocol]} puts all pairs of {of[d].documents:,} documents in order in "
                 f"{d} dimensions{end}{of_paper}."
             )
-    if found.carried:
-        widest = max(found.carried, key=lambda one: (one.single, -one.dimension))
-        told.append(
+    if result.carried:
+        widest = max(result.carried, key=lambda one: (one.single, -one.dimension))
+        message.append(
             f"The closed form carries all pairs of {widest.single:,} documents in "
             f"{widest.dimension} dimensions in {widest.precision}"
             f"{', the largest number tried' if widest.single >= widest.limit else ''}."
         )
-    told.append(
+    message.append(
         "From four dimensions on any number of documents can be embedded: where a method ends "
         "tells of its loss, its optimiser or its number format, not of a limit of vectors."
     )
-    return told
+    return message
 
 
-def write_page(found: Capacity) -> None:
+def write_page(result: Capacity) -> None:
     """figures/, capacity.md and capacity.html."""
     sections = [
-        *_critical(found), *_carried(found), Section("What is measured, and what is known", _WHAT),
+        *_critical(result), *_carried(result),
+        Section("What is measured, and what is known", _WHAT),
     ]  # fmt: skip
     tables = [table for section in sections for table in section.tables]
-    summary = sentences(found)
+    summary = sentences(result)
     parts = [escaped(" ".join(summary)) + "\n"]
     parts += [markdown_table(table.head, table.rows) for table in tables]
-    write_file(found.folder / "capacity.md", "\n".join(parts))
+    write_file(result.folder / "capacity.md", "\n".join(parts))
     lede = "Documents that fit in d dimensions when all pairs of them are asked for."
-    page = Page("All pairs", "retgen capacity", lede, summary, sections, found.command)
-    write_file(found.folder / "capacity.html", page.html())
+    page = Page("All pairs", "retgen capacity", lede, summary, sections, result.command)
+    write_file(result.folder / "capacity.html", page.html())
 
 
-def _critical(found: Capacity) -> Iterator[Section]:
-    if not any(found.critical.values()):
+def _critical(result: Capacity) -> Iterator[Section]:
+    if not any(result.critical.values()):
         return
-    top = max(d for by in found.critical.values() for d in by)
+    top = max(d for by in result.critical.values() for d in by)
     curves = []
     names = {"paper": "paper's protocol, measured here", "best": "best optimiser, random starts"}
-    for protocol, of in found.critical.items():
+    for protocol, of in result.critical.items():
         if of:
             curves.append(
                 draw.Line(names[protocol], [*map(float, sorted(of))],
@@ -142,7 +143,7 @@ def _critical(found: Capacity) -> Iterator[Section]:
                   dashed=True)
     )  # fmt: skip
     svg = draw.lines(
-        found.folder / "figures" / "critical_n", curves, [], title="Critical n by dimension",
+        result.folder / "figures" / "critical_n", curves, [], title="Critical n by dimension",
         x="dimensions", y="documents, all pairs of which are solved", log_y=True,
     )  # fmt: skip
     notes = [
@@ -150,16 +151,16 @@ def _critical(found: Capacity) -> Iterator[Section]:
         "an n counts when every query ranks its two documents strictly first, in float32 and "
         "again in float64",
     ]
-    notes += list(_fits(found))
+    notes += list(_fits(result))
     yield Section(
-        "Critical n", [], [critical_table(found)],
+        "Critical n", [], [critical_table(result)],
         [Figure(svg, "Documents at which each method ends; hollow points were cut short.")], notes,
     )  # fmt: skip
 
 
-def _fits(found: Capacity) -> Iterator[str]:
+def _fits(result: Capacity) -> Iterator[str]:
     for name, fit in (("Table 6", cubic_fit(TABLE_6)), ("the paper's protocol here",
-                                                        found.fit("paper"))):  # fmt: skip
+                                                        result.fit("paper"))):  # fmt: skip
         if fit is not None:
             constant, linear, square, cube = fit.coefficients
             yield (
@@ -168,19 +169,19 @@ def _fits(found: Capacity) -> Iterator[str]:
             )
 
 
-def _carried(found: Capacity) -> Iterator[Section]:
-    if not found.carried:
+def _carried(result: Capacity) -> Iterator[Section]:
+    if not result.carried:
         return
     curves = []
     for precision in PRECISIONS:
-        of = [one for one in found.carried if one.precision == precision]
+        of = [one for one in result.carried if one.precision == precision]
         if of:
             of.sort(key=lambda one: one.dimension)
             x = [float(one.dimension) for one in of]
             curves.append(draw.Line(precision, x, [float(one.single) for one in of]))
-    limit = max(one.limit for one in found.carried)
+    limit = max(one.limit for one in result.carried)
     svg = draw.lines(
-        found.folder / "figures" / "closed_form", curves,
+        result.folder / "figures" / "closed_form", curves,
         [draw.Level(f"largest n tried ({limit:,})", float(limit), True)],
         title="The closed form in number formats", x="dimensions",
         y="documents told apart", log_x=True, log_y=True,
@@ -190,10 +191,10 @@ def _carried(found: Capacity) -> Iterator[Section]:
         [
             "Checked by brute force: every pair against every document, after rounding. Every "
             f"number of documents up to the first column is carried (tried one by one to "
-            f"{max(one.scanned_to for one in found.carried):,}); the second is the largest single "
+            f"{max(one.scanned_to for one in result.carried):,}); the second is the largest single "
             "number found, as rounding is kinder to some than to others.",
         ],
-        [carried_table(found)],
+        [carried_table(result)],
         [Figure(svg, "Largest number of documents found that each format carries.")],
         [f"{name}: {what}" for name, what in PRECISIONS.items()]
         + ["these vectors come from a formula; they are not a result of optimisation"],

@@ -36,8 +36,8 @@ class Capacity:
         fits |= {name: fit for name in self.critical if (fit := self.fit(name)) is not None}
         return {
             "protocols": {
-                name: [row_of(one) for one in found.values()]
-                for name, found in self.critical.items()
+                name: [row_of(one) for one in result.values()]
+                for name, result in self.critical.items()
             },
             "construct": [row_of(one) for one in self.carried],
             "table_6": {str(d): n for d, n in free.TABLE_6.items()},
@@ -61,8 +61,8 @@ def _read(path: Path, fields: Sequence[str]) -> list[dict[str, Any]]:
         return []
     try:
         rows = [orjson.loads(line) for line in path.read_bytes().splitlines()]
-        found = [{name: row[name] for name in fields} for row in rows]
-        for row in found:
+        result = [{name: row[name] for name in fields} for row in rows]
+        for row in result:
             if "by_seed" in row:
                 row["by_seed"] = tuple(map(int, row["by_seed"]))
             row["dimension"], row["documents"] = int(row["dimension"]), int(row["documents"])
@@ -72,7 +72,7 @@ def _read(path: Path, fields: Sequence[str]) -> list[dict[str, Any]]:
         raise OutputError(
             f"{path}: not written by gen capacity. Give another --out, or move the file away."
         ) from error
-    return found
+    return result
 
 
 def row_of(one: Critical | construct.Carried) -> dict[str, Any]:

@@ -71,10 +71,10 @@ def solve(
     attempts = []
     for seed in seeds:
         attempts.append(Attempt(dimension, documents, seed, False, 0, -math.inf))
-        for found in _lineage(dimension, seed, documents, device, math.inf):
-            solved = len(found.documents) == documents
-            margin = found.margin if solved else -math.inf
-            attempts[-1] = Attempt(dimension, documents, seed, solved, found.steps, margin)
+        for result in _lineage(dimension, seed, documents, device, math.inf):
+            solved = len(result.documents) == documents
+            margin = result.margin if solved else -math.inf
+            attempts[-1] = Attempt(dimension, documents, seed, solved, result.steps, margin)
     return attempts
 
 
@@ -87,9 +87,9 @@ def embed(
     """
     require(dimension, documents)
     for seed in range(seeds):
-        for found in _lineage(dimension, seed, documents, device, math.inf):
-            if len(found.documents) == documents:
-                return found.queries, found.documents
+        for result in _lineage(dimension, seed, documents, device, math.inf):
+            if len(result.documents) == documents:
+                return result.queries, result.documents
     return None
 
 
@@ -126,11 +126,11 @@ def critical(
             if time.monotonic() >= until:
                 break
             reached = 2  # two documents are the top 2 of any query
-            for found in _lineage(dimension, seed, 0, device, until):
-                reached = len(found.documents)
+            for result in _lineage(dimension, seed, 0, device, until):
+                reached = len(result.documents)
                 progress(f"d={dimension}: documents", reached, reached)
                 if reached > max(by_seed, default=2):
-                    margin = found.margin
+                    margin = result.margin
             by_seed.append(reached)
             complete = complete or time.monotonic() < until
         seconds = time.monotonic() - began
@@ -148,38 +148,38 @@ def _lineage(
     limit = target or 2**31
     generator = torch.Generator().manual_seed(seed * 1_000_003 + dimension)
     size, steps = min(limit, START * dimension), 0
-    found = None
-    while found is None:
+    result = None
+    while result is None:
         start = normalize(torch.randn(size, dimension, generator=generator), dim=-1).to(device)
         first, second = pairs(size, device)
         queries = normalize(start[first] + start[second], dim=-1)
-        found = _anneal(queries, start, _FROM_RANDOM, steps, until)
+        result = _anneal(queries, start, _FROM_RANDOM, steps, until)
         steps += _FROM_RANDOM.steps
-        if found is None and (size == 3 or time.monotonic() >= until):
+        if result is None and (size == 3 or time.monotonic() >= until):
             return
         size = max(3, size * 3 // 4)
     fraction, misses = GROWTH, 0
     while True:
-        yield found
-        size = len(found.documents)
+        yield result
+        size = len(result.documents)
         if size >= limit:
             return
-        grown, steps = None, found.steps
+        grown, steps = None, result.steps
         while grown is None:
             more = min(limit - size, max(1, int(size * fraction)))
-            grown = _anneal(*_insert(found, more, generator), _AFTER_GROWTH, steps, until)
+            grown = _anneal(*_insert(result, more, generator), _AFTER_GROWTH, steps, until)
             if grown is None:
                 steps += _AFTER_GROWTH.steps
                 fraction /= 2
                 misses += more == 1
                 if misses == MISSES or time.monotonic() >= until:
                     return
-        found, fraction, misses = grown, min(GROWTH, fraction * 1.5), 0
+        result, fraction, misses = grown, min(GROWTH, fraction * 1.5), 0
 
 
-def _insert(found: _Solved, more: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def _insert(result: _Solved, more: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Queries and documents with up to `more` documents put half-way to a nearest neighbour."""
-    old, device = found.documents, found.documents.device
+    old, device = result.documents, result.documents.device
     size, dimension = old.shape
     chosen = torch.randperm(size, generator=generator)[:more].to(device)
     noise = torch.randn(len(chosen), dimension, generator=generator).to(device)
@@ -191,9 +191,9 @@ def _insert(found: _Solved, more: int, generator: torch.Generator) -> tuple[Tens
     parent = torch.cat((torch.arange(size, device=device), chosen))
     one, other = parent[first], parent[second]
     small, large = torch.minimum(one, other), torch.maximum(one, other)
-    row = (large * (large - 1) // 2 + small).clamp_(max=len(found.queries) - 1)
+    row = (large * (large - 1) // 2 + small).clamp_(max=len(result.queries) - 1)
     between = normalize(documents[first] + documents[second], dim=-1)
-    queries = torch.where((one == other)[:, None], between, found.queries[row])
+    queries = torch.where((one == other)[:, None], between, result.queries[row])
     return queries, documents
 
 

@@ -78,7 +78,7 @@ def certify(
     progress("bounds", 0, 1)
     # documents that the corpus lacks are asked for all the same
     total = collection.documents + len(collection.missing)
-    found = certificate(matrix, total)
+    result = certificate(matrix, total)
     progress("bounds", 1, 1)
     folder = Path(out) if out is not None else _default_folder(collection.path)
     make_folder(folder)
@@ -87,31 +87,31 @@ def certify(
     if not whole.queries:
         notes.append("every query has all documents relevant: nothing is to be told apart")
         return _written(Certified(
-            folder, collection, found, None, None, [], margin, None, notes, command
+            folder, collection, result, None, None, [], margin, None, notes, command
         ))  # fmt: skip
-    found = _with_shattered(found, reduced)
+    result = _with_shattered(result, reduced)
     witness, margins, reached = None, [], None
     caps = margin_caps(reduced)
     why = _NO_TORCH if place is None else _too_many(whole)
     if place is None or why:
-        found.skipped.extend(
+        result.skipped.extend(
             {"theorem": what, "reason": why} for what in ("free embedding", "margins")
         )
         notes += [f"no embedding and no margin was sought: {why}"]
     else:
         until = time.monotonic() + 60 * minutes
-        witness = _search(whole, found, seeds, until, place, progress)
+        witness = _search(whole, result, seeds, until, place, progress)
         if witness is not None:
             _store(folder / "embedding.npz", witness, collection, matrix, reduced)
-            found = _with_witness(found, witness)
+            result = _with_witness(result, witness)
         else:
             notes.append(
                 f"no embedding was found within {minutes:g} minutes from random starts, "
                 "which proves nothing"
             )
         until = time.monotonic() + 60 * minutes
-        known = witness.dimension if witness is not None else found.upper
-        sweep = sorted(set(dims)) or _doublings(found.lower, known, whole.documents - 1)
+        known = witness.dimension if witness is not None else result.upper
+        sweep = sorted(set(dims)) or _doublings(result.lower, known, whole.documents - 1)
         from retgen.evaluation.capacity import embedding
 
         known_to_be = embedding.as_widest(whole, witness) if witness is not None else None
@@ -119,10 +119,10 @@ def certify(
         if len(widest) < len(sweep):
             notes.append(f"margins of {len(sweep) - len(widest)} dimensions: no time left")
         if margin is not None:
-            widest, reached = _descend(whole, widest, margin, found.lower, until, place, progress)
+            widest, reached = _descend(whole, widest, margin, result.lower, until, place, progress)
         margins = [_margin(one, caps) for one in widest]
     return _written(Certified(
-        folder, collection, found, witness, caps, margins, margin, reached, notes, command
+        folder, collection, result, witness, caps, margins, margin, reached, notes, command
     ))  # fmt: skip
 
 
@@ -154,12 +154,12 @@ def _too_many(whole: QrelMatrix) -> str:
     )
 
 
-def _written(found: Certified) -> Certified:
+def _written(result: Certified) -> Certified:
     from retgen.evaluation.capacity.certify_page import write_page
 
-    write_file(found.folder / "certificate.json", dump_json(found.to_json()))
-    write_page(found)
-    return found
+    write_file(result.folder / "certificate.json", dump_json(result.to_json()))
+    write_page(result)
+    return result
 
 
 def _default_folder(path: Path) -> Path:
@@ -168,14 +168,14 @@ def _default_folder(path: Path) -> Path:
     return Path("outputs") / f"capacity_{path.resolve().name}"
 
 
-def _with_shattered(found: Certificate, reduced: Reduced) -> Certificate:
+def _with_shattered(result: Certificate, reduced: Reduced) -> Certificate:
     """The VC dimension of the matrix, and that of its transpose."""
     matrix = reduced.matrix
     if matrix.queries * matrix.documents > CELLS:
         why = f"{matrix.queries:,} x {matrix.documents:,} are too many to search"
-        found.skipped.append({"theorem": "Vapnik and Chervonenkis", "reason": why})
-        return found
-    lower = list(found.lower_bounds)
+        result.skipped.append({"theorem": "Vapnik and Chervonenkis", "reason": why})
+        return result
+    lower = list(result.lower_bounds)
     for what, by, table in (
         ("documents", "queries", matrix), ("queries", "documents", matrix.transposed()),
     ):  # fmt: skip
@@ -193,25 +193,25 @@ def _with_shattered(found: Certificate, reduced: Reduced) -> Certificate:
                 _SHATTERED, details=details, sign_rank=v,
             ))  # fmt: skip
     lower.sort(key=lambda bound: -bound.dimension)
-    return replace(found, lower_bounds=lower)
+    return replace(result, lower_bounds=lower)
 
 
 def _search(
-    whole: QrelMatrix, found: Certificate, seeds: int, until: float, device: str,
+    whole: QrelMatrix, result: Certificate, seeds: int, until: float, device: str,
     progress: Progress,
 ) -> Embedding | None:  # fmt: skip
     """From above: at the proven upper bound, or where an optimiser has an easier start."""
     from retgen.evaluation.capacity import embedding
 
     # in one dimension unit vectors cannot move, so it begins above and comes down
-    highest = min(max(found.upper, _BEGIN), max(whole.documents - 1, found.upper, 2))
+    highest = min(max(result.upper, _BEGIN), max(whole.documents - 1, result.upper, 2))
     return embedding.smallest(
-        whole, highest, lowest=found.lower, seeds=seeds, until=until, device=device,
+        whole, highest, lowest=result.lower, seeds=seeds, until=until, device=device,
         progress=progress,
     )  # fmt: skip
 
 
-def _with_witness(found: Certificate, witness: Embedding) -> Certificate:
+def _with_witness(result: Certificate, witness: Embedding) -> Certificate:
     bound = Bound(
         witness.dimension,
         f"vectors of {witness.dimension} whole numbers found from random starts; every query's "
@@ -219,22 +219,22 @@ def _with_witness(found: Certificate, witness: Embedding) -> Certificate:
         "embedding.npz",
         details={"smallest_gap": witness.gap},
     )
-    upper = sorted([*found.upper_bounds, bound], key=lambda one: one.dimension)
-    return replace(found, upper_bounds=upper)
+    upper = sorted([*result.upper_bounds, bound], key=lambda one: one.dimension)
+    return replace(result, upper_bounds=upper)
 
 
 def _store(
     path: Path, witness: Embedding, collection: Collection, matrix: QrelMatrix, reduced: Reduced
 ) -> None:
     """Vectors with the ids that they stand for, checked once more against all qrels."""
-    told = np.flatnonzero(reduced.row_of >= 0)
-    asked = matrix.take_rows(told)
+    message = np.flatnonzero(reduced.row_of >= 0)
+    asked = matrix.take_rows(message)
     vector = reduced.column_of
     if reduced.others:  # one that no query asks for stands for all of these
         vector = np.append(vector, reduced.matrix.documents)
     every = QrelMatrix(asked.indptr, asked.indices, len(vector))
     gap = exact.smallest_gap(
-        every, witness.queries[reduced.row_of[told]], witness.documents[vector]
+        every, witness.queries[reduced.row_of[message]], witness.documents[vector]
     )
     if gap != witness.gap:
         raise AssertionError(f"the stored embedding has a gap of {gap}, not {witness.gap}")
@@ -248,8 +248,8 @@ def _store(
         out,
         queries=witness.queries,
         documents=witness.documents,
-        query_ids=np.array([collection.queries[i].query_id for i in told.tolist()]),
-        query_vector=reduced.row_of[told],
+        query_ids=np.array([collection.queries[i].query_id for i in message.tolist()]),
+        query_vector=reduced.row_of[message],
         document_ids=np.array(list(ids)),
         document_vector=reduced.column_of,
         other_vector=np.array(reduced.matrix.documents if reduced.others else -1),
@@ -274,16 +274,16 @@ def _widest(
     """The widest margins found, each dimension beginning at the one before, or at `known`, too."""
     from retgen.evaluation.capacity import embedding
 
-    found: list[Widest] = []
+    result: list[Widest] = []
     for place, d in enumerate(dims):
         if time.monotonic() >= until:
             break
         progress("margins", place, len(dims))
-        starts = [one for one in (known, *found[-1:]) if one is not None and one.dimension <= d]
+        starts = [one for one in (known, *result[-1:]) if one is not None and one.dimension <= d]
         start = max(starts, key=lambda one: one.margin, default=None)
-        found.append(embedding.widen(whole, d, start, until=until, device=device))
-    progress("margins", len(found), len(dims))
-    return found
+        result.append(embedding.widen(whole, d, start, until=until, device=device))
+    progress("margins", len(result), len(dims))
+    return result
 
 
 def _descend(
@@ -304,23 +304,23 @@ def _descend(
     reach = [one for one in widest if one.margin >= wanted]
     if not reach:
         return widest, None
-    best, found = reach[0], list(widest)
+    best, result = reach[0], list(widest)
     below = [one for one in widest if one.dimension < best.dimension]
     low = below[-1].dimension if below else lower - 1
     while best.dimension - low > 1 and time.monotonic() < until:
         progress("dimensions", best.dimension, best.dimension)
         middle = (low + best.dimension) // 2
-        start = [one for one in found if one.dimension < middle]
+        start = [one for one in result if one.dimension < middle]
         one = embedding.widen(whole, middle, start[-1] if start else None, until=until,
                               device=device)  # fmt: skip
-        found = sorted([*found, one], key=lambda one: one.dimension)
+        result = sorted([*result, one], key=lambda one: one.dimension)
         if one.margin >= wanted:
             best = one
         else:
             low = middle
-    return found, best.dimension
+    return result, best.dimension
 
 
 def _margin(one: Widest, caps: MarginCaps) -> Margin:
-    found = one.margin if one.margin > 0 and math.isfinite(one.margin) else None
-    return Margin(one.dimension, found, caps.at(one.dimension))
+    result = one.margin if one.margin > 0 and math.isfinite(one.margin) else None
+    return Margin(one.dimension, result, caps.at(one.dimension))

@@ -15,113 +15,114 @@ if TYPE_CHECKING:
     from retgen.evaluation.capacity.certify_result import Certified
 
 
-def brackets_table(found: Certified) -> TableView:
+def brackets_table(result: Certified) -> TableView:
     """A row a notion."""
     rows = [
         [bracket.notion, str(bracket.lower), str(bracket.upper)]
-        for bracket in brackets(found.certificate)
+        for bracket in brackets(result.certificate)
     ]
     return TableView(["notion", "at least", "at most"], rows)
 
 
-def bounds_table(found: Certified) -> TableView:
+def bounds_table(result: Certified) -> TableView:
     """A row a bound, the best first."""
     rows = [
         [f"{sign} {bound.dimension}", bound.notion, bound.theorem, bound.reference]
         for sign, bounds in (
-            ("≥", found.certificate.lower_bounds), ("≤", found.certificate.upper_bounds),
+            ("≥", result.certificate.lower_bounds), ("≤", result.certificate.upper_bounds),
         )
         for bound in bounds
     ]  # fmt: skip
     return TableView(["dimensions", "notion", "because", "reference"], rows, names=4)
 
 
-def margins_table(found: Certified) -> TableView:
+def margins_table(result: Certified) -> TableView:
     """A row a dimension."""
     rows = [
         [str(one.dimension), "none" if one.found is None else f"{one.found:.4f}", f"{one.cap:.4f}"]
-        for one in found.margins
+        for one in result.margins
     ]
     return TableView(["d", "margin found", "none above"], rows, names=0)
 
 
-def sentences(found: Certified) -> list[str]:
+def sentences(result: Certified) -> list[str]:
     """The results in words."""
-    certificate = found.certificate
+    certificate = result.certificate
     if not certificate.lower_bounds:
         return ["Every query has all documents relevant: nothing is to be told apart."]
-    told = [
+    message = [
         f"The qrels of {certificate.densities.queries:,} queries over "
         f"{certificate.densities.documents:,} relevant documents: a single-vector embedder "
         f"{certificate.sentence()}."
     ]
-    if found.witness is not None:
-        told.append(
-            f"From random starts an embedding was found in {found.witness.dimension} dimensions "
+    if result.witness is not None:
+        message.append(
+            f"From random starts an embedding was found in {result.witness.dimension} dimensions "
             "and checked in exact arithmetic."
         )
-    if found.caps is not None and found.caps.norm is not None:
-        told.append(
+    if result.caps is not None and result.caps.norm is not None:
+        message.append(
             f"With unit vectors no embedder, of however many dimensions, has a margin above "
-            f"{found.caps.norm:.4f}."
+            f"{result.caps.norm:.4f}."
         )
-    if found.wanted is not None and found.caps is not None:
-        low = found.lowest()
+    if result.wanted is not None and result.caps is not None:
+        low = result.lowest()
         if low is None:
-            told.append(f"So a margin of {found.wanted:g} is out of reach.")
+            message.append(f"So a margin of {result.wanted:g} is out of reach.")
         else:
             reached = (
-                f"{found.reached} were found to be enough"
-                if found.reached is not None
+                f"{result.reached} were found to be enough"
+                if result.reached is not None
                 else "no embedding that has it was found"
             )
-            told.append(f"A margin of {found.wanted:g} takes at least {low} dimensions; {reached}.")
-    return told
+            wanted = f"A margin of {result.wanted:g}"
+            message.append(f"{wanted} takes at least {low} dimensions; {reached}.")
+    return message
 
 
-def text(found: Certified) -> str:
+def text(result: Certified) -> str:
     """For a terminal."""
-    certificate = found.certificate
-    parts = ["\n".join(sentences(found))]
+    certificate = result.certificate
+    parts = ["\n".join(sentences(result))]
     if certificate.lower_bounds:
         best = (">=", certificate.lower_bounds[0]), ("<=", certificate.upper_bounds[0])
-        parts.append(text_table(brackets_table(found)))
+        parts.append(text_table(brackets_table(result)))
         parts.append(
             "\n".join(
                 f"{sign} {bound.dimension}: {bound.theorem} ({bound.reference})"
                 for sign, bound in best
             )
         )
-    if found.margins:
-        parts.append(text_table(margins_table(found)))
-    return terminal(parts, found.notes, found.folder / "certificate.html")
+    if result.margins:
+        parts.append(text_table(margins_table(result)))
+    return terminal(parts, result.notes, result.folder / "certificate.html")
 
 
-def write_page(found: Certified) -> None:
+def write_page(result: Certified) -> None:
     """figures/, certificate.md and certificate.html."""
-    sections = list(_sections(found))
-    parts = ["\n".join(sentences(found))]
+    sections = list(_sections(result))
+    parts = ["\n".join(sentences(result))]
     for section in sections:
         parts += ["\n".join(section.text)] if section.text else []
         parts += [markdown_table(table.head, table.rows, table.names) for table in section.tables]
-    write_file(found.folder / "certificate.md", "\n\n".join(parts))
+    write_file(result.folder / "certificate.md", "\n\n".join(parts))
     page = Page(
-        found.collection.name, "retgen capacity",
+        result.collection.name, "retgen capacity",
         "What is known of the dimension that any single-vector embedder needs for these qrels.",
-        sentences(found), sections, found.command,
+        sentences(result), sections, result.command,
     )  # fmt: skip
-    write_file(found.folder / "certificate.html", page.html())
+    write_file(result.folder / "certificate.html", page.html())
 
 
-def _sections(found: Certified) -> Iterator[Section]:
+def _sections(result: Certified) -> Iterator[Section]:
     yield Section(
         "The bracket",
         ["How many dimensions are needed at least, and how many are enough, by what is asked."],
-        [brackets_table(found)],
-        notes=found.notes,
+        [brackets_table(result)],
+        notes=result.notes,
     )
-    if found.margins:
-        figures = _picture(found)
+    if result.margins:
+        figures = _picture(result)
         yield Section(
             "Margins of unit vectors",
             [
@@ -130,14 +131,14 @@ def _sections(found: Certified) -> Iterator[Section]:
                 "bf16 or int8, must stay below it. Found by optimisation, so more may be possible, "
                 "but never more than the last column."
             ],
-            [margins_table(found)],
+            [margins_table(result)],
             figures,
         )
-    certificate = found.certificate
+    certificate = result.certificate
     yield Section(
         "Every bound",
         [],
-        [bounds_table(found)] if certificate.lower_bounds else [],
+        [bounds_table(result)] if certificate.lower_bounds else [],
         notes=[f"{one['theorem']}: not computed, {one['reason']}" for one in certificate.skipped],
     )
     graph = certificate.densities
@@ -152,8 +153,8 @@ def _sections(found: Certified) -> Iterator[Section]:
     yield Section("Densities", [], [TableView(["of the qrels", ""], rows)])
 
 
-def _picture(found: Certified) -> list[Figure]:
-    shown = [one for one in found.margins if one.found is not None]
+def _picture(result: Certified) -> list[Figure]:
+    shown = [one for one in result.margins if one.found is not None]
     if len(shown) < 2:
         return []
     x = [float(one.dimension) for one in shown]
@@ -161,9 +162,9 @@ def _picture(found: Certified) -> list[Figure]:
         draw.Line("widest margin found", x, [one.found or 0.0 for one in shown]),
         draw.Line("no embedding is above", x, [one.cap for one in shown], dashed=True),
     ]
-    levels = [] if found.wanted is None else [draw.Level("margin asked for", found.wanted, True)]
+    levels = [] if result.wanted is None else [draw.Level("margin asked for", result.wanted, True)]
     svg = draw.lines(
-        found.folder / "figures" / "margins", curves, levels, title="Margin by dimension",
+        result.folder / "figures" / "margins", curves, levels, title="Margin by dimension",
         x="dimensions", y="margin of unit vectors", log_x=True,
     )  # fmt: skip
     return [Figure(svg, "Found by optimisation, below what is proven to be out of reach.")]

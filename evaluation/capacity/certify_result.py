@@ -56,7 +56,7 @@ class Certified:
         """What `gen capacity PATH --json` prints."""
         shown = self.certificate.to_json()
         shown["brackets"] = [bracket._asdict() for bracket in brackets(self.certificate)]
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             "dataset": str(self.collection.path),
             "split": self.collection.split,
             "certificate": shown,
@@ -64,16 +64,16 @@ class Certified:
             "notes": self.notes,
         }
         if self.wanted is not None:
-            found["margin"] = {
+            result["margin"] = {
                 "wanted": self.wanted,
                 "lowest_possible": self.lowest() if self.caps else None,
                 "reachable": self.caps is None or self.caps.lowest(self.wanted) is not None,
                 "lowest_found": self.reached,
             }
         if self.witness is not None:
-            found["embedding"] = {
+            result["embedding"] = {
                 "file": str(self.folder / "embedding.npz"),
                 "dimension": self.witness.dimension,
                 "smallest_gap": self.witness.gap,
             }
-        return found
+        return result

@@ -114,8 +114,8 @@ def carries(dimension: int, count: int, precision: str) -> bool:
         raise UsageError(f"precision {precision!r} is not one of {', '.join(PRECISIONS)}")
     targets = _rounded(documents(dimension, count), precision, together=True).T
     for both in _closest_first(count):
-        found = _rounded(queries(dimension, count, both), precision, together=False)
-        if not bool((_gaps(found @ targets, both.T) > 0).all()):
+        result = _rounded(queries(dimension, count, both), precision, together=False)
+        if not bool((_gaps(result @ targets, both.T) > 0).all()):
             return False
     return True
 
@@ -173,9 +173,9 @@ def _factor(degree: int, count: int) -> Tensor:
     kernel = (1 - order.abs().double() / (degree + 1)) / (degree + 1)
     turns = torch.arange(count)[:, None] * order % count
     angle = turns.double() * (-2 * math.pi / count)
-    found = -kernel * torch.polar(torch.ones_like(angle), angle)
-    found[:, degree] += 1
-    return found
+    result = -kernel * torch.polar(torch.ones_like(angle), angle)
+    result[:, degree] += 1
+    return result
 
 
 def _closest_first(count: int) -> Iterator[Tensor]:

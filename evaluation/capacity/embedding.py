@@ -113,17 +113,17 @@ def widen(
     for units in starts:
         units = units.to(device)
         _optimise(relevant, units, _WIDEN, until, wide=True)
-        found = _measured(matrix, dimension, units)
-        if best is None or found.margin > best.margin:
-            best = found
+        result = _measured(matrix, dimension, units)
+        if best is None or result.margin > best.margin:
+            best = result
     assert best is not None
     return best
 
 
-def as_widest(matrix: QrelMatrix, found: Embedding) -> Widest:
+def as_widest(matrix: QrelMatrix, result: Embedding) -> Widest:
     """An embedding scaled to unit vectors, with its margin."""
-    units = torch.from_numpy(np.concatenate((found.queries, found.documents)).astype(np.float64))
-    return _measured(matrix, found.dimension, units)
+    units = torch.from_numpy(np.concatenate((result.queries, result.documents)).astype(np.float64))
+    return _measured(matrix, result.dimension, units)
 
 
 def smallest(
@@ -155,9 +155,9 @@ def smallest(
         less = min(d - lowest, max(1, int(d * fraction)))
         fewer = _dropped(units, d - less, misses)
         solved = _optimise(relevant, fewer, _DESCEND, until, wide=False)
-        found = _exact(matrix, fewer) if solved else None
-        if found is not None:
-            best, units, d, misses = found, fewer, d - less, 0
+        result = _exact(matrix, fewer) if solved else None
+        if result is not None:
+            best, units, d, misses = result, fewer, d - less, 0
         else:
             fraction /= 2
             misses += less == 1

@@ -57,12 +57,12 @@ def smallest_gap(
     for start in range(0, matrix.queries, rows):
         part = matrix.take_rows(np.arange(start, min(start + rows, matrix.queries)))
         relevant = part.dense().astype(bool)
-        told = relevant.any(1) & ~relevant.all(1)
+        message = relevant.any(1) & ~relevant.all(1)
         scores = queries[start : start + rows] @ documents.T
         high = np.where(relevant, np.iinfo(np.int64).max, scores)
         worst = np.where(relevant, scores, 2**62).min(1)
         best = np.where(relevant, -(2**62), high).max(1)
-        if bool(told.any()):
-            found = int((worst - best)[told].min())
-            least = found if least is None else min(least, found)
+        if bool(message.any()):
+            result = int((worst - best)[message].min())
+            least = result if least is None else min(least, result)
     return least or 0

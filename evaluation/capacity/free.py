@@ -100,8 +100,8 @@ def solve(
     Raises UsageError for a dimension below 1 or fewer than 3 documents.
     """
     require(dimension, documents)
-    found = _attempt(dimension, [(documents, seed) for seed in seeds], device, math.inf)
-    return [found[documents, seed] for seed in seeds]
+    result = _attempt(dimension, [(documents, seed) for seed in seeds], device, math.inf)
+    return [result[documents, seed] for seed in seeds]
 
 
 def critical(
@@ -130,9 +130,9 @@ def critical(
         require(dimension, 3)
     for dimension in wanted:
         start = max(3, 4 * dimension - 8)  # every seed tried solved it
-        found = _climb(dimension, start, seeds, device, until, progress)
-        yield found
-        if not found.complete:
+        result = _climb(dimension, start, seeds, device, until, progress)
+        yield result
+        if not result.complete:
             return
 
 
@@ -209,12 +209,12 @@ def _climb(
         """The seeds that solve all of these n; None when the deadline came first."""
         items = [(size, seed) for size in sizes for seed in alive]
         progress(f"d={dimension}: documents", items[-1][0], items[-1][0])
-        found = _attempt(dimension, items, device, until)
-        failed = {attempt.seed for attempt in found.values() if not attempt.solved}
-        for (n, seed), attempt in sorted(found.items()):
+        results = _attempt(dimension, items, device, until)
+        failed = {attempt.seed for attempt in results.values() if not attempt.solved}
+        for (n, seed), attempt in sorted(results.items()):
             if attempt.solved:
                 reached[seed], margin[n, seed] = n, attempt.margin
-        if any(item not in found and item[1] not in failed for item in items):
+        if any(item not in results and item[1] not in failed for item in items):
             return None
         return [seed for seed in alive if seed not in failed]
 
@@ -257,7 +257,7 @@ def _attempt(
     A seed that fails takes its larger n out of the batch: they no longer matter.
     """
     batch = _Batch(dimension, items, device)
-    found: dict[tuple[int, int], Attempt] = {}
+    result: dict[tuple[int, int], Attempt] = {}
     while batch.items and time.monotonic() < until:
         for _ in range(CHECK_EVERY - 1):
             batch.step()
@@ -270,15 +270,15 @@ def _attempt(
             single, double = margins(*batch.vectors(row))
             good = single > 0 and double > 0
             if good or stale[row]:
-                found[n, seed] = Attempt(dimension, n, seed, good, batch.steps, double)
+                result[n, seed] = Attempt(dimension, n, seed, good, batch.steps, double)
                 if not good:
                     lost.update(item for item in batch.items if item[1] == seed and item[0] > n)
         keep = [
-            row for row, item in enumerate(batch.items) if item not in found and item not in lost
+            row for row, item in enumerate(batch.items) if item not in result and item not in lost
         ]
         if len(keep) < len(batch.items):
             batch.keep(keep)
-    return {item: attempt for item, attempt in found.items() if item not in lost}
+    return {item: attempt for item, attempt in result.items() if item not in lost}
 
 
 class _Batch:

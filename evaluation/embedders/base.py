@@ -104,8 +104,8 @@ class SentenceEmbedder:
         self.max_length = _length_limit(model)
         self._prompts = {"query": options.query_prompt, "document": options.document_prompt}
         self._batch = options.batch_size or (32 if self.device == "cpu" else 256)
-        found = model.get_embedding_dimension()
-        self.dimension = int(found) if found else int(self._encode(["?"], "query", 1).shape[1])
+        result = model.get_embedding_dimension()
+        self.dimension = int(result) if result else int(self._encode(["?"], "query", 1).shape[1])
         self.normalise = model.similarity_fn_name in (None, "cosine")
         self.notes: list[str] = []
         dtype = "tf32" if self._tf32 else dtype_of(model)
@@ -137,23 +137,23 @@ class SentenceEmbedder:
         lengths: dict[str, int] = {}
         for batch in spare_memory(self._batch, self.name, self.notes):
             with batch as size, self._counting(lengths):
-                found = self._encode(texts, kind, size)
+                result = self._encode(texts, kind, size)
                 self._batch = size
-        if not bool(torch.isfinite(found).all()):
+        if not bool(torch.isfinite(result).all()):
             raise UsageError(
                 f"--model {self.name}: gives vectors that are not numbers; try --dtype float32"
             )
         if self.max_length is None:
-            return found, []
+            return result, []
         missing = [text for text in dict.fromkeys(texts) if text not in lengths]
         if missing:  # a tokenizer that does not say what it cut off, or another process
             lengths |= zip(missing, self._tokens(missing, kind), strict=True)
-        return found, [lengths[text] for text in texts]
+        return result, [lengths[text] for text in texts]
 
     def _encode(self, texts: Sequence[str], kind: Kind, size: int) -> Tensor:
         encode = self.model.encode_query if kind == "query" else self.model.encode_document
         with torch.inference_mode(), tensor_cores(self._tf32):
-            found = encode(
+            result = encode(
                 list(texts),
                 prompt=self._prompts[kind],
                 batch_size=size,
@@ -161,8 +161,8 @@ class SentenceEmbedder:
                 convert_to_tensor=True,
                 pool=self._processes(),
             )
-        assert isinstance(found, Tensor)
-        return found.float().to(self.device)
+        assert isinstance(result, Tensor)
+        return result.float().to(self.device)
 
     def _processes(self) -> Any:
         """A process a device, started when they are first needed; None for a single device."""
@@ -179,9 +179,9 @@ class SentenceEmbedder:
 
         def counted(inputs: Sequence[str], *args: Any, **kwargs: Any) -> Any:
             features = plain(inputs, *args, **kwargs)
-            found = getattr(features, "encodings", None) or []
-            if len(found) == len(inputs):
-                lengths.update(zip(inputs, map(_whole_length, found), strict=True))
+            result = getattr(features, "encodings", None) or []
+            if len(result) == len(inputs):
+                lengths.update(zip(inputs, map(_whole_length, result), strict=True))
             return features
 
         if self.max_length is None or len(self._devices) > 1:  # other processes do not tell
@@ -196,12 +196,12 @@ class SentenceEmbedder:
     def _tokens(self, texts: Sequence[str], kind: Kind) -> list[int]:
         prompt = str(self.details["prompts"][kind])
         tokenizer: Any = self.model.tokenizer
-        found = tokenizer(
+        result = tokenizer(
             [prompt + text for text in texts],
             add_special_tokens=True, truncation=False, padding=False, verbose=False,
             return_attention_mask=False, return_token_type_ids=False,
         )["input_ids"]  # fmt: skip
-        return [len(ids) for ids in found]
+        return [len(ids) for ids in result]
 
 
 def _whole_length(encoding: Any) -> int:

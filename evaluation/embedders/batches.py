@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 @contextlib.contextmanager
-def each_batch(embedder: object, told: Callable[[int], None]) -> Iterator[None]:
+def each_batch(embedder: object, message: Callable[[int], None]) -> Iterator[None]:
     """Call `told` with the number of texts encoded in this block, after each batch.
 
     `embedder`: whatever keeps its sentence-transformers model as `model`; of others, and of models
@@ -23,12 +23,12 @@ def each_batch(embedder: object, told: Callable[[int], None]) -> Iterator[None]:
         return
     done = 0
 
-    def count(_module: nn.Module, _given: Any, found: Any) -> None:
+    def count(_module: nn.Module, _given: Any, result: Any) -> None:
         nonlocal done
-        vectors = found.get("sentence_embedding") if isinstance(found, Mapping) else None
+        vectors = result.get("sentence_embedding") if isinstance(result, Mapping) else None
         if isinstance(vectors, Tensor):
             done += len(vectors)
-            told(done)
+            message(done)
 
     hook = modules[-1].register_forward_hook(count)
     try:

@@ -62,12 +62,12 @@ class Cache:
         where: dict[bytes, list[int]] = {}
         for i, text in enumerate(texts):
             where.setdefault(_key(kind, text), []).append(i)
-        found = {}
+        result = {}
         for _, waiting in self._queue:
             for key in where.keys() & waiting.keys():
                 _, tokens, data = waiting[key]
                 for i in where.pop(key):
-                    found[i] = (np.frombuffer(data, np.float32), tokens)
+                    result[i] = (np.frombuffer(data, np.float32), tokens)
         keys = list(where)
         for start in range(0, len(keys), _AT_ONCE):
             part = keys[start : start + _AT_ONCE]
@@ -77,8 +77,8 @@ class Cache:
             )
             for key, tokens, data in rows:
                 for i in where[key]:
-                    found[i] = (np.frombuffer(data, np.float32), tokens)
-        return found
+                    result[i] = (np.frombuffer(data, np.float32), tokens)
+        return result
 
     def put(
         self,

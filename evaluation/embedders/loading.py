@@ -127,15 +127,15 @@ def _static(model: SentenceTransformer) -> SentenceTransformer:
 
 def dtype_of(model: nn.Module) -> str:
     """The number formats of all weights, as they are: "float32", "bfloat16, float32"."""
-    found = {p.dtype for p in model.parameters() if p.is_floating_point()}
-    return ", ".join(sorted(str(one).removeprefix("torch.") for one in found)) or "none"
+    result = {p.dtype for p in model.parameters() if p.is_floating_point()}
+    return ", ".join(sorted(str(one).removeprefix("torch.") for one in result)) or "none"
 
 
 def attention_of(model: nn.Module) -> str | None:
     """The implementation of attention that a transformer runs; None where there is none."""
     transformer = getattr(model, "transformers_model", None)
-    found = getattr(getattr(transformer, "config", None), "_attn_implementation", None)
-    return str(found) if found else None
+    result = getattr(getattr(transformer, "config", None), "_attn_implementation", None)
+    return str(result) if result else None
 
 
 def _no_attention(name: str, asked: str) -> str:
@@ -156,15 +156,15 @@ def loading(name: str, attention: str | None = None) -> Iterator[None]:
         raise
     # whatever a loader of foreign files may raise: OSError, ValueError, KeyError, HTTP errors
     except Exception as error:
-        said = _first_line(error)
+        text = _first_line(error)
         if out_of_memory(error):
             raise UsageError(
-                f"--model {name}: does not fit into the memory of the device ({said}). --dtype "
+                f"--model {name}: does not fit into the memory of the device ({text}). --dtype "
                 "bf16 takes half of float32; or choose another --device"
             ) from error
-        if attention is not None and ("attn" in said.lower() or "attention" in said.lower()):
+        if attention is not None and ("attn" in text.lower() or "attention" in text.lower()):
             raise UsageError(
-                f"--attn-implementation {attention}: {name} cannot run with it ({said})"
+                f"--attn-implementation {attention}: {name} cannot run with it ({text})"
             ) from error
         if "trust_remote_code" in str(error):
             raise UsageError(
@@ -172,11 +172,11 @@ def loading(name: str, attention: str | None = None) -> Iterator[None]:
                 "--trust-remote-code"
             ) from error
         if Path(name).exists():
-            why = f"the folder holds no model that can be loaded ({said})"
+            why = f"the folder holds no model that can be loaded ({text})"
         elif _offline(error):
             why = "it is not on this machine, and the Hub cannot be reached"
         else:
-            why = f"neither a folder here nor a model of the Hub ({said})"
+            why = f"neither a folder here nor a model of the Hub ({text})"
         raise UsageError(f"--model {name}: {why}. `minilm` needs no network.") from error
 
 

@@ -24,10 +24,10 @@ __all__ = [
 @cache
 def types() -> tuple[RetrieverType, ...]:
     """All that `--model` may name, bundled and installed, by file name."""
-    found: dict[str, type[RetrieverType]] = exported(
+    result: dict[str, type[RetrieverType]] = exported(
         __name__, __path__, RetrieverType, "retgen.retrievers"
     )
-    return tuple(one() for one in found.values())
+    return tuple(one() for one in result.values())
 
 
 def type_of(name: str) -> RetrieverType | None:
@@ -65,30 +65,30 @@ def table() -> Iterator[tuple[str, str]]:
 
 def check_name(name: str) -> None:
     """Raise `UsageError` for a name that can mean nothing, with the nearest one that does."""
-    found = type_of(name)
-    if found is None:
+    result = type_of(name)
+    if result is None:
         hint = did_you_mean(name, names())
         raise UsageError(f"--model {name}: there is no such model{hint or '.'} Known: {known()}")
-    found.check(name)
+    result.check(name)
 
 
 def ranks_a_corpus(name: str) -> bool:
     """False for a name that means something for candidate sets alone."""
-    found = type_of(name)
-    return found is None or found.ranks
+    result = type_of(name)
+    return result is None or result.ranks
 
 
 def runs_a_model(name: str) -> bool:
     """False for what only counts words, or asks a chat model: options of embedders say nothing."""
-    found = type_of(name)
-    return found is None or found.runs_a_model(name)
+    result = type_of(name)
+    return result is None or result.runs_a_model(name)
 
 
 def retriever(name: str, options: Options) -> Retriever:
     """The retriever of a name. Raises `UsageError` for what cannot be loaded, with the reason."""
     check_name(name)
-    found = type_of(name)
-    loaded = found.load(name, options) if found is not None else None
+    result = type_of(name)
+    loaded = result.load(name, options) if result is not None else None
     if loaded is None:
         raise UsageError(f"--model {name}: orders candidate sets, and ranks no corpus")
     return loaded

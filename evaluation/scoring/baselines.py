@@ -74,21 +74,21 @@ def _expected(collection: Collection, name: str) -> float | None:
         judged = {d: g for d, g in qrels[query.query_id].items() if g > 0}
         gains = sorted(judged.values(), reverse=True)
         # what the corpus does not hold is asked for all the same
-        found = [g for d, g in judged.items() if d not in collection.missing]
+        result = [g for d, g in judged.items() if d not in collection.missing]
         match base:
             case "recall" | "r":
-                values.append(k / n * len(found) / len(gains))
+                values.append(k / n * len(result) / len(gains))
             case "p":
-                values.append(len(found) / n * k / (cutoff(name) or k))
+                values.append(len(result) / n * k / (cutoff(name) or k))
             case "success":
-                values.append(1 - _all_missed(n, len(found), k))
+                values.append(1 - _all_missed(n, len(result), k))
             case "mrr" | "rr":
-                missed = np.array([_all_missed(n, len(found), i) for i in range(k + 1)])
+                missed = np.array([_all_missed(n, len(result), i) for i in range(k + 1)])
                 values.append(float(((missed[:-1] - missed[1:]) / np.arange(1, k + 1)).sum()))
             case "ndcg":
                 discounts = 1 / np.log2(np.arange(2, k + 2))
                 ideal = float((np.array(gains[:k]) * discounts[: len(gains)]).sum())
-                values.append(float(sum(found) / n * discounts.sum() / ideal))
+                values.append(float(sum(result) / n * discounts.sum() / ideal))
             case _:
                 return None
     return float(np.mean(values))

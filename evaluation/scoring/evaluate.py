@@ -95,7 +95,7 @@ def evaluate(
                 f"{paths[held.index(None)]} holds none"
             )
     chats = _chats(models, paths, folder, limit, model_options)
-    found: list[Scored] = []
+    results: list[Scored] = []
     errors: dict[str, RetgenError] = {}
     for one, task in zip(paths, held, strict=True):
         collection = load(one, split, progress)
@@ -111,16 +111,16 @@ def evaluate(
             collection, of_task, measures, names, runs, options, place, replicates, errors, progress
         )
         scored.name = name
-        found.append(scored)
+        results.append(scored)
     failures = {name: str(error) for name, error in errors.items()}
     code = max((error.exit_code for error in errors.values()), default=0)
-    if errors and not any(d.scores or (d.task and d.task.results) for d in found):
+    if errors and not any(d.scores or (d.task and d.task.results) for d in results):
         if code > UsageError.exit_code:  # it can be resumed
             raise next(error for error in errors.values() if error.exit_code == code)
         raise UsageError("\n".join(failures.values()))
-    told = command or shlex.join(["gen", "eval", *map(str, paths)])
+    message = command or shlex.join(["gen", "eval", *map(str, paths)])
     result = Evaluation(
-        found, folder, failures, told, seeds=over_seeds, title=title, about=about,
+        results, folder, failures, message, seeds=over_seeds, title=title, about=about,
         exit_code=code,
     )  # fmt: skip
     if (folder / "eval.json").is_file():
@@ -240,10 +240,10 @@ def _score(
         began = time.perf_counter()
     if scores and spaced(collection.doc_ids):
         notes.append("ids with white space stand in runs/*.trec with %20 and %09 in its place")
-    found = baselines(collection, measures, progress)
+    result = baselines(collection, measures, progress)
     graph = densities(relevance_matrix(collection))
     return Scored(
-        collection, measures, found,
+        collection, measures, result,
         measures.ceiling(collection) | (beside.ceiling(collection) if beside else {}), scores,
         bootstrap.compare({s.label: s.values for s in at_largest(scores)}, measures.names),
         bootstrap.unit,
@@ -276,17 +276,17 @@ def _systems(
         if name in errors:
             continue
         try:
-            found = retriever(name, options) if ranks_a_corpus(name) else None
-            if found is not None:
-                yield from found.rank(collection, depth, progress)
+            result = retriever(name, options) if ranks_a_corpus(name) else None
+            if result is not None:
+                yield from result.rank(collection, depth, progress)
             if of_task is not None:
-                of_task.measure(name, found, options, folder, progress)
+                of_task.measure(name, result, options, folder, progress)
         except RetgenError as error:
             errors[name] = error
     for file, name in names.items():
-        rankings, told = read_run(file, collection, depth)
-        notes += [f"{file}: {note}" for note in told]
-        yield Ranked(name, None, rankings, {"run": str(file), "notes": told})
+        rankings, message = read_run(file, collection, depth)
+        notes += [f"{file}: {note}" for note in message]
+        yield Ranked(name, None, rankings, {"run": str(file), "notes": message})
 
 
 def _run_names(runs: Sequence[str | Path], models: Sequence[str]) -> dict[Path, str]:

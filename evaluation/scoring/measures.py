@@ -47,8 +47,8 @@ def judged_names(names: Sequence[str]) -> list[str]:
 
 def cutoff(name: str) -> int | None:
     """The k of a measure's name, None where it has none."""
-    found = re.search(r"@(\d+)$", name)
-    return int(found.group(1)) if found else None
+    result = re.search(r"@(\d+)$", name)
+    return int(result.group(1)) if result else None
 
 
 def graded(name: str) -> bool:
@@ -99,15 +99,15 @@ class Measures:
             _ideal(collection, collection.qrels),
             _ideal(collection, collection.grades or {}),
         )
-        found: dict[str, float | None] = {}
+        result: dict[str, float | None] = {}
         for name, mean in zip(self.names, values.mean(axis=0).tolist(), strict=True):
             base, k = name.removeprefix(_GRADED).partition("@")[0].lower(), cutoff(name)
             if base == "judged" and k:
-                found[name] = _most_judged(collection, k)
+                result[name] = _most_judged(collection, k)
             else:
                 rises = _ALIASES.get(base, base).lower() in _RISING
-                found[name] = mean if rises else None
-        return found
+                result[name] = mean if rises else None
+        return result
 
     def _values(self, collection: Collection, run: _Run, by_grade: _Run) -> NDArray[np.float64]:
         """Values (queries, measures) of a ranking; of `by_grade` those over grades."""
@@ -136,9 +136,9 @@ class Measures:
                 columns.setdefault(measure, []).append(column)
         if not run:
             return
-        found: Iterable[Any] = ir_measures.iter_calc(list(columns), qrels, run)
+        result: Iterable[Any] = ir_measures.iter_calc(list(columns), qrels, run)
         try:
-            for metric in found:
+            for metric in result:
                 values[rows[metric.query_id], columns[metric.measure]] = metric.value
         # whatever the programs behind ir-measures stumble over
         except (ArithmeticError, LookupError, OSError, ValueError, SubprocessError) as error:

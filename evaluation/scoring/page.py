@@ -138,11 +138,11 @@ def _remarks(scores: Sequence[Score]) -> Iterable[str]:
     stars: list[str] = []
     plain: list[str] = []
     for score in scores:
-        found = score.details.get("truncated")
-        if found and (found["documents"] or found["queries"]):
+        result = score.details.get("truncated")
+        if result and (result["documents"] or result["queries"]):
             cut.append(
                 f"{score.model} reads {score.details['max_length']} tokens: "
-                f"{found['documents']:,} documents and {found['queries']:,} queries are cut"
+                f"{result['documents']:,} documents and {result['queries']:,} queries are cut"
             )
         if not score.details.get("full_dimension", True):
             trained = score.details.get("trained_for_truncation")
@@ -171,15 +171,16 @@ def _pictures(result: Evaluation, scored: Scored) -> list[Figure]:
     for measure in panels:
         curves = []
         for model in swept:
-            found = sorted((s for s in scored.scores if s.model == model), key=lambda s: s.dim or 0)
+            results = [s for s in scored.scores if s.model == model]
+            results.sort(key=lambda s: s.dim or 0)
             curves.append(
                 draw.Line(
                     model,
-                    [float(s.dim or 0) for s in found],
-                    [s.metrics[measure] for s in found],
-                    [s.interval(measure)[0] for s in found],
-                    [s.interval(measure)[1] for s in found],
-                    star=bool(found[0].details.get("trained_for_truncation")),
+                    [float(s.dim or 0) for s in results],
+                    [s.metrics[measure] for s in results],
+                    [s.interval(measure)[0] for s in results],
+                    [s.interval(measure)[1] for s in results],
+                    star=bool(results[0].details.get("trained_for_truncation")),
                 )
             )
         levels = [
@@ -226,11 +227,11 @@ def _overview(result: Evaluation) -> Section:
     sets = [scored for scored in result.datasets if measure in scored.measures.names]
     of_first = in_order(sets[0].scores, measure)
     labels = list(dict.fromkeys(s.label for s in [*of_first, *(s for d in sets for s in d.scores)]))
-    found = {(i, s.label): s for i, scored in enumerate(sets) for s in scored.scores}
+    results = {(i, s.label): s for i, scored in enumerate(sets) for s in scored.scores}
     values: dict[str, list[float | None]] = {}
     spans: dict[str, list[tuple[float, float] | None]] = {}
     for label in labels:
-        of = [found.get((i, label)) for i in range(len(sets))]
+        of = [results.get((i, label)) for i in range(len(sets))]
         values[label] = [score.metrics[measure] if score else None for score in of]
         spans[label] = [score.interval(measure) if score else None for score in of]
     names = [scored.name for scored in sets]

@@ -67,16 +67,16 @@ class Scored:
             return [score.to_json() for score in self.scores]
         key, summary = self.task.task.name, self.task.task.summary
         measured = {(one.model, one.dim): one for one in self.task.results}
-        found = []
+        result = []
         for score in self.scores:
             row = score.to_json()
             if one := measured.pop((score.model, score.dim), None):
                 row[key] = summary(one)
-            found.append(row)
+            result.append(row)
         for one in measured.values():
             row = {"model": one.model, "dim": one.dim, "metrics": {}, "details": one.details}
-            found.append(row | {key: summary(one)})
-        return found
+            result.append(row | {key: summary(one)})
+        return result
 
 
 @dataclass
@@ -97,17 +97,17 @@ class Evaluation:
 
     def of_tasks(self) -> list[tuple[Task[Any], list[SystemResult[Any]]]]:
         """Each task that data sets hold candidate sets of, and the systems over these sets."""
-        found: dict[Task[Any], list[tuple[str, TaskResults]]] = {}
+        result: dict[Task[Any], list[tuple[str, TaskResults]]] = {}
         for one in self.datasets:
             if one.task is not None:
-                found.setdefault(one.task.task, []).append((one.name, one.task))
-        return [(task, together(sets)) for task, sets in found.items()]
+                result.setdefault(one.task.task, []).append((one.name, one.task))
+        return [(task, together(sets)) for task, sets in result.items()]
 
     def to_json(self) -> dict[str, Any]:
         """One data set's keys, or {"datasets": [...]} of several."""
-        found = [scored.to_json() for scored in self.datasets]
-        content = found[0] if len(found) == 1 else {"datasets": found}
-        if len(found) > 1:
+        result = [scored.to_json() for scored in self.datasets]
+        content = result[0] if len(result) == 1 else {"datasets": result}
+        if len(result) > 1:
             for task, results in self.of_tasks():
                 content[task.name] = [
                     {"model": one.model, "dim": one.dim} | task.summary(one) for one in results

@@ -46,12 +46,12 @@ class Score:
 
     def to_json(self) -> dict[str, Any]:
         """As `gen eval --json` prints it."""
-        found: dict[str, Any] = {"model": self.model, "dim": self.dim, "metrics": self.metrics}
+        result: dict[str, Any] = {"model": self.model, "dim": self.dim, "metrics": self.metrics}
         if self.judged:
-            found["judged"] = self.judged
+            result["judged"] = self.judged
         spans = self.intervals.tolist()
-        found["intervals"] = {name: spans[i] for i, name in enumerate(self.names)}
-        return found | {"details": self.details}
+        result["intervals"] = {name: spans[i] for i, name in enumerate(self.names)}
+        return result | {"details": self.details}
 
 
 def at_largest(scores: Sequence[Score]) -> list[Score]:

@@ -120,7 +120,7 @@ class Bootstrap:
         means = [self.means(values[name]) for name in names]
         below, above, count = self._tails(values, len(pairs))
         self.compared = count
-        found: list[Comparison] = []
+        result: list[Comparison] = []
         for column, measure in enumerate(measures):
             rows = []
             for place, (i, j) in enumerate(pairs):
@@ -131,8 +131,8 @@ class Bootstrap:
                 p = min(1.0, 2 * (tail + 1) / (count + 1))
                 mean = float((values[names[i]] - values[names[j]])[:, column].mean())
                 rows.append((names[i], names[j], measure, mean, float(low), float(high), p))
-            found += _holm(rows)
-        return found
+            result += _holm(rows)
+        return result
 
     def _tails(
         self, values: Mapping[str, NDArray[np.float64]], pairs: int

@@ -23,17 +23,17 @@ LEVEL = 0.05  # of p after correction, below which a difference is said to hold
 
 def sentences(result: Evaluation) -> list[str]:
     """The summary of a page."""
-    found: list[str] = []
+    outcome: list[str] = []
     for task, results in result.of_tasks():
-        found += task.sentences(results) if results else ()
+        outcome += task.sentences(results) if results else ()
     ranked = [one for one in result.datasets if one.scores]
-    if found:  # of candidate sets: what such a data set is for
+    if outcome:  # of candidate sets: what such a data set is for
         ranked = []
     if len(ranked) == 1:
-        found += _leader(ranked[0], primary(ranked[0])), _against(ranked[0], primary(ranked[0]))
+        outcome += _leader(ranked[0], primary(ranked[0])), _against(ranked[0], primary(ranked[0]))
     elif ranked:
-        found += _leaders(result, ranked), _against_all(ranked)
-    return [*found, missing(result)]
+        outcome += _leaders(result, ranked), _against_all(ranked)
+    return [*outcome, missing(result)]
 
 
 def _ranking(scored: Scored, measure: str) -> list[Score]:
@@ -130,13 +130,13 @@ def _leaders(result: Evaluation, ranked: Sequence[Scored]) -> str:
             for s in at_largest(ranked[0].scores)
         }
         order = sorted(spread, key=lambda label: -float(np.mean(spread[label])))
-        told = [
+        message = [
             f"{label} {np.mean(spread[label]):.4f} ± {np.std(spread[label], ddof=1):.4f}"
             for label in order[:3]
         ]
         return (
             f"Mean {measure} over {len(ranked)} seeds, with its standard deviation: "
-            f"{_listed(told)}{' (the best three)' if len(order) > 3 else ''}."
+            f"{_listed(message)}{' (the best three)' if len(order) > 3 else ''}."
         )
     wins: Counter[str] = Counter()
     held = tested = 0
@@ -183,14 +183,14 @@ def _against_all(ranked: Sequence[Scored]) -> str:
 def missing(result: Evaluation) -> str:
     """What is incomplete, cut or failed; that nothing is, where nothing is."""
     several = len(result.datasets) > 1
-    told = [part for scored in result.datasets for part in _cut(scored, several)]
+    message = [part for scored in result.datasets for part in _cut(scored, several)]
     unjudged = [scored for scored in result.datasets if not scored.collection.complete]
     if unjudged:
-        told.insert(0, _unjudged(unjudged, several))
+        message.insert(0, _unjudged(unjudged, several))
     if result.failures:
-        told.append(f"Not scored: {_listed(list(result.failures))}")
-    if told:
-        return ". ".join(dict.fromkeys(told)) + "."
+        message.append(f"Not scored: {_listed(list(result.failures))}")
+    if message:
+        return ". ".join(dict.fromkeys(message)) + "."
     return "Every pair is labelled, no text was cut and every system was scored."
 
 

@@ -52,10 +52,10 @@ class Dense:
         queries = torch.cat(list(self._queries(texts, cut, progress)))
         blocks = self._blocks(collection, cut, progress)
         normalise = self.embedder.normalise
-        found = search(blocks, queries, self.dims, normalise, collection, depth)
+        result = search(blocks, queries, self.dims, normalise, collection, depth)
         if self._cache is not None:
             self._cache.flush()
-        for dim, top in zip(self.dims, found, strict=True):
+        for dim, top in zip(self.dims, result, strict=True):
             details = dict(self.embedder.details)
             if self.embedder.max_length is not None:
                 details["truncated"] = dict(cut)
@@ -68,8 +68,8 @@ class Dense:
         for start in range(0, len(texts), _QUERIES):
             part = texts[start : start + _QUERIES]
             with self._shown(f"{self._name}: queries", start, len(part), len(texts), progress):
-                found = self.embed(part, "query", cut)
-            yield found
+                result = self.embed(part, "query", cut)
+            yield result
 
     def _blocks(
         self, collection: Collection, cut: dict[str, int], progress: Progress

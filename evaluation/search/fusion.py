@@ -40,10 +40,10 @@ def fuse(parts: Sequence[Rankings], collection: Collection, depth: int) -> Ranki
     documents = np.full((queries, depth), -1, np.int64)
     scores = np.zeros((queries, depth), np.float32)
     for row in range(queries):
-        found = np.concatenate([part.documents[row] for part in parts])
+        result = np.concatenate([part.documents[row] for part in parts])
         gains = np.concatenate([1 / (_CONSTANT + 1 + np.arange(part.depth)) for part in parts])
-        ranked = found >= 0
-        names, place = np.unique(found[ranked], return_inverse=True)
+        ranked = result >= 0
+        names, place = np.unique(result[ranked], return_inverse=True)
         totals = np.bincount(place, weights=gains[ranked], minlength=len(names))
         documents[row], scores[row] = best(
             names, totals.astype(np.float32), collection.priority, depth

@@ -76,9 +76,9 @@ class Late:
                 with attempt as size:
                     parts, held = [], 0
                     for start in range(0, len(texts), size):
-                        found = self.embed(texts[start : start + size], "document")
-                        parts.append(maxsim(queries, found))
-                        held += self._full(found)
+                        result = self.embed(texts[start : start + size], "document")
+                        parts.append(maxsim(queries, result))
+                        held += self._full(result)
                     scores = torch.cat(parts, dim=1)
             top.add(first, scores)
             full["documents"] += held
@@ -87,10 +87,10 @@ class Late:
         cut = {} if self._trained or self._model.max_seq_length is None else {"truncated": full}
         yield Ranked(self._name, None, TopK.joined([top]), self.details | cut)
 
-    def _full(self, found: Sequence[Tensor]) -> int:
+    def _full(self, result: Sequence[Tensor]) -> int:
         """Texts with as many tokens as the model reads: what was cut, and what just fits."""
         limit = self._model.max_seq_length
-        return 0 if limit is None else sum(len(row) >= limit for row in found)
+        return 0 if limit is None else sum(len(row) >= limit for row in result)
 
     def _block(self, queries: int, dimension: int) -> int:
         """Documents at a time, so that neither their padded tokens nor their scores are many."""
@@ -120,7 +120,7 @@ class Late:
         encode = self._model.encode_query if kind == "query" else self._model.encode_document
         for batch in spare_memory(self._batch, self._name, self._notes):
             with batch as size, torch.inference_mode(), tensor_cores(self._tf32):
-                found = encode(
+                result = encode(
                     list(texts),
                     prompt=self._prompts[kind],
                     output_value="token_embeddings",
@@ -128,7 +128,7 @@ class Late:
                     show_progress_bar=False,
                 )
                 self._batch = size
-        return [torch.nn.functional.normalize(row.float(), dim=1) for row in found]
+        return [torch.nn.functional.normalize(row.float(), dim=1) for row in result]
 
 
 def maxsim(queries: Sequence[Tensor], documents: Sequence[Tensor]) -> Tensor:

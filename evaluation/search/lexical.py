@@ -57,14 +57,14 @@ def stemmed(texts: list[str]) -> list[list[str]]:
     import bm25s
     import Stemmer
 
-    found: list[list[str]] = bm25s.tokenize(
+    result: list[list[str]] = bm25s.tokenize(
         texts, stopwords="en", stemmer=Stemmer.Stemmer("english"), return_ids=False,
         show_progress=False,
     )  # fmt: skip
     for row, text in enumerate(texts):
         if not words_only(text):
-            found[row] = _stemmed_by_script(text)
-    return found
+            result[row] = _stemmed_by_script(text)
+    return result
 
 
 def _stemmed_by_script(text: str) -> list[str]:
@@ -75,8 +75,8 @@ def _stemmed_by_script(text: str) -> list[str]:
 
 def _bm25s_scores(index: Any) -> Callable[[NDArray[np.int32]], NDArray[np.float32]]:
     def score(query: NDArray[np.int32]) -> NDArray[np.float32]:
-        found: NDArray[np.float32] = index.get_scores_from_ids(query)
-        return found
+        result: NDArray[np.float32] = index.get_scores_from_ids(query)
+        return result
 
     return score
 
@@ -214,8 +214,8 @@ def _rank(
     for row, query in enumerate(queries):
         if len(query):
             values = score(query)
-            found = np.flatnonzero(values > 0)
-            documents[row], scores[row] = best(found, values[found], collection.priority, depth)
+            result = np.flatnonzero(values > 0)
+            documents[row], scores[row] = best(result, values[result], collection.priority, depth)
         if (row + 1) % _QUERIES == 0:
             progress(f"{name}: queries", row + 1, len(queries))
     return Rankings(documents, scores)

@@ -51,15 +51,15 @@ def mteb_retriever(name: str, model: str, options: Options) -> Retriever:
             _refuse(name, options, getattr(loader, "__name__", "its own loader"))
         more = _load_options(known[model].loader_kwargs, options, device) if plain else {}
         with _silence():
-            found: Any = mteb.get_model(model, device=device, **more)
-    if not hasattr(found, "encode"):
-        if not hasattr(found, "search"):
+            result: Any = mteb.get_model(model, device=device, **more)
+    if not hasattr(result, "encode"):
+        if not hasattr(result, "search"):
             raise UsageError(
                 f"--model {name}: scores pairs and ranks nothing by itself; rerank:bm25+MODEL "
                 "takes a cross-encoder of the Hub or a folder"
             )
-        return _Search(name, found, device, options)
-    return Dense(name, _Encoder(name, found, device, options), options)
+        return _Search(name, result, device, options)
+    return Dense(name, _Encoder(name, result, device, options), options)
 
 
 def _refuse(name: str, options: Options, loader: str) -> None:
@@ -140,7 +140,7 @@ class _Encoder:
         rows: Any = Dataset.from_dict({"text": list(texts)})
         for batch in spare_memory(self._batch, self.name, self.notes):
             with batch as size, _silence(), torch.inference_mode(), tensor_cores(self._tf32):
-                found = self._model.encode(
+                result = self._model.encode(
                     DataLoader(rows, batch_size=size),
                     task_metadata=task_metadata("retgen", "."),
                     hf_split="test",
@@ -149,7 +149,7 @@ class _Encoder:
                     batch_size=size,
                 )
                 self._batch = size
-        return torch.as_tensor(found).float().to(self.device), []
+        return torch.as_tensor(result).float().to(self.device), []
 
 
 def _prompted(prompts: dict[str, str] | None, kind: str, prompt: str) -> dict[str, str]:
@@ -198,11 +198,11 @@ class _Search:
         }
         with _silence():
             self._model.index(corpus, **place)
-            found = self._model.search(queries, top_k=depth, **place)
+            result = self._model.search(queries, top_k=depth, **place)
         documents = np.full((len(collection.queries), depth), -1, np.int64)
         scores = np.zeros((len(collection.queries), depth), np.float32)
         for row, query in enumerate(collection.queries):
-            ranked = found.get(query.query_id, {})
+            ranked = result.get(query.query_id, {})
             documents[row], scores[row] = best(
                 np.array([index[doc] for doc in ranked], np.int64),
                 np.array(list(ranked.values()), np.float32),

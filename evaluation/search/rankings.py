@@ -56,11 +56,11 @@ def best(
         kept = np.concatenate([above, ties[order]])
         documents, scores = documents[kept], scores[kept]
     order = np.lexsort((-priority[documents], -scores))[:depth]
-    found = np.full(depth, -1, np.int64)
+    result = np.full(depth, -1, np.int64)
     values = np.zeros(depth, np.float32)
-    found[: len(order)] = documents[order]
+    result[: len(order)] = documents[order]
     values[: len(order)] = scores[order]
-    return found, values
+    return result, values
 
 
 def write_run(path: Path, collection: Collection, rankings: Rankings, tag: str) -> None:
@@ -126,10 +126,10 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
     documents = np.full((len(index), depth), -1, np.int64)
     scores = np.zeros((len(index), depth), np.float32)
     unknown: set[bytes] = set()
-    for row, found in enumerate(names):
-        if not found:
+    for row, result in enumerate(names):
+        if not result:
             continue
-        docs = np.array(found)
+        docs = np.array(result)
         if len(np.unique(docs)) < len(docs):
             raise DatasetError(
                 f"{path}: query {collection.queries[row].query_id} ranks a document twice"
@@ -151,7 +151,7 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
             f"{len(unknown):,} documents of the run are not in the corpus and are ignored, for "
             f"example {sorted(unknown)[0].decode()}"
         )
-    silent = sum(not found for found in names)
+    silent = sum(not result for result in names)
     if silent:
         notes.append(f"{silent:,} queries are not in the run and count as 0")
     return Rankings(documents, scores), notes

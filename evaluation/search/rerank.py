@@ -70,9 +70,9 @@ class CrossScorer:
             fresh = [pairs[i] for i in missing]
             for batch in spare_memory(self._batch, self._name, self.notes):
                 with batch as size, torch.inference_mode(), tensor_cores(self._tf32):
-                    found = self._model.predict(fresh, batch_size=size, show_progress_bar=False)
+                    result = self._model.predict(fresh, batch_size=size, show_progress_bar=False)
                     self._batch = size
-            values[missing] = np.asarray(found, np.float32).reshape(len(missing), -1)[:, 0]
+            values[missing] = np.asarray(result, np.float32).reshape(len(missing), -1)[:, 0]
             if self._cache:
                 rows = values[missing][:, None]
                 self._cache.put("pair", [keys[i] for i in missing], rows, [0] * len(missing))
@@ -104,17 +104,17 @@ class Rerank:
             ranked = [row[row >= 0] for row in first.rankings.documents[rows]]
             pairs = [
                 (collection.queries[row].text, texts[i])
-                for row, found in zip(rows, ranked, strict=True)
-                for i in found[:seen].tolist()
+                for row, result in zip(rows, ranked, strict=True)
+                for i in result[:seen].tolist()
             ]
-            ends = np.cumsum([len(found[:seen]) for found in ranked])
+            ends = np.cumsum([len(result[:seen]) for result in ranked])
             heads = np.split(self.scorer.score(pairs), ends[:-1])
-            for row, found, values in zip(rows, ranked, heads, strict=True):
-                tail = found[seen:]
+            for row, result, values in zip(rows, ranked, heads, strict=True):
+                tail = result[seen:]
                 if len(tail):  # behind the worst that was scored, in their order
                     below = (values.min() if len(values) else 0) - 1 - np.arange(len(tail))
                     values = np.concatenate([values, below.astype(np.float32)])
-                documents[row], scores[row] = best(found, values, collection.priority, depth)
+                documents[row], scores[row] = best(result, values, collection.priority, depth)
             progress(self._name, rows.stop, len(collection.queries))
         self.scorer.flush()
         details = {"first": {first.model: first.details}, "reranked": seen, **self.scorer.details}

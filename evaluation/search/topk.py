@@ -65,9 +65,9 @@ class TopK:
         keys = torch.cat([part._keys for part in parts])
         scores = torch.where(keys > _NONE, _scores(keys), 0.0).cpu().numpy()
         places = keys.cpu().numpy()
-        found = places > _NONE
-        documents = parts[0]._collection.by_priority()[np.where(found, places & _LOW, 0)]
-        return Rankings(np.where(found, documents, -1), scores)
+        result = places > _NONE
+        documents = parts[0]._collection.by_priority()[np.where(result, places & _LOW, 0)]
+        return Rankings(np.where(result, documents, -1), scores)
 
 
 def _keys(scores: Tensor, priority: Tensor) -> Tensor:

@@ -18,10 +18,10 @@ __all__ = ["task_of", "tasks"]
 @cache
 def tasks() -> tuple[Task[Any], ...]:
     """All evaluation tasks, bundled and installed, by their names."""
-    found: dict[str, type[Task[Any]]] = exported(
+    result: dict[str, type[Task[Any]]] = exported(
         __name__, __path__, Task, "retgen.tasks", packages=True
     )
-    return tuple(found[name]() for name in sorted(found))
+    return tuple(result[name]() for name in sorted(result))
 
 
 def task_of(dataset: Dataset) -> Task[Any] | None:

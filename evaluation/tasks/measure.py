@@ -52,8 +52,8 @@ class TaskResults:
         if name.startswith("llm:"):
             self._call(name, folder, progress)
             return
-        found = kind.systems(name, retriever, options)
-        if not found:
+        result = kind.systems(name, retriever, options)
+        if not result:
             self._note(
                 f"{name}: gives no score to a single pair of query and document, so it is not "
                 f"measured on the {self.task.item}s"
@@ -61,7 +61,7 @@ class TaskResults:
             return
         if self._all is None:
             self._all = self.data.comparison()
-        for system in found:
+        for system in result:
             self._add(name, system, self._all, folder, progress)
 
     def _call(self, name: str, folder: Path, progress: Progress) -> None:
@@ -112,13 +112,13 @@ def _scored(
     sets: Sequence[CandidateSet], scorer: Scorer, progress: Progress
 ) -> list[NDArray[np.float64]]:
     """The scores of all sets, one corpus after the other."""
-    found: list[NDArray[np.float64]] = [np.empty(0)] * len(sets)
+    result: list[NDArray[np.float64]] = [np.empty(0)] * len(sets)
     for corpus in dict.fromkeys(one.corpus for one in sets):
         rows = [i for i, one in enumerate(sets) if one.corpus == corpus]
         scores = scorer.score([sets[i] for i in rows], progress)
         for i, values in zip(rows, scores, strict=True):
-            found[i] = values
-    return found
+            result[i] = values
+    return result
 
 
 def _truncated(result: SystemResult[Any], item: str) -> str:
@@ -141,12 +141,12 @@ def together(sets: Sequence[tuple[str, TaskResults]]) -> list[SystemResult[Any]]
     if len(sets) == 1:
         return sets[0][1].results
     names = [domain for _, one in sets for domain in one.data.domains]
-    found: dict[str, SystemResult[Any]] = {}
+    results: dict[str, SystemResult[Any]] = {}
     for name, one in sets:
         for result in one.results:
-            of = found.setdefault(
+            of = results.setdefault(
                 result.label, SystemResult(result.model, result.dim, {}, result.details)
             )
             for domain, measures in result.domains.items():
                 of.domains[domain if names.count(domain) == 1 else f"{name}: {domain}"] = measures
-    return list(found.values())
+    return list(results.values())

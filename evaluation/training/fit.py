@@ -317,8 +317,8 @@ class _Training:
         """What stands before the texts of each column."""
         columns = [name for name in self.examples.train.column_names if name != "label"]
         prompts = self.result.prompts
-        found = {c: prompts["query" if c == "anchor" else "document"] for c in columns}
-        return {column: prompt for column, prompt in found.items() if prompt}
+        result = {c: prompts["query" if c == "anchor" else "document"] for c in columns}
+        return {column: prompt for column, prompt in result.items() if prompt}
 
     def _save(self, trainer: BatchTrainer) -> Trained:
         result, best = self.result, self.result.best_step

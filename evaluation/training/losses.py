@@ -129,11 +129,11 @@ class _InBatch(nn.Module):
 
 def _distinct(numbers: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The distinct numbers by first place, where each number stands among them, those places."""
-    found, inverse = torch.unique(numbers, return_inverse=True)
+    result, inverse = torch.unique(numbers, return_inverse=True)
     places = torch.arange(len(numbers), device=numbers.device)
-    first = torch.full_like(found, len(numbers)).scatter_reduce_(0, inverse, places, "amin")
+    first = torch.full_like(result, len(numbers)).scatter_reduce_(0, inverse, places, "amin")
     first, order = first.sort()
-    return found[order], order.argsort()[inverse], first
+    return result[order], order.argsort()[inverse], first
 
 
 class MarginLoss(_InBatch):

@@ -99,8 +99,8 @@ def set_prompts(model: SentenceTransformer, config: TrainConfig) -> dict[str, st
 
 def weights_dtype(model: SentenceTransformer) -> str:
     """What the weights are in."""
-    found = {str(one.dtype).removeprefix("torch.") for one in model.parameters()}
-    return " and ".join(sorted(found))
+    result = {str(one.dtype).removeprefix("torch.") for one in model.parameters()}
+    return " and ".join(sorted(result))
 
 
 @contextlib.contextmanager

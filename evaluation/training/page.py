@@ -22,15 +22,16 @@ _LOSS = (
 )
 
 
-def scores_table(found: Training, view: View) -> TableView:
+def scores_table(result: Training, view: View) -> TableView:
     """A row a model, a column a measure; below the best reachable and the baselines."""
     names = view.measures.names
     models = [
-        ("before", view.scores(found.trained, "before")),
-        ("after", view.scores(found.trained, "after")),
+        ("before", view.scores(result.trained, "before")),
+        ("after", view.scores(result.trained, "after")),
     ]
-    if found.in_batch_only is not None:
-        models.append(("after, in-batch negatives only", view.scores(found.in_batch_only, "after")))
+    if result.in_batch_only is not None:
+        scores = view.scores(result.in_batch_only, "after")
+        models.append(("after, in-batch negatives only", scores))
     rows = [[label, *(f"{scores[name]:.4f}" for name in names)] for label, scores in models]
     begin = len(rows)
     rows += [[label, *cells] for label, cells in bound_rows(view.ceiling, view.floors, names)]
@@ -47,29 +48,29 @@ def scores_table(found: Training, view: View) -> TableView:
     )  # fmt: skip
 
 
-def text(found: Training) -> str:
+def text(result: Training) -> str:
     """For a terminal."""
-    parts = [_what_was_done(found)]
-    parts += [text_table(scores_table(found, view)) for view in found.views]
-    notes = found.notes()
-    page = found.folder / "train.html"
-    return terminal([*parts[:-1], f"{parts[-1]}\nmodel: {found.trained.path}"], notes, page)
+    parts = [_what_was_done(result)]
+    parts += [text_table(scores_table(result, view)) for view in result.views]
+    notes = result.notes()
+    page = result.folder / "train.html"
+    return terminal([*parts[:-1], f"{parts[-1]}\nmodel: {result.trained.path}"], notes, page)
 
 
-def sentences(found: Training) -> list[str]:
+def sentences(result: Training) -> list[str]:
     """The summary of the page: what the training changed, against what, and what to know of it."""
-    told = [_change(found, view) for view in found.views]
-    view = found.views[0]
+    message = [_change(result, view) for view in result.views]
+    view = result.views[0]
     measure = primary_of(view.measures.names, view.collection)
-    after = view.scores(found.trained, "after")[measure]
-    told.append(f"After training it is {against(view.floors, view.ceiling, measure, after)}.")
-    note = found.notes()[0]
-    return [*told, f"{note[0].upper()}{note[1:]}."]
+    after = view.scores(result.trained, "after")[measure]
+    message.append(f"After training it is {against(view.floors, view.ceiling, measure, after)}.")
+    note = result.notes()[0]
+    return [*message, f"{note[0].upper()}{note[1:]}."]
 
 
-def _change(found: Training, view: View) -> str:
+def _change(result: Training, view: View) -> str:
     measure = primary_of(view.measures.names, view.collection)
-    before, after = (view.scores(found.trained, when)[measure] for when in ("before", "after"))
+    before, after = (view.scores(result.trained, when)[measure] for when in ("before", "after"))
     where = "the test view" if view.role == "test" else "the view outside"
     text = (
         f"{measure} on {where} {view.collection.name} is {before:.4f} before and {after:.4f} after "
@@ -86,57 +87,57 @@ def _change(found: Training, view: View) -> str:
     return f"{text}."
 
 
-def _what_was_done(found: Training) -> str:
-    return f"{_trained(found)}\n{_how(found)}"
+def _what_was_done(result: Training) -> str:
+    return f"{_trained(result)}\n{_how(result)}"
 
 
-def _how(found: Training) -> str:
+def _how(result: Training) -> str:
     """What was used of the negatives, the prompts, and what weights and products were in."""
-    run = found.trained
-    negatives = found.pairs.told_of_negatives(found.config.hard_negatives)
+    run = result.trained
+    negatives = result.pairs.told_of_negatives(result.config.hard_negatives)
     prompts = "; ".join(f"{kind} prompt {text!r}" for kind, text in run.prompts.items() if text)
     return (
         f"{negatives}; {prompts or 'no prompts'}; weights {run.weights_dtype}, products {run.dtype}"
     )
 
 
-def _trained(found: Training) -> str:
-    run = found.trained
+def _trained(result: Training) -> str:
+    run = result.trained
     held = f", {run.held_out_pairs:,} held out" if run.held_out_pairs else ""
     best = f", saved is step {run.best_step:,}" if run.best_step != run.steps else ""
     took = "finished before: nothing to do" if run.repeated else f"{run.seconds:.1f} s"
     return (
-        f"{found.model}: trained on {run.pairs:,} pairs{held}, {run.steps:,} steps of "
+        f"{result.model}: trained on {run.pairs:,} pairs{held}, {run.steps:,} steps of "
         f"{run.planned:,}{best} on {run.device}; {took}"
     )
 
 
-def write_page(found: Training) -> None:
+def write_page(result: Training) -> None:
     """figures/, train.md and train.html."""
-    sections, summary = list(_sections(found)), sentences(found)
+    sections, summary = list(_sections(result)), sentences(result)
     tables = [table for section in sections for table in section.tables]
     parts = [escaped(" ".join(summary)) + "\n"]
     parts += [markdown_table(table.head, table.rows, table.names) for table in tables]
-    write_file(found.folder / "train.md", "\n".join(parts))
+    write_file(result.folder / "train.md", "\n".join(parts))
     page = Page(
-        f"{found.model}, fine-tuned", "retgen training",
-        f"{found.pairs.origin}.".replace("..", "."), summary, sections, found.command,
+        f"{result.model}, fine-tuned", "retgen training",
+        f"{result.pairs.origin}.".replace("..", "."), summary, sections, result.command,
     )  # fmt: skip
-    write_file(found.folder / "train.html", page.html())
+    write_file(result.folder / "train.html", page.html())
 
 
-def _sections(found: Training) -> Iterator[Section]:
-    views = found.views
+def _sections(result: Training) -> Iterator[Section]:
+    views = result.views
     yield Section(
         "Before and after",
         [
-            f"{_trained(found)}. {_how(found)[0].upper()}{_how(found)[1:]}.",
+            f"{_trained(result)}. {_how(result)[0].upper()}{_how(result)[1:]}.",
             "The best of a column is in bold; below a score after training stands the 95% "
             "interval of its difference to the one before.",
         ],
-        [scores_table(found, view) for view in views],
-        [Figure(_by_step(found, views[0]), "Scores of the test view on the way.")],
-        found.notes(),
+        [scores_table(result, view) for view in views],
+        [Figure(_by_step(result, views[0]), "Scores of the test view on the way.")],
+        result.notes(),
     )  # fmt: skip
     tables = [
         TableView(
@@ -170,22 +171,22 @@ def _sections(found: Training) -> Iterator[Section]:
                 ["hyper-parameter", "value"],
                 [
                     [key, ", ".join(map(str, v)) if isinstance(v, list) else str(v)]
-                    for key, v in found.config.model_dump(mode="json").items()
+                    for key, v in result.config.model_dump(mode="json").items()
                     if v is not None and v != []
                 ],
                 names=2,
             )
         ],
-        [Figure(_losses(found), _LOSS)],
+        [Figure(_losses(result), _LOSS)],
     )
 
 
-def _by_step(found: Training, view: View) -> str:
+def _by_step(result: Training, view: View) -> str:
     """Test scores at every evaluation; the last planned step is scored as saved."""
     chosen = primary_of(view.measures.names, view.collection)
     names = [chosen, *(name for name in view.measures.names if name != chosen)][:4]
     points: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
-    for entry in found.trained.history:
+    for entry in result.trained.history:
         for name in names:
             value = entry["scores"].get(f"test {name}")
             if value is not None:
@@ -198,29 +199,29 @@ def _by_step(found: Training, view: View) -> str:
         for level in baseline_levels(view.floors, chosen)
     ]
     return draw.lines(
-        found.folder / "figures" / "scores", curves, levels,
+        result.folder / "figures" / "scores", curves, levels,
         title=f"Scores by step: {view.collection.name}", x="training steps", y="score",
         fraction=True,
     )  # fmt: skip
 
 
-def _losses(found: Training) -> str:
-    losses = found.trained.losses
+def _losses(result: Training) -> str:
+    losses = result.trained.losses
     curves = [draw.Line("training loss", [float(s) for s, _ in losses], [v for _, v in losses])]
     held = [
         (float(entry["step"]), entry["held_out_loss"])
-        for entry in found.trained.evaluated()
+        for entry in result.trained.evaluated()
         if entry["held_out_loss"] is not None
     ]
     if held:
         curves.append(draw.Line("held-out loss", [s for s, _ in held], [v for _, v in held]))
-    if found.in_batch_only is not None:
-        other = found.in_batch_only.losses
+    if result.in_batch_only is not None:
+        other = result.in_batch_only.losses
         curves.append(
             draw.Line("training loss, in-batch negatives only", [float(s) for s, _ in other],
                       [v for _, v in other])
         )  # fmt: skip
     return draw.lines(
-        found.folder / "figures" / "loss", curves, [], title="Loss", x="training steps", y="loss",
+        result.folder / "figures" / "loss", curves, [], title="Loss", x="training steps", y="loss",
         small=len(losses) > 40,
     )  # fmt: skip

@@ -42,7 +42,7 @@ class Pairs:
 
     def told_of_negatives(self, wanted: int | Literal["all"]) -> str:
         """What is used of the negatives, and what is not, in words."""
-        used, counts = self.negatives_used(wanted), [len(found) for found in self.negatives]
+        used, counts = self.negatives_used(wanted), [len(result) for result in self.negatives]
         least, most = min(counts, default=0), max(counts, default=0)
         if not most:
             return "no hard negatives (the pairs have none)"
@@ -116,7 +116,7 @@ def _from_tables(files: list[Path], path: Path) -> list[_Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
+    result: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
     for file in files:
         try:
             table = pq.read_table(file)
@@ -133,11 +133,11 @@ def _from_tables(files: list[Path], path: Path) -> list[_Row]:
             if not isinstance(anchor, str) or not isinstance(positive, str):
                 raise DatasetError(f"{file}: row {number:,} has no anchor or no positive text")
             query_id = str(row.get("query-id") or row.get("query_id") or anchor)
-            kept = found.setdefault((anchor, positive), (query_id, {}))[1]
+            kept = result.setdefault((anchor, positive), (query_id, {}))[1]
             kept.update((row[c], None) for c in of_negatives if row[c])
-    if not found:
+    if not result:
         raise DatasetError(f"{path}: the files of its training folder hold no pair")
-    return [(a, p, list(negatives), i) for (a, p), (i, negatives) in found.items()]
+    return [(a, p, list(negatives), i) for (a, p), (i, negatives) in result.items()]
 
 
 def _from_qrels(dataset: Dataset, path: Path, split: str) -> list[_Row]:

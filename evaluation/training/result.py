@@ -35,8 +35,8 @@ class View:
 
     def scores(self, trained: Trained, when: str) -> dict[str, float]:
         """Measure to score before or after a training."""
-        found, prefix = trained.scores(when), f"{self.role} "
-        return {k.removeprefix(prefix): v for k, v in found.items() if k.startswith(prefix)}
+        result, prefix = trained.scores(when), f"{self.role} "
+        return {k.removeprefix(prefix): v for k, v in result.items() if k.startswith(prefix)}
 
 
 @dataclass(frozen=True)
@@ -59,20 +59,20 @@ class Training:
 
     def notes(self) -> list[str]:
         """What a reader of the scores must know."""
-        name, told = self.views[0].collection.name, []
+        name, message = self.views[0].collection.name, []
         held = " (held-out ones among them)" if self.trained.held_out_pairs else ""
         if self.shared:
-            told.append(
+            message.append(
                 f"{self.shared:,} of the {len(self.pairs):,} training pairs{held} are pairs of the "
                 f"test view {name}: its scores measure memory, not retrieval"
             )
         else:
-            told.append(f"no training pair is a pair of the test view {name}")
+            message.append(f"no training pair is a pair of the test view {name}")
         if len(self.views) == 1:
-            told.append("outside: not measured (--outside PATH or mteb:NAME measures it)")
+            message.append("outside: not measured (--outside PATH or mteb:NAME measures it)")
         for view in self.views:
-            told += [f"{view.collection.name}: {note}" for note in view.collection.notes]
-        return told
+            message += [f"{view.collection.name}: {note}" for note in view.collection.notes]
+        return message
 
     def to_json(self) -> dict[str, Any]:
         """What `gen train --json` prints."""

@@ -77,8 +77,8 @@ def train(
     path = located(path)
     pairs = read_pairs(path, split, limit)
     if compare and not pairs.negatives_used(config.hard_negatives):
-        told = pairs.told_of_negatives(config.hard_negatives)
-        raise UsageError(f"--compare: there is nothing to compare with: {told}")
+        message = pairs.told_of_negatives(config.hard_negatives)
+        raise UsageError(f"--compare: there is nothing to compare with: {message}")
     views = _views(test or path, outside, metrics, progress)
     folder = Path(out) if out is not None else (
         Path("outputs") / f"train_{path.resolve().name}_{slug(model)}"
@@ -103,7 +103,7 @@ def train(
     if other is not None:
         steps = without_hard_negatives(config, trained.steps)
         in_batch_only = one(steps, folder / "in_batch_only")
-    told = command or shlex.join(["gen", "train", str(path), "--model", model])
+    message = command or shlex.join(["gen", "train", str(path), "--model", model])
     measured = [
         replace(
             view,
@@ -113,21 +113,21 @@ def train(
         )
         for view in views
     ]
-    found = Training(
+    result = Training(
         folder, model, config, pairs, trained, in_batch_only, measured,
-        _shared(pairs, views[0].collection), told,
+        _shared(pairs, views[0].collection), message,
     )  # fmt: skip
-    write_file(folder / "train.json", dump_json(found.to_json()))
+    write_file(folder / "train.json", dump_json(result.to_json()))
     from retgen.evaluation.training.page import write_page
 
-    write_page(found)
-    return found
+    write_page(result)
+    return result
 
 
 def _check_trainable(name: str) -> None:
     check_name(name)
-    found = type_of(name)
-    if found is not None and not found.trainable:
+    result = type_of(name)
+    if result is not None and not result.trainable:
         raise UsageError(
             f"--model {name}: cannot be trained. Give minilm, static:minilm, or the folder or Hub "
             "id of a sentence-transformers model"
@@ -183,7 +183,7 @@ class _Scorer:
         self._views, self._folder, self._model = views, folder, model
 
     def __call__(self, model: SentenceTransformer, when: str) -> dict[str, float]:
-        found: dict[str, float] = {}
+        result: dict[str, float] = {}
         for view in self._views:
             if when == "during" and view.role == "outside":
                 continue
@@ -192,8 +192,8 @@ class _Scorer:
                 make_folder(self._folder)
                 np.save(self._folder / f"{view.role}_{when}.npy", values)
             for name, mean in zip(view.measures.names, values.mean(axis=0).tolist(), strict=True):
-                found[f"{view.role} {name}"] = mean
-        return found
+                result[f"{view.role} {name}"] = mean
+        return result
 
     def _values(self, model: SentenceTransformer, view: View) -> NDArray[np.float64]:
         from retgen.evaluation.embedders.base import SentenceEmbedder

@@ -156,11 +156,11 @@ class Limit(Family[LimitParams]):
             return {}
         tried = [one.control for one in _descriptions(job) if one.control is not None]
         named = sum(choice != NONE for choice in tried)
-        told = (
+        message = (
             f"wrong in {named} of {len(tried)} controls, from which the right answer was left out"
         )
-        found = {"controls": len(tried), "named_another": named, "measured": told}
-        return {IDENTIFY.name: found}
+        result = {"controls": len(tried), "named_another": named, "measured": message}
+        return {IDENTIFY.name: result}
 
     def generate(self, job: Job[LimitParams]) -> Records:
         params, seed = job.params, job.seed
@@ -373,19 +373,19 @@ def _check_glossary(chosen: Sequence[Attribute], queries: int) -> None:
 
 
 def _licences(job: Job[LimitParams]) -> dict[str, str]:
-    found = {"attributes and templates": "Apache-2.0 (retgen)", "names": "MIT (Faker)"}
+    result = {"attributes and templates": "Apache-2.0 (retgen)", "names": "MIT (Faker)"}
     if proposes(job):
-        found = {
+        result = {
             "templates": "Apache-2.0 (retgen)",
             "attributes": "as the terms of the model that wrote them say",
             "names": "MIT (Faker)",
         }
     if isinstance(job.params.form, Semantic):
         live = PARAPHRASE.name in job.live
-        found["descriptions"] = (
+        result["descriptions"] = (
             "as the terms of the model that wrote them say" if live else "Apache-2.0 (retgen)"
         )
-    return found
+    return result
 
 
 def _card(params: LimitParams) -> list[str]:

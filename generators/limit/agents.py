@@ -135,10 +135,10 @@ def _propose_offline(question: Propose) -> Proposed:
 
 
 def _describe_offline(question: Describe) -> Description:
-    found = glossary().get(question.attribute)
-    if found is None:
+    result = glossary().get(question.attribute)
+    if result is None:
         raise RepairsFailed("paraphrase_query/glossary", f"no entry for {question.attribute!r}", ())
-    return Description(description=found)
+    return Description(description=result)
 
 
 def _identify_offline(question: Identify) -> Choice:

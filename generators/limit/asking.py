@@ -86,20 +86,20 @@ def catalogue_size(params: LimitParams) -> int:
 
 def call_estimates(job: Job[LimitParams]) -> dict[str, CallEstimate]:
     """What a plan says of the calls."""
-    found = {}
+    result = {}
     if proposes(job):
         size = catalogue_size(job.params)
-        found[PROPOSE.name] = CallEstimate(size, (1 / _EACH / _YIELD, 3 / _EACH), 2200, 8 * _EACH)
+        result[PROPOSE.name] = CallEstimate(size, (1 / _EACH / _YIELD, 3 / _EACH), 2200, 8 * _EACH)
         if REMOVE.name in job.live:
-            found[REMOVE.name] = CallEstimate(size, (2 / _PART, 12 / _PART), 3200, 60)
+            result[REMOVE.name] = CallEstimate(size, (2 / _PART, 12 / _PART), 3200, 60)
     if isinstance(job.params.form, Semantic):
         queries = count_queries(job.params)
         each = {
             PARAPHRASE.name: CallEstimate(queries, (1.0, 2.0), 1500, 25),
             IDENTIFY.name: CallEstimate(queries, (1 + 1 / _CONTROL, 2.0), 1000, 12),
         }
-        found |= {name: one for name, one in each.items() if name in job.live}
-    return found
+        result |= {name: one for name, one in each.items() if name in job.live}
+    return result
 
 
 # --- the catalogue ------------------------------------------------------------------------------
@@ -111,25 +111,25 @@ async def ask_attributes(job: Job[LimitParams], context: Context) -> None:
     stage = context.stage("attributes", size, PROPOSE, REMOVE)
     wanted = context.few(size)
     categories = _categories(job)
-    found = _Growing(job.params)
+    result = _Growing(job.params)
     number = barren = 0
-    while len(found) < wanted and barren < _BARREN:
-        before = len(found)
-        await _round(categories, number, wanted, found, context, stage)
+    while len(result) < wanted and barren < _BARREN:
+        before = len(result)
+        await _round(categories, number, wanted, result, context, stage)
         number += 1
-        barren = 0 if len(found) > before else barren + 1
+        barren = 0 if len(result) > before else barren + 1
         # a pilot counts all that its requests gave
-        stage.done = len(found) if context.pilot is not None else min(len(found), wanted)
+        stage.done = len(result) if context.pilot is not None else min(len(result), wanted)
         context.show(stage, now=True)
-    if len(found) < wanted:
+    if len(result) < wanted:
         raise context.too_few(stage, wanted)
     if context.pilot is not None:
-        wanted = len(found)
-    if spare := list(found.kept)[wanted:]:  # as good as the others, and not needed
+        wanted = len(result)
+    if spare := list(result.kept)[wanted:]:  # as good as the others, and not needed
         write_file(context.folder / "attributes_spare.txt", "\n".join([*spare, ""]))
     lines = []
     for category in categories:
-        members = [a for a, c in list(found.kept.items())[:wanted] if c == category]
+        members = [a for a, c in list(result.kept.items())[:wanted] if c == category]
         lines += [f"[{category}]", *members, ""] if members else []
     write_file(made_file(context.folder), "\n".join(lines))
 
@@ -138,20 +138,20 @@ async def _round(
     categories: Sequence[str],
     number: int,
     wanted: int,
-    found: _Growing,
+    result: _Growing,
     context: Context,
     stage: Stage,
 ) -> None:
     """Ask for what is missing, category after category, then clean what was added."""
-    taken = len(found) / found.asked / _EACH if found.asked else _YIELD
-    requests = math.ceil((wanted - len(found)) / _EACH / max(taken, 0.1))
+    taken = len(result) / result.asked / _EACH if result.asked else _YIELD
+    requests = math.ceil((wanted - len(result)) / _EACH / max(taken, 0.1))
     requests = min(len(categories), requests)
-    begin = found.asked
-    found.asked += requests
+    begin = result.asked
+    result.asked += requests
     turn = [categories[i % len(categories)] for i in range(begin, begin + requests)]
-    questions = [Propose(category=c, count=_EACH, known=found.of(c)) for c in turn]
+    questions = [Propose(category=c, count=_EACH, known=result.of(c)) for c in turn]
     # what failed once would be answered the same again
-    questions = [question for question in questions if question not in found.failed_after_repairs]
+    questions = [question for question in questions if question not in result.failed_after_repairs]
 
     async def propose(question: Propose) -> tuple[str, ...] | RepairsFailed:
         try:
@@ -160,23 +160,23 @@ async def _round(
             return error
 
     answers = await context.together(stage, map(propose, questions))
-    before = len(found)
+    before = len(result)
     for question, answer in zip(questions, answers, strict=True):
         if isinstance(answer, RepairsFailed):
             context.reject(stage, answer, question.category)
-            found.failed_after_repairs.add(question)
+            result.failed_after_repairs.add(question)
             continue
         for text in answer:
-            reason = found.add(" ".join(text.split()), question.category)
+            reason = result.add(" ".join(text.split()), question.category)
             if reason is not None:
                 rule = "attributes/" + ("overlap" if "shares" in reason else "form")
                 context.reject(stage, RepairsFailed(rule, reason, ()), text)
-    touched = list(dict.fromkeys(list(found.kept.values())[before:]))
-    await _remove_overlaps(touched, number, found, context, stage)
+    touched = list(dict.fromkeys(list(result.kept.values())[before:]))
+    await _remove_overlaps(touched, number, result, context, stage)
 
 
 async def _remove_overlaps(
-    touched: Sequence[str], number: int, found: _Growing, context: Context, stage: Stage
+    touched: Sequence[str], number: int, result: _Growing, context: Context, stage: Stage
 ) -> None:
     """Look by category first, then across all of them, until nothing has to go."""
 
@@ -188,9 +188,9 @@ async def _remove_overlaps(
 
     for step in range(_PASSES):
         if step == 0:
-            lists = [found.of(category) for category in touched]
+            lists = [result.of(category) for category in touched]
         else:
-            everything = tuple(found.kept)
+            everything = tuple(result.kept)
             order = Stream(number, f"limit/overlaps/{step}").permutation(len(everything))
             lists = [tuple(everything[i] for i in order.tolist())]
         parts = [one[i : i + _PART] for one in lists for i in range(0, len(one), _PART)]
@@ -203,7 +203,7 @@ async def _remove_overlaps(
                 context.reject(stage, answer, list(part))
                 continue
             for text in answer:
-                if text in part and found.drop(text):
+                if text in part and result.drop(text):
                     reason = "the model finds that it duplicates or contains another"
                     context.reject(stage, RepairsFailed("attributes/overlap", reason, ()), text)
                     removed += 1
@@ -271,8 +271,8 @@ class _Growing:
     def _near(self, text: str) -> str | None:
         from rapidfuzz import fuzz, process
 
-        found = process.extractOne(text, list(self.kept), scorer=fuzz.ratio, score_cutoff=88)
-        return found[0] if found else None
+        result = process.extractOne(text, list(self.kept), scorer=fuzz.ratio, score_cutoff=88)
+        return result[0] if result else None
 
 
 def _categories(job: Job[LimitParams]) -> list[str]:

@@ -127,7 +127,7 @@ def _unknown_category(key: str, name: str, known: set[str]) -> str:
 
 @cache
 def _read(files: tuple[Path, ...]) -> list[Attribute]:
-    found: list[Attribute] = []
+    result: list[Attribute] = []
     seen: dict[str, str] = {}
     for path in files:
         category = ""
@@ -153,10 +153,10 @@ def _read(files: tuple[Path, ...]) -> list[Attribute]:
             if text.casefold() in seen:
                 raise RecipeError(f"{where}: {text!r} stands already in {seen[text.casefold()]}")
             seen[text.casefold()] = where
-            found.append(Attribute(len(found), text, category))
-    if not found:
+            result.append(Attribute(len(result), text, category))
+    if not result:
         raise RecipeError(f"params.catalogue.file: {files[0]} holds no attribute")
-    return found
+    return result
 
 
 def digest(attributes: Sequence[Attribute]) -> str:

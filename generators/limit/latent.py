@@ -161,8 +161,8 @@ def sized_queries(params: LimitParams) -> int | None:
 
 def count_queries(params: LimitParams) -> int:
     """Rows of the pattern's matrix."""
-    found = sized_queries(params)
-    return build_matrix(params, 0).queries if found is None else found
+    result = sized_queries(params)
+    return build_matrix(params, 0).queries if result is None else result
 
 
 def _check_attributes(params: LimitParams, queries: int, available: int) -> None:
@@ -238,18 +238,18 @@ def _hard_negatives(
     chosen = np.empty((matrix.queries, wanted), np.int64)
     for row in range(matrix.queries):
         taken = set(positions[matrix.row(row)].tolist())
-        found: list[int] = []
-        while len(found) < wanted:
+        result: list[int] = []
+        while len(result) < wanted:
             for position in stream.integers(params.docs, 2 * wanted).tolist():
                 if (
-                    len(found) < wanted
+                    len(result) < wanted
                     and position not in taken
                     and load[position] < params.attributes_per_doc
                 ):
                     taken.add(position)
-                    found.append(position)
-        load[found] += 1
-        chosen[row] = found
+                    result.append(position)
+        load[result] += 1
+        chosen[row] = result
     return chosen
 
 

@@ -69,12 +69,12 @@ def _stemmed(locales: tuple[Locale, ...]) -> list[list[tuple[str, str]]]:
         for kind, into in zip(("first_names", "last_names"), both, strict=True):
             for suffix in ("", "_male", "_female", "_nonbinary"):
                 into.update(getattr(provider, kind + suffix, None) or ())
-    found = []
+    result = []
     for words in both:
         plain = sorted(word for word in words if word.isalpha() and len(word) > 1)
         stems = stem_words([word.casefold() for word in plain])
-        found.append(list(zip(plain, stems, strict=True)))
-    return found
+        result.append(list(zip(plain, stems, strict=True)))
+    return result
 
 
 def load_names(
@@ -89,8 +89,8 @@ def load_names(
     used = tuple(locales)
     # one spelling a name: "Rene" and "RENE" would be twins to a reader
     lists = [
-        list({word.casefold(): word for word, s in found if s not in forbidden}.values())
-        for found in _stemmed(used)
+        list({word.casefold(): word for word, s in result if s not in forbidden}.values())
+        for result in _stemmed(used)
     ]
     if split != "all":
         wanted = ("test", "train").index(split)

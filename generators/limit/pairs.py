@@ -49,10 +49,10 @@ class TrainingPairs:
 
         def pair(i: int) -> Mapping[str, Any]:
             query = asked[judged[i]["query-id"]]
-            found = {"anchor": query["text"], "positive": texts[judged[i]["corpus-id"]]}
+            result = {"anchor": query["text"], "positive": texts[judged[i]["corpus-id"]]}
             for j, doc_id in enumerate(_negatives(query), start=1):
-                found[f"negative_{j}"] = texts[doc_id]
-            return found | {"query-id": query["_id"]}
+                result[f"negative_{j}"] = texts[doc_id]
+            return result | {"query-id": query["_id"]}
 
         return rows_of(pair, len(judged))
 

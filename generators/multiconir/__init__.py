@@ -124,8 +124,8 @@ class MultiConIR(Family[MultiConIRParams]):
         return "judged"
 
     def judges(self, job: Job[MultiConIRParams]) -> Mapping[str, Mapping[str, Any]]:
-        found = _calibration(job)
-        return {VERIFY.name: {**found, "measured": told(found)}}
+        result = _calibration(job)
+        return {VERIFY.name: {**result, "measured": told(result)}}
 
     def generate(self, job: Job[MultiConIRParams]) -> Records:
         params, domain = job.params, job.params.the_domain()
@@ -195,14 +195,14 @@ def _available(params: MultiConIRParams) -> int | None:
             available += 1
     if available >= max(1, params.ladders or 0):
         return available
-    told = f"params.source: {source.path} holds no document that can be used."
+    message = f"params.source: {source.path} holds no document that can be used."
     if params.ladders:
-        told = (
+        message = (
             f"params.ladders: {params.ladders:,} ladders need as many documents; "
             f"{source.path} holds {available:,} that can be used."
         )
     rows = [one._asdict() for one in refused]
-    raise SourceRefused(f"{told} {refusals(refused)}".rstrip(), rows)
+    raise SourceRefused(f"{message} {refusals(refused)}".rstrip(), rows)
 
 
 def _licences(job: Job[MultiConIRParams]) -> dict[str, str]:

@@ -47,10 +47,10 @@ def rewrite_fault(question: Negatives, one: Falsify, rewrite: str) -> str | None
 
 def _extract(question: Extract) -> Extracted:
     known = [*question.taken, *(one.sentence for one in question.refused)]
-    found = offline.extract(
+    result = offline.extract(
         question.document, question.count, known, question.noun, question.subject
     )
-    return Extracted(found=[Found(sentence=text, condition=asked) for text, asked in found])
+    return Extracted(found=[Found(sentence=text, condition=asked) for text, asked in result])
 
 
 def _rewrite(question: Negatives) -> Rewrites:

@@ -72,12 +72,12 @@ def cases() -> tuple[Case, ...]:
 def sheets() -> tuple[Sheet, ...]:
     """The cases, ten a sheet."""
     every, count = cases(), len(cases()) // _AT_A_TIME
-    found = []
+    result = []
     for number in range(count):
         stream = Stream(0, f"multiconir/calibration/{number}")  # not the recipe's seed
         texts, conditions = (tuple(stream.permutation(_AT_A_TIME).tolist()) for _ in range(2))
-        found.append(Sheet(every[number::count], texts, conditions))
-    return tuple(found)
+        result.append(Sheet(every[number::count], texts, conditions))
+    return tuple(result)
 
 
 async def calibrate(context: Context) -> None:
@@ -91,12 +91,12 @@ async def calibrate(context: Context) -> None:
             answer = await context.answer(CALIBRATE, sheet.question)
         except RepairsFailed:
             return [NONE] * len(sheet.cases)
-        found, faults = read_verdicts(sheet.question, answer)
-        said = {(one.condition, one.text): one.verdict for one in found}
+        result, faults = read_verdicts(sheet.question, answer)
+        stated = {(one.condition, one.text): one.verdict for one in result}
         listed = []
         for case in range(len(sheet.cases)):
             condition, text = sheet.conditions.index(case) + 1, sheet.texts.index(case) + 1
-            verdict = said.get((condition, text), "cannot_tell")
+            verdict = stated.get((condition, text), "cannot_tell")
             listed.append(NONE if condition in faults else verdict)
         return listed
 
@@ -105,44 +105,44 @@ async def calibrate(context: Context) -> None:
     context.show(stage, now=True)
     pairs = [
         both
-        for sheet, said in zip(asked, results, strict=True)
-        for both in zip(sheet.cases, said, strict=True)
+        for sheet, stated in zip(asked, results, strict=True)
+        for both in zip(sheet.cases, stated, strict=True)
     ]
-    found = {"model": context.model(CALIBRATE), **measured(pairs)}
-    write_file(context.folder / CALIBRATION, dump_json(found))
+    result = {"model": context.model(CALIBRATE), **measured(pairs)}
+    write_file(context.folder / CALIBRATION, dump_json(result))
 
 
 def measured(judged: Iterable[tuple[Case, str]]) -> dict[str, Any]:
     """Accuracy, precision and recall of each verdict, and accuracy by kind."""
     pairs = list(judged)
-    right = sum(said == case.label for case, said in pairs)
-    found: dict[str, Any] = {"cases": len(pairs), "accuracy": _share(right, len(pairs))}
+    right = sum(text == case.label for case, text in pairs)
+    result: dict[str, Any] = {"cases": len(pairs), "accuracy": _share(right, len(pairs))}
     for label in ("satisfied", "violated", "cannot_tell"):
-        hits = sum(said == label == case.label for case, said in pairs)
-        found[label] = {
-            "precision": _share(hits, sum(said == label for _, said in pairs)),
+        hits = sum(text == label == case.label for case, text in pairs)
+        result[label] = {
+            "precision": _share(hits, sum(text == label for _, text in pairs)),
             "recall": _share(hits, sum(case.label == label for case, _ in pairs)),
         }
     kinds: dict[str, list[bool]] = {}
-    for case, said in pairs:
-        kinds.setdefault(f"{case.label}/{case.kind}", []).append(said == case.label)
-    found["kinds"] = {kind: _share(sum(hits), len(hits)) for kind, hits in sorted(kinds.items())}
-    return found
+    for case, text in pairs:
+        kinds.setdefault(f"{case.label}/{case.kind}", []).append(text == case.label)
+    result["kinds"] = {kind: _share(sum(hits), len(hits)) for kind, hits in sorted(kinds.items())}
+    return result
 
 
 def _share(part: int, whole: int) -> float | None:
     return round(part / whole, 4) if whole else None
 
 
-def told(found: dict[str, Any]) -> str:
+def told(result: dict[str, Any]) -> str:
     """The measurement in a few words."""
 
     def percent(value: float | None) -> str:
         return "-" if value is None else f"{value:.0%}"
 
-    wrong = round(found["cases"] * (1 - (found["accuracy"] or 0)))
-    violated = found["violated"]
+    wrong = round(result["cases"] * (1 - (result["accuracy"] or 0)))
+    violated = result["violated"]
     return (
-        f"wrong in {wrong} of {found['cases']} calibration cases; of what it calls violated "
+        f"wrong in {wrong} of {result['cases']} calibration cases; of what it calls violated "
         f"{percent(violated['precision'])} is, and it finds {percent(violated['recall'])} of it"
     )

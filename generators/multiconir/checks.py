@@ -117,8 +117,10 @@ def check_query(conditions: Sequence[str], count: int, query: str) -> tuple[str,
 
 def check_quote(quote: str, text: str) -> str | None:
     """A verdict has to show where its text says so."""
-    said, whole = (" ".join(one.split()).strip(" \"'“”").casefold() for one in (quote, text))
-    return None if said and said in whole else f"the quote {quote[:80]!r} is not a part of the text"
+    stated, whole = (" ".join(one.split()).strip(" \"'“”").casefold() for one in (quote, text))
+    if stated and stated in whole:
+        return None
+    return f"the quote {quote[:80]!r} is not a part of the text"
 
 
 def check_rewrite(

@@ -65,5 +65,5 @@ def bundled_domains() -> dict[str, Domain]:
 
     path = Path(__file__).parent / "domains.yaml"
     tree = YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
-    found = [Domain.model_validate(one) for one in tree]
-    return {one.name: one for one in found}
+    result = [Domain.model_validate(one) for one in tree]
+    return {one.name: one for one in result}

@@ -130,7 +130,9 @@ class Draft:
         self.out.add(one.sentence)
         self.found[c] = self.rewrites[c] = None
         self.tried[c] = []
-        self.verdicts = {text: said for text, said in self.verdicts.items() if text.condition != c}
+        self.verdicts = {
+            text: stated for text, stated in self.verdicts.items() if text.condition != c
+        }
         self.replaced += 1
 
     def give_up(self, rule: str, reason: str) -> RepairsFailed:

@@ -90,10 +90,10 @@ def _sizes(job: Job[MultiConIRParams], document: SourceDocument) -> dict[str, _S
     requests, draft = Requests(job), Draft(document, job.seed)
     subject = job.params.the_domain().subject
     texts = list(dict.fromkeys(one for one in split(document.text) if usable(one)))
-    found = [Found(sentence=one, condition=offline.condition(one, subject)) for one in texts]
-    count = min(CONDITIONS + SPARE, len(found))
+    result = [Found(sentence=one, condition=offline.condition(one, subject)) for one in texts]
+    count = min(CONDITIONS + SPARE, len(result))
     extract = requests.sentences(draft, count)
-    draft.spare = found[:count]
+    draft.spare = result[:count]
     draft.fill()
     longer = _LONGER[requests.strategy]
     rewrites = [
@@ -104,7 +104,7 @@ def _sizes(job: Job[MultiConIRParams], document: SourceDocument) -> dict[str, _S
     verify = requests.verdicts(draft, shown, range(CONDITIONS))
     queries = requests.queries(draft, range(1, CONDITIONS + 1))
     return {
-        EXTRACT.name: _size(EXTRACT, extract, Extracted(found=found[:count])),
+        EXTRACT.name: _size(EXTRACT, extract, Extracted(found=result[:count])),
         REWRITE.name: _size(
             REWRITE, requests.rewrites(draft, range(CONDITIONS)), Rewrites(rewrites=rewrites)
         ),

@@ -152,8 +152,8 @@ def breaking_orders(count: int) -> list[list[int]]:
 
 def rungs(orders: Sequence[Sequence[int]]) -> list[Rung]:
     """The distinct documents of a ladder: the positive, then rung by rung of every order."""
-    found: dict[frozenset[int], list[int]] = {}
+    result: dict[frozenset[int], list[int]] = {}
     for steps in range(CONDITIONS + 1):
         for number, order in enumerate(orders):
-            found.setdefault(frozenset(order[:steps]), []).append(number)
-    return [Rung(broken, tuple(numbers)) for broken, numbers in found.items()]
+            result.setdefault(frozenset(order[:steps]), []).append(number)
+    return [Rung(broken, tuple(numbers)) for broken, numbers in result.items()]

@@ -83,12 +83,12 @@ def extract(
             continue
         stated = condition(sentence, subject)
         if check_condition(sentence, stated, ()) is None:
-            found = alterations(sentence, stated, "modify", sure=not _listed(noun))
-            if found:
-                negated = found[0].kind == "negation"  # the last resort, and few of them are taken
+            result = alterations(sentence, stated, "modify", sure=not _listed(noun))
+            if result:
+                negated = result[0].kind == "negation"  # the last resort, and few of them are taken
                 long = word_count(stated) > _LONG
                 apart = bool(subject) and words.words[0] not in subject  # of something else, maybe
-                kinds = len({one.kind for one in found})
+                kinds = len({one.kind for one in result})
                 ranked.append((negated, long, apart, -kinds, place, sentence, stated))
     taken: list[tuple[str, str]] = []
     for *_, sentence, stated in sorted(ranked):
@@ -135,11 +135,11 @@ def _shortened(text: str) -> str:
     """Without its last clause, where there is one to leave out; as near to ten words as can be."""
     scoped = _SCOPE.search(text)
     ends = [
-        found.start()
-        for found in _CLAUSE.finditer(text)
-        if word_count(text[: found.start()]) >= _LEAST
-        and not _DANGLING.search(text[: found.start()])
-        and (scoped is None or found.start() <= scoped.start())
+        result.start()
+        for result in _CLAUSE.finditer(text)
+        if word_count(text[: result.start()]) >= _LEAST
+        and not _DANGLING.search(text[: result.start()])
+        and (scoped is None or result.start() <= scoped.start())
     ]
     if not ends:
         return text

@@ -29,10 +29,10 @@ def _questions() -> dict[str, list[dict[str, Any]]]:
     from ruamel.yaml import YAML
 
     path = Path(__file__).parent / "review.yaml"
-    found: dict[str, list[dict[str, Any]]] = YAML(typ="safe", pure=True).load(
+    result: dict[str, list[dict[str, Any]]] = YAML(typ="safe", pure=True).load(
         path.read_text("utf-8")
     )
-    return found
+    return result
 
 
 def review_tables(views: Views) -> dict[str, Rows]:

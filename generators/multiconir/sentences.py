@@ -22,16 +22,16 @@ _OPENS = re.compile(r"[\"'“‘(\[]*[A-Z0-9À-ÖØ-Þ]")
 
 def split(text: str) -> list[str]:
     """The sentences of a text whose white space is single spaces."""
-    found, start = [], 0
+    result, start = [], 0
     for end in _END.finditer(text):
         rest = text[end.end() :].lstrip()
         if not _OPENS.match(rest) or _abbreviated(text[start : end.start()], end[0]):
             continue
-        found.append(text[start : end.end()].strip())
+        result.append(text[start : end.end()].strip())
         start = end.end()
     if last := text[start:].strip():
-        found.append(last)
-    return found
+        result.append(last)
+    return result
 
 
 def _abbreviated(before: str, mark: str) -> bool:

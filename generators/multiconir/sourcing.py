@@ -42,7 +42,7 @@ def documents_of(params: MultiConIRParams) -> Iterator[SourceDocument | Refused]
         if isinstance(one, SourceDocument):
             there = len({text for text in split(one.text) if usable(text)})
             if there < CONDITIONS:
-                told = f"it has {there} usable sentences; {CONDITIONS} are needed"
-                yield Refused(one.id, "source/sentences", told, one.id)
+                message = f"it has {there} usable sentences; {CONDITIONS} are needed"
+                yield Refused(one.id, "source/sentences", message, one.id)
                 continue
         yield one

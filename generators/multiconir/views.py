@@ -44,11 +44,11 @@ class PerLadder(NamedTuple):
 
     def jsonl(self, start: int, stop: int) -> bytes:
         """Rows start..stop-1 as JSON Lines."""
-        found: list[Mapping[str, Any]] = []
+        result: list[Mapping[str, Any]] = []
         for ladder in range(start // self.each, -(-stop // self.each)):
             before = ladder * self.each
-            found += self.make(ladder)[max(0, start - before) : stop - before]
-        return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in found)
+            result += self.make(ladder)[max(0, start - before) : stop - before]
+        return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in result)
 
 
 def instruction(opening: str, conditions: Sequence[str]) -> str:
@@ -121,8 +121,8 @@ class Views:
             stream = Stream(self.seed, f"multiconir/corpus/{self.ladders[index].id}")
             order = stream.permutation(len(self.rungs)).tolist()
             ids = self._doc_ids.texts(_block(index, len(order)))
-            found = [(name, self.rungs[i]) for name, i in zip(ids, order, strict=True)]
-            self._known = index, found
+            result = [(name, self.rungs[i]) for name, i in zip(ids, order, strict=True)]
+            self._known = index, result
         listed: list[tuple[str, Rung]] = self._known[1]
         return listed
 

@@ -64,29 +64,31 @@ class Writing:
             if left < wanted:
                 break
             question = self.requests.sentences(draft, min(wanted + SPARE, left))
-            found = (await self.context.answer(EXTRACT, question)).found
-            for one in found[: 2 * question.count]:
+            result = (await self.context.answer(EXTRACT, question)).found
+            for one in result[: 2 * question.count]:
                 draft.offer(one)
-            if not found:
+            if not result:
                 break
         if draft.missing > len(draft.spare):
             have = len(draft.taken)
-            told = f"it has {have} sentences of {CONDITIONS} that can be asked for and falsified; "
+            message = (
+                f"it has {have} sentences of {CONDITIONS} that can be asked for and falsified; "
+            )
             if draft.refused:
                 last = draft.refused[-1]
-                told += f"{len(draft.refused)} were refused, the last: {last.sentence!r}: "
-                told += last.reason
+                message += f"{len(draft.refused)} were refused, the last: {last.sentence!r}: "
+                message += last.reason
             else:
-                told += "in the others no fact was found that can be changed for sure"
-            raise draft.give_up("extract_conditions/sentences", told)
+                message += "in the others no fact was found that can be changed for sure"
+            raise draft.give_up("extract_conditions/sentences", message)
         draft.fill()
 
     async def replace(self, draft: Draft, faults: dict[int, tuple[str, str]]) -> None:
         """Others take the places of sentences that do not do; condition -> (rule, reason)."""
         for c, (rule, reason) in sorted(faults.items()):
             if draft.replaced >= self.params.replacements:
-                told = f"more than {self.params.replacements} sentences were refused; the last: "
-                raise draft.give_up(rule, f"{told}{draft.sentence(c)!r}: {reason}")
+                message = f"more than {self.params.replacements} sentences were refused; the last: "
+                raise draft.give_up(rule, f"{message}{draft.sentence(c)!r}: {reason}")
             draft.drop(c, reason)
         await self.choose(draft)
 
@@ -166,12 +168,12 @@ class Writing:
     async def verdicts(self, draft: Draft, shown: Shown) -> dict[Text, str]:
         """What is wrong with the texts of a document; what is right is kept in the draft."""
         asked = shown.asked
-        told: dict[int, str] = {}
+        message: dict[int, str] = {}
         faults: dict[Text, str] = {}
         for _ in range(TRIES):
-            question = self.requests.verdicts(draft, shown, asked, tuple(told.values()))
-            found, told = read_verdicts(question, await self.context.answer(VERIFY, question))
-            for one in found:
+            question = self.requests.verdicts(draft, shown, asked, tuple(message.values()))
+            result, message = read_verdicts(question, await self.context.answer(VERIFY, question))
+            for one in result:
                 text = shown.texts[one.text - 1]
                 if one.condition - 1 != text.condition:
                     other = draft.conditions[one.condition - 1]
@@ -179,21 +181,21 @@ class Writing:
             for c in asked:
                 place = next(i for i, text in enumerate(shown.texts, 1) if text.condition == c)
                 text = shown.texts[place - 1]
-                said = [one for one in found if (one.condition - 1, one.text) == (c, place)]
-                verdict = said[0].verdict if said else "cannot_tell"
-                if c + 1 in told:
+                stated = [one for one in result if (one.condition - 1, one.text) == (c, place)]
+                verdict = stated[0].verdict if stated else "cannot_tell"
+                if c + 1 in message:
                     continue
                 if verdict == _EXPECTED[text.rewrite]:
                     of = "rewrite" if text.rewrite else "sentence"
-                    draft.verdicts[text] = Evidence(c + 1, of, verdict, said[0].quote)
+                    draft.verdicts[text] = Evidence(c + 1, of, verdict, stated[0].quote)
                 else:
                     faults[text] = f"the judge finds that it {_IS[verdict]} the condition"
-            asked = tuple(c for c in asked if c + 1 in told)
+            asked = tuple(c for c in asked if c + 1 in message)
             if not asked:
                 break
         for c in asked:
             text = next(one for one in shown.texts if one.condition == c)
-            faults[text] = f"the judge gave no verdict on it: {told[c + 1]}"
+            faults[text] = f"the judge gave no verdict on it: {message[c + 1]}"
         return faults
 
     # --- queries --------------------------------------------------------------------------------
@@ -205,8 +207,8 @@ class Writing:
         faults: dict[int, tuple[str, int | None]] = {}
         for _ in range(TRIES):
             counts = [n for n in range(1, CONDITIONS + 1) if n not in queries]
-            told = {n: reason for n, (reason, _) in faults.items()}
-            question = self.requests.queries(draft, counts, told)
+            message = {n: reason for n, (reason, _) in faults.items()}
+            question = self.requests.queries(draft, counts, message)
             answer = await self.context.answer(QUERY, question)
             given = {one.number: one.text for one in reversed(answer.queries)}
             known = {_plain(text) for text in queries.values()}

@@ -113,8 +113,8 @@ class Agent(Generic[Q, A]):
         messages = self.prompt.render(question.variables())
         schema: dict[str, Any] | None = self.schema
         if model.structured == "prompt":
-            told = f"{messages[-1].content}\n\n{_said(self.schema)}"
-            messages, schema = (*messages[:-1], Message("user", told)), None
+            message = f"{messages[-1].content}\n\n{_said(self.schema)}"
+            messages, schema = (*messages[:-1], Message("user", message)), None
         return Request(
             model.endpoint(), model.name, messages, model.sampling(), schema,
             room=model.max_tokens or self.max_tokens, about=question.about(),
@@ -131,10 +131,10 @@ class Agent(Generic[Q, A]):
                 raise RepairsFailed(f"{self.name}/{error.why}", str(error), history) from error
             why = "answer"
             try:
-                found = _parsed(self.answer, text)
-                reason, why = self.check(question, found), "check"
+                result = _parsed(self.answer, text)
+                reason, why = self.check(question, result), "check"
                 if reason is None:
-                    return found
+                    return result
             except ValidationError as error:
                 reason = _problems(error)
             history.append(Turn(text, reason))
@@ -143,12 +143,12 @@ class Agent(Generic[Q, A]):
             request = self._repaired(request, text, reason)
 
     def _repaired(self, request: Request, text: str, reason: str) -> Request:
-        told = Message(
+        message = Message(
             "user",
             f"This answer cannot be taken: {reason}. Answer the request above again, in full, "
             f"and avoid this fault. {_said(self.schema)}",
         )
-        return replace(request, messages=(*request.messages, Message("assistant", text), told))
+        return replace(request, messages=(*request.messages, Message("assistant", text), message))
 
 
 def _shown(value: Any) -> str:
@@ -178,12 +178,12 @@ def _parsed(shape: type[A], text: str) -> A:
         if at < 0:
             break
         try:
-            found, end = decoder.raw_decode(text, at)
+            result, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):  # no JSON, too long a number, too deep
             end = at + 1
         else:
             try:
-                return shape.model_validate(found)
+                return shape.model_validate(result)
             except ValidationError as error:
                 if first.errors()[0]["type"] == "json_invalid":
                     first = error  # this says more than that the whole is no JSON
@@ -193,10 +193,10 @@ def _parsed(shape: type[A], text: str) -> A:
 
 def _problems(error: ValidationError) -> str:
     """What is wrong with the JSON, the first three faults."""
-    found = error.errors(include_url=False, include_input=False)
-    if found[0]["type"] == "json_invalid":
+    result = error.errors(include_url=False, include_input=False)
+    if result[0]["type"] == "json_invalid":
         return "it is not JSON"
     parts = [": ".join([*filter(None, [".".join(map(str, one["loc"]))]), one["msg"]])
-             for one in found[:3]]  # fmt: skip
-    more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
+             for one in result[:3]]  # fmt: skip
+    more = f"; and {len(result) - 3} more" if len(result) > 3 else ""
     return "; ".join(parts) + more

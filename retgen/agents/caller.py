@@ -134,12 +134,12 @@ class Caller:
                         if failed is not None:
                             first, failed = failed, None
                             raise first
-                        found = await self._sender.once(request, agent, least)
+                        result = await self._sender.once(request, agent, least)
                     except Failed:
                         tries.failed(self._suspects.answers)
                         raise
                     self._suspects.settled(tries)
-                    return found
+                    return result
         except Failed as error:
             return error.sent  # and it counts as failing until it is judged
         except BaseException:
@@ -193,9 +193,9 @@ class Caller:
         """The server answers nobody: what it said, to which request, and what to do."""
         whom = f"{request.model} at {request.endpoint}"
         often = f" ({tries} tries)" if tries > 1 else ""
-        told = [f"record {record!r}"] if (record := RECORD.get()) else []
-        told += [request.about] if request.about else []
-        named = f", asked by {agent}" + (f" ({'; '.join(told)})" if told else "")
+        message = [f"record {record!r}"] if (record := RECORD.get()) else []
+        message += [request.about] if request.about else []
+        named = f", asked by {agent}" + (f" ({'; '.join(message)})" if message else "")
         hint = f" {sent.row.hint[:1].upper()}{sent.row.hint[1:]}." if sent.row.hint else ""
         passing = sent.row.outcome in ("retry", "later")
         then = "run the command again to go on" if passing else "correct this, and run again"

@@ -97,11 +97,11 @@ class Context:
     async def answer(self, agent: Agent[Q, A], question: Q) -> A:
         """An agent's answer. Raises `GivenUp` where there is none that passes its check."""
         if self.offline(agent):
-            found = agent.offline(question)
-            reason = agent.check(question, found)
+            result = agent.offline(question)
+            reason = agent.check(question, result)
             if reason is not None:
                 raise RepairsFailed(f"{agent.name}/check", reason, ())
-            return found
+            return result
         settings, caller = self._models[agent.name]
         return await agent.converse(question, settings, caller)
 
@@ -210,10 +210,14 @@ class Context:
         rules: dict[str, int] = {}
         for one in self.rejected[len(self.rejected) - stage.rejected :]:
             rules[one.rule] = rules.get(one.rule, 0) + 1
-        told = ", ".join(f"{rule} {count:,} times" for rule, count in rules.items())
+        message = ", ".join(f"{rule} {count:,} times" for rule, count in rules.items())
         return ChecksFailed(
             f"{stage.name}: {stage.done:,} of {wanted:,} were accepted"
-            + (f"; rejected were {stage.rejected:,} ({told}), see rejected.jsonl" if told else "")
+            + (
+                f"; rejected were {stage.rejected:,} ({message}), see rejected.jsonl"
+                if message
+                else ""
+            )
             + (". Ask for fewer, or try another model." if exact else ".")
         )
 

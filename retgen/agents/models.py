@@ -208,8 +208,8 @@ def check_provider(settings: ModelSettings, key: str | None) -> None:
     """Raises `UsageError` for a provider that nobody knows, or whose package does not do."""
     options = _options(settings, key)
     backend = settings.backend
-    if found := backend.check(settings.provider, settings.name, settings.sampling(), **options):
-        raise UsageError(f"{settings.shown} cannot be asked: {found}")
+    if result := backend.check(settings.provider, settings.name, settings.sampling(), **options):
+        raise UsageError(f"{settings.shown} cannot be asked: {result}")
 
 
 def open_chat(settings: ModelSettings, key: str | None) -> ChatModel:

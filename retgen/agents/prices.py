@@ -86,9 +86,9 @@ class Prices:
 
     def models(self) -> list[str]:
         """All models that a table has, as recipes name them."""
-        found = (f"{provider}:{name}" for path in self._files
+        result = (f"{provider}:{name}" for path in self._files
                  for provider, table in _read(path).prices.items() for name in table)  # fmt: skip
-        return sorted(set(found))
+        return sorted(set(result))
 
 
 def price_files() -> list[Path]:
@@ -171,5 +171,5 @@ def _read(path: Path) -> _Table:
 @cache
 def checked() -> str:
     """The day that the bundled table was put together."""
-    found = re.search(r"^checked: (\S+)", _BUNDLED.read_text("utf-8"), re.MULTILINE)
-    return found[1] if found else "unknown"
+    result = re.search(r"^checked: (\S+)", _BUNDLED.read_text("utf-8"), re.MULTILINE)
+    return result[1] if result else "unknown"

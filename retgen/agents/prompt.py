@@ -52,12 +52,12 @@ class Prompt:
         missing = [name for name in self.variables if name not in values]
         unknown = [name for name in values if name not in self.variables]
         if missing or unknown:
-            told = [f"{what} {', '.join(names)}" for what, names in
+            message = [f"{what} {', '.join(names)}" for what, names in
                     (("lacks", missing), ("does not know", unknown)) if names]  # fmt: skip
-            raise RecipeError(f"prompt {self.name}: {'; '.join(told)}")
+            raise RecipeError(f"prompt {self.name}: {'; '.join(message)}")
 
         def fill(text: str) -> str:
-            return _VARIABLE.sub(lambda found: values[found[1]], text)
+            return _VARIABLE.sub(lambda result: values[result[1]], text)
 
         user = Message("user", fill(self.user))
         return (Message("system", fill(self.system)), user) if self.system else (user,)
@@ -75,14 +75,14 @@ def load_prompt(path: Path, name: str | None = None) -> Prompt:
         raise RecipeError(f"{path}: is not a UTF-8 text file") from error
     except OSError as error:
         raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
-    found = _FILE.fullmatch(text.replace("\r\n", "\n"))
-    if not found:
+    result = _FILE.fullmatch(text.replace("\r\n", "\n"))
+    if not result:
         raise RecipeError(
             f"{path}: a prompt begins with a header between two lines of ---, with purpose and "
             "variables"
         )
-    purpose, variables = _header(path, found["header"])
-    pieces = _PART.split(found["body"])
+    purpose, variables = _header(path, result["header"])
+    pieces = _PART.split(result["body"])
     parts = dict(zip(pieces[1::2], (text.strip() for text in pieces[2::2]), strict=True))
     if pieces[0].strip() or len(pieces) != 2 * len(parts) + 1 or not parts.get("User"):
         raise RecipeError(

@@ -137,11 +137,11 @@ class Sender:
                         if known is not None:
                             return known
                     paced = True
-                    found = await self._reserved(request, agent, room)
-                    if isinstance(found, Send):
+                    result = await self._reserved(request, agent, room)
+                    if isinstance(result, Send):
                         token = self._suspects.fly() if first else None
                         try:
-                            sent = await self._send(request, found, agent, room)
+                            sent = await self._send(request, result, agent, room)
                         finally:
                             self._suspects.land(token)
                         again = sent.row.outcome in ("retry", "later")
@@ -152,10 +152,10 @@ class Sender:
                         return sent
                 finally:
                     self._gate.leave(entered, well=well)
-            if isinstance(found, Busy):
-                await self._wait(found)
+            if isinstance(result, Busy):
+                await self._wait(result)
                 continue
-            text = await self._from_ledger(request, agent, found)
+            text = await self._from_ledger(request, agent, result)
             if text is not None:
                 return text
 
@@ -166,21 +166,21 @@ class Sender:
         await self._do(lambda: self._ledger.refused(sent.send, raw, why, reason, *spent, sent.cost))
 
     async def _from_ledger(
-        self, request: Request, agent: str, found: Answer | Refusal
+        self, request: Request, agent: str, result: Answer | Refusal
     ) -> str | None:
         """The text of an answer that was kept; None where it turns out to be none. Raises
         `Unusable`."""
-        if isinstance(found, Refusal):
-            self._tally.answered(agent, found)
-            raise Unusable(found.reason, cast(Why, found.why))
-        raw = found.raw
+        if isinstance(result, Refusal):
+            self._tally.answered(agent, result)
+            raise Unusable(result.reason, cast(Why, result.why))
+        raw = result.raw
         response = self._chat.read(raw)
         row = classify(response)
         if row.outcome not in ("answer", "reject"):  # of an earlier version, which kept anything
             state = "cut" if row.outcome == "room" else "void"
             await self._do(lambda: self._ledger.withdraw(request, state, row.what, raw))
             return None
-        self._tally.answered(agent, found)
+        self._tally.answered(agent, result)
         if row.outcome == "reject":
             raise Unusable(row.what, row.why)
         await self._answered(agent, fresh=False)
@@ -208,28 +208,28 @@ class Sender:
                 cap=self._cap, priced=self._priced,
             )  # fmt: skip
 
-        found = await self._left(reserve)
-        if not isinstance(found, OverCap):
-            return found
+        result = await self._left(reserve)
+        if not isinstance(result, OverCap):
+            return result
         async with self._flight.turn:
             while True:
                 ended = self._flight.ended
-                found = await self._left(reserve)
-                if not isinstance(found, OverCap):
-                    return found
+                result = await self._left(reserve)
+                if not isinstance(result, OverCap):
+                    return result
                 self._stop.check()
                 if not await self._flight.changed(ended):
                     raise BudgetReached(
-                        f"the next call could cost ${found.worst / 1e9:.4f}, and "
-                        f"${found.left / 1e9:.4f} of the cap are left. Raise --max-usd to go on; "
+                        f"the next call could cost ${result.worst / 1e9:.4f}, and "
+                        f"${result.left / 1e9:.4f} of the cap are left. Raise --max-usd to go on; "
                         "what was answered is kept."
                     )
 
     async def _known(self, request: Request, agent: str, room: int) -> str | None:
         """The answer if the ledger holds it; else waits until another request may go out."""
-        found = await self._do(lambda: self._ledger.find(request, run=self._run))
-        if found is not None:
-            text = await self._from_ledger(request, agent, found)
+        result = await self._do(lambda: self._ledger.find(request, run=self._run))
+        if result is not None:
+            text = await self._from_ledger(request, agent, result)
             if text is not None:
                 return text
         now = time.monotonic()

@@ -82,5 +82,5 @@ def _first(stated: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
 
 def _hidden(stated: Mapping[str, Any]) -> int:
     places = [stated, *(stated.get(name) for name in _DETAILS)]
-    found = (_first(place, _REASONING) for place in places if isinstance(place, Mapping))
-    return max((tokens for tokens in found if tokens is not None), default=0)
+    result = (_first(place, _REASONING) for place in places if isinstance(place, Mapping))
+    return max((tokens for tokens in result if tokens is not None), default=0)

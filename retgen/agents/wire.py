@@ -39,8 +39,8 @@ def error_of(tree: dict[str, Any], raw: bytes = b"") -> str:
     more = [f"{name}: {metadata[name]}" for name in _METADATA if metadata.get(name)]
     if not words and not named and error:
         words = orjson.dumps(error, default=str).decode()
-    found = ": ".join([*dict.fromkeys(named), *filter(None, [words, *more])])
-    return one_line(found) or one_line(raw.decode("utf-8", "replace"))
+    result = ": ".join([*dict.fromkeys(named), *filter(None, [words, *more])])
+    return one_line(result) or one_line(raw.decode("utf-8", "replace"))
 
 
 def status_of(tree: dict[str, Any], status: int) -> int:
@@ -55,31 +55,31 @@ def status_of(tree: dict[str, Any], status: int) -> int:
 def seconds(stated: object) -> float | None:
     """Of a Retry-After header, or of a duration as in "3s"; None for a date, or nothing."""
     try:
-        found = float(str(stated).removesuffix("s"))
+        result = float(str(stated).removesuffix("s"))
     except ValueError:  # our own delay will do
         return None
-    return min(found, _PATIENCE) if found >= 0 and math.isfinite(found) else None
+    return min(result, _PATIENCE) if result >= 0 and math.isfinite(result) else None
 
 
 def parsed(raw: bytes) -> dict[str, Any]:
     """A JSON object; empty where the bytes are none."""
     try:
-        found = orjson.loads(raw)
+        result = orjson.loads(raw)
     except orjson.JSONDecodeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return result if isinstance(result, dict) else {}
 
 
 def part(tree: dict[str, Any], name: str) -> dict[str, Any]:
     """An object in an object; empty where there is none."""
-    found = tree.get(name)
-    return found if isinstance(found, dict) else {}
+    result = tree.get(name)
+    return result if isinstance(result, dict) else {}
 
 
 def parts(tree: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """The objects of a list in an object; empty where there are none."""
-    found = tree.get(name)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    result = tree.get(name)
+    return [one for one in result if isinstance(one, dict)] if isinstance(result, list) else []
 
 
 class Secrets:

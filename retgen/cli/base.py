@@ -164,10 +164,10 @@ def expected(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except RetgenError as error:
-            told = str(error) + _hint(error)
+            message = str(error) + _hint(error)
             if error.exit_code in (3, 4):
-                told += f"\nResume with:\n  {again(more=error.exit_code == 3)}"
-            fail(told, error.exit_code, verbose=bool(kwargs.get("verbose")))
+                message += f"\nResume with:\n  {again(more=error.exit_code == 3)}"
+            fail(message, error.exit_code, verbose=bool(kwargs.get("verbose")))
         except ModuleNotFoundError as error:
             if error.name is None or error.name.partition(".")[0] == "retgen":
                 raise
@@ -295,8 +295,8 @@ _WIDE = 130  # columns that a bar needs with all that is to be said beside it
 def overrides_of(settings: list[str] | None, model: str | None = None) -> dict[str, Any]:
     from retgen.recipe_file import parse_override
 
-    found = dict(parse_override(text) for text in settings or [])
-    return found if model is None else {"model": model, "models": {}, **found}
+    result = dict(parse_override(text) for text in settings or [])
+    return result if model is None else {"model": model, "models": {}, **result}
 
 
 def model_options_of(

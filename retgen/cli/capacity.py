@@ -81,7 +81,7 @@ def capacity_command(
 
     command = shlex.join(["gen", *sys.argv[1:]])
     wanted = numbers("--dims", dims)
-    found: Any
+    result: Any
     if path is None:
         for option, given in (("--margin", margin), ("--split", split)):
             if given is not None:
@@ -95,11 +95,11 @@ def capacity_command(
         from retgen.evaluation.capacity.all_pairs_page import text as text_of_all_pairs
 
         with shown_progress(quiet, json) as progress:
-            found = capacity(
+            result = capacity(
                 protocols=protocol or (), closed_form=construct, dims=wanted, seeds=seeds,
                 minutes=minutes, device=device, out=out, command=command, progress=progress,
             )  # fmt: skip
-        shown = text_of_all_pairs(found)
+        shown = text_of_all_pairs(result)
     else:
         if protocol or construct:
             raise UsageError("--protocol and --construct are about all pairs: leave PATH out")
@@ -108,12 +108,12 @@ def capacity_command(
         from retgen.evaluation.capacity.certify_page import text as text_of_certificate
 
         with shown_progress(quiet, json) as progress:
-            found = certify(
+            result = certify(
                 path, split=split, dims=wanted, margin=margin, seeds=seeds, minutes=minutes,
                 device=device, out=out, command=command, progress=progress,
             )  # fmt: skip
-        shown = text_of_certificate(found)
+        shown = text_of_certificate(result)
     if json:
-        print_json(found.to_json())
+        print_json(result.to_json())
     elif not quiet:
         print(shown)

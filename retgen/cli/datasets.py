@@ -19,17 +19,17 @@ def numbers(option: str, text: str | None) -> list[int]:
     from retgen.errors import UsageError
 
     try:
-        found: list[int] = []
+        result: list[int] = []
         for part in text.split(",") if text else ():
             low, dash, high = part.strip().partition("-")
             if dash and low:
                 if int(high) - int(low) > 100_000:
                     raise UsageError(f"{option} {text}: the range is too long")
-                found += range(int(low), int(high) + 1)
+                result += range(int(low), int(high) + 1)
             else:
-                found.append(int(part))
+                result.append(int(part))
     except ValueError:
         raise UsageError(f"{option} {text}: write numbers, for example 32,64,128") from None
-    if text and not found:
+    if text and not result:
         raise UsageError(f"{option} {text}: holds no number")
-    return found
+    return result

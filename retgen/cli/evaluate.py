@@ -144,14 +144,14 @@ def eval_command(
         attn_implementation=attn_implementation, trust_remote_code=trust_remote_code,
     )  # fmt: skip
     command, cut = shlex.join(["gen", *sys.argv[1:]]), numbers("--dims", dims)
-    found: Any
+    result: Any
     with shown_progress(quiet, json) as progress:
         if study is not None:
             from retgen.studies.run import run_study
 
             if run or split:
                 raise UsageError("--run and --split are about data sets; a study makes its own")
-            found = run_study(
+            result = run_study(
                 study, models=model or (), dims=cut, metrics=metric or (), out=out,
                 options=options, cache=not no_cache, command=command, progress=progress,
             )  # fmt: skip
@@ -167,29 +167,29 @@ def eval_command(
 
                 if len(paths) != 1:
                     raise UsageError("--seeds: give one run directory or recipe, not several")
-                found = evaluate_seeds(paths[0], seeds, **wanted)
+                result = evaluate_seeds(paths[0], seeds, **wanted)
             else:
                 from retgen.evaluation.scoring.evaluate import evaluate
 
-                found = evaluate(paths, **wanted)
+                result = evaluate(paths, **wanted)
     if json:
-        print_json(found.to_json())
+        print_json(result.to_json())
     elif not quiet:
-        print(_text(found))
-    if found.failures:
-        code = 2 if study is not None else found.exit_code
-        told = "\n".join(found.failures.values())
-        fail(told + (f"\nResume with:\n  {again()}" if code in (3, 4) else ""), code)
+        print(_text(result))
+    if result.failures:
+        code = 2 if study is not None else result.exit_code
+        message = "\n".join(result.failures.values())
+        fail(message + (f"\nResume with:\n  {again()}" if code in (3, 4) else ""), code)
 
 
-def _text(found: Any) -> str:
+def _text(result: Any) -> str:
     """An evaluation, or the trainings of a study, for a terminal."""
     from retgen.studies.result import Trainings
 
-    if isinstance(found, Trainings):
+    if isinstance(result, Trainings):
         from retgen.studies.page import text as of_study
 
-        return of_study(found)
+        return of_study(result)
     from retgen.evaluation.scoring.page import text
 
-    return text(found)
+    return text(result)

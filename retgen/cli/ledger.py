@@ -42,15 +42,15 @@ def ledger_command(
     """Calls, tokens and dollars by run, agent and model; what is open is charged at its most."""
     if ctx.invoked_subcommand is not None:
         return
-    found, name = opened(ledger, run)
-    spent = [one for one in found.runs() if name in (None, one.run)]
-    parts = [one for one in found.parts() if name in (None, one.run)]
-    found.close()
+    result, name = opened(ledger, run)
+    spent = [one for one in result.runs() if name in (None, one.run)]
+    parts = [one for one in result.parts() if name in (None, one.run)]
+    result.close()
     unpriced = {part.run for part in parts if not part.priced}
     if json:
         print_json(
             {
-                "ledger": str(found.path),
+                "ledger": str(result.path),
                 "runs": [dollars(one._asdict(), one.run not in unpriced) for one in spent],
                 "parts": [dollars(one._asdict(), one.priced) for one in parts],
             }
@@ -96,11 +96,11 @@ def export_command(
     from retgen.agents.replay import export_replay
 
     check_target(file)
-    found, name = opened(ledger, run)
+    result, name = opened(ledger, run)
     try:
-        count = export_replay(found, file, name)
+        count = export_replay(result, file, name)
     finally:
-        found.close()
+        result.close()
     print(f"wrote {plural(count, 'answer')} to {file}")
 
 
@@ -111,12 +111,12 @@ def opened(ledger: Path | None, run: str | None) -> tuple[Ledger, str | None]:
 
     folder = _folder(run)
     path = ledger_path(ledger, run)
-    found, name = Ledger(path, create=False), run if folder is None else run_name(folder, path)
-    if name is not None and all(one.run != name for one in found.runs()):
-        error = _unknown(found, name)
-        found.close()
+    result, name = Ledger(path, create=False), run if folder is None else run_name(folder, path)
+    if name is not None and all(one.run != name for one in result.runs()):
+        error = _unknown(result, name)
+        result.close()
         raise error
-    return found, name
+    return result, name
 
 
 def check_target(file: Path) -> None:

@@ -45,19 +45,19 @@ def check_command(
 
     path = ledger_path(ledger, None, lost=True)
     try:
-        found = Ledger(path, accept=accept, create=False)
+        result = Ledger(path, accept=accept, create=False)
     except (LostAnswers, OutputError) as error:
         _show_checked(path, Checked([str(error)]), json)
         raise typer.Exit(1) from None
     try:
         if accept:
-            with found.together() as db:
+            with result.together() as db:
                 recount(db)
-        checked = check(found)
+        checked = check(result)
     except OutputError as error:
         checked = Checked([str(error)])
     finally:
-        found.close()
+        result.close()
     _show_checked(path, checked, json)
     if checked.findings:
         raise typer.Exit(1)
@@ -106,19 +106,19 @@ def forget_command(
     for one in states:
         if one not in STATES:
             raise UsageError(f"--state {one}: choose from {', '.join(STATES)}")
-    found, name = opened(ledger, run)
+    result, name = opened(ledger, run)
     try:
-        parts = found.parts()
+        parts = result.parts()
         agent = _known("agent", agent, {part.agent for part in parts})
         if model is not None and all(part.model != model for part in parts):
             model = model.partition(":")[2] or model  # as recipes write it: PROVIDER:NAME
         model = _known("model", model, {part.model for part in parts})
-        rows = forget(found, run=name, agent=agent, model=model, states=states, dry=not yes)
+        rows = forget(result, run=name, agent=agent, model=model, states=states, dry=not yes)
     finally:
-        found.close()
+        result.close()
     if json:
         shown = [dollars(row._asdict(), True) for row in rows]
-        print_json({"ledger": str(found.path), "forgotten": yes, "requests": shown})
+        print_json({"ledger": str(result.path), "forgotten": yes, "requests": shown})
         return
     for row in rows:
         print(_forgotten(row))
@@ -164,16 +164,16 @@ def prune_command(
 
     names = []
     for one in run or [None]:  # type: ignore[list-item]
-        found, name = opened(ledger, one)
+        result, name = opened(ledger, one)
         names += [name] if name is not None else []
-        found.close()
-    found, _ = opened(ledger, None)
+        result.close()
+    result, _ = opened(ledger, None)
     try:
-        pruned = prune(found, names, dry=not yes)
+        pruned = prune(result, names, dry=not yes)
     finally:
-        found.close()
+        result.close()
     if json:
-        print_json({"ledger": str(found.path), "pruned": yes, **pruned._asdict()})
+        print_json({"ledger": str(result.path), "pruned": yes, **pruned._asdict()})
         return
     did, about = ("dropped", "") if yes else ("would drop", "about ")
     print(
@@ -198,11 +198,11 @@ def copy_command(
     from retgen.agents.ledger.prune import copy
 
     check_target(file)
-    found, _ = opened(ledger, None)
+    result, _ = opened(ledger, None)
     try:
-        copy(found, file)
+        copy(result, file)
     finally:
-        found.close()
+        result.close()
     print(f"copied {_size(file.stat().st_size)} to {file}")
 
 

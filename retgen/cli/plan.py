@@ -44,48 +44,48 @@ def plan_command(
     print_plan(plan(recipe, overrides_of(settings, model), price or ()), json)
 
 
-def print_plan(found: Any, json: bool) -> None:
+def print_plan(result: Any, json: bool) -> None:
     if json:
-        print_json(found.to_json())
+        print_json(result.to_json())
         return
     from retgen.write import size_text
 
-    if found.unknown:
+    if result.unknown:
         for what in ("documents", "queries", "qrels"):
             print(f"{'not known':>12}  {what}")
-        for agent, who in found.models.items():
+        for agent, who in result.models.items():
             print(f"{'not known':>12}  calls of {agent}, {who}")
-        _print_notes(found)
+        _print_notes(result)
         return
     rows = [
-        (f"{found.documents:,}", "documents"),
-        (f"{found.queries:,}", "queries"),
-        (f"{found.qrels:,}", "qrels"),
-        (f"{sum(found.calls.values()):,}", "model calls"),
+        (f"{result.documents:,}", "documents"),
+        (f"{result.queries:,}", "queries"),
+        (f"{result.qrels:,}", "qrels"),
+        (f"{sum(result.calls.values()):,}", "model calls"),
     ]
-    if found.calls:
+    if result.calls:
         rows += [
-            (f"{number:,}", f"  {agent}, {found.models[agent]}")
-            for agent, number in found.calls.items()
+            (f"{number:,}", f"  {agent}, {result.models[agent]}")
+            for agent, number in result.calls.items()
         ]
-        rows.append((f"{found.tokens['in']:,}", "tokens in, about"))
-        rows.append((f"{found.tokens['out']:,}", "tokens out, about"))
-        usd = found.usd
+        rows.append((f"{result.tokens['in']:,}", "tokens in, about"))
+        rows.append((f"{result.tokens['out']:,}", "tokens out, about"))
+        usd = result.usd
         rows.append(
             ("?" if usd is None else f"{_usd(usd[0])} to {_usd(usd[1])}", "at these prices")
         )
-        rows.append((f"{_time(found.seconds[0])} to {_time(found.seconds[1])}", "for the calls"))
+        rows.append((f"{_time(result.seconds[0])} to {_time(result.seconds[1])}", "for the calls"))
     else:
         rows.append(("$0.00", "since nobody is asked"))
-    rows.append((size_text(found.bytes), "on disk, about"))
+    rows.append((size_text(result.bytes), "on disk, about"))
     width = max(12, *(len(number) for number, _ in rows))
     for number, what in rows:
         print(f"{number:>{width}}  {what}")
-    _print_notes(found)
+    _print_notes(result)
 
 
-def _print_notes(found: Any) -> None:
-    for note in found.notes:
+def _print_notes(result: Any) -> None:
+    for note in result.notes:
         print(f"note: {note}")
 
 
@@ -104,12 +104,12 @@ def _plan_study(path: Path, json: bool) -> None:
     from retgen.studies.study import load_study, plan_study
 
     study = load_study(path)
-    found = plan_study(study)
+    result = plan_study(study)
     if json:
-        print_json({"datasets": {name: one.to_json() for name, one in found.items()}})
+        print_json({"datasets": {name: one.to_json() for name, one in result.items()}})
         return
-    width = max(map(len, found))
-    for name, one in found.items():
+    width = max(map(len, result))
+    for name, one in result.items():
         if one.unknown:
             print(f"{name:{width}}  {'not known':>9}")
             continue
@@ -134,25 +134,25 @@ def preview_command(
     """Show a few records on the screen. Writes nothing."""
     from retgen.preview import preview
 
-    found = preview(recipe, n, overrides_of(settings))
+    result = preview(recipe, n, overrides_of(settings))
     if json:
-        print_json(found)
+        print_json(result)
         return
-    if example := found["example"]:
+    if example := result["example"]:
         print(example["title"])
         for what, before, after in example["rows"]:
             print(f"\n{what}\n  - {before}\n  + {after}")
         print("\nIts set begins with the queries:")
-        for query in found["queries"]:
+        for query in result["queries"]:
             print(f"\n{query['_id']}  {query['text']}")
         return
-    texts = {row["_id"]: row["text"] for row in found["relevant"]}
-    for query in found["queries"]:
+    texts = {row["_id"]: row["text"] for row in result["relevant"]}
+    for query in result["queries"]:
         print(f"\n{query['_id']}  {query['text']}")
-        for qrel in found["qrels"]:
+        for qrel in result["qrels"]:
             if qrel["query-id"] == query["_id"] and qrel["score"] > 0:
                 doc_id = qrel["corpus-id"]
                 print(f"    {doc_id}  {texts.get(doc_id, '(further back in the corpus)')}")
     print("\nThe corpus begins:")
-    for row in found["corpus"]:
+    for row in result["corpus"]:
         print(f"    {row['_id']}  {row['text']}")

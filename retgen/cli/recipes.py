@@ -20,11 +20,12 @@ def recipes_command(json: Json = False) -> None:
     if json:
         print_json(rows)
         return
-    for title, found in (("", rows), ("\nStudies, for gen eval:", _with_abouts(bundled_studies()))):
+    studies = _with_abouts(bundled_studies())
+    for title, result in (("", rows), ("\nStudies, for gen eval:", studies)):
         if title:
             print(title)
-        width = max(len(row["name"]) for row in found)
-        for row in found:
+        width = max(len(row["name"]) for row in result)
+        for row in result:
             print(f"{row['name']:{width}}  {row['about']}")
 
 

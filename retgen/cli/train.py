@@ -105,25 +105,25 @@ def train_command(
 
     interruptible()
     with shown_progress(quiet, json) as progress:
-        found = train(
+        result = train(
             path, model, test=test, outside=outside, split=split, limit=limit, preset=preset,
             settings=training_settings(settings) | prompts, metrics=metric or (), compare=compare,
             out=out, device=device, fresh=fresh, command=shlex.join(["gen", *sys.argv[1:]]),
             progress=progress,
         )  # fmt: skip
     if json:
-        print_json(found.to_json())
+        print_json(result.to_json())
     elif not quiet:
         from retgen.evaluation.training.page import text
 
-        print(text(found))
+        print(text(result))
 
 
 def training_settings(settings: list[str] | None) -> dict[str, Any]:
     """Hyper-parameters; "search:" is a text here, though YAML takes it for a mapping."""
-    found = overrides_of(settings)
+    result = overrides_of(settings)
     for text in settings or ():
         key, _, value = text.partition("=")
-        if isinstance(found[key.strip()], dict) and not value.lstrip().startswith("{"):
-            found[key.strip()] = value
-    return found
+        if isinstance(result[key.strip()], dict) and not value.lstrip().startswith("{"):
+            result[key.strip()] = value
+    return result

@@ -68,7 +68,7 @@ def validate_command(
     from retgen.validation.validate import validate
 
     with shown_progress(quiet, json) as progress:
-        found = validate(
+        result = validate(
             path,
             workers=workers,
             progress=progress,
@@ -78,32 +78,32 @@ def validate_command(
             against=against or (),
         )
     if json:
-        print_json(found.to_json())
+        print_json(result.to_json())
     elif not quiet:
-        print(_findings(path, found))
-    if not found.ok:
+        print(_findings(path, result))
+    if not result.ok:
         raise typer.Exit(1)
 
 
 def _pairs(given: list[str] | None, option: str, value: str) -> dict[str, str]:
     """RULE=VALUE, as often as it was given."""
-    found = {}
+    result = {}
     for text in given or []:
-        rule, equals, said = text.partition("=")
-        if not (rule.strip() and equals and said.strip()):
+        rule, equals, stated = text.partition("=")
+        if not (rule.strip() and equals and stated.strip()):
             why = f', with the reason: {option} {rule.strip() or "RULE"}="kept as it is"'
             raise UsageError(
                 f"{option} {text}: write {option} RULE={value}{why if value == 'REASON' else ''}"
             )
-        found[rule.strip()] = said.strip()
-    return found
+        result[rule.strip()] = stated.strip()
+    return result
 
 
-def _of_split(found: Any) -> str:
+def _of_split(result: Any) -> str:
     """Which split that was, where it is not the only one, or not the one that is expected."""
-    if not found.splits or found.splits == ["test"]:
+    if not result.splits or result.splits == ["test"]:
         return ""
-    first, *others = found.splits
+    first, *others = result.splits
     return f" of split {first}" + (f" (others: {', '.join(others)})" if others else "")
 
 
@@ -111,28 +111,28 @@ def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def _findings(path: Path, found: Any) -> str:
-    counts = found.statistics
+def _findings(path: Path, result: Any) -> str:
+    counts = result.statistics
     lines = [
         f"{path}: {counts['documents']:,} documents, {counts['queries']:,} queries, "
-        f"{counts['qrels']:,} qrels{_of_split(found)}"
+        f"{counts['qrels']:,} qrels{_of_split(result)}"
     ]
-    for finding in found.findings[:50]:
+    for finding in result.findings[:50]:
         lines.append(f"  {finding.severity:8}{finding.rule}: {finding.message}")
-    if len(found.findings) > 50:
-        lines.append(f"  ... and {len(found.findings) - 50} more; --json prints all")
-    for rule, reason in found.switched_off.items():
+    if len(result.findings) > 50:
+        lines.append(f"  ... and {len(result.findings) - 50} more; --json prints all")
+    for rule, reason in result.switched_off.items():
         lines.append(f"  off     {rule}: {reason}")
-    for rule, level in found.severities.items():
+    for rule, level in result.severities.items():
         lines.append(f"  level   {rule}: {level}, as asked for")
-    if found.proven:
-        lines.append(f"  proven: {found.proven:,} qrels, rebuilt from the words of the documents")
-    if found.origin and "origin" not in found.switched_off:
+    if result.proven:
+        lines.append(f"  proven: {result.proven:,} qrels, rebuilt from the words of the documents")
+    if result.origin and "origin" not in result.switched_off:
         from retgen.validators.origin import told
 
-        lines.append(f"  origin: {told(found.origin)}")
-    verdict = "ok" if found.ok else "not ok"
+        lines.append(f"  origin: {told(result.origin)}")
+    verdict = "ok" if result.ok else "not ok"
     lines.append(
-        f"{verdict}: {_counted(found.errors, 'error')}, {_counted(found.warnings, 'warning')}"
+        f"{verdict}: {_counted(result.errors, 'error')}, {_counted(result.warnings, 'warning')}"
     )
     return "\n".join(lines)

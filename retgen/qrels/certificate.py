@@ -107,10 +107,10 @@ def certificate(matrix: QrelMatrix, documents_total: int | None = None) -> Certi
     the number of documents with a positive. Bounds are sorted, the best first.
     """
     total = documents_total if documents_total is not None else matrix.documents
-    found = densities(matrix)
-    if total < found.documents:
-        raise ValueError(f"{found.documents:,} documents have a positive; the total is {total:,}")
-    skipped = [{"theorem": what, "reason": why} for what, why in found.left_out.items()]
+    result = densities(matrix)
+    if total < result.documents:
+        raise ValueError(f"{result.documents:,} documents have a positive; the total is {total:,}")
+    skipped = [{"theorem": what, "reason": why} for what, why in result.left_out.items()]
     reduced = reduce(matrix, total)
     lower: list[Bound] = []
     upper: list[Bound] = []
@@ -122,7 +122,7 @@ def certificate(matrix: QrelMatrix, documents_total: int | None = None) -> Certi
             upper += _ordered(reduced, skipped)
     lower.sort(key=lambda bound: -bound.dimension)
     upper.sort(key=lambda bound: bound.dimension)
-    return Certificate(found, lower, upper, skipped)
+    return Certificate(result, lower, upper, skipped)
 
 
 def _combinatorial(reduced: Reduced) -> Iterator[Bound]:
@@ -209,32 +209,32 @@ def _parts(matrix: QrelMatrix) -> Iterator[QrelMatrix]:
             yield reduce(matrix.take_rows(np.flatnonzero(kept)), matrix.documents + 1).matrix
 
 
-def _from_norm(found: SpectralBound, part: QrelMatrix) -> Bound:
+def _from_norm(result: SpectralBound, part: QrelMatrix) -> Bound:
     shape = f"{part.queries} x {part.documents}"
-    value = _rounded_down(found.square)
+    value = _rounded_down(result.square)
     details: dict[str, Any] = {"submatrix": shape}
-    if found.kind == "forster":
+    if result.kind == "forster":
         theorem = f"sign-rank >= sqrt(mn)/||2A - 1|| >= {value:.4f} (Forster)"
-        details["norm_at_most"] = _rounded_up(found.norm)
+        details["norm_at_most"] = _rounded_up(result.norm)
         reference = _FORSTER
-    elif found.kind == "alon-moran-yehudayoff":
+    elif result.kind == "alon-moran-yehudayoff":
         theorem = f"sign-rank >= D/sigma_2(A) >= {value:.4f} (Alon, Moran, Yehudayoff)"
-        details |= {"degree": int(part.row_sums[0]), "sigma_2_at_most": _rounded_up(found.norm)}
+        details |= {"degree": int(part.row_sums[0]), "sigma_2_at_most": _rounded_up(result.norm)}
         reference = _ALON
-    elif found.shift is None:
+    elif result.shift is None:
         theorem = (
             f"sign-rank >= sigma_1(A)/sigma_2(A) + 1 >= {value + 1:.4f} for equal row sums and "
             "equal column sums (Forster's theorem for A - tJ)"
         )
-        details["sigma_2_at_most"] = _rounded_up(found.norm)
+        details["sigma_2_at_most"] = _rounded_up(result.norm)
         reference = _REAL
     else:
         theorem = f"sign-rank >= t sqrt(mn)/||A - tJ|| >= {value:.4f} (Forster for real matrices)"
-        details |= {"t": str(found.shift), "norm_at_most": _rounded_up(found.norm)}
+        details |= {"t": str(result.shift), "norm_at_most": _rounded_up(result.norm)}
         reference = _REAL
     return Bound(
-        found.sign_rank - 1, f"{theorem}, and {_STEP}", reference,
-        details=details, sign_rank=found.sign_rank,
+        result.sign_rank - 1, f"{theorem}, and {_STEP}", reference,
+        details=details, sign_rank=result.sign_rank,
     )  # fmt: skip
 
 

@@ -84,16 +84,16 @@ def _shared(matrix: QrelMatrix) -> Shared | None:
     _, first, copies = np.unique(labels, return_index=True, return_counts=True)
     distinct = matrix.take_rows(first)
     sizes = distinct.row_sums
-    found: Shared = Counter()
+    result: Shared = Counter()
     for size in np.unique(sizes).tolist():  # two equal rows share all they have
         among = copies[sizes == size]
         equal = int((among * (among - 1) // 2).sum())
         if equal:
-            found[size, size] += equal
+            result[size, size] += equal
     listed = int((distinct.column_sums**2).sum())
     k = int(sizes.max(initial=0))
     if k <= 20 and bool((sizes == k).all()) and distinct.queries << k <= min(listed, _SUBSETS):
-        return found + _by_subsets(distinct, copies)
+        return result + _by_subsets(distinct, copies)
     blocks: Iterator[tuple[NDArray[np.int64], ...]]
     if listed <= _LISTED:
         blocks = _listed(distinct)
@@ -108,8 +108,8 @@ def _shared(matrix: QrelMatrix) -> Shared | None:
         counts = np.zeros(len(kinds), np.int64)
         np.add.at(counts, inverse, copies[one] * copies[two])
         for kind, count in zip(kinds.tolist(), counts.tolist(), strict=True):
-            found[divmod(kind, width)] += count
-    return found
+            result[divmod(kind, width)] += count
+    return result
 
 
 def _listed(matrix: QrelMatrix) -> Iterator[tuple[NDArray[np.int64], ...]]:
@@ -179,9 +179,9 @@ def _by_subsets(matrix: QrelMatrix, copies: NDArray[np.int64]) -> Shared:
         np.add.at(total, code, weights)
         np.add.at(squares, code, weights**2)
         counted[j] = sum(((total**2 - squares) // 2).tolist())
-    found: Shared = Counter()
+    result: Shared = Counter()
     for s in range(1, k + 1):
         exactly = sum((-1) ** (j - s) * comb(j, s) * counted[j] for j in range(s, k + 1))
         if exactly:
-            found[s, 2 * k - s] += exactly
-    return found
+            result[s, 2 * k - s] += exactly
+    return result

@@ -30,16 +30,16 @@ class Bracket(NamedTuple):
     upper_by: str
 
 
-def brackets(found: Certificate) -> list[Bracket]:
+def brackets(result: Certificate) -> list[Bracket]:
     """The three, from the bounds of a certificate; none where it has none."""
-    if not found.lower_bounds or not found.upper_bounds:
+    if not result.lower_bounds or not result.upper_bounds:
         return []
-    low = max(found.lower_bounds, key=lambda bound: bound.dimension)
-    high = min(found.upper_bounds, key=lambda bound: bound.dimension)
+    low = max(result.lower_bounds, key=lambda bound: bound.dimension)
+    high = min(result.upper_bounds, key=lambda bound: bound.dimension)
     by_low = f"not below row order: {low.theorem}"
     by_high = f"at most one more than row order: {high.theorem}"
     sign, by_sign = low.dimension, by_low
-    for bound in found.lower_bounds:
+    for bound in result.lower_bounds:
         if bound.sign_rank is not None and bound.sign_rank > sign:
             sign, by_sign = bound.sign_rank, bound.theorem
     return [

@@ -145,17 +145,17 @@ def fits_a_line(matrix: QrelMatrix, others: bool) -> NDArray[np.int64] | list[in
     """
     points = matrix.documents + others
     few = min(matrix.queries, 64)  # nearly always enough to show that it is not
-    found = _two_chains(_bit_sets(matrix, points, few))
-    if isinstance(found, list):
-        return found
+    result = _two_chains(_bit_sets(matrix, points, few))
+    if isinstance(result, list):
+        return result
     if few < matrix.queries:
         if matrix.queries * points > _BITS:
             return None
-        found = _two_chains(_bit_sets(matrix, points, matrix.queries))
-        if isinstance(found, list):
-            return found
+        result = _two_chains(_bit_sets(matrix, points, matrix.queries))
+        if isinstance(result, list):
+            return result
     depth = np.zeros(points, np.int64)
-    for sign, chain in zip((-1, 1), found, strict=True):
+    for sign, chain in zip((-1, 1), result, strict=True):
         for mask in chain:
             raw = np.frombuffer(mask.to_bytes((points + 7) // 8, "little"), np.uint8)
             depth += sign * np.unpackbits(raw, count=points, bitorder="little").astype(np.int64)

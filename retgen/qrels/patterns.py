@@ -362,12 +362,12 @@ def _distinct(total: int, wanted: int, rng: Draws) -> NDArray[np.int64]:
         return rng.permutation(total)[:wanted]
     if total >= 2**63:
         raise RecipeError(f"params: {total:.3g} subsets are too many to choose from")
-    found = np.empty(0, np.int64)
-    while len(found) < wanted:
-        both = np.concatenate([found, rng.integers(total, wanted)])
+    result = np.empty(0, np.int64)
+    while len(result) < wanted:
+        both = np.concatenate([result, rng.integers(total, wanted)])
         _, first = np.unique(both, return_index=True)
-        found = both[np.sort(first)][:wanted]
-    return found
+        result = both[np.sort(first)][:wanted]
+    return result
 
 
 def _one_by_one(counts: list[int], documents: int, rng: Draws) -> list[tuple[int, ...]]:

@@ -58,8 +58,8 @@ def complete_subset(matrix: QrelMatrix, points: int) -> tuple[int, list[int]] | 
     sums = matrix.row_sums
     for k in np.unique(sums[sums > 0])[::-1].tolist():
         for size in (2 * k + 1, 2 * k, 2 * k - 1):
-            if 2 < size < points and (found := _search(matrix, k, size)) is not None:
-                return k, found
+            if 2 < size < points and (result := _search(matrix, k, size)) is not None:
+                return k, result
     return None
 
 
@@ -114,9 +114,9 @@ def _search(matrix: QrelMatrix, k: int, size: int) -> list[int] | None:
             if all(
                 frozenset((*others, document)) in sets for others in combinations(chosen, k - 1)
             ):
-                found = extend([*chosen, document], rest[index + 1 :])
-                if found is not None:
-                    return found
+                result = extend([*chosen, document], rest[index + 1 :])
+                if result is not None:
+                    return result
         return None
 
     return extend([], candidates)

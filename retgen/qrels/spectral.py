@@ -74,14 +74,14 @@ def spectral_bounds(matrix: QrelMatrix) -> list[SpectralBound]:
     The matrix must have an entry and be `affordable`.
     """
     wide = _wide(matrix)
-    found = _equal_sums(wide)
-    return found if found is not None else _unequal_sums(wide)
+    result = _equal_sums(wide)
+    return result if result is not None else _unequal_sums(wide)
 
 
 def forster(matrix: QrelMatrix) -> tuple[int, Fraction]:
     """(lower bound of the sign-rank of 2A - 1, certified upper bound of ||2A - 1||_2 squared)."""
-    found = next(b for b in spectral_bounds(matrix) if b.kind == "forster")
-    return found.sign_rank, found.norm
+    result = next(b for b in spectral_bounds(matrix) if b.kind == "forster")
+    return result.sign_rank, result.norm
 
 
 def alon_moran_yehudayoff(matrix: QrelMatrix) -> tuple[int, Fraction] | None:
@@ -89,9 +89,9 @@ def alon_moran_yehudayoff(matrix: QrelMatrix) -> tuple[int, Fraction] | None:
 
     None where A is not square and regular with degree D <= n/2.
     """
-    for found in spectral_bounds(matrix):
-        if found.kind == "alon-moran-yehudayoff":
-            return found.sign_rank, found.norm
+    for result in spectral_bounds(matrix):
+        if result.kind == "alon-moran-yehudayoff":
+            return result.sign_rank, result.norm
     return None
 
 

@@ -35,14 +35,14 @@ def free(licences: Mapping[str, str]) -> bool:
 def dataset_card(
     recipe: Recipe,
     records: Records,
-    found: Validation,
+    result: Validation,
     files: Mapping[str, FileInfo],
 ) -> str:
     """The card of a finished data set. `files` by their paths below the run, dataset/ included."""
     family = recipe.family
     listed = {f.removeprefix("dataset/"): info.sha256 for f, info in files.items()}
     head = _header(recipe, records, listed)
-    counts = found.statistics
+    counts = result.statistics
     title = escaped(recipe.name.replace("_", " "))
     lines = [
         f"# {title}",
@@ -56,7 +56,7 @@ def dataset_card(
         *_facts(records.facts),
         "## Labels",
         "",
-        *_labels(recipe, found, counts["qrels"]),
+        *_labels(recipe, result, counts["qrels"]),
         "",
         *_agents(recipe),
         "## Query-blind baselines",
@@ -64,10 +64,10 @@ def dataset_card(
         f"{'Scores' if family.candidate_sets else 'Recall'} of rankings that never read the query. "
         "A set that these solve tests nothing.",
         "",
-        _floor_table(found.floors),
-        *_shortcut(found.floors),
-        *_origin(found.origin),
-        *_certificate(found.certificate),
+        _floor_table(result.floors),
+        *_shortcut(result.floors),
+        *_origin(result.origin),
+        *_certificate(result.certificate),
         "## Licence and sources",
         "",
         *(f"- {escaped(f'{what}: {one}')}" for what, one in records.licences.items()),
@@ -81,20 +81,20 @@ def _facts(facts: Mapping[str, str]) -> list[str]:
     return [markdown_table([*facts], [[*facts.values()]], len(facts))] if facts else []
 
 
-def _labels(recipe: Recipe, found: Validation, qrels: int) -> list[str]:
+def _labels(recipe: Recipe, result: Validation, qrels: int) -> list[str]:
     """What the labels rest on."""
     family = recipe.family
-    if not found.judged:
+    if not result.judged:
         return [
-            f"{found.proven:,} of {qrels:,} qrels are proven: a check that shares no code "
+            f"{result.proven:,} of {qrels:,} qrels are proven: a check that shares no code "
             "with the generator read the finished documents back and rebuilt the qrels from their "
             "words."
         ]
     lines = [
-        f"{found.judged:,} of {qrels:,} qrels are judged: {escaped(family.judged)}."
+        f"{result.judged:,} of {qrels:,} qrels are judged: {escaped(family.judged)}."
         + (f" Proven without a model: {escaped(family.structure)}." if family.structure else "")
     ]
-    for one in evidence.judges(found.judges, who_answers(recipe)[0]):
+    for one in evidence.judges(result.judges, who_answers(recipe)[0]):
         lines += ["", f"- {escaped(one)}"]
     return lines
 
@@ -112,8 +112,8 @@ def _agents(recipe: Recipe) -> list[str]:
 
 def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
     def paths(table: str) -> Any:
-        found = [f for f in files if f.partition(".")[0].partition("-")[0] == table]
-        return found[0] if len(found) == 1 else f"{table}-*{found[0][found[0].rindex('.') :]}"
+        result = [f for f in files if f.partition(".")[0].partition("-")[0] == table]
+        return result[0] if len(result) == 1 else f"{table}-*{result[0][result[0].rindex('.') :]}"
 
     state = content_id(files)
 
@@ -197,25 +197,25 @@ def _shortcut(floors: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _origin(found: Mapping[str, Any]) -> list[str]:
+def _origin(result: Mapping[str, Any]) -> list[str]:
     """Whether hard negatives carry a mark that a model could learn instead of the task."""
-    if not found:
+    if not result:
         return []
-    text = escaped(told(found)) + "."
-    mark = f"**{text[0].upper()}{text[1:]}**" if marked(found) else text[0].upper() + text[1:]
+    text = escaped(told(result)) + "."
+    mark = f"**{text[0].upper()}{text[1:]}**" if marked(result) else text[0].upper() + text[1:]
     after = " A model trained on these negatives may learn the mark instead of the task."
-    return ["## Origin", "", mark + (after if marked(found) else ""), ""]
+    return ["## Origin", "", mark + (after if marked(result) else ""), ""]
 
 
 def _certificate(stated: Mapping[str, Any]) -> list[str]:
-    said = evidence.dimensions(stated)
-    if not said:
+    text = evidence.dimensions(stated)
+    if not text:
         return []
     return [
         "## How hard for a single-vector embedder",
         "",
         f"The qrel matrix has {stated['queries']:,} queries and {stated['documents']:,} documents "
-        f"that are relevant to one or more. {said[0].upper()}{said[1:]}: the matrix excludes no "
+        f"that are relevant to one or more. {text[0].upper()}{text[1:]}: the matrix excludes no "
         f"embedder of {stated['upper']} or more dimensions. What a trained model reaches is "
         "another question.",
         "",

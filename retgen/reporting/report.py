@@ -28,7 +28,7 @@ _PICTURE_QRELS = 200_000  # positives; more would take longer to order than the 
 
 
 def collect_report(
-    folder: Path, recipe: Recipe, manifest: Mapping[str, Any], found: Validation
+    folder: Path, recipe: Recipe, manifest: Mapping[str, Any], result: Validation
 ) -> dict[str, Any]:
     """All that the page shows, as report.json keeps it."""
     family = recipe.family
@@ -44,11 +44,11 @@ def collect_report(
             "word_lists", "files", *(k for k in _OF_MODELS if k in manifest),
         )},
         "card": list(manifest.get("card", ())),
-        "solved_blindly": solved_blindly(found.floors),
-        **found.to_json(),
-        "seconds": found.seconds,
-        "samples": found.samples,
-        "picture": _picture(open_dataset(folder), int(found.statistics.get("positives", 0))),
+        "solved_blindly": solved_blindly(result.floors),
+        **result.to_json(),
+        "seconds": result.seconds,
+        "samples": result.samples,
+        "picture": _picture(open_dataset(folder), int(result.statistics.get("positives", 0))),
     }  # fmt: skip
 
 
@@ -164,8 +164,8 @@ def _together(rows: Sequence[set[str]]) -> dict[str, int]:
             for i in queries[doc_id]:
                 if not visited[i]:
                     visited[i] = True
-                    found = [other for other in rows[i] if other not in place]
-                    for other in sorted(found, key=rank.__getitem__):
+                    result = [other for other in rows[i] if other not in place]
+                    for other in sorted(result, key=rank.__getitem__):
                         place[other] = len(place)
                         queue.append(other)
     return place

@@ -180,12 +180,12 @@ def _tests(
     """(bold, plain) statements of what a score on this set means."""
     if manifest.get("candidate_sets"):
         return [("Order.", manifest["tests"])]
-    said = []
+    text = []
     relevant, columns = (
         statistics.get(key) or {} for key in ("relevant_per_query", "queries_per_relevant_document")
     )
     if relevant and statistics.get("documents"):
-        said.append((
+        text.append((
             "Finding.",
             f"Whether a retriever puts the {_span(relevant)} relevant "
             f"document{'' if _span(relevant) == '1' else 's'} of each of "
@@ -193,7 +193,7 @@ def _tests(
             f"{plots.number(statistics['documents'])}.",
         ))  # fmt: skip
     if columns and columns["mean"] > 1:
-        said.append((
+        text.append((
             "Combining.",
             f"The queries draw on {plots.number(statistics['relevant_documents'])} documents, each "
             f"relevant to {plots.number(columns['mean'], 1)} queries on average: the same "
@@ -205,14 +205,14 @@ def _tests(
     }
     telling = [(cutoff, recall) for cutoff, recall in best.items() if recall < 0.5]
     if telling:
-        said.append((
+        text.append((
             "Cutoffs that tell something.",
             ", ".join(f"{name} (baseline {plots.score(value)})" for name, value in telling)
             + ". The baseline is what the best query-blind ranking reaches.",
         ))  # fmt: skip
     if manifest.get("complete"):
-        said.append(("Complete labels.", "A pair without a qrel is known to be not relevant."))
-    return said
+        text.append(("Complete labels.", "A pair without a qrel is known to be not relevant."))
+    return text
 
 
 def _head_start(statistics: Mapping[str, Any], floors: Mapping[str, Any]) -> str:
@@ -243,40 +243,40 @@ def _not_tests(
     manifest: Mapping[str, Any],
 ) -> list[tuple[str, str]]:
     """(bold, plain) statements of what no score on this set can show."""
-    said = []
+    text = []
     shortcut = content.get("solved_blindly")
     if shortcut:
-        said.append((
+        text.append((
             "Reading the query.",
             f"This set can be solved without it: {shortcut}. {evidence.what_to_report(shortcut)}",
         ))  # fmt: skip
     elif head_start:
-        said.append(("Reading the query, in part.", head_start))
+        text.append(("Reading the query, in part.", head_start))
     if marked(content.get("origin") or {}):
-        said.append((
+        text.append((
             "Hard negatives as such.",
             "They differ from the positives whatever is asked, so a score against them, or a "
             "training on them, may rest on that.",
         ))  # fmt: skip
     if certificate.get("upper"):
         upper = plots.number(certificate["upper"])
-        said.append((
+        text.append((
             "Limits of dimension.",
             f"The qrel matrix excludes no embedder of {upper} or more dimensions, so no low score "
             "shows that vectors of such a size are too small.",
         ))  # fmt: skip
     if examples["literal"]:
-        said.append((
+        text.append((
             "Understanding.",
             "In every example below the asked words stand literally in the relevant documents: "
             "a lexical retriever can find them.",
         ))  # fmt: skip
     if manifest and not manifest.get("complete"):
-        said.append(("Unjudged pairs.", "A pair without a qrel is unjudged, not irrelevant."))
-    said.append(
+        text.append(("Unjudged pairs.", "A pair without a qrel is unjudged, not irrelevant."))
+    text.append(
         ("Natural text.", "The texts are synthetic: no score here is one on real documents.")
     )
-    return said
+    return text
 
 
 def _example(example: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -347,17 +347,17 @@ def _asked(query: str, text: str, everywhere: set[str]) -> list[str]:
         word[0].casefold() not in STOPWORDS and word[0].casefold() not in everywhere
         for word in words
     ]
-    found = []
+    result = []
     i = 0
     while i < len(words):
         for j in range(len(words) - 1, i - 1, -1):
             phrase = query[words[i].start() : words[j].end()]
             if content[i] and content[j] and _pattern([phrase]).search(text):
-                found.append(phrase)
+                result.append(phrase)
                 i = j
                 break
         i += 1
-    return found
+    return result
 
 
 def _pattern(phrases: Iterable[str]) -> re.Pattern[str]:
@@ -468,12 +468,12 @@ def _floors(floors: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _origin(found: Mapping[str, Any]) -> dict[str, Any] | None:
+def _origin(result: Mapping[str, Any]) -> dict[str, Any] | None:
     """What the page says of hard negatives, None where there are none."""
-    if not found:
+    if not result:
         return None
-    text = told(found)
-    return {"text": text[0].upper() + text[1:], "words": found["words"]}
+    text = told(result)
+    return {"text": text[0].upper() + text[1:], "words": result["words"]}
 
 
 def _figures(
@@ -561,11 +561,11 @@ def _entry(finding: Mapping[str, Any], room: int) -> dict[str, Any]:
     message = message if len(message) <= 1000 else message[:1000] + " …"
     used = len(escape(message).encode()) + 120  # with its tags
     ids: list[str] = []
-    for found in finding["ids"]:
-        cost = len(escape(found).encode()) + 15
+    for result in finding["ids"]:
+        cost = len(escape(result).encode()) + 15
         if used + cost > room and len(ids) >= 2:
             break
-        ids.append(found[:200])
+        ids.append(result[:200])
         used += cost
     return {
         "message": message,

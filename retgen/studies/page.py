@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 _PANELS = 3
 
 
-def scores_table(found: Trainings) -> TableView:
+def scores_table(result: Trainings) -> TableView:
     """A row a training, the best training set first; below what was not trained, the best
     reachable, the baselines.
     """
-    first = next(iter(found.trained.values()))
+    first = next(iter(result.trained.values()))
     view = first.views[0]
     names = view.measures.names
     measure = primary_of(names, view.collection)
-    after = _after(found)
-    systems = [(on, str(dim), after[on, dim]) for on, dim in _in_order(found, measure)]
+    after = _after(result)
+    systems = [(on, str(dim), after[on, dim]) for on, dim in _in_order(result, measure)]
     systems.append((f"{first.model}, not trained", "", view.scores(first.trained, "before")))
-    for score in in_order(found.beside.datasets[0].scores, measure) if found.beside else []:
+    for score in in_order(result.beside.datasets[0].scores, measure) if result.beside else []:
         systems.append((score.model, str(score.dim or ""), score.metrics))
     rows = [[on, dim, *(f"{of[name]:.4f}" for name in names)] for on, dim, of in systems]
     begin = len(rows)
@@ -42,64 +42,64 @@ def scores_table(found: Trainings) -> TableView:
     )  # fmt: skip
 
 
-def _after(found: Trainings) -> dict[tuple[str, int], dict[str, float]]:
-    return {key: one.views[0].scores(one.trained, "after") for key, one in found.trained.items()}
+def _after(result: Trainings) -> dict[tuple[str, int], dict[str, float]]:
+    return {key: one.views[0].scores(one.trained, "after") for key, one in result.trained.items()}
 
 
-def _in_order(found: Trainings, measure: str) -> list[tuple[str, int]]:
+def _in_order(result: Trainings, measure: str) -> list[tuple[str, int]]:
     """The best training set first, its dimensions together, the largest of them first."""
     best: dict[str, float] = {}
-    for (on, _), scores in _after(found).items():
+    for (on, _), scores in _after(result).items():
         best[on] = max(best.get(on, 0.0), scores[measure])
-    return sorted(found.trained, key=lambda key: (-best[key[0]], key[0], -key[1]))
+    return sorted(result.trained, key=lambda key: (-best[key[0]], key[0], -key[1]))
 
 
-def sentences(found: Trainings) -> list[str]:
+def sentences(result: Trainings) -> list[str]:
     """The summary of the page: each training set at its best dimension, against what else is."""
-    first = next(iter(found.trained.values()))
+    first = next(iter(result.trained.values()))
     view = first.views[0]
     measure = primary_of(view.measures.names, view.collection)
-    after = _after(found)
-    sets = list(dict.fromkeys(on for on, _ in _in_order(found, measure)))
-    told = []
+    after = _after(result)
+    sets = list(dict.fromkeys(on for on, _ in _in_order(result, measure)))
+    message = []
     for on in sets:
         dim = max((d for o, d in after if o == on), key=lambda d: after[on, d][measure])
-        told.append(f"{after[on, dim][measure]:.4f} on {on} ({dim} dimensions)")
+        message.append(f"{after[on, dim][measure]:.4f} on {on} ({dim} dimensions)")
     before = view.scores(first.trained, "before")[measure]
     top = max(scores[measure] for scores in after.values())
     text = [
-        f"{measure} of {first.model} after training, at the best dimension: {', '.join(told)}; "
+        f"{measure} of {first.model} after training, at the best dimension: {', '.join(message)}; "
         f"{before:.4f} without training.",
         f"The best of them is {against(view.floors, view.ceiling, measure, top)}.",
     ]
     for on in sets:
-        one = next(one for (o, _), one in found.trained.items() if o == on)
+        one = next(one for (o, _), one in result.trained.items() if o == on)
         if one.shared:
             text.append(
                 f"Trained on {on}, a model has seen pairs of the test view: its scores measure "
                 "memory, not retrieval."
             )
-    if found.failures:
-        text.append(f"Not scored: {', '.join(found.failures)}.")
+    if result.failures:
+        text.append(f"Not scored: {', '.join(result.failures)}.")
     return text
 
 
-def text(found: Trainings) -> str:
+def text(result: Trainings) -> str:
     """For a terminal."""
-    return terminal([text_table(scores_table(found))], [], found.folder / "study.html")
+    return terminal([text_table(scores_table(result))], [], result.folder / "study.html")
 
 
-def write_page(found: Trainings) -> None:
+def write_page(result: Trainings) -> None:
     """figures/, study.md and study.html."""
-    view, summary = scores_table(found), sentences(found)
+    view, summary = scores_table(result), sentences(result)
     table = markdown_table(view.head, view.rows, view.names)
-    write_file(found.folder / "study.md", f"{escaped(' '.join(summary))}\n\n{table}")
-    first = next(iter(found.trained.values()))
+    write_file(result.folder / "study.md", f"{escaped(' '.join(summary))}\n\n{table}")
+    first = next(iter(result.trained.values()))
     collection = first.views[0].collection
     notes = [
         f"trained on {on}: {note}"
-        for on in dict.fromkeys(on for on, _ in found.trained)
-        for note in next(one for (o, _), one in found.trained.items() if o == on).notes()[:1]
+        for on in dict.fromkeys(on for on, _ in result.trained)
+        for note in next(one for (o, _), one in result.trained.items() if o == on).notes()[:1]
     ]
     section = Section(
         "Scores by what was trained on",
@@ -110,31 +110,32 @@ def write_page(found: Trainings) -> None:
             "the same form would help as training on the test pairs does."
         ],
         [view],
-        [_picture(found, name) for name in first.views[0].measures.names[:_PANELS]],
+        [_picture(result, name) for name in first.views[0].measures.names[:_PANELS]],
         notes,
     )
-    page = Page(found.study.study, "retgen study", found.about, summary, [section], found.command)
-    write_file(found.folder / "study.html", page.html())
+    name, about = result.study.study, result.about
+    page = Page(name, "retgen study", about, summary, [section], result.command)
+    write_file(result.folder / "study.html", page.html())
 
 
-def _picture(found: Trainings, measure: str) -> Figure:
-    first = next(iter(found.trained.values()))
+def _picture(result: Trainings, measure: str) -> Figure:
+    first = next(iter(result.trained.values()))
     view = first.views[0]
     curves = []
-    for on in dict.fromkeys(on for on, _ in found.trained):
-        of = {d: one for (o, d), one in found.trained.items() if o == on}
+    for on in dict.fromkeys(on for on, _ in result.trained):
+        of = {d: one for (o, d), one in result.trained.items() if o == on}
         values = [one.views[0].scores(one.trained, "after")[measure] for one in of.values()]
         curves.append(draw.Line(f"trained on {on}", [*map(float, of)], values))
     levels = [
         draw.Level(f"{first.model}, not trained", view.scores(first.trained, "before")[measure])
     ]
-    if found.beside:
+    if result.beside:
         levels += [
             draw.Level(score.label, score.metrics[measure])
-            for score in found.beside.datasets[0].scores
+            for score in result.beside.datasets[0].scores
         ]
     svg = draw.lines(
-        found.folder / "figures" / measure.replace("@", "-at-"), curves,
+        result.folder / "figures" / measure.replace("@", "-at-"), curves,
         [*levels, *baseline_levels(view.floors, measure)],
         title=f"{measure} by dimension and training set", x="dimensions of the projection",
         y=measure, log_x=True, fraction=True,

@@ -87,11 +87,11 @@ def run_study(
             out=folder / "training" / f"{on}-{dim}", device=options.device if options else None,
             progress=progress,
         )  # fmt: skip
-    found = Trainings(
+    result = Trainings(
         study, folder, trained, beside, about, command, dict(beside.failures) if beside else {}
     )
-    write_file(folder / "study.json", dump_json(found.to_json()))
+    write_file(folder / "study.json", dump_json(result.to_json()))
     from retgen.studies.page import write_page
 
-    write_page(found)
-    return found
+    write_page(result)
+    return result

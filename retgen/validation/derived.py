@@ -79,7 +79,7 @@ def changed_lists(run: Path, recipe: Recipe) -> list[Finding]:
 def check_written(
     recipe: Recipe,
     dataset: Dataset,
-    found: Validation,
+    result: Validation,
     workers: int,
     scratch: Path,
     progress: Progress,
@@ -90,16 +90,16 @@ def check_written(
     manifest = _manifest(run)
     if not isinstance(manifest, dict):
         return [manifest]
-    told = [*_files(run, manifest)]
-    if any(finding.rule == "word-lists" for finding in found.findings):
-        return told
+    message = [*_files(run, manifest)]
+    if any(finding.rule == "word-lists" for finding in result.findings):
+        return message
     try:
         records = recipe.family.generate(recipe.job)
     except (RetgenError, *_DAMAGED) as error:
-        return [*told, _not_again(f"{error}", "warning")]
-    told += links(run, manifest["files"])
+        return [*message, _not_again(f"{error}", "warning")]
+    message += links(run, manifest["files"])
     if other := other_format(manifest):
-        told.append(Finding("manifest", "warning", ["manifest.json"], f"manifest.json: {other}"))
+        message.append(Finding("manifest", "warning", ["manifest.json"], f"manifest.json: {other}"))
     same = other is None and _version(manifest) == __version__
     names: Collection[str] = _present(run, SOURCES)
     again: list[Finding] = []
@@ -116,16 +116,16 @@ def check_written(
         again += compare_tables(run, recipe, records, workers, progress)
     again = _list_changed(manifest, records, again)
     records, refused = _rejected(run, records, rejected if same else None)
-    told += [*again, *refused]
+    message += [*again, *refused]
     expected = {one.name for tables in table_files(recipe, records) for one in tables}
     if other is None:
-        told += _expected(
+        message += _expected(
             manifest,
             {*expected, *names, "rejected.jsonl", *_cards(records), *recipe_files(recipe, run)},
         )
-    sound = found.ok and not any(one.severity == "error" for one in again)
-    told += _figures(run, recipe, records, found, manifest, same, sound)
-    return told
+    sound = result.ok and not any(one.severity == "error" for one in again)
+    message += _figures(run, recipe, records, result, manifest, same, sound)
+    return message
 
 
 # --- files --------------------------------------------------------------------------------------
@@ -155,8 +155,8 @@ def _version(manifest: Mapping[str, Any]) -> str:
 
 
 def _present(run: Path, folder: str) -> list[str]:
-    found = sorted(path for path in (run / folder).rglob("*") if path.is_file())
-    return [path.relative_to(run).as_posix() for path in found]
+    result = sorted(path for path in (run / folder).rglob("*") if path.is_file())
+    return [path.relative_to(run).as_posix() for path in result]
 
 
 def _files(run: Path, manifest: Mapping[str, Any]) -> Iterator[Finding]:
@@ -244,7 +244,7 @@ def _figures(
     run: Path,
     recipe: Recipe,
     records: Records,
-    found: Validation,
+    result: Validation,
     manifest: dict[str, Any],
     same: bool,
     sound: bool,
@@ -256,7 +256,7 @@ def _figures(
     """
     severity: Severity = "error" if same else "warning"
     files = {name: FileInfo(**info) for name, info in manifest["files"].items()}
-    right = manifest_of(recipe, found, records, files, _measured(manifest, recipe))
+    right = manifest_of(recipe, result, records, files, _measured(manifest, recipe))
     _keep_endpoints(manifest, right, recipe)
     unequal = [*_unlikely(manifest, recipe), *differences(manifest, _plain(right))]
     if other := other_format(manifest):
@@ -273,7 +273,7 @@ def _figures(
         name for name in files if name.startswith("inputs/")
     }
     listed = {name: info for name, info in files.items() if name not in beside}
-    card = dataset_card(recipe, records, found, listed)
+    card = dataset_card(recipe, records, result, listed)
     yield from _card(run, CARD, card, severity)
     if TRAINING_CARD in _cards(records) and all(
         f"training/{name}.parquet" in files for name in records.training
@@ -285,7 +285,7 @@ def _figures(
     except (OSError, ValueError) as error:
         yield _wrong("report.json", f"it cannot be read: {error}")
         return
-    expected = _plain(collect_report(run, recipe, right, found))
+    expected = _plain(collect_report(run, recipe, right, result))
     if not isinstance(report, dict):
         yield _wrong("report.json", f"it is {shown(report)}, not an object")
         return
@@ -306,11 +306,11 @@ def _folded(
     """A finding for each key of the top that differs, naming the first differences below it."""
     for top, group in groupby(unequal, key=_top):
         below = list(group)
-        said = "; ".join(f"{one.key} {one.what}" for one in below[:2])
+        text = "; ".join(f"{one.key} {one.what}" for one in below[:2])
         more = f"; and {len(below) - 2} more below {top}" if len(below) > 2 else ""
         level: Severity = "error" if top in _SETTLED else severity
         ids = [f"{name}:{one.key}" for one in below]
-        yield Finding(rule, level, ids, f"{name}: {said}{more}")
+        yield Finding(rule, level, ids, f"{name}: {text}{more}")
 
 
 def _top(one: Difference) -> str:

@@ -183,7 +183,7 @@ def rows_at_fault(
     for place, problem in zip(places, problems, strict=True):
         faults.setdefault(problem.reason, []).append(place.below(root))
     for reason, members in faults.items():
-        told = f"{members[0]}: {reason}"
+        message = f"{members[0]}: {reason}"
         if len(members) > 1:
             named = ", ".join(str(place.number) for place in members[:_ROWS] if place.number)
             more = ", ..." if len(members) > _ROWS else ""
@@ -191,9 +191,9 @@ def rows_at_fault(
             of = members[0].path.as_posix() if len(files) == 1 else f"the {table.name}"
             if len(files) > 1:
                 named = ", ".join(place.name() for place in members[:_ROWS])
-            told = f"{len(members):,} rows of {of} {_plural(reason)}"
-            told += f" ({'lines ' if len(files) == 1 else ''}{named}{more})" if named else ""
-        yield Finding("schema", "error", [place.name() for place in members], told)
+            message = f"{len(members):,} rows of {of} {_plural(reason)}"
+            message += f" ({'lines ' if len(files) == 1 else ''}{named}{more})" if named else ""
+        yield Finding("schema", "error", [place.name() for place in members], message)
 
 
 def _nouns(table: Table) -> str:
@@ -221,8 +221,10 @@ def links(run: Path, names: Iterable[str]) -> Iterator[Finding]:
     for name in ["manifest.json", "report.json", "report.html", *names]:
         lies = (run / name).resolve()
         if not lies.is_relative_to(home):
-            told = f"{name} is a link out of the run directory, to {lies}: put the file itself here"
-            yield Finding("manifest", "warning", [name], told)
+            message = (
+                f"{name} is a link out of the run directory, to {lies}: put the file itself here"
+            )
+            yield Finding("manifest", "warning", [name], message)
 
 
 def marked(root: Path, tables: Iterable[Table]) -> Iterator[Finding]:

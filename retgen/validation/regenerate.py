@@ -48,7 +48,7 @@ def compare_tables(
 ) -> list[Finding]:
     """One finding a file whose rows are not those of the records."""
     corpus, others = table_files(recipe, records)
-    found: list[Finding | None] = []
+    result: list[Finding | None] = []
     tables = [*corpus, *others]
     if workers > 1 and len(corpus) > 1 and records.corpus.count >= PARALLEL_FROM:
         context = multiprocessing.get_context("spawn")
@@ -57,16 +57,16 @@ def compare_tables(
                 numbers = range(len(corpus))
                 tasks = [pool.submit(_compare_shard, run, recipe, number) for number in numbers]
                 for done, task in enumerate(tasks, start=1):
-                    found.append(task.result())
+                    result.append(task.result())
                     progress("again", done, len(tables))
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         tables = others
     for table in tables:
-        found.append(_compare(run, table))
-        progress("again", len(found), len(corpus) + len(others))
-    return [one for one in found if one is not None]
+        result.append(_compare(run, table))
+        progress("again", len(result), len(corpus) + len(others))
+    return [one for one in result if one is not None]
 
 
 def _compare_shard(run: Path, recipe: Recipe, number: int) -> Finding | None:
@@ -117,8 +117,8 @@ def _compare_parquet(path: Path, table: TableFile) -> Finding | None:
     with pq.ParquetFile(path) as file:
         stated = file.schema_arrow
         if not stated.equals(schema, check_metadata=True):
-            told = f"its columns are {_columns(stated)}, must be {_columns(schema)}"
-            return Finding(REGENERATED, "error", [table.name], f"{table.name}: {told}")
+            message = f"its columns are {_columns(stated)}, must be {_columns(schema)}"
+            return Finding(REGENERATED, "error", [table.name], f"{table.name}: {message}")
         rows = _first(_unequal_rows(file, table, schema))
         count = file.metadata.num_rows
         return _finding(table.name, rows, lambda: count, table.stop - table.start)
@@ -164,33 +164,33 @@ def compare_file(path: Path, name: str, right: bytes) -> Finding | None:
 
 def _first(rows: Iterator[_Row]) -> _Unequal:
     """The first rows of which the values differ; rows that are only written in another way."""
-    found = _Unequal([], [])
+    result = _Unequal([], [])
     for row in rows:
         stated, right = _parsed(row.stated), _parsed(row.right)
         # as text: 1, 1.0 and True are equal
         if row.stated and row.right and orjson.dumps(stated) == orjson.dumps(right):
-            found.rewritten.append(row.number)
+            result.rewritten.append(row.number)
         else:
-            found.rows.append(row)
-            if len(found.rows) == _SHOWN:
+            result.rows.append(row)
+            if len(result.rows) == _SHOWN:
                 break
-    return found
+    return result
 
 
-def _finding(name: str, found: _Unequal, count: Callable[[], int], right: int) -> Finding | None:
-    if not found.rows and not found.rewritten:
+def _finding(name: str, result: _Unequal, count: Callable[[], int], right: int) -> Finding | None:
+    if not result.rows and not result.rewritten:
         return None
     ids = [name]
-    told = []
-    for row in found.rows:
+    message = []
+    for row in result.rows:
         stated, made = _parsed(row.stated), _parsed(row.right)
         for one in (stated, made):
             ids += [one[k] for k in _IDS if isinstance(one, dict) and isinstance(one.get(k), str)]
-        told.append(f"row {row.number:,} {_told(row, stated, made)}")
-    if found.rewritten:
-        many = f" and {len(found.rewritten) - 1:,} more" if len(found.rewritten) > 1 else ""
-        told.append(
-            f"row {found.rewritten[0]:,}{many}: the values are right, but written in another way"
+        message.append(f"row {row.number:,} {_told(row, stated, made)}")
+    if result.rewritten:
+        many = f" and {len(result.rewritten) - 1:,} more" if len(result.rewritten) > 1 else ""
+        message.append(
+            f"row {result.rewritten[0]:,}{many}: the values are right, but written in another way"
         )
     there = count()
     rows_there = f" ({there:,} rows, must be {right:,})" if there != right else ""
@@ -198,7 +198,7 @@ def _finding(name: str, found: _Unequal, count: Callable[[], int], right: int) -
         REGENERATED,
         "error",
         list(dict.fromkeys(ids)),
-        f"{name} is not what the recipe makes{rows_there}: {'; '.join(told)}",
+        f"{name} is not what the recipe makes{rows_there}: {'; '.join(message)}",
     )
 
 
@@ -210,8 +210,8 @@ def _told(row: _Row, stated: Any, right: Any) -> str:
         return "must not be there"
     if row.stated is None:
         return "is missing"
-    found = [f"{one.key or 'value'} {one.what}" for one in differences(stated, right)]
-    return ", ".join(found[:2]) or "has its keys in another order"
+    result = [f"{one.key or 'value'} {one.what}" for one in differences(stated, right)]
+    return ", ".join(result[:2]) or "has its keys in another order"
 
 
 def _parsed(line: bytes | None) -> Any:
@@ -227,8 +227,8 @@ def _lines(path: Path) -> int:
 
 
 def _columns(schema: Any) -> str:
-    told = ", ".join(f"{field.name} ({field.type})" for field in schema)
-    return told + (" and metadata" if schema.metadata else "")
+    message = ", ".join(f"{field.name} ({field.type})" for field in schema)
+    return message + (" and metadata" if schema.metadata else "")
 
 
 # --- agents -------------------------------------------------------------------------------------
@@ -252,11 +252,11 @@ def repeat_agents(
 
     make_folder(folder)
     asked = generate_with_agents(recipe, folder, ModelOptions())
-    found = []
+    result = []
     names = set()
     for path in sorted((folder / SOURCES).glob("*")):
         name = f"{SOURCES}/{path.name}"
         names.add(name)
         if (run / name).is_file():
-            found.append(compare_file(run / name, name, path.read_bytes()))
-    return [one for one in found if one is not None], asked.rejected, frozenset(names)
+            result.append(compare_file(run / name, name, path.read_bytes()))
+    return [one for one in result if one is not None], asked.rejected, frozenset(names)

@@ -76,7 +76,7 @@ def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) 
         qrel_problems,
         split,
         recipe is None,
-        {name: found for name, (found, _) in others.items()},
+        {name: result for name, (result, _) in others.items()},
         {name: problems for name, (_, problems) in others.items()},
         noted(dataset.queries, tables={table.files for table in dataset.qrels.values()}),
     )
@@ -246,20 +246,20 @@ def _scan_part(
     documents, lines = 0, 0
     problems: list[Problem] = []
     for number, chunk in enumerate(chunks, start=1):
-        found: list[Problem] = []
+        result: list[Problem] = []
         # rows hold no cycles; the collector would walk over all of them again and again
         collecting = gc.isenabled()
         gc.disable()
         try:
             rows = dataset.corpus.rows(chunk)
-            for batch in _batches(rows, documents, found):
+            for batch in _batches(rows, documents, result):
                 for rule in rules:
                     rule.scan(batch)
                 documents += len(batch)
         finally:
             if collecting:
                 gc.enable()
-        problems += [Problem(lines + line, reason) for line, reason in found]
+        problems += [Problem(lines + line, reason) for line, reason in result]
         lines += len(rows)
         if number < len(chunks):
             shown(number)  # of the last one it is said when all is kept

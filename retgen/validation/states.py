@@ -62,18 +62,18 @@ class States:
         identity = [place, self._written, _inputs(self._run), _versions(), _code(), list(asked)]
         cuts = [[(c.path.name, c.start, c.stop) for c in part] for part in parts]
         self._key = hashlib.sha256(orjson.dumps([identity, cuts])).hexdigest()
-        found = {}
+        result = {}
         needed = set()
         for number in range(len(parts)):
             kept = self._load(number)
             if kept is not None:
-                found[number], files = kept
+                result[number], files = kept
                 needed |= {self._path(number).name, *files}
         for path in self.folder.iterdir():
             if path.name not in needed:
                 path.unlink(missing_ok=True)
-        self.loaded = len(found)
-        return found
+        self.loaded = len(result)
+        return result
 
     def keep(self, number: int, result: Any, files: Sequence[str]) -> None:
         """Keep the result of a part; `files`: what it refers to, in `folder`."""
@@ -131,12 +131,12 @@ def _versions() -> dict[str, str]:
     """Of Python, of every package that retgen asks for, where it is there, and of added rules."""
     from importlib import metadata
 
-    found = {"python": platform.python_version(), "machine": platform.machine()}
+    result = {"python": platform.python_version(), "machine": platform.machine()}
     with contextlib.suppress(metadata.PackageNotFoundError):  # of retgen: nobody installed it
         required = [re.match(r"[\w.-]+", one) for one in metadata.requires("retgen") or []]
         for name in ["retgen", *(match[0] for match in required if match)]:
             with contextlib.suppress(metadata.PackageNotFoundError):
-                found[name] = metadata.version(name)
+                result[name] = metadata.version(name)
     for entry in installed(GROUP):
-        found[f"{entry.name}: {entry.value}"] = entry.dist.version if entry.dist else ""
-    return found
+        result[f"{entry.name}: {entry.value}"] = entry.dist.version if entry.dist else ""
+    return result

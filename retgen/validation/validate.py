@@ -65,16 +65,18 @@ def validate(
     beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
     room = beside or Path(tempfile.gettempdir())
     with full_disk(room), tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
-        found = _validate(dataset, recipe, cores, progress, split, scratch)
+        result = _validate(dataset, recipe, cores, progress, split, scratch)
         if recipe is not None:  # as it was written, whatever this call asks beside that
-            found.findings += check_written(recipe, dataset, found, cores, Path(scratch), progress)
-            if not found.ok:  # something is wrong, so nothing is called proven
-                found.proven = found.judged = 0
+            result.findings += check_written(
+                recipe, dataset, result, cores, Path(scratch), progress
+            )
+            if not result.ok:  # something is wrong, so nothing is called proven
+                result.proven = result.judged = 0
         for name, other in benchmarks.items():
-            found.findings += overlap(dataset, other, name, scratch)
-        found.findings = regraded(found.findings, asked)
-        found.switched_off, found.severities = dict(asked.off), dict(asked.severity)
-        return found
+            result.findings += overlap(dataset, other, name, scratch)
+        result.findings = regraded(result.findings, asked)
+        result.switched_off, result.severities = dict(asked.off), dict(asked.severity)
+        return result
 
 
 def prove(
@@ -135,7 +137,7 @@ def _validate(
     terms = next(rule for rule in rules if isinstance(rule, Terms))
     matrix, play = _matrix(judgements, documents)
     cutoffs = (play,) if play <= 2000 else ()
-    own = next((found for rule in rules if (found := rule.floors()) is not None), None)
+    own = next((result for rule in rules if (result := rule.floors()) is not None), None)
     floors = own or query_blind_baselines(
         terms.state, terms.query_terms(), judgements, cutoffs, workers
     )
@@ -152,8 +154,8 @@ def _validate(
         try:
             judges = dict(recipe.family.judges(recipe.job))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            told = f"what is known of the judges cannot be read: {error}"
-            kept.insert(0, Finding("sources", "error", [], told))
+            message = f"what is known of the judges cannot be read: {error}"
+            kept.insert(0, Finding("sources", "error", [], message))
             findings.append(kept[0])
     ok = not any(finding.severity == "error" for finding in findings)
     statistics = _statistics(judgements, documents, terms, matrix)

@@ -55,11 +55,11 @@ def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
     proof = LimitProof(spec, judgements)
 
     def names(batch: Batch) -> list[str]:
-        found = proof.names(batch)
-        folded = "\n".join(found).casefold().split("\n")
-        if all(found) and len(folded) == len(found):
+        result = proof.names(batch)
+        folded = "\n".join(result).casefold().split("\n")
+        if all(result) and len(folded) == len(result):
             return folded
-        both = zip(found, batch.texts, strict=True)
+        both = zip(result, batch.texts, strict=True)
         return [name.casefold() or text for name, text in both]
 
     rules: list[CorpusRule] = [

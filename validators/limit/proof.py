@@ -94,8 +94,8 @@ class LimitProof(Terms):
         reading = None
         for head, middle, tail in self.templates:
             if text.startswith(head) and text.endswith(tail):
-                name, found, listed = text[len(head) : len(text) - len(tail)].partition(middle)
-                if found and name:
+                name, result, listed = text[len(head) : len(text) - len(tail)].partition(middle)
+                if result and name:
                     start, both, last = listed.rpartition(" and ")
                     reading = name, [*start.split(", "), last] if both else [last]
                     if len(self.templates) == 1 or all(
@@ -170,13 +170,13 @@ class LimitProof(Terms):
                     state.broken.append((doc_id, f"its title is {title!r}, not empty"))
         hit = self.queried[terms] & valid
         state.lists.add(self.mixed[terms], counts.astype(np.int64), hit)
-        found: dict[int, list[int]] = defaultdict(list)
+        result: dict[int, list[int]] = defaultdict(list)
         places = np.flatnonzero(hit)
         owners = np.searchsorted(ends, places, "right")
         for owner, term in zip(owners.tolist(), terms[places].tolist(), strict=True):
-            found[owner].append(term)
+            result[owner].append(term)
         columns = _columns(batch.metadata)
-        for owner, held in found.items():
+        for owner, held in result.items():
             state.holders[batch.ids[owner]] = (tuple(held), columns[owner])
         if columns.count(-1) != len(columns):
             for doc_id, column in zip(batch.ids, columns, strict=True):
@@ -319,17 +319,17 @@ class LimitProof(Terms):
         least, most = spec.row_sums
         rebuilt: dict[str, frozenset[str]] = {}
         for query_id, terms in self.asked.items():
-            found = set.intersection(*(by_attribute[term] for term in terms))
-            rebuilt[query_id] = frozenset(found)
+            result = set.intersection(*(by_attribute[term] for term in terms))
+            rebuilt[query_id] = frozenset(result)
             stated = judgements.positives.get(query_id, [])
-            for doc_id in sorted(found.difference(stated)):
+            for doc_id in sorted(result.difference(stated)):
                 yield error(
                     "qrels",
                     [query_id, doc_id],
                     f"document {doc_id} holds what query {query_id} asks for, but qrels does not "
                     "say that it is relevant",
                 )
-            for doc_id in sorted(set(stated) - found):
+            for doc_id in sorted(set(stated) - result):
                 yield error(
                     "qrels",
                     [query_id, doc_id],

@@ -54,7 +54,7 @@ class Spec:
 
 def read_attributes(files: Sequence[Path]) -> list[tuple[str, str]]:
     """(attribute, category) of catalogue files in order; blank lines and #comments left out."""
-    found: list[tuple[str, str]] = []
+    result: list[tuple[str, str]] = []
     for path in files:
         category = ""
         for line in path.read_text("utf-8-sig").splitlines():
@@ -62,8 +62,8 @@ def read_attributes(files: Sequence[Path]) -> list[tuple[str, str]]:
             if text.startswith("["):
                 category = text.strip("[]")
             elif text and not text.startswith("#"):
-                found.append((text, category))
-    return found
+                result.append((text, category))
+    return result
 
 
 def read_descriptions(path: Path) -> dict[str, str]:

@@ -71,8 +71,8 @@ class TrainingPairs(CorpusRule):
         negatives = [f"negative_{j}" for j in range(1, most + 1)]
         right = dict.fromkeys(["anchor", "positive", *negatives, "query-id"], "string")
         if stated != right or list(stated) != list(right):
-            told = ", ".join(f"{name} ({kind})" for name, kind in stated.items())
-            yield faults.of_file(f"its columns are {told}, must be strings: {', '.join(right)}")
+            message = ", ".join(f"{name} ({kind})" for name, kind in stated.items())
+            yield faults.of_file(f"its columns are {message}, must be strings: {', '.join(right)}")
 
     def _rows(self, path: Any, faults: RowFaults) -> Iterator[Finding]:
         hashes = self.state.hashes
@@ -88,29 +88,31 @@ class TrainingPairs(CorpusRule):
                 faults.add("query", number, f"there is no query {query_id}", [str(query_id)])
                 continue
             if row.get("anchor") != query.text:
-                told = f"its anchor is not the text of query {query_id}"
-                faults.add("anchor", number, told, [query_id])
+                message = f"its anchor is not the text of query {query_id}"
+                faults.add("anchor", number, message, [query_id])
             for j, doc_id in enumerate(_negatives(query), start=1):
                 if _hash(row.get(f"negative_{j}")) != hashes.get(doc_id):
-                    told = f"its negative_{j} is not the text of {doc_id}, a hard negative of query"
-                    faults.add("negative", number, f"{told} {query_id}", [query_id, doc_id])
-            found = texts.get(query_id, {}).get(_hash(row.get("positive")))
-            if found is None:
-                told = f"its positive is no document that is relevant to query {query_id}"
-                faults.add("positive", number, told, [query_id])
-            elif (query_id, found) in there:
-                told = f"query {query_id} and document {found} stand in row"
-                first = there[query_id, found]
-                faults.add("twice", number, f"{told} {first:,} already", [query_id, found])
+                    message = (
+                        f"its negative_{j} is not the text of {doc_id}, a hard negative of query"
+                    )
+                    faults.add("negative", number, f"{message} {query_id}", [query_id, doc_id])
+            result = texts.get(query_id, {}).get(_hash(row.get("positive")))
+            if result is None:
+                message = f"its positive is no document that is relevant to query {query_id}"
+                faults.add("positive", number, message, [query_id])
+            elif (query_id, result) in there:
+                message = f"query {query_id} and document {result} stand in row"
+                first = there[query_id, result]
+                faults.add("twice", number, f"{message} {first:,} already", [query_id, result])
             else:
-                there[query_id, found] = number
+                there[query_id, result] = number
         yield from faults.findings()
         missing = [pair for pair in right if pair not in there]
         if missing:
             query_id, doc_id = missing[0]
             many = f" ({len(missing) - 1:,} more such pairs)" if len(missing) > 1 else ""
-            told = f"no row for query {query_id} and its relevant document {doc_id}{many}"
-            yield faults.of_file(told, [one for pair in missing for one in pair])
+            message = f"no row for query {query_id} and its relevant document {doc_id}{many}"
+            yield faults.of_file(message, [one for pair in missing for one in pair])
         elif not faults and list(there) != right:
             at = next(
                 i for i, both in enumerate(zip(there, right, strict=True)) if len({*both}) > 1

@@ -172,19 +172,19 @@ class ExportedTables(CorpusRule):
             faults.add("columns", number, f"its columns are not {', '.join(right)}", _names(right))
         else:
             for key, value in right.items():
-                told = ""
+                message = ""
                 if isinstance(value, _Asked):
                     asked = self.proof.asked.which(stated[key])
                     name = self.proof.ladders.ids()[value.ladder]
                     if asked != value:
-                        told = (
+                        message = (
                             f"{key} {stated[key]} is not that of the {STYLES[value.style]} query "
                             f"of {value.conditions} conditions of ladder {name}"
                         )
                 elif orjson.dumps(stated[key]) != orjson.dumps(value):
-                    told = f"{key} is {_shown(stated[key])}, must be {_shown(value)}"
-                if told:
-                    faults.add(key, number, told, _names(stated))
+                    message = f"{key} is {_shown(stated[key])}, must be {_shown(value)}"
+                if message:
+                    faults.add(key, number, message, _names(stated))
 
     def _padded(self, run: Path, words: int) -> list[Finding]:
         """Task 4: the flat table, with nothing but the paper's filler between the sentences.
@@ -201,9 +201,9 @@ class ExportedTables(CorpusRule):
                     parts, row = made
                     for rung in range(TEN + 1):
                         column = _column(rung)
-                        told = _unpadded(stated.get(column), parts.rungs[rung], words)
-                        if told:
-                            faults.add("padding", number, f"{column} {told}", _names(row))
+                        message = _unpadded(stated.get(column), parts.rungs[rung], words)
+                        if message:
+                            faults.add("padding", number, f"{column} {message}", _names(row))
                         if column in stated:
                             stated[column] = row[column]
                 self._row(faults, number, stated, made and made[1])
@@ -220,11 +220,11 @@ class ExportedTables(CorpusRule):
                 ladder, c = self.proof.ladders.get(row["ladder"]), row["condition"]
                 if ladder is None or type(c) is not int:
                     continue  # which the proof says
-                found = [*map(self.proof.asked.which, row["query-ids"])]
+                result = [*map(self.proof.asked.which, row["query-ids"])]
                 right = [(ladder.number, s, n) for s in range(2) for n in range(c, TEN + 1)]
-                if found != right:
-                    told = f"its queries are not those of {ladder.id} that ask for condition {c}"
-                    faults.add("queries", number, told, [ladder.id])
+                if result != right:
+                    message = f"its queries are not those of {ladder.id} that ask for condition {c}"
+                    faults.add("queries", number, message, [ladder.id])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             return [faults.of_file(f"it cannot be read: {error}")]
         return list(faults.findings())
@@ -239,13 +239,13 @@ class ExportedTables(CorpusRule):
             number = 0
             try:
                 for number, row in enumerate(read_rows(run / f"tables/review_{name}.jsonl"), 1):
-                    told = check(row)
+                    message = check(row)
                     key = orjson.dumps(row)
-                    if told is None and key in seen:
-                        told = "it stands in another row already"
+                    if message is None and key in seen:
+                        message = "it stands in another row already"
                     seen.add(key)
-                    if told:
-                        faults.add("row", number, told, _names(row))
+                    if message:
+                        faults.add("row", number, message, _names(row))
                 if number != (right := min(_SAMPLE, len(self.proof.ladders) * kinds)):
                     yield faults.of_file(f"there are {number} rows, must be {right}")
             except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

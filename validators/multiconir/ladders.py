@@ -59,8 +59,8 @@ class LadderFile:
                 try:
                     one = _ladder(number, line)
                 except (ValueError, KeyError, TypeError) as error:
-                    told = f"line {number + 1} is damaged"
-                    raise OSError(errno.EINVAL, told, str(path)) from error
+                    message = f"line {number + 1} is damaged"
+                    raise OSError(errno.EINVAL, message, str(path)) from error
                 self._numbers[one.id] = number
                 self._starts.append(at)
                 at += len(line)
@@ -68,8 +68,8 @@ class LadderFile:
                 if any(len(part) != TEN for part in parts):
                     self.unsound.append((one.id, "it has not ten of everything"))
                 elif len({*one.sentences, *one.rewrites}) != 2 * TEN:
-                    told = "two of its sentences and rewrites are the same"
-                    self.unsound.append((one.id, told))
+                    message = "two of its sentences and rewrites are the same"
+                    self.unsound.append((one.id, message))
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -114,8 +114,8 @@ class LadderFile:
                     at = text.find(sentence)
                     spans.append((at, at + len(sentence)))
                     if at < 0:
-                        told = f"a sentence does not stand in its source document: {sentence!r}"
-                        yield ladder.id, told
+                        message = f"a sentence does not stand in its source document: {sentence!r}"
+                        yield ladder.id, message
                 if any(a[1] > b[0] for a, b in pairwise(sorted(spans))):
                     yield ladder.id, "two of its sentences overlap in the source document"
         for name in sorted(missing):

@@ -10,29 +10,29 @@ def pieces(
     text: str, known: Sequence[tuple[str, tuple[int, bool]]]
 ) -> list[tuple[int, bool]] | None:
     """A text cut into known pieces, joined by single spaces; the longest that fits is taken."""
-    found, at = [], 0
+    result, at = [], 0
     while at < len(text):
         for piece, which in known:
             end = at + len(piece)
             if text.startswith(piece, at) and text[end : end + 1] in ("", " "):
-                found.append(which)
+                result.append(which)
                 break
         else:
             return None
         at = end + 1
-    return found if at == len(text) + 1 else None
+    return result if at == len(text) + 1 else None
 
 
 def bits(numbers: Any) -> int:
     """Rising numbers from 1 to 16 as bits. Raises ValueError for anything else."""
     if type(numbers) is not list or numbers != sorted(set(numbers)):
         raise ValueError(numbers)
-    found = 0
+    result = 0
     for number in numbers:
         if type(number) is not int or not 1 <= number <= 16:
             raise ValueError(number)
-        found |= 1 << number - 1
-    return found
+        result |= 1 << number - 1
+    return result
 
 
 def listed(broken: int) -> str:

@@ -121,13 +121,13 @@ class LadderProof(CorpusRule):
     def scan(self, batch: Batch) -> None:
         columns = (batch.ids, batch.titles, batch.texts, batch.metadata)
         for doc_id, title, text, metadata in zip(*columns, strict=True):
-            found = self._cut(doc_id, text, metadata)
+            result = self._cut(doc_id, text, metadata)
             if title:
                 self.state.wrong.append((doc_id, "it has a title, which no rung has"))
-            elif isinstance(found, str):
-                self.state.wrong.append((doc_id, found))
+            elif isinstance(result, str):
+                self.state.wrong.append((doc_id, result))
             else:
-                self.state.add(*found)
+                self.state.add(*result)
 
     def _cut(self, doc_id: str, text: str, metadata: Any) -> tuple[int, _Seen] | str:
         """A document's ladder and sentences; a text for what is wrong with it."""
@@ -175,23 +175,23 @@ class LadderProof(CorpusRule):
         there = np.zeros(len(self.ladders), np.int64)  # which of the twenty, as bits
         asked = self.asked = Asked()
         for query in _parsed(dataset.queries, query_of):
-            found = self._asked(query)
-            if isinstance(found, str):
-                yield _error([query.query_id], f"{query.query_id}: {found}")
+            result = self._asked(query)
+            if isinstance(result, str):
+                yield _error([query.query_id], f"{query.query_id}: {result}")
                 continue
-            ladder, style, count = found
+            ladder, style, count = result
             number = STYLES.index(style)
             bit = 1 << (number * TEN + count - 1)
             if there[ladder] & bit:
-                told = f"its ladder has another {style} query of {count} conditions"
-                yield _error([query.query_id], f"{query.query_id}: {told}")
+                message = f"its ladder has another {style} query of {count} conditions"
+                yield _error([query.query_id], f"{query.query_id}: {message}")
             there[ladder] |= bit
             asked.add(query.query_id, query.text, ladder, number, count)
         if among := asked.repeated():
             for query in _parsed(dataset.queries, query_of):
                 if asked.repeats(query.text, among):
-                    told = "another query asks the same"
-                    yield _error([query.query_id], f"{query.query_id}: {told}")
+                    message = "another query asks the same"
+                    yield _error([query.query_id], f"{query.query_id}: {message}")
         for number in np.flatnonzero(there != (1 << len(STYLES) * TEN) - 1).tolist():
             name = self.ladders.ids()[number]
             yield _error([name], f"ladder {name}: its queries are not two styles of 1 to 10")
@@ -215,8 +215,8 @@ class LadderProof(CorpusRule):
         for query_id, group in groupby(rows, key=lambda row: row.query_id):
             which = asked.take(query_id)
             if which is None:
-                told = f"its {kind.table} do not stand together, or it is not among the queries"
-                yield _error([query_id], f"{query_id}: {told}")
+                message = f"its {kind.table} do not stand together, or it is not among the queries"
+                yield _error([query_id], f"{query_id}: {message}")
                 continue
             yield from self._labels_of(query_id, *which, group, kind, counts)
         if left := asked.left():
@@ -244,12 +244,12 @@ class LadderProof(CorpusRule):
         if given == right and not twice:
             return
         for doc_id in sorted(right.keys() | given.keys()):
-            expected, said = right.get(doc_id), given.get(doc_id)
-            if expected != said or doc_id in twice:
-                told = f"judged twice in the {kind.table}" if doc_id in twice else (
-                    f"{kind.label} is {_shown(said)}, the words say {_shown(expected)}"
+            expected, text = right.get(doc_id), given.get(doc_id)
+            if expected != text or doc_id in twice:
+                message = f"judged twice in the {kind.table}" if doc_id in twice else (
+                    f"{kind.label} is {_shown(text)}, the words say {_shown(expected)}"
                 )  # fmt: skip
-                yield _error([query_id, doc_id], f"{query_id} and {doc_id}: {told}")
+                yield _error([query_id, doc_id], f"{query_id} and {doc_id}: {message}")
 
     def _asked(self, query: Query) -> tuple[int, str, int] | str:
         """(ladder, style, conditions) of a query, or what is wrong with it."""
@@ -267,7 +267,7 @@ class LadderProof(CorpusRule):
             fault = "it is not the descriptive query it is to be"
             return (ladder.number, style, count) if right else fault
         first, *lines = query.text.split("\n")
-        listed = [found for line in lines if (found := _LINE.fullmatch(line))]
+        listed = [result for line in lines if (result := _LINE.fullmatch(line))]
         if first != self.spec.opening or len(listed) != len(lines) or len(lines) != count:
             return f"it does not list exactly {count} conditions below {self.spec.opening!r}"
         expected = list(enumerate(ladder.conditions[:count], 1))
@@ -332,8 +332,8 @@ class LadderProof(CorpusRule):
             for name, what in verdict_faults(path, self.ladders, self._broken_of):
                 yield _error([name], f"ladder {name}: {what}")
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            told = getattr(error, "strerror", None) or "is damaged"
-            yield Finding("sources", "error", [str(path)], f"{path}: {told}")
+            message = getattr(error, "strerror", None) or "is damaged"
+            yield Finding("sources", "error", [str(path)], f"{path}: {message}")
 
     def _told_by_place(self) -> Iterator[Finding]:
         """Whether a document's place among those of its ladder tells its rung.
@@ -389,8 +389,8 @@ def _parsed(table: Any, parse: Any) -> Iterator[Any]:
     """The rows of a table that are what they are to be; the others have findings of their own."""
     for chunk in table.chunks():
         for row in table.rows(chunk):
-            if not isinstance(found := parse(row), str):
-                yield found
+            if not isinstance(result := parse(row), str):
+                yield result
 
 
 def _shown(relevance: float | None) -> str:

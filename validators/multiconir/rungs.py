@@ -27,8 +27,10 @@ def ladder_faults(documents: Sequence[tuple[int, int, int]], orders: int) -> Ite
         steps = [b & ~a for a, b in pairwise(chain)]
         rising = [one.bit_count() for one in chain] == list(range(TEN + 1))
         if not rising or any(step.bit_count() != 1 for step in steps):
-            told = f"breaking order {number + 1} does not break one condition more at each of ten"
-            yield f"{told} rungs"
+            yield (
+                f"breaking order {number + 1} does not break one condition more at each of ten "
+                "rungs"
+            )
             return
         newly.append(steps)
     if newly[0] != [1 << c for c in range(TEN)]:

@@ -53,16 +53,16 @@ def _faults(ladder: Ladder, rows: list[Row], documents: Sequence[tuple[str, int]
         known.setdefault((row.get("condition"), row.get("of")), []).append(row)
     for number in range(1, TEN + 1):
         for of, expected in _EXPECTED.items():
-            found = known.pop((number, of), [])
+            result = known.pop((number, of), [])
             where = f"condition {number}, {of}"
-            if len(found) != 1:
-                yield f"{where}: there are {len(found)} verdicts, not one"
+            if len(result) != 1:
+                yield f"{where}: there are {len(result)} verdicts, not one"
                 continue
-            if (fault := _fault(ladder, number, of, expected, found[0])) is not None:
+            if (fault := _fault(ladder, number, of, expected, result[0])) is not None:
                 yield f"{where}: {fault}"
             broken = of == "rewrite"
             right = {name for name, bits in documents if bool(bits >> number - 1 & 1) == broken}
-            if right != set(map(str, found[0].get("corpus-ids") or ())):
+            if right != set(map(str, result[0].get("corpus-ids") or ())):
                 yield f"{where}: the documents of its verdict are not those that hold the text"
     if known:
         yield f"there are verdicts on what is none of its conditions: {sorted(map(str, known))}"

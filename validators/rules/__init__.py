@@ -18,8 +18,8 @@ GROUP = "retgen.rules"
 @cache
 def types() -> tuple[type[Rule], ...]:
     """All rules, bundled and installed, in the order of their findings."""
-    found: tuple[type[Rule], ...] = classes(__name__, __path__, Rule, GROUP)
-    return tuple(sorted(found, key=lambda one: (one.order, one.name)))
+    result: tuple[type[Rule], ...] = classes(__name__, __path__, Rule, GROUP)
+    return tuple(sorted(result, key=lambda one: (one.order, one.name)))
 
 
 def corpus_rules(context: RuleContext) -> list[CorpusRule]:

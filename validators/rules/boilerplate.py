@@ -146,12 +146,12 @@ def _lines(text: str) -> list[str]:
     """Lines and sentences with words enough, their white space and list marks set aside."""
     if len(text) < _LETTERS:
         return []
-    found = []
+    result = []
     for piece in _END.split(text[:_TEXT]):
         line = " ".join(piece.split()).strip("#*-=> ")
         if len(line) >= _LETTERS and (line.count(" ") >= _WORDS - 1 or not line.isascii()):
-            found.append(line)
-    return found
+            result.append(line)
+    return result
 
 
 def _frequent(texts: Sequence[frozenset[int]]) -> frozenset[int]:

@@ -48,8 +48,8 @@ class GradedQrels(QueryRule):
     def _of(self, dataset: Dataset, split: str) -> Iterator[Finding]:
         for name in dataset.graded:
             if name not in dataset.qrels:
-                told = f"{GRADED} has a split {name}, of which there are no qrels"
-                yield Finding(self.name, self.severity, [name], told)
+                message = f"{GRADED} has a split {name}, of which there are no qrels"
+                yield Finding(self.name, self.severity, [name], message)
             kept = None if self.compares and name == split else 0
             grades, problems = dataset.read_graded(name, kept)
             table = dataset.graded[name]
@@ -66,21 +66,21 @@ class GradedQrels(QueryRule):
                 if (query_id, doc_id) in given:
                     yield self._error(query_id, doc_id, f"the pair {pair} is graded more than once")
                 if not math.isfinite(grade) or grade < 0 or grade != int(grade):
-                    told = f"the grade of {pair} is {grade:g}; grades are whole numbers from 0"
-                    yield self._error(query_id, doc_id, told)
+                    message = f"the grade of {pair} is {grade:g}; grades are whole numbers from 0"
+                    yield self._error(query_id, doc_id, message)
                 given[query_id, doc_id] = grade
             for query_id, doc_id, relevance in self.judgements.qrels:
                 pair = f"({query_id}, {doc_id})"
-                found = given.pop((query_id, doc_id), None)
-                if found is None:
+                result = given.pop((query_id, doc_id), None)
+                if result is None:
                     yield self._error(query_id, doc_id, f"the pair {pair} is judged but not graded")
-                elif relevance > 0 and not found > 0:
+                elif relevance > 0 and not result > 0:
                     yield self._error(
                         query_id, doc_id, f"the pair {pair} is relevant, and its grade is 0"
                     )
             for query_id, doc_id in given:
-                told = f"the pair ({query_id}, {doc_id}) is graded but not judged"
-                yield self._error(query_id, doc_id, told)
+                message = f"the pair ({query_id}, {doc_id}) is graded but not judged"
+                yield self._error(query_id, doc_id, message)
 
     def _error(self, query_id: str, doc_id: str, message: str) -> Finding:
         return Finding(self.name, self.severity, [query_id, doc_id], message)

@@ -59,10 +59,11 @@ class _Told(State):
         self.scripts += later.scripts
 
     def counts(self) -> Counter[str]:
-        told = np.zeros(len(_CODES), np.int64)
+        message = np.zeros(len(_CODES), np.int64)
         for part in self.languages:
-            told += np.bincount(part, minlength=len(_CODES))
-        return Counter({code: int(told[place]) for code, place in _PLACE.items() if told[place]})
+            message += np.bincount(part, minlength=len(_CODES))
+        counts = ((code, int(message[place])) for code, place in _PLACE.items())
+        return Counter({code: count for code, count in counts if count})
 
 
 @dataclass
@@ -75,19 +76,21 @@ class _Expected:
 
     @classmethod
     def of(
-        cls, stated: frozenset[str], told: Counter[str], scripts: Counter[str], what: str
+        cls, stated: frozenset[str], message: Counter[str], scripts: Counter[str], what: str
     ) -> Self:
-        sure = sum(count for code, count in told.items() if code)
-        best = max((code for code in told if code), key=lambda c: (told[c], c), default="")
+        sure = sum(count for code, count in message.items() if code)
+        best = max((code for code in message if code), key=lambda c: (message[c], c), default="")
         script = max(scripts, key=lambda s: (scripts[s], s), default="")
         if script and scripts[script] < _DOMINANT * scripts.total():
             script = ""
         if stated:
             shown = ", ".join(named(code) for code in sorted(stated))
             return cls(stated, script, f"the data set is stated to be in {shown}")
-        if sure < _FEW or told[best] < _DOMINANT * sure:
+        if sure < _FEW or message[best] < _DOMINANT * sure:
             return cls(frozenset(), script, f"nearly all {what} are in {script} script")
-        share = f"{told[best]:,} of {sure:,} {what} whose language can be told are in {named(best)}"
+        share = (
+            f"{message[best]:,} of {sure:,} {what} whose language can be told are in {named(best)}"
+        )
         return cls(frozenset([best]), script, share)
 
 
@@ -118,8 +121,8 @@ class Language(CorpusRule):
         self.stated = frozenset(code for code in codes if code) if all(codes) else frozenset()
 
     def scan(self, batch: Batch) -> None:
-        told, scripts = _first_look(_contents(batch))
-        self.state.languages.append(told)
+        message, scripts = _first_look(_contents(batch))
+        self.state.languages.append(message)
         self.state.scripts += scripts
 
     def suspicious(self) -> bool:
@@ -140,18 +143,18 @@ class Language(CorpusRule):
 
     def findings(self) -> Iterator[Finding]:
         yield from self._told_of("document", self.foreign, self.expected.why)
-        told, scripts = _first_look([text for _, text in self.queries])
-        counts = Counter(_CODES[place] for place in told.tolist())
+        message, scripts = _first_look([text for _, text in self.queries])
+        counts = Counter(_CODES[place] for place in message.tolist())
         expected = _Expected.of(self.stated, counts, scripts, "queries")
-        found: dict[str, list[str]] = {}
+        result: dict[str, list[str]] = {}
         for query_id, text in self.queries:
             if what := _foreign(text, expected):
-                found.setdefault(what, []).append(query_id)
-        yield from self._told_of("query", found, expected.why)
+                result.setdefault(what, []).append(query_id)
+        yield from self._told_of("query", result, expected.why)
 
-    def _told_of(self, kind: str, found: dict[str, list[str]], why: str) -> Iterator[Finding]:
+    def _told_of(self, kind: str, result: dict[str, list[str]], why: str) -> Iterator[Finding]:
         many = {"document": "documents", "query": "queries"}[kind]
-        for what, ids in sorted(found.items(), key=lambda one: (-len(one[1]), one[0])):
+        for what, ids in sorted(result.items(), key=lambda one: (-len(one[1]), one[0])):
             seem = f"{kind} {ids[0]} seems" if len(ids) == 1 else f"{len(ids):,} {many} seem"
             yield Finding(self.name, self.severity, ids, f"{seem} to be in {what}; {why}")
 
@@ -175,7 +178,7 @@ def _enough(text: str) -> bool:
 
 def _first_look(texts: Sequence[str]) -> tuple[NDArray[np.uint8], Counter[str]]:
     """The language of a piece of each text, (n,), 0 where it is not told; texts by script."""
-    told = np.zeros(len(texts), np.uint8)
+    message = np.zeros(len(texts), np.uint8)
     scripts: Counter[str] = Counter()
     for index, text in enumerate(texts):
         middle = max(0, (len(text) - 2 * _PIECE) // 2)
@@ -187,8 +190,8 @@ def _first_look(texts: Sequence[str]) -> tuple[NDArray[np.uint8], Counter[str]]:
         if _enough(piece):
             code, probability = tell(piece)
             if probability >= _SURE:
-                told[index] = _PLACE[code]
-    return told, scripts
+                message[index] = _PLACE[code]
+    return message, scripts
 
 
 def _foreign(text: str, expected: _Expected) -> str | None:

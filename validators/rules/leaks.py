@@ -139,8 +139,8 @@ class AnswerLeak(CorpusRule):
         positives = self.judgements.positives
         parts = {doc_id: _parts(doc_id) for doc_id in self.judgements.relevant_documents}
         holders: dict[str, set[str]] = defaultdict(set)
-        for doc_id, found in parts.items():
-            for part in found:
+        for doc_id, result in parts.items():
+            for part in result:
                 holders[part].add(doc_id)
         # what many ids share tells nothing: "doc", or the year
         most = max(1, min(len(parts) // 10, _SHARED))
@@ -157,7 +157,7 @@ class AnswerLeak(CorpusRule):
             yield Finding(
                 self.name,
                 self.severity,
-                list(dict.fromkeys(found for pair in alike for found in pair)),
+                list(dict.fromkeys(result for pair in alike for result in pair)),
                 f"the ids of {len(alike):,} of {len(positives):,} queries have a part in common "
                 f"with that of a relevant document ({query_id} and {doc_id}, for one), chance "
                 f"gives {expected:.1f}: give queries and documents ids that say nothing",
@@ -179,7 +179,7 @@ class AnswerLeak(CorpusRule):
             yield Finding(
                 self.name,
                 self.severity,
-                list(dict.fromkeys(found for pair in right for found in pair)),
+                list(dict.fromkeys(result for pair in right for result in pair)),
                 f"the column {column} of the {table} tells what is relevant to {len(queries):,} of "
                 f"{len(positives):,} queries (document {doc_id} to query {query_id}, for one): "
                 "leave it out of what a retriever or a model is shown",

@@ -83,12 +83,12 @@ class LexicalAmbiguity(CorpusRule):
             seen = np.bincount(columns, minlength=len(self.column))
             self._lookup = Containment(self.sets, seen)
         rows = np.repeat(np.arange(len(here)), counts)
-        found: dict[int, list[int]] = defaultdict(list)
+        result: dict[int, list[int]] = defaultdict(list)
         for documents, sets in self._lookup.pairs(rows, columns):
             wanted = self._open[sets]
             for group, row in zip(sets[wanted].tolist(), documents[wanted].tolist(), strict=True):
-                found[group].append(row)
-        for group, holders in found.items():
+                result[group].append(row)
+        for group, holders in result.items():
             self._note(group, [batch.ids[row] for row in sorted(holders)])
 
     def _note(self, group: int, holders: list[str]) -> None:

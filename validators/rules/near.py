@@ -69,7 +69,7 @@ class NearDuplicates(CorpusRule):
         if not self._members:
             return
         total = sum(map(len, self.state.sizes))
-        found = sum(map(len, self._members.values()))
+        result = sum(map(len, self._members.values()))
         largest = sorted(self._members.values(), key=len, reverse=True)[:_SHOWN]
         named = ", ".join(_shown(ids) for ids in largest)
         more = "" if len(self._members) <= _SHOWN else "; the largest"
@@ -78,7 +78,7 @@ class NearDuplicates(CorpusRule):
             self.name,
             self.severity,
             [doc_id for ids in self._members.values() for doc_id in ids],
-            f"{found:,} of {total:,} documents {_SHARE} with another, in "
+            f"{result:,} of {total:,} documents {_SHARE} with another, in "
             f"{_count(len(self._members), 'group')}{more}: {named}{missed}",
         )
 

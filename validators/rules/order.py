@@ -146,7 +146,7 @@ class OrderLeak(CorpusRule):
     def _places(self, orders: dict[str, dict[str, float]]) -> Iterator[Finding]:
         """Relevant documents are spread evenly over the corpus, and over the order of ids."""
         ids = sorted(self.state.positions, key=self.state.positions.__getitem__)
-        for name, told, mend in (
+        for name, message, mend in (
             (_FILE, "a ranking by position finds them", "shuffle the corpus"),
             (
                 _STRINGS,
@@ -172,7 +172,7 @@ class OrderLeak(CorpusRule):
                 ids,
                 f"the {len(ids)} relevant documents do not stand where chance would put them among "
                 f"{self.state.count}{where} (median at {np.median(places):.1%}, p = {p:.1g}): "
-                f"{told}; {mend}",
+                f"{message}; {mend}",
             )
             if name == _STRINGS:  # numbers are mostly in the same order
                 return

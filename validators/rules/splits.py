@@ -39,7 +39,7 @@ class SplitOverlap(QueryRule):
                 yield Finding(
                     self.name,
                     self.severity,
-                    list(dict.fromkeys(found for pair in both for found in pair)),
+                    list(dict.fromkeys(result for pair in both for result in pair)),
                     f"{len(both):,} of {len(pairs):,} pairs of a query and a relevant document in "
                     f"split {split} are also in split {name} ({both[0][0]} and {both[0][1]}, for "
                     f"one){whole}",
@@ -66,12 +66,14 @@ def _alike(
     pairs, _ = matches(query_sets([*own, *other]), len(own))
     if not len(pairs):
         return
-    found = [(own[a].query_id, other[b - len(own)].query_id) for a, b in np.asarray(pairs).tolist()]
+    result = [
+        (own[a].query_id, other[b - len(own)].query_id) for a, b in np.asarray(pairs).tolist()
+    ]
     yield Finding(
         SplitOverlap.name,
         "warning",
-        list(dict.fromkeys(query_id for pair in found for query_id in pair)),
-        f"{len(found):,} of {total:,} queries of split {split} share at least 80% of their words "
-        f"(function words aside) with a query of split {name} ({found[0][0]} and {found[0][1]}, "
+        list(dict.fromkeys(query_id for pair in result for query_id in pair)),
+        f"{len(result):,} of {total:,} queries of split {split} share at least 80% of their words "
+        f"(function words aside) with a query of split {name} ({result[0][0]} and {result[0][1]}, "
         "for one)",
     )

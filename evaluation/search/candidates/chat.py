@@ -49,7 +49,7 @@ class ChatRanker:
     def score(
         self, groups: Sequence[CandidateSet], progress: Progress
     ) -> list[NDArray[np.float64]]:
-        found: list[NDArray[np.float64]] = []
+        result: list[NDArray[np.float64]] = []
         report = self._calls
 
         async def work(context: Context) -> None:
@@ -65,7 +65,7 @@ class ChatRanker:
                         raise context.too_few(stage, len(groups)) from error
                     return scores_of(group, None)
 
-            found.extend(
+            result.extend(
                 [s async for s in context.accepted(stage, groups, order, CandidateSet._asdict)]
             )
 
@@ -79,7 +79,7 @@ class ChatRanker:
         finally:
             self._write()
         self._lists += len(groups)
-        return found
+        return result
 
     def details(self) -> dict[str, Any]:
         """Who was asked what, and what it took; `usd`: of this call, None where no price is known.

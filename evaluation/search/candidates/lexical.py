@@ -40,7 +40,7 @@ class BM25Paper:
         from rank_bm25 import BM25Okapi
 
         indices: dict[tuple[str, ...], Any] = {}
-        found = []
+        result = []
         for number, group in enumerate(groups):
             index = indices.get(group.texts)
             if index is None:
@@ -48,10 +48,10 @@ class BM25Paper:
                 indices[group.texts] = index
             # a term without weight adds 0 to every score, and takes as long as any other
             terms = [term for term in group.query.lower().split() if index.idf.get(term)]
-            found.append(index.get_scores(terms))
+            result.append(index.get_scores(terms))
             if number % _REPORT == 0:
                 progress(self.name, number, len(groups))
-        return found
+        return result
 
 
 class BM25:
@@ -123,14 +123,14 @@ class RankBM25:
 
         texts = _distinct(groups)
         index = BM25Okapi([tokens(text) for text in texts])
-        found = []
+        result = []
         for number, group in enumerate(groups):
             terms = [term for term in tokens(group.query) if index.idf.get(term)]
             rows = [texts[text] for text in group.texts]
-            found.append(np.array(index.get_batch_scores(terms, rows)))
+            result.append(np.array(index.get_batch_scores(terms, rows)))
             if number % _REPORT == 0:
                 progress(self.name, number, len(groups))
-        return found
+        return result
 
 
 class CapRetrieval:
@@ -149,22 +149,22 @@ class CapRetrieval:
         texts = _distinct(groups)
         cut = protocol(self.name, [group.query for group in groups])
         index = BM25Okapi([cut.document(text) for text in texts])
-        found = []
+        result = []
         for number, group in enumerate(groups):
             every = found_scores(index, cut.query(group.query))
-            found.append(every[[texts[text] for text in group.texts]])
+            result.append(every[[texts[text] for text in group.texts]])
             if number % _REPORT == 0:
                 progress(self.name, number, len(groups))
-        return found
+        return result
 
 
 def _distinct(groups: Sequence[CandidateSet]) -> dict[str, int]:
     """Every candidate's row."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for group in groups:
         for text in group.texts:
-            found.setdefault(text, len(found))
-    return found
+            result.setdefault(text, len(result))
+    return result
 
 
 def _summed(
@@ -185,7 +185,7 @@ def _summed(
         for query, cut in zip(queries, terms, strict=True)
     }
     times = np.zeros(weights.shape[1])
-    found = []
+    result = []
     for group in groups:
         times[:] = 0
         np.add.at(times, asked[group.query], 1)
@@ -195,5 +195,5 @@ def _summed(
             matched = times[weights.indices[row]]
             there = matched > 0
             scores[i] = (weights.data[row][there] * matched[there]).sum()
-        found.append(scores)
-    return found
+        result.append(scores)
+    return result

@@ -47,8 +47,8 @@ class Vectors:
         for start in range(0, len(missing), _ENCODE):
             part = missing[start : start + _ENCODE]
             with each_batch(self.dense.embedder, partial(self._shown, progress, start, missing)):
-                found = self.dense.embed(part, kind, self.cut).cpu().numpy()
-            rows.update(zip(part, found, strict=True))
+                result = self.dense.embed(part, kind, self.cut).cpu().numpy()
+            rows.update(zip(part, result, strict=True))
             self._shown(progress, start, missing, len(part))
         return torch.from_numpy(np.stack([rows[text] for text in texts]))
 
@@ -57,14 +57,14 @@ class Vectors:
 
     def details(self) -> dict[str, Any]:
         """How the embedder runs, and how many of the texts it has cut."""
-        told = dict(self.dense.embedder.details)
+        message = dict(self.dense.embedder.details)
         if self.dense.embedder.max_length is not None:
-            told["truncated"] = dict(self.cut)
-            told["encoded"] = {
+            message["truncated"] = dict(self.cut)
+            message["encoded"] = {
                 "documents": len(self._rows["document"]),
                 "queries": len(self._rows["query"]),
             }
-        return told
+        return message
 
 
 class Embedded:
@@ -109,18 +109,18 @@ class Interacting:
     def score(
         self, groups: Sequence[CandidateSet], progress: Progress
     ) -> list[NDArray[np.float64]]:
-        found: list[NDArray[np.float64]] = []
-        while len(found) < len(groups):
-            part = _few(groups, len(found))
+        result: list[NDArray[np.float64]] = []
+        while len(result) < len(groups):
+            part = _few(groups, len(result))
             texts = list(dict.fromkeys(text for group in part for text in group.texts))
             queries = list(dict.fromkeys(group.query for group in part))
             documents = dict(zip(texts, self._late.embed(texts, "document"), strict=True))
             asked = dict(zip(queries, self._late.embed(queries, "query"), strict=True))
             for group in part:
                 candidates = [documents[text] for text in group.texts]
-                found.append(maxsim([asked[group.query]], candidates)[0].cpu().double().numpy())
-            progress(f"{self.name}: candidate sets", len(found), len(groups))
-        return found
+                result.append(maxsim([asked[group.query]], candidates)[0].cpu().double().numpy())
+            progress(f"{self.name}: candidate sets", len(result), len(groups))
+        return result
 
 
 def _few(groups: Sequence[CandidateSet], start: int) -> Sequence[CandidateSet]:

@@ -42,8 +42,8 @@ class Order(Shape):
 def _checked(question: Rank, answer: Order) -> str | None:
     count = len(question.documents)
     if sorted(answer.ranking) != list(range(1, count + 1)):
-        said = ", ".join(map(str, answer.ranking[: count + 5]))
-        return f"ranking holds {said or 'nothing'}; it names each of 1 to {count} exactly once"
+        text = ", ".join(map(str, answer.ranking[: count + 5]))
+        return f"ranking holds {text or 'nothing'}; it names each of 1 to {count} exactly once"
     return None
 
 

@@ -82,5 +82,5 @@ class LadderComparison(Comparison[Rates]):
 
 def mean_rates(result: SystemResult[Rates]) -> Rates:
     """The unweighted mean over a system's domains."""
-    found = list(result.domains.values())
-    return found[0] if len(found) == 1 else over_domains(found)
+    results = list(result.domains.values())
+    return results[0] if len(results) == 1 else over_domains(results)

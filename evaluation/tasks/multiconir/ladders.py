@@ -90,26 +90,27 @@ def _load(collection: Collection) -> tuple[list[Ladder], list[str]]:
     queries: dict[str, dict[str, dict[int, str]]] = {}
     domains: dict[str, str] = {}
     for query in collection.queries:
-        told = query.metadata
-        if _names(told):
-            of = queries.setdefault(str(told["ladder"]), {}).setdefault(str(told["style"]), {})
-            of[int(told["conditions"])] = query.text
-            domains[str(told["ladder"])] = str(told.get("domain") or collection.name)
+        message = query.metadata
+        if _names(message):
+            styles = queries.setdefault(str(message["ladder"]), {})
+            of = styles.setdefault(str(message["style"]), {})
+            of[int(message["conditions"])] = query.text
+            domains[str(message["ladder"])] = str(message.get("domain") or collection.name)
     positives: dict[str, str] = {}
     orders: dict[str, dict[int, list[Rung]]] = {}
     for document in collection.dataset.documents(strict=path):
-        told = document.metadata
-        if not isinstance(told, dict) or told.get("ladder") is None:
+        message = document.metadata
+        if not isinstance(message, dict) or message.get("ladder") is None:
             continue
-        name = str(told["ladder"])
+        name = str(message["ladder"])
         text = f"{document.title} {document.text}".strip()
-        broken = frozenset(told.get("broken") or ())
+        broken = frozenset(message.get("broken") or ())
         if not broken:
             positives[name] = text
             continue
-        for order in told.get("orders") or (1,):
+        for order in message.get("orders") or (1,):
             orders.setdefault(name, {}).setdefault(int(order), []).append(Rung(text, broken))
-    found = [
+    result = [
         Ladder(
             name,
             domains[name],
@@ -120,25 +121,26 @@ def _load(collection: Collection) -> tuple[list[Ladder], list[str]]:
         )
         for name, of in queries.items()
     ]  # fmt: skip
-    _check_alike(path, found)
-    notes = _tables(collection, {ladder.ladder_id: ladder for ladder in found})
+    _check_alike(path, result)
+    notes = _tables(collection, {ladder.ladder_id: ladder for ladder in result})
     grades = {grade for judged in collection.qrels.values() for grade in judged.values()}
     if collection.grades is None and not grades <= {0, 1}:
         notes.append(_FORMER)
-    return found, notes
+    return result, notes
 
 
 def _style(name: str) -> int:
     return STYLES.index(name) if name in STYLES else len(STYLES)
 
 
-def _there(path: Path, name: str, found: Mapping[str, Any]) -> Any:
-    if name not in found:
-        what = "positive document" if found and isinstance(next(iter(found.values())), str) else ""
+def _there(path: Path, name: str, result: Mapping[str, Any]) -> Any:
+    if name not in result:
+        texts = result and isinstance(next(iter(result.values())), str)
+        what = "positive document" if texts else ""
         raise DatasetError(
             f"{path}: ladder {name} has no {what or 'document'}, so nothing of it can be compared"
         )
-    return found[name]
+    return result[name]
 
 
 def _numbered(path: Path, name: str, style: str, texts: Mapping[int, str]) -> list[str]:

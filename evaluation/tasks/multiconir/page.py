@@ -27,7 +27,7 @@ TITLES = {
 def readings(results: Sequence[SystemResult[Rates]]) -> dict[str, Reading]:
     """The measures of each system by its label, the highest average of Task 1 first."""
     reads = [(one.label, Reading(mean_rates(one))) for one in results]
-    averages = {label: found.value for label, read in reads if (found := read(*read.task1()))}
+    averages = {label: result.value for label, read in reads if (result := read(*read.task1()))}
     return dict(sorted(reads, key=lambda one: -averages.get(one[0], 0.0)))
 
 
@@ -117,7 +117,7 @@ def tables(results: Sequence[SystemResult[Rates]]) -> dict[str, TableView]:
     reads = readings(results)
     conditions = max(read.conditions for read in reads.values())
     rungs = max(read.rungs for read in reads.values())
-    found = {
+    result = {
         "task1": _table(
             [f"Q{n}" for n in range(1, conditions + 1)], reads,
             lambda read: [read(*read.query(n)) for n in range(1, conditions + 1)],
@@ -134,9 +134,9 @@ def tables(results: Sequence[SystemResult[Rates]]) -> dict[str, TableView]:
         ),
     }  # fmt: skip
     if any(read.rates.where("flip") for read in reads.values()):
-        found["task3"] = _flips(results, list(reads))
-    found["controls"] = _controls(reads)
-    return found
+        result["task3"] = _flips(results, list(reads))
+    result["controls"] = _controls(reads)
+    return result
 
 
 def _decline(read: Reading) -> Estimate | None:
@@ -181,19 +181,21 @@ def _averages(reads: dict[str, Reading]) -> TableView:
         ("Task 3: flips", "50.0", lambda read: read(*read.rates.where("flip"))),
         ("Task 1, blind", "50.0", lambda read: read(*read.blind())),
     ]
-    found = [[get(read) for _, _, get in columns] for read in reads.values()]
-    there = [i for i in range(len(columns)) if any(row[i] for row in found)]
-    found = [[row[i] for i in there] for row in found]
+    result = [[get(read) for _, _, get in columns] for read in reads.values()]
+    there = [i for i in range(len(columns)) if any(row[i] for row in result)]
+    result = [[row[i] for i in there] for row in result]
     names = [columns[i][0] for i in there]
     rows = [
-        [label, *(_percent(one, 1) for one in row)] for label, row in zip(reads, found, strict=True)
+        [label, *(_percent(one, 1) for one in row)]
+        for label, row in zip(reads, result, strict=True)
     ]
     lowest = [names.index(name) + 1 for name in ("Task 3: flips",) if name in names]
     plain = ("decline", "Task 1, blind")  # of which neither more nor less is better
-    best = {(row, column) for row, column in _best(found, lowest) if names[column - 1] not in plain}
+    every = _best(result, lowest)
+    best = {(row, column) for row, column in every if names[column - 1] not in plain}
     rows.append(["random order", *(columns[i][1] for i in there)])
     return TableView(
-        ["system", *names], rows, faint=[len(rows) - 1], best=best, beside=_intervals(found)
+        ["system", *names], rows, faint=[len(rows) - 1], best=best, beside=_intervals(result)
     )
 
 
@@ -245,15 +247,15 @@ def _controls(reads: dict[str, Reading], small: bool = False) -> TableView:
             ("first place", lambda read: [("place", 1)]),
             ("last place", lambda read: [("place", places)]),
         ]
-    found = [[read(*cells(read)) for _, cells in columns] for read in reads.values()]
+    result = [[read(*cells(read)) for _, cells in columns] for read in reads.values()]
     rows = [
         [label, *(_percent(one, 1) if small else _spanned(one) for one in row)]
-        for label, row in zip(reads, found, strict=True)
+        for label, row in zip(reads, result, strict=True)
     ]
     rows.append(["random order", *("0.0" if name == "tied" else "50.0" for name, _ in columns)])
     return TableView(
         ["system", *(name for name, _ in columns)], rows, faint=[len(rows) - 1],
-        beside=_intervals(found) if small else {},
+        beside=_intervals(result) if small else {},
     )  # fmt: skip
 
 
@@ -377,9 +379,9 @@ def _down(reads: dict[str, Reading], folder: Path) -> Figure:
 
 
 def _by_violations(reads: dict[str, Reading], folder: Path) -> Figure:
-    found = {label: read for label, read in reads.items() if _violations(read)}
+    result = {label: read for label, read in reads.items() if _violations(read)}
     curves, diagonal = [], []
-    for label, read in list(found.items())[: _CURVES // 2 + 1]:
+    for label, read in list(result.items())[: _CURVES // 2 + 1]:
         steps = range(1, read.conditions + 1)
         n = read.conditions
         name = f"{label}, {n} conditions"
@@ -400,11 +402,11 @@ def _by_violations(reads: dict[str, Reading], folder: Path) -> Figure:
 
 def _curve(name: str, read: Reading, cells: Sequence[Sequence[Cell]], like: str = "") -> draw.Line:
     """A point for each of `cells`, from 1; dashed and without a band beside the curve `like`."""
-    found = [(x, e) for x, one in enumerate(cells, start=1) if (e := read(*one)) is not None]
-    curve = draw.Line(name, [float(x) for x, _ in found], [e.value for _, e in found])
+    result = [(x, e) for x, one in enumerate(cells, start=1) if (e := read(*one)) is not None]
+    curve = draw.Line(name, [float(x) for x, _ in result], [e.value for _, e in result])
     if like:
         return curve._replace(dashed=True, like=like)
-    return curve._replace(low=[e.low for _, e in found], high=[e.high for _, e in found])
+    return curve._replace(low=[e.low for _, e in result], high=[e.high for _, e in result])
 
 
 def _percent(estimate: Estimate | None, digits: int = 2) -> str:

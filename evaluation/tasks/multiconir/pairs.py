@@ -59,17 +59,17 @@ class Plan:
 
     def group(self, group: CandidateSet) -> int:
         """The number of a candidate set, new or known."""
-        found = self._group.setdefault(group, len(self.groups))
-        if found == len(self.groups):
+        result = self._group.setdefault(group, len(self.groups))
+        if result == len(self.groups):
             self.groups.append(group)
-        return found
+        return result
 
     def cell(self, *cell: str | int) -> int:
         """The number of a cell, new or known."""
-        found = self._cell.setdefault(cell, len(self.cells))
-        if found == len(self.cells):
+        result = self._cell.setdefault(cell, len(self.cells))
+        if result == len(self.cells):
             self.cells.append(cell)
-        return found
+        return result
 
     def counts(self, scores: Sequence[NDArray[np.float64]], noise: float = 0.0) -> Counts:
         """What a system won. `scores`: of each group's texts.
@@ -130,15 +130,15 @@ def make_plan(ladders: Sequence[Ladder], parts: frozenset[str] = ALL) -> Plan:
     others = _others(ladders)
     for number, ladder in enumerate(ladders):
         other = others[number]
-        climbed = []
+        scored = []
         for style, queries in ladder.queries.items():
             _violations(plan, number, ladder, style, parts)
             if "task2" in parts:
-                climbed.append(_climb(plan, number, ladder, queries[-1], "rung", style))
+                scored.append(_climb(plan, number, ladder, queries[-1], "rung", style))
             if "blind" in parts and other is not None and style in other.queries:
                 _blind(plan, number, ladder, style, other.queries[style])
-        if len(climbed) == 2:
-            for one, two in zip(*climbed, strict=True):  # the same pairs in the same order
+        if len(scored) == 2:
+            for one, two in zip(*scored, strict=True):  # the same pairs in the same order
                 rung = plan.pairs[one][-1]
                 plan.flips.append((number, plan.cell("flip", rung), one, two))
         if "length" in parts:
@@ -203,9 +203,9 @@ def _others(ladders: Sequence[Ladder]) -> list[Ladder | None]:
     domains: dict[str, list[int]] = {}
     for number, ladder in enumerate(ladders):
         domains.setdefault(ladder.domain, []).append(number)
-    found: list[Ladder | None] = [None] * len(ladders)
+    result: list[Ladder | None] = [None] * len(ladders)
     for numbers in domains.values():
         if len(numbers) > 1:
             for number, other in zip(numbers, [*numbers[1:], numbers[0]], strict=True):
-                found[number] = ladders[other]
-    return found
+                result[number] = ladders[other]
+    return result

@@ -12,8 +12,8 @@ _NAMED = 3  # systems named in a sentence
 
 def sentences(reads: Mapping[str, Reading]) -> list[str]:
     """The summary of a page, of systems by their labels."""
-    found = [_winners(reads), _decline(reads), _others(reads), _blind(reads)]
-    return [sentence for sentence in found if sentence]
+    result = [_winners(reads), _decline(reads), _others(reads), _blind(reads)]
+    return [sentence for sentence in result if sentence]
 
 
 def _of(
@@ -27,9 +27,9 @@ def _winners(reads: Mapping[str, Reading]) -> str:
     if not rates:
         return ""
     order = sorted(rates, key=lambda label: -rates[label].value)
-    told = [f"{label} {_spanned(rates[label])}" for label in order[:_NAMED]]
+    message = [f"{label} {_spanned(rates[label])}" for label in order[:_NAMED]]
     more = f", {len(order) - _NAMED} more below" if len(order) > _NAMED else ""
-    return f"Average win rate of the positive over HN1 (Task 1): {', '.join(told)}{more}."
+    return f"Average win rate of the positive over HN1 (Task 1): {', '.join(message)}{more}."
 
 
 def _decline(reads: Mapping[str, Reading]) -> str:

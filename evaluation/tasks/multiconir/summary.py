@@ -38,8 +38,8 @@ class Reading:
 
     def __init__(self, rates: Rates) -> None:
         self.rates = rates
-        found = {str(cell[1]) for cell in rates.where("violated")}
-        self.styles = sorted(found, key=lambda s: (s not in STYLES, s != STYLES[0], s))
+        result = {str(cell[1]) for cell in rates.where("violated")}
+        self.styles = sorted(result, key=lambda s: (s not in STYLES, s != STYLES[0], s))
         self.conditions = max((int(c[2]) for c in rates.where("violated")), default=0)
         self.rungs = max((int(c[2]) for c in rates.where("rung")), default=0)
         self.words = sorted({int(cell[1]) for cell in rates.where("length")})
@@ -84,8 +84,8 @@ def summary(rates: Rates) -> dict[str, Any]:
     styles: list[str | None] = [*read.styles, None]
 
     def values(cells: Sequence[Sequence[Cell]]) -> list[float | None]:
-        found = [read(*one) for one in cells]
-        return [one.value if one else None for one in found]
+        result = [read(*one) for one in cells]
+        return [one.value if one else None for one in result]
 
     def climb(kind: Sequence[str | int]) -> dict[str, Any] | None:
         if read(*read.task2(None, kind)) is None:
@@ -101,9 +101,9 @@ def summary(rates: Rates) -> dict[str, Any]:
 
     padded = {}
     for words in read.words:
-        found = climb(("length", words)) or {}
+        result = climb(("length", words)) or {}
         change = rates.difference(read.task2(None, ("length", words)), read.task2())
-        padded[str(words)] = found | {"change": _json(change)}
+        padded[str(words)] = result | {"change": _json(change)}
     flips = [[("flip", i)] for i in rungs]
     conditions = [
         [("condition", s, read.conditions, c) for s in read.styles] for c in lengths

@@ -19,8 +19,8 @@ LANGCHAIN = "langchain"
 @cache
 def backends() -> dict[str, Backend]:
     """All backends by the names of their providers; LangChain's among them."""
-    found: dict[str, type[Backend]] = exported(__name__, __path__, Backend, "retgen.backends")
-    return {name: one() for name, one in found.items()}
+    result: dict[str, type[Backend]] = exported(__name__, __path__, Backend, "retgen.backends")
+    return {name: one() for name, one in result.items()}
 
 
 def backend(provider: str, *, via: str | None = None) -> Backend:

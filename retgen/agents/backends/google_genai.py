@@ -71,8 +71,8 @@ class GoogleChat:
         name = request.model if "/" in request.model else f"models/{request.model}"
         body = _body(request, room)
         try:
-            found = await self._api.async_request("post", f"{name}:generateContent", body)
-            raw = self._secrets.raw((found.body or "").encode())
+            result = await self._api.async_request("post", f"{name}:generateContent", body)
+            raw = self._secrets.raw((result.body or "").encode())
         except UnicodeDecodeError as error:  # not UTF-8, but it may have been paid for
             raw = self._secrets.raw(error.object)
         except _NotOK as error:
@@ -99,8 +99,8 @@ class GoogleChat:
             error = error_of(tree, raw if not tree else b"")
             return Response(raw, status_of(tree, 200), error, usage=usage)
         ended = str(candidates[0].get("finishReason") or "").casefold()
-        said = parts(part(candidates[0], "content"), "parts")
-        text = "".join(str(one.get("text") or "") for one in said if not one.get("thought"))
+        stated = parts(part(candidates[0], "content"), "parts")
+        text = "".join(str(one.get("text") or "") for one in stated if not one.get("thought"))
         words = "" if text else one_line(str(candidates[0].get("finishMessage") or ""))
         return Response(raw, 200, words, ended, text, usage)
 

@@ -146,9 +146,9 @@ class LangChainChat:
         }
         options: dict[str, Any] = {**self._access}
         for wanted, value in (own | sampling).items():
-            found = next((one for one in _NAMES.get(wanted, (wanted,)) if one in known), None)
-            if found is not None:
-                options[found] = value
+            result = next((one for one in _NAMES.get(wanted, (wanted,)) if one in known), None)
+            if result is not None:
+                options[result] = value
             elif wanted in sampling and rest is not None:
                 options.setdefault(rest, {})[wanted] = value
             elif wanted in sampling:
@@ -233,26 +233,26 @@ def _with_schema(
             continue
         options: dict[str, Any] = {"method": method} | ({"strict": True} if strict else {})
         try:
-            found: Any = model.with_structured_output({"title": "answer", **schema}, **options)
+            result: Any = model.with_structured_output({"title": "answer", **schema}, **options)
         except (LookupError, NotImplementedError, TypeError, ValueError):
             continue
-        if hasattr(found, "first"):
-            first: Runnable[LanguageModelInput, AIMessage] = found.first
+        if hasattr(result, "first"):
+            first: Runnable[LanguageModelInput, AIMessage] = result.first
             return first
     return model
 
 
 def _kept(message: AIMessage) -> bytes:
-    said, extra = message.response_metadata, message.additional_kwargs
+    text, extra = message.response_metadata, message.additional_kwargs
     # of OpenAI's Responses, and of a prompt that Google blocks
-    other = part(said, "incomplete_details").get("reason")
-    blocked = part(said, "prompt_feedback").get("block_reason") and "safety"
+    other = part(text, "incomplete_details").get("reason")
+    blocked = part(text, "prompt_feedback").get("block_reason") and "safety"
     calls = [*message.tool_calls, *message.invalid_tool_calls]
     return _dumped(
         {
             "content": str(message.text),
             "call": calls[0]["args"] if calls else None,
-            "ended": next((said[name] for name in _STOPS if said.get(name)), other or blocked),
+            "ended": next((text[name] for name in _STOPS if text.get(name)), other or blocked),
             "refusal": extra.get("refusal"),
             "usage": message.usage_metadata,
         }
@@ -260,10 +260,10 @@ def _kept(message: AIMessage) -> bytes:
 
 
 def _links(error: BaseException) -> Iterator[BaseException]:
-    found: BaseException | None = error
-    while found is not None:
-        yield found
-        found = found.__cause__ or found.__context__
+    result: BaseException | None = error
+    while result is not None:
+        yield result
+        result = result.__cause__ or result.__context__
 
 
 def _answered(links: list[BaseException]) -> tuple[int | None, Mapping[str, str], bytes]:

@@ -59,7 +59,7 @@ class OpenAIChat:
         name = self._room
         body = orjson.dumps(_body(request, name, room))
         try:
-            found = await self._http.send(self._request(content=body))
+            result = await self._http.send(self._request(content=body))
         except httpx2.RequestError as error:
             if _never_stood(error):
                 return Response(b"", NO_CONNECTION, f"no connection to {self._host}")
@@ -67,15 +67,15 @@ class OpenAIChat:
         except (aiohttp.ClientError, OSError) as error:  # what the transport does not know
             words = self._secrets.text(f"{type(error).__name__}: {error}")
             return Response(b"", SILENCE, one_line(words))
-        raw = self._secrets.raw(found.content)
-        if found.is_success:
+        raw = self._secrets.raw(result.content)
+        if result.is_success:
             return read_completion(raw)
-        wait = seconds(found.headers.get("retry-after"))
-        said = error_of(parsed(raw), raw) or "no reason given"
-        if found.status_code == 400 and name != _NEW_NAME and _NEW_NAME in said:
+        wait = seconds(result.headers.get("retry-after"))
+        text = error_of(parsed(raw), raw) or "no reason given"
+        if result.status_code == 400 and name != _NEW_NAME and _NEW_NAME in text:
             self._room = _NEW_NAME  # OpenAI's own models, behind an address of somebody else
             return await self.send(request, room)
-        return Response(raw, found.status_code, said, wait=wait)
+        return Response(raw, result.status_code, text, wait=wait)
 
     def read(self, raw: bytes) -> Response:
         """See `ChatModel`."""
@@ -106,8 +106,8 @@ def read_completion(raw: bytes) -> Response:
 def _text(content: object) -> str:
     """An answer's text; some servers have it in parts, as prompts may be."""
     if isinstance(content, list):
-        found = [one.get("text") for one in content if isinstance(one, dict)]
-        return "".join(one for one in found if isinstance(one, str))
+        result = [one.get("text") for one in content if isinstance(one, dict)]
+        return "".join(one for one in result if isinstance(one, str))
     return content if isinstance(content, str) else ""
 
 
@@ -115,10 +115,10 @@ def _below(error: BaseException) -> BaseException | None:
     """aiohttp's own exception below one of the SDK's, which calls most things a timeout."""
     import aiohttp
 
-    found: BaseException | None = error
-    while found is not None and not isinstance(found, aiohttp.ClientError):
-        found = found.__cause__
-    return found
+    result: BaseException | None = error
+    while result is not None and not isinstance(result, aiohttp.ClientError):
+        result = result.__cause__
+    return result
 
 
 def _never_stood(error: BaseException) -> bool:
@@ -131,8 +131,8 @@ def _never_stood(error: BaseException) -> bool:
 def _silence(error: BaseException) -> str:
     import aiohttp
 
-    found = _below(error)
-    if found is None or isinstance(found, aiohttp.ServerTimeoutError):
+    result = _below(error)
+    if result is None or isinstance(result, aiohttp.ServerTimeoutError):
         return "no answer in time"
     return "the connection was lost before the answer came"
 

@@ -37,48 +37,48 @@ class Checked:
 
 def check(ledger: Ledger) -> Checked:
     """Read all of it and compare. Raises `OutputError` where it cannot be read at all."""
-    found = Checked(bytes=size_of(ledger.path))
+    result = Checked(bytes=size_of(ledger.path))
     try:
         damage = [row[0] for row in ledger.outside(f"PRAGMA integrity_check({_SHOWN})")]
     except OutputError as error:  # too much so to be told in detail
         damage = [str(error.__cause__)]
     if damage != ["ok"]:
-        found.findings += [f"the file is damaged: {one}" for one in damage]
-        found.advice.append(f"put a whole copy back, or {salvage(ledger.path)}")
-        return found
+        result.findings += [f"the file is damaged: {one}" for one in damage]
+        result.advice.append(f"put a whole copy back, or {salvage(ledger.path)}")
+        return result
     with ledger.reading() as db:
         count = (
             sa.select(_s.state, sa.func.count().label("number"))
             .group_by(_s.state)
             .order_by(_s.state)
         )
-        found.states = {
+        result.states = {
             "open" if row.state == "sent" else row.state: row.number for row in db.execute(count)
         }
-        found.findings += check_sums(db)
+        result.findings += check_sums(db)
         wrong = _requests(db)
-        found.findings += wrong
+        result.findings += wrong
         if wrong:
-            found.advice.append(
+            result.advice.append(
                 "have these asked again: gen ledger forget --run RUN --state answered --state "
                 "refused --yes, then drop their texts: gen ledger prune --yes"
             )
-        elif found.findings:
-            found.advice.append("count the sums anew: gen ledger check --accept")
-        found.notes += _out(db)
+        elif result.findings:
+            result.advice.append("count the sums anew: gen ledger check --accept")
+        result.notes += _out(db)
     drive = network_drive(ledger.path)
     if drive:
-        found.notes.append(
+        result.notes.append(
             f"it lies on a network drive ({drive}): let one machine at a time use it"
         )
     if not ledger.writable:
-        found.notes.append("it cannot be written: no run can use it where it is")
-    return found
+        result.notes.append("it cannot be written: no run can use it where it is")
+    return result
 
 
 def check_sums(db: sa.Connection) -> list[str]:
     """The sums that are kept against those of the rows."""
-    found = []
+    result = []
     rows = sums.counted(db)
     kept = {row["id"]: row for row in db.execute(sa.select(tables.parts)).mappings()}
     for number, part in kept.items():
@@ -88,22 +88,22 @@ def check_sums(db: sa.Connection) -> list[str]:
         for name in sums.COLUMNS:
             if part[name] != there[name]:
                 who = f"{part['run']}, {part['agent']}, {part['model']}"
-                found.append(f"{who}: {name} is {part[name]:,}, its requests have {there[name]:,}")
-    found += [f"{sum_['calls']:,} requests belong to no run" for sum_ in rows.values()]
+                result.append(f"{who}: {name} is {part[name]:,}, its requests have {there[name]:,}")
+    result += [f"{sum_['calls']:,} requests belong to no run" for sum_ in rows.values()]
     charged, hits = _runs(db)
     for row in db.execute(sa.select(tables.runs)).mappings():
         run = row["run"]
         if row["nano_usd"] != charged.get(run, 0):
-            found.append(
+            result.append(
                 f"{run}: ${row['nano_usd'] / 1e9:.4f} are charged, its requests have "
                 f"${charged.get(run, 0) / 1e9:.4f}"
             )
         if row["hits"] - row["pruned_hits"] != hits.get(run, 0):
-            found.append(
+            result.append(
                 f"{run}: {row['hits'] - row['pruned_hits']:,} cache hits, {hits.get(run, 0):,} are "
                 "there"
             )
-    return found
+    return result
 
 
 def recount(db: sa.Connection) -> None:
@@ -179,10 +179,10 @@ def _out(db: sa.Connection) -> list[str]:
         .where(_s.state == sa.literal_column("'sent'"), _s.lease > sa.literal_column("0"))
         .group_by(o.id)
     )
-    found = []
+    result = []
     for *owner, number, nano in db.execute(query):
         who: Any = Owner(*owner)
         how = "has ended: they are asked again" if who.ended() else "may still run"
         requests = "1 request is" if number == 1 else f"{number:,} requests are"
-        found.append(f"{requests} open, charged ${nano / 1e9:.4f}; {who} {how}")
-    return found
+        result.append(f"{requests} open, charged ${nano / 1e9:.4f}; {who} {how}")
+    return result

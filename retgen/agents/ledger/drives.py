@@ -23,15 +23,15 @@ def network_drive(path: Path, mounts: str | None = None) -> str | None:
         except OSError:
             return None
     real = path.resolve()
-    found, length = "", -1
+    result, length = "", -1
     for line in mounts.splitlines():
         _, where, kind, *_ = [*line.split(" "), "", "", ""]
         there = Path(re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), where))
         # of several mounts at one place the last one is seen
         if real.is_relative_to(there) and len(there.parts) >= length:
-            found, length = kind, len(there.parts)
-    remote = found in _KINDS or (found.startswith("fuse.") and found not in _LOCAL)
-    return found if remote else None
+            result, length = kind, len(there.parts)
+    remote = result in _KINDS or (result.startswith("fuse.") and result not in _LOCAL)
+    return result if remote else None
 
 
 # programs that show a local disk; any other may be a network

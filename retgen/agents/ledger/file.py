@@ -133,8 +133,8 @@ class LedgerFile:
     @property
     def sums(self) -> Sums:
         """Those of this thread's transaction."""
-        found: Sums = self._open.sums
-        return found
+        result: Sums = self._open.sums
+        return result
 
     @contextmanager
     def _driver(self) -> Iterator[Any]:

@@ -46,9 +46,9 @@ def forget(
     """
     with nullcontext() if dry else ledger.alone(), ledger.together() as db:
         chosen = _chosen(db, run, agent, model, states)
-        found = _count(db, chosen)
-        if dry or not found:
-            return found
+        result = _count(db, chosen)
+        if dry or not result:
+            return result
         held = sa.and_(chosen, _s.state == "sent")
         db.execute(sa.update(tables.sends).where(held).values(lease=0.0, reason="forgotten"))
         ended = sa.and_(chosen, _s.state != "sent")
@@ -61,7 +61,7 @@ def forget(
             for _ in range(number):
                 ledger.sums.became(part, name, state, "forgotten")
         db.execute(sa.update(tables.sends).where(ended).values(state="forgotten"))
-        return found
+        return result
 
 
 def _chosen(

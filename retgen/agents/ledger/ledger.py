@@ -68,17 +68,18 @@ class Ledger(LedgerFile):
         """
         key = bytes.fromhex(request.key)
         with self.together() as db:
-            found = _known(db, key)
-            if found is not None:
-                if found.state != "sent":
-                    return self._use(db, key, run, found)
-                busy = self._leases.busy(key, found.id, found.lease, self._holder(db, found.owner))
+            result = _known(db, key)
+            if result is not None:
+                if result.state != "sent":
+                    return self._use(db, key, run, result)
+                holder = self._holder(db, result.owner)
+                busy = self._leases.busy(key, result.id, result.lease, holder)
                 if busy is not None:
                     return busy
             charged = self.sums.charged(run)
             if cap is not None and charged + worst > cap:
                 return OverCap(worst, max(0, cap - charged))
-            if found is not None:
+            if result is not None:
                 db.execute(
                     statements.TAKE_OVER, {"of": key, "because": "its process or its lease ended"}
                 )
@@ -96,10 +97,10 @@ class Ledger(LedgerFile):
         """The answer or the final refusal if it is there; nothing is reserved."""
         key = bytes.fromhex(request.key)
         with self.together() as db:
-            found = _known(db, key)
-            if found is None or found.state == "sent":
+            result = _known(db, key)
+            if result is None or result.state == "sent":
                 return None
-            return self._use(db, key, run, found)
+            return self._use(db, key, run, result)
 
     def answered(self, send: Send, raw: bytes, tokens_in: int, tokens_out: int, cost: int) -> bytes:
         """Keep an answer and charge what it cost in place of the worst case.
@@ -272,13 +273,13 @@ class Ledger(LedgerFile):
                 else:
                     self.answered(send, kept.answer, *spent, 0)
 
-    def _use(self, db: sa.Connection, key: bytes, run: str, found: Known) -> Answer | Refusal:
+    def _use(self, db: sa.Connection, key: bytes, run: str, result: Known) -> Answer | Refusal:
         self._leases.over(key)
         if statements.USE(db, of=key, r=run).rowcount == 1:
             self.sums.hit(run)
-        if found.state == "refused":
-            return Refusal(found.why, found.reason, found.tokens_in, found.tokens_out)
-        return Answer(found.answer, found.tokens_in, found.tokens_out)
+        if result.state == "refused":
+            return Refusal(result.why, result.reason, result.tokens_in, result.tokens_out)
+        return Answer(result.answer, result.tokens_in, result.tokens_out)
 
     def _holder(self, db: sa.Connection, number: int | None) -> Owner | None:
         if number is None:
@@ -295,8 +296,8 @@ class Ledger(LedgerFile):
         return self._owner
 
     def _out(self, db: sa.Connection, send: Send, states: tuple[str, ...]) -> Out:
-        found = statements.OUT(db, send=send.id).fetchone()
-        row = None if found is None else Out(*found)
+        result = statements.OUT(db, send=send.id).fetchone()
+        row = None if result is None else Out(*result)
         if row is None or row.state not in states:
             raise ValueError(f"send {send.id} of run {send.run} has ended before")
         return row
@@ -325,8 +326,8 @@ class Ledger(LedgerFile):
 
 
 def _known(db: sa.Connection, key: bytes) -> Known | None:
-    found = statements.KNOWN(db, of=key).fetchone()
-    return None if found is None else Known(*found)
+    result = statements.KNOWN(db, of=key).fetchone()
+    return None if result is None else Known(*result)
 
 
 def _check(state: str) -> None:

@@ -27,8 +27,8 @@ class Prepared:
 
     def __call__(self, db: sa.Connection, **values: Any) -> sqlite3.Cursor:
         connection: Any = db.connection.driver_connection
-        found: sqlite3.Cursor = connection.execute(self._text, values)
-        return found
+        result: sqlite3.Cursor = connection.execute(self._text, values)
+        return result
 
 
 class Known(NamedTuple):

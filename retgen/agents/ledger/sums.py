@@ -60,11 +60,11 @@ class Sums:
         """The number of the part, which is made where it is not there."""
         which = run, agent, model
         if which not in self._known:
-            found = self._db.execute(_FIND, {"r": run, "a": agent, "m": model}).scalar()
-            if found is None:
+            result = self._db.execute(_FIND, {"r": run, "a": agent, "m": model}).scalar()
+            if result is None:
                 values = {"run": run, "agent": agent, "model": model}
-                found = self._db.execute(sa.insert(tables.parts), values).lastrowid
-            self._known[which] = int(found)
+                result = self._db.execute(sa.insert(tables.parts), values).lastrowid
+            self._known[which] = int(result)
         return self._known[which]
 
     def charged(self, run: str) -> int:
@@ -146,11 +146,11 @@ def part_rows(db: sa.Connection, run: str | None) -> list[Part]:
     query = sa.select(*by, *(sa.func.sum(_p[name]).label(name) for name in COLUMNS))
     if run is not None:
         query = query.where(_p.run == run)
-    found = db.execute(query.group_by(*by).order_by(*by)).mappings()
+    result = db.execute(query.group_by(*by).order_by(*by)).mappings()
     return [
         Part(**{name: row[name] for name in Part._fields if name != "priced"},
              priced=not row["unpriced"])
-        for row in found
+        for row in result
         if row["calls"]
     ]  # fmt: skip
 
@@ -164,10 +164,10 @@ def run_rows(db: sa.Connection, run: str | None) -> list[Spent]:
     rows = {
         row.run: row for row in db.execute(query if run is None else query.where(_r.run == run))
     }
-    found = []
+    result = []
     for name in sorted({*calls, *(name for name, row in rows.items() if row.hits)}):
         its, row = calls.get(name, []), rows.get(name)
-        found.append(
+        result.append(
             Spent(
                 name,
                 sum(part.calls for part in its),
@@ -177,7 +177,7 @@ def run_rows(db: sa.Connection, run: str | None) -> list[Spent]:
                 row.nano_usd if row else 0,
             )
         )
-    return found
+    return result
 
 
 def counted(

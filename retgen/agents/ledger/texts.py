@@ -34,11 +34,11 @@ class Texts:
 
     def pieces(self, db: sa.Connection, body: bytes) -> bytes:
         """The stored form of a request; what is long is put into `texts`."""
-        found = _CONTENT.split(body)
-        before, schema, after = found[-1].partition(_SCHEMA)
-        found[-1:] = before + schema, after
+        result = _CONTENT.split(body)
+        before, schema, after = result[-1].partition(_SCHEMA)
+        result[-1:] = before + schema, after
         pieces: list[str | int] = []
-        for piece in found:
+        for piece in result:
             one = piece.decode() if len(piece) < _SHORT else self._number(db, piece)
             if isinstance(one, str) and pieces and isinstance(pieces[-1], str):
                 pieces[-1] += one
@@ -77,8 +77,8 @@ def with_texts(
         texts: dict[int, bytes] = {}
         for i in range(0, len(wanted), at_once):
             chosen = c.id.in_(wanted[i : i + at_once])
-            found = db.execute(sa.select(c.id, c.text).where(chosen))
-            texts.update({row.id: row.text for row in found})
+            result = db.execute(sa.select(c.id, c.text).where(chosen))
+            texts.update({row.id: row.text for row in result})
         yield rows, texts
 
 

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from retgen.generators.limit.asking import _Growing, catalogue_size
 
 from retgen import run, validate
 from retgen.errors import RecipeError
@@ -20,6 +19,7 @@ from retgen.generators.limit.agents import (
     Identify,
     glossary,
 )
+from retgen.generators.limit.asking import _Growing, catalogue_size
 from retgen.generators.limit.attributes import CatalogueParams, load_attributes
 from retgen.generators.limit.params import LimitParams
 from retgen.plan import plan
