@@ -21,7 +21,7 @@ def marked(result: Mapping[str, Any]) -> bool:
     return bool(result) and result["auc"] > _WARN and result["low"] > 0.5
 
 
-def told(result: Mapping[str, Any]) -> str:
+def in_words(result: Mapping[str, Any]) -> str:
     """What was measured, in words; ends no sentence."""
     can = "are hardly told"
     if result["auc"] > _WARN:

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 
 @contextlib.contextmanager
-def each_batch(embedder: object, message: Callable[[int], None]) -> Iterator[None]:
-    """Call `told` with the number of texts encoded in this block, after each batch.
+def each_batch(embedder: object, report: Callable[[int], None]) -> Iterator[None]:
+    """Call `report` with the number of texts encoded in this block, after each batch.
 
     `embedder`: whatever keeps its sentence-transformers model as `model`; of others, and of models
     in processes of their own, nothing is heard until the block ends.
@@ -28,7 +28,7 @@ def each_batch(embedder: object, message: Callable[[int], None]) -> Iterator[Non
         vectors = result.get("sentence_embedding") if isinstance(result, Mapping) else None
         if isinstance(vectors, Tensor):
             done += len(vectors)
-            message(done)
+            report(done)
 
     hook = modules[-1].register_forward_hook(count)
     try:

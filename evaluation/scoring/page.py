@@ -40,7 +40,7 @@ def text(result: Evaluation) -> str:
         views = task.tables(results).items() if results else ()
         texts += [f"{title}\n{text_table(view)}" for title, view in views]
     notes = dict.fromkeys(
-        note for d in result.datasets for note in (*d.told, *model_notes(d.scores))
+        note for d in result.datasets for note in (*d.all_notes, *model_notes(d.scores))
     )
     return terminal(texts, list(notes), result.folder / "eval.html")
 
@@ -91,7 +91,7 @@ def _sections(result: Evaluation, scored: Scored) -> Iterable[Section]:
         [_what_is_said(scored)] if scored.scores else [],
         [table(scored)] if scored.scores else [],
         _pictures(result, scored),
-        [*scored.told, *_remarks(scored.scores)],
+        [*scored.all_notes, *_remarks(scored.scores)],
     )
     if scored.comparisons:
         name = primary(scored)

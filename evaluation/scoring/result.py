@@ -35,7 +35,7 @@ class Scored:
     compared: int = 0  # replicates behind the p-values
 
     @property
-    def told(self) -> list[str]:
+    def all_notes(self) -> list[str]:
         """What a reader of the scores must know."""
         return [*self.collection.notes, *self.notes, *(self.task.notes if self.task else ())]
 
@@ -58,7 +58,7 @@ class Scored:
                 "replicates": self.replicates,
                 "replicates_of_comparisons": self.compared,
             },
-            "notes": self.told,
+            "notes": self.all_notes,
         }
 
     def _results(self) -> list[dict[str, Any]]:

@@ -39,11 +39,11 @@ _TIES = (
 
 
 class Protocol(NamedTuple):
-    """How documents and queries are cut; `told` is what the details say of it."""
+    """How documents and queries are cut; `described` is what the details say of it."""
 
     document: Cut
     query: Cut
-    told: dict[str, Any]
+    described: dict[str, Any]
 
 
 class CapRetrieval:
@@ -70,7 +70,7 @@ class CapRetrieval:
             documents[row, : len(order)], scores[row, : len(order)] = order, values[order]
             if (row + 1) % _QUERIES == 0:
                 progress(f"{self._name}: queries", row + 1, len(collection.queries))
-        yield Ranked(self._name, None, Rankings(documents, scores), cut.told)
+        yield Ranked(self._name, None, Rankings(documents, scores), cut.described)
 
 
 def found_scores(index: Any, query: list[str]) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -45,7 +45,7 @@ class BM25:
             for terms in stemmed([query.text for query in collection.queries])
         ]
         ranked = _rank(collection, depth, queries, _bm25s_scores(index), "bm25", progress)
-        details = scripts.told("bm25s' English list", "Snowball, English")
+        details = scripts.described("bm25s' English list", "Snowball, English")
         yield Ranked("bm25", None, ranked, details)
 
 
@@ -96,7 +96,7 @@ class RankBM25:
         index = BM25Okapi(documents)
         queries = [tokens(query.text) for query in collection.queries]
         ranked = _rank(collection, depth, queries, index.get_scores, "rank-bm25", progress)
-        yield Ranked("rank-bm25", None, ranked, scripts.told())
+        yield Ranked("rank-bm25", None, ranked, scripts.described())
 
 
 class TFIDF:
@@ -144,7 +144,7 @@ class TFIDF:
                 total[index.indices[index.indptr[term] : index.indptr[term + 1]]] += idf[term]
             return total
 
-        details = {"tokenizer": "listed items"} if listed else scripts.told()
+        details = {"tokenizer": "listed items"} if listed else scripts.described()
         ranked = _rank(collection, depth, queries, score, "tfidf", progress)
         yield Ranked("tfidf", None, ranked, details)
 
@@ -164,7 +164,7 @@ class _Scripts:
     def see(self, texts: Iterable[str]) -> None:
         self._found.update(named_scripts(texts))
 
-    def told(self, stopwords: str | None = None, stemmer: str | None = None) -> dict[str, Any]:
+    def described(self, stopwords: str | None = None, stemmer: str | None = None) -> dict[str, Any]:
         details: dict[str, Any] = {"tokenizer": "words", "stopwords": stopwords, "stemmer": stemmer}
         if self._found:
             cut = f"{', '.join(sorted(self._found))} cut into characters and pairs of neighbours"

@@ -123,7 +123,7 @@ def prepare(pairs: Pairs, config: TrainConfig) -> Examples:
 
 
 def _told(pairs: Pairs, config: TrainConfig) -> str:
-    return f"here are {pairs.told_of_negatives(config.hard_negatives)}"
+    return f"here are {pairs.negatives_in_words(config.hard_negatives)}"
 
 
 def _held_out(pairs: Pairs, config: TrainConfig) -> set[str]:

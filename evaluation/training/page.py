@@ -94,7 +94,7 @@ def _what_was_done(result: Training) -> str:
 def _how(result: Training) -> str:
     """What was used of the negatives, the prompts, and what weights and products were in."""
     run = result.trained
-    negatives = result.pairs.told_of_negatives(result.config.hard_negatives)
+    negatives = result.pairs.negatives_in_words(result.config.hard_negatives)
     prompts = "; ".join(f"{kind} prompt {text!r}" for kind, text in run.prompts.items() if text)
     return (
         f"{negatives}; {prompts or 'no prompts'}; weights {run.weights_dtype}, products {run.dtype}"

@@ -40,7 +40,7 @@ class Pairs:
         """Of every pair, where so many are wanted; "all": as many as every pair has."""
         return self.least_negatives() if wanted == "all" else wanted
 
-    def told_of_negatives(self, wanted: int | Literal["all"]) -> str:
+    def negatives_in_words(self, wanted: int | Literal["all"]) -> str:
         """What is used of the negatives, and what is not, in words."""
         used, counts = self.negatives_used(wanted), [len(result) for result in self.negatives]
         least, most = min(counts, default=0), max(counts, default=0)

@@ -77,7 +77,7 @@ def train(
     path = located(path)
     pairs = read_pairs(path, split, limit)
     if compare and not pairs.negatives_used(config.hard_negatives):
-        message = pairs.told_of_negatives(config.hard_negatives)
+        message = pairs.negatives_in_words(config.hard_negatives)
         raise UsageError(f"--compare: there is nothing to compare with: {message}")
     views = _views(test or path, outside, metrics, progress)
     folder = Path(out) if out is not None else (

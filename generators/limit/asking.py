@@ -109,7 +109,7 @@ async def ask_attributes(job: Job[LimitParams], context: Context) -> None:
     """Propose and clean until there are exactly so many; leaves a catalogue file."""
     size = catalogue_size(job.params)
     stage = context.stage("attributes", size, PROPOSE, REMOVE)
-    wanted = context.few(size)
+    wanted = context.pilot_size(size)
     categories = _categories(job)
     result = _Growing(job.params)
     number = barren = 0

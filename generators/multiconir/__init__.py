@@ -25,7 +25,7 @@ from retgen.errors import SourceRefused
 from retgen.generators.family import Evidence, Family
 from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, VERIFY
 from retgen.generators.multiconir.asking import ask_ladders
-from retgen.generators.multiconir.calibration import CALIBRATION, told
+from retgen.generators.multiconir.calibration import CALIBRATION, in_words
 from retgen.generators.multiconir.estimate import call_estimates
 from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladders, breaking_orders, rungs
 from retgen.generators.multiconir.params import MultiConIRParams
@@ -125,7 +125,7 @@ class MultiConIR(Family[MultiConIRParams]):
 
     def judges(self, job: Job[MultiConIRParams]) -> Mapping[str, Mapping[str, Any]]:
         result = _calibration(job)
-        return {VERIFY.name: {**result, "measured": told(result)}}
+        return {VERIFY.name: {**result, "measured": in_words(result)}}
 
     def generate(self, job: Job[MultiConIRParams]) -> Records:
         params, domain = job.params, job.params.the_domain()

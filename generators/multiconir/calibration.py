@@ -134,7 +134,7 @@ def _share(part: int, whole: int) -> float | None:
     return round(part / whole, 4) if whole else None
 
 
-def told(result: dict[str, Any]) -> str:
+def in_words(result: dict[str, Any]) -> str:
     """The measurement in a few words."""
 
     def percent(value: float | None) -> str:

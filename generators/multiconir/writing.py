@@ -43,7 +43,7 @@ class Writing:
         self.requests, self.context = Requests(job), context
 
     async def ladder(self, document: SourceDocument) -> Ladder:
-        """The ladder of a document. Raises `GivenUp` with the rule that it fails."""
+        """The ladder of a document. Raises `RepairsFailed` with the rule that it fails."""
         draft = Draft(document, self.seed)
         await self.choose(draft)
         while True:
@@ -54,7 +54,7 @@ class Writing:
     # --- sentences ------------------------------------------------------------------------------
 
     async def choose(self, draft: Draft) -> None:
-        """Fill the free places. Raises `GivenUp` where the document has no sentence for them."""
+        """Fill the free places. Raises `RepairsFailed` where no sentence is left for them."""
         document = draft.document.text
         for _ in range(TRIES):
             if (wanted := draft.missing - len(draft.spare)) <= 0:

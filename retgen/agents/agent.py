@@ -89,8 +89,8 @@ class Agent(Generic[Q, A]):
     """A task. `role`: which of a recipe's models does it, where it names several.
 
     `check`: what is wrong with an answer, in words for the model; None for nothing. `offline`: the
-    answer by rules and bundled lists; raises `GivenUp` where these have none. `max_tokens`: room
-    that an answer needs, the hidden reasoning of a model not counted.
+    answer by rules and bundled lists; raises `RepairsFailed` where these have none. `max_tokens`:
+    room that an answer needs, the hidden reasoning of a model not counted.
     """
 
     name: str
@@ -121,7 +121,7 @@ class Agent(Generic[Q, A]):
         )  # fmt: skip
 
     async def converse(self, question: Q, model: ModelSettings, caller: Answering) -> A:
-        """Ask, check and repair. Raises `GivenUp`."""
+        """Ask, check and repair. Raises `RepairsFailed`."""
         request, history = self.begin(question, model), list[Turn]()
         while True:
             try:

@@ -90,12 +90,12 @@ class Context:
         known = self._models.get(agent.name)
         return known[0].shown if known else OFFLINE
 
-    def few(self, count: int) -> int:
+    def pilot_size(self, count: int) -> int:
         """So many, or fewer in a pilot."""
         return count if self.pilot is None else min(count, self.pilot)
 
     async def answer(self, agent: Agent[Q, A], question: Q) -> A:
-        """An agent's answer. Raises `GivenUp` where there is none that passes its check."""
+        """An agent's answer. Raises `RepairsFailed` where there is none that passes its check."""
         if self.offline(agent):
             result = agent.offline(question)
             reason = agent.check(question, result)
@@ -127,7 +127,7 @@ class Context:
         passed = time.monotonic()
         if now or passed - self._told >= _TICK:
             self._told = passed
-            wanted = self.few(stage.total)
+            wanted = self.pilot_size(stage.total)
             done = stage.done + sum(task.done() for _, task in self._under_way)
             self._progress(stage.name, min(done, wanted), wanted, self._note(stage))
 
@@ -143,12 +143,12 @@ class Context:
     ) -> AsyncIterator[R]:
         """What `work` makes of the first candidates that pass, in their order.
 
-        As many as the stage says, or as a pilot needs. A candidate whose work raises `GivenUp` is
-        rejected, as `record` tells it, and so is one for which `admit`, which sees what was made in
-        its order, has a reason. Raises `ChecksFailed` where the candidates do not suffice (where
+        As many as the stage says, or as a pilot needs. A candidate whose work raises
+        `RepairsFailed` is rejected, as `record` has it, and so is one for which `admit`, which sees
+        what was made in its order, has a reason. Raises `ChecksFailed` where the candidates do not suffice (where
         `exact` is off: where none passes), or hardly any passes.
         """
-        wanted = self.few(stage.total)
+        wanted = self.pilot_size(stage.total)
         source = iter(candidates)
         under_way: deque[tuple[T, asyncio.Task[R]]] = deque()
         self._under_way = under_way

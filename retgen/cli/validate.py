@@ -128,9 +128,9 @@ def _findings(path: Path, result: Any) -> str:
     if result.proven:
         lines.append(f"  proven: {result.proven:,} qrels, rebuilt from the words of the documents")
     if result.origin and "origin" not in result.switched_off:
-        from retgen.validators.origin import told
+        from retgen.validators.origin import in_words
 
-        lines.append(f"  origin: {told(result.origin)}")
+        lines.append(f"  origin: {in_words(result.origin)}")
     verdict = "ok" if result.ok else "not ok"
     lines.append(
         f"{verdict}: {_counted(result.errors, 'error')}, {_counted(result.warnings, 'warning')}"

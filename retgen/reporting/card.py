@@ -16,7 +16,7 @@ from retgen.manifest import who_answers
 from retgen.markdown import code_spans, escaped, front_matter, markdown_table
 from retgen.recipe import Recipe
 from retgen.reporting import evidence
-from retgen.validators.origin import marked, told
+from retgen.validators.origin import in_words, marked
 from retgen.validators.validation import Validation
 from retgen.write import FileInfo
 
@@ -201,7 +201,7 @@ def _origin(result: Mapping[str, Any]) -> list[str]:
     """Whether hard negatives carry a mark that a model could learn instead of the task."""
     if not result:
         return []
-    text = escaped(told(result)) + "."
+    text = escaped(in_words(result)) + "."
     mark = f"**{text[0].upper()}{text[1:]}**" if marked(result) else text[0].upper() + text[1:]
     after = " A model trained on these negatives may learn the mark instead of the task."
     return ["## Origin", "", mark + (after if marked(result) else ""), ""]

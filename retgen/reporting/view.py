@@ -17,7 +17,7 @@ from retgen import plots
 from retgen.recipe import to_yaml
 from retgen.reporting import evidence
 from retgen.tokenizer import STOPWORDS
-from retgen.validators.origin import marked, told
+from retgen.validators.origin import in_words, marked
 
 _FINDING_BYTES = 150_000  # of the page, shared evenly by the rules that found something
 _SHOWN = 5  # findings of a rule above the fold
@@ -472,7 +472,7 @@ def _origin(result: Mapping[str, Any]) -> dict[str, Any] | None:
     """What the page says of hard negatives, None where there are none."""
     if not result:
         return None
-    text = told(result)
+    text = in_words(result)
     return {"text": text[0].upper() + text[1:], "words": result["words"]}
 
 

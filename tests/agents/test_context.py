@@ -214,7 +214,7 @@ def test_a_pilot_wants_fewer_and_takes_what_there_is(
 ) -> None:
     async def run() -> list[int]:
         context = Context(tmp_path, {}, pilot=pilot)
-        assert (context.few(100), context.few(1)) == (pilot, 1)
+        assert (context.pilot_size(100), context.pilot_size(1)) == (pilot, 1)
         return await taken(context, context.stage("numbers", 3), range(candidates), at_once)
 
     assert asyncio.run(run()) == found

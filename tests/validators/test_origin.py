@@ -15,7 +15,7 @@ import pytest
 from retgen import run, validate
 from retgen.cli.validate import _findings
 from retgen.validators import separable
-from retgen.validators.origin import marked, told
+from retgen.validators.origin import in_words, marked
 from retgen.validators.separable import Pair, measure
 from tests.validators.sets import said, write_set
 
@@ -229,9 +229,9 @@ def test_what_is_said() -> None:
         " from their hard negatives without the query: AUC {:.3f} (95% interval {:.3f} to 0.700, "
         "1,200 pairs) from words and length alone, where 0.5 is chance"
     )
-    assert told(found) == "positives may be told" + end.format(0.6, 0.45)
-    assert told(found | {"low": 0.55}) == "positives can be told" + end.format(0.6, 0.55)
-    assert told(found | {"auc": 0.54}) == "positives are hardly told" + end.format(0.54, 0.45)
+    assert in_words(found) == "positives may be told" + end.format(0.6, 0.45)
+    assert in_words(found | {"low": 0.55}) == "positives can be told" + end.format(0.6, 0.55)
+    assert in_words(found | {"auc": 0.54}) == "positives are hardly told" + end.format(0.54, 0.45)
 
 
 def test_ladders_say_it_everywhere(tmp_path: Path, gen: Any) -> None:
@@ -242,7 +242,7 @@ def test_ladders_say_it_everywhere(tmp_path: Path, gen: Any) -> None:
     assert [*origin] == ["auc", "low", "high", "pairs", "words"]
     assert json.loads((folder / "report.json").read_text())["origin"] == origin
     assert f"  origin      AUC {origin['auc']:.3f} ({origin['low']:.3f} to" in done.stdout
-    text = told(origin)
+    text = in_words(origin)
     assert text[1:] in (folder / "dataset" / "README.md").read_text()
     assert text[1:] in (folder / "report.html").read_text()
     found = validate(folder)

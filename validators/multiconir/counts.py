@@ -23,7 +23,7 @@ class Counts:
         self.by_query[len(relevant)] = self.by_query.get(len(relevant), 0) + 1
         self.by_document[relevant] += 1
 
-    def told(self, queries: int) -> dict[str, Any]:
+    def in_words(self, queries: int) -> dict[str, Any]:
         """As `gen validate` states them."""
         positive = self.by_document[self.by_document > 0]
         values, numbers = np.unique(positive, return_counts=True)

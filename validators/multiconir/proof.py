@@ -205,7 +205,7 @@ class LadderProof(CorpusRule):
             former = any(qrel.relevance > 1 for qrel in _parsed(qrels, qrel_of))
             yield _error([], _NO_GRADES + (_FORMER if former else ""))
             yield from self._labels(qrels, asked, _GRADED if former else _BINARY, counts)
-        self._counts = counts.told(int(np.bitwise_count(there).sum()))
+        self._counts = counts.in_words(int(np.bitwise_count(there).sum()))
 
     def _labels(
         self, table: Table, asked: Asked, kind: _Kind, counts: Counts | None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from retgen.data import Dataset
-from retgen.validators.origin import judged_pairs, marked, sampled, told, trained_pairs
+from retgen.validators.origin import in_words, judged_pairs, marked, sampled, trained_pairs
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleContext, State
 from retgen.validators.separable import measure
 
@@ -65,4 +65,4 @@ class Origin(CorpusRule):
         if marked(self.found):
             words = ", ".join(map(repr, self.found["words"]))
             hint = f"; most telling: {words}" if words else ""
-            yield Finding(self.name, self.severity, [], told(self.found) + hint)
+            yield Finding(self.name, self.severity, [], in_words(self.found) + hint)

@@ -116,7 +116,7 @@ def _load(collection: Collection) -> tuple[list[Ladder], list[str]]:
             domains[name],
             {style: _numbered(path, name, style, of[style]) for style in sorted(of, key=_style)},
             _there(path, name, positives),
-            {order: _climbed(path, name, order, rungs)
+            {order: _hard_negatives(path, name, order, rungs)
              for order, rungs in sorted(_there(path, name, orders).items())},
         )
         for name, of in queries.items()
@@ -152,7 +152,7 @@ def _numbered(path: Path, name: str, style: str, texts: Mapping[int, str]) -> li
     return [texts[n] for n in sorted(texts)]
 
 
-def _climbed(path: Path, name: str, order: int, rungs: Sequence[Rung]) -> list[Rung]:
+def _hard_negatives(path: Path, name: str, order: int, rungs: Sequence[Rung]) -> list[Rung]:
     ordered = sorted(rungs, key=lambda rung: len(rung.broken))
     if [len(rung.broken) for rung in ordered] != list(range(1, len(ordered) + 1)):
         broken = ", ".join(str(len(rung.broken)) for rung in ordered)

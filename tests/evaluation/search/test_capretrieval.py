@@ -104,7 +104,7 @@ def test_equal_scores_stand_in_the_order_of_the_corpus(dataset) -> None:  # type
 
 def test_english_is_cut_by_nltk_and_stemmed_by_porter() -> None:
     cut = protocol("bm25-capretrieval", ["Two dogs", "selfies", "图"])
-    assert cut.told["language"] == "English"
+    assert cut.described["language"] == "English"
     text = 'It\'s "Beer" stir-fry. Dogs (two) were running!'
     assert cut.document(text) == [
         "it", "'s", "``", "beer", "''", "stir-fri", ".", "dog", "(", "two", ")", "were", "run", "!",
@@ -114,7 +114,7 @@ def test_english_is_cut_by_nltk_and_stemmed_by_porter() -> None:
 
 def test_most_queries_decide_the_language() -> None:
     for queries, language in ((["猫", "cat"], "English"), (["猫", "猫 cat", "cat"], "Chinese")):
-        assert protocol("bm25-capretrieval", queries).told["language"] == language
+        assert protocol("bm25-capretrieval", queries).described["language"] == language
 
 
 def test_jieba_is_silent_leaves_no_file_and_is_loaded_for_chinese_only(tmp_path: Path) -> None:

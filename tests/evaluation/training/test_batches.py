@@ -93,4 +93,4 @@ def test_what_is_used_of_the_negatives_is_told(
     negatives = [[f"{i} {j}" for j in range(count)] for i, count in enumerate(counts)]
     pairs = Pairs(["a", "b"], ["a+", "b+"], negatives, ["a", "b"], "a test")
     assert pairs.negatives_used(wanted) == used
-    assert pairs.told_of_negatives(wanted) == told
+    assert pairs.negatives_in_words(wanted) == told
