@@ -83,7 +83,7 @@ def sheets() -> tuple[Sheet, ...]:
 async def calibrate(context: Context) -> None:
     """Ask the judge about every case; leaves what it said."""
     every = sheets()
-    asked = every[: context.few(len(every))]
+    asked = every[: context.pilot_size(len(every))]
     stage = context.stage("calibration", len(every), CALIBRATE, candidates=len(every))
 
     async def verdicts(sheet: Sheet) -> Sequence[str]:

@@ -145,8 +145,8 @@ class Context:
 
         As many as the stage says, or as a pilot needs. A candidate whose work raises
         `RepairsFailed` is rejected, as `record` has it, and so is one for which `admit`, which sees
-        what was made in its order, has a reason. Raises `ChecksFailed` where the candidates do not suffice (where
-        `exact` is off: where none passes), or hardly any passes.
+        what was made in its order, has a reason. Raises `ChecksFailed` where the candidates do not
+        suffice (where `exact` is off: where none passes), or hardly any passes.
         """
         wanted = self.pilot_size(stage.total)
         source = iter(candidates)
