@@ -52,9 +52,8 @@ def text(result: Training) -> str:
     """For a terminal."""
     parts = [_what_was_done(result)]
     parts += [text_table(scores_table(result, view)) for view in result.views]
-    notes = result.notes()
-    page = result.folder / "train.html"
-    return terminal([*parts[:-1], f"{parts[-1]}\nmodel: {result.trained.path}"], notes, page)
+    shown, _, page = terminal(parts, result.notes(), result.folder / "train.html").rpartition("\n")
+    return f"{shown}\nmodel: {result.trained.path}\n{page}"
 
 
 def sentences(result: Training) -> list[str]:

@@ -159,7 +159,7 @@ def test_a_proven_run(tmp_path: Path, content: dict[str, Any]) -> None:
         "at least 2 row order T1 sign rank: 2.5 R1 at most 3 row order T3 R3 at most 4 row order "
         "T2 R2 skipped – T4 the matrix is not square",
         "query graph density 0.8 share of the query pairs",
-        "document graph density 1 share of the pairs of documents",
+        "document graph density 1 share of the pairs of relevant documents",
         "average query strength 1.333333 mean over the queries",
         "ranking @2 @4 random order 0.0017 0.0033 summed IDF 0.1667 1.0000 longest first 0.2500 "
         "0.2500",
@@ -336,7 +336,8 @@ def test_a_head_start_is_said_where_luck_cannot_explain_it(content: dict[str, An
     assert view(content)["not_tests"][0] == (
         "Reading the query, in part.",
         "summed IDF never reads it and reaches recall@100 = 0.0500, 25 times what chance does: "
-        "relevant documents differ from the others. Print the floors beside every score.",
+        "relevant documents differ from the others. Print the "
+        "query-blind baselines beside every score.",
     )
     content["statistics"]["relevant_documents"] = 46  # then 0.05 is two documents: luck
     assert view(content)["not_tests"][0][0] == "Limits of dimension."
