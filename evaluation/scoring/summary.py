@@ -50,7 +50,11 @@ def _leader(scored: Scored, measure: str) -> str:
     second = ranking[1]
     lead = first.metrics[measure] - second.metrics[measure]
     if round(lead, 4) == 0:
-        return f"{first.label} and {second.label} share the highest {measure}, {value}."
+        equal = [
+            s.label for s in ranking if round(first.metrics[measure] - s.metrics[measure], 4) == 0
+        ]
+        names = f"{', '.join(equal[:-1])} and {equal[-1]}"
+        return f"{names} share the highest {measure}, {value}."
     text = (
         f"{first.label} has the highest {measure}: {value}, {lead:.4f} more than {second.label}, "
         "the next"

@@ -163,7 +163,7 @@ def _tiles(
         tiles.append((plots.number(words["mean"], 1), "words per document", _span(words)))
     if certificate.get("upper"):
         span = {"min": certificate.get("lower", 0), "max": certificate["upper"]}
-        tiles.append((_span(span), "dimensions needed", "row order, proven"))
+        tiles.append((_span(span), "dimensions needed", "to rank relevant first, proven"))
     if counts.get("rejected"):
         tiles.append((plots.number(counts["rejected"]), "rejected", "see rejected.jsonl"))
     return tiles

@@ -70,6 +70,9 @@ def test_leads_that_do_not_hold_and_ties(one_each: Path, tmp_path: Path) -> None
     runs = [run_of(tmp_path, "c", 15), run_of(tmp_path, "d", 15)]
     found = evaluate(one_each, runs=runs, metrics=["recall@1"], out=tmp_path / "2")
     assert sentences(found)[0].startswith("c and d share the highest recall@1, 0.5000 (95% ")
+    three = [*runs, run_of(tmp_path, "e", 15)]
+    found = evaluate(one_each, runs=three, metrics=["recall@1"], out=tmp_path / "2e")
+    assert sentences(found)[0].startswith("c, d and e share the highest recall@1, 0.5000 (95% ")
     found = evaluate(one_each, runs=runs[:1], metrics=["recall@1"], out=tmp_path / "3")
     assert sentences(found)[0].startswith("c reaches recall@1 0.5000 (95% interval 0.3")
     # of one system none is best
