@@ -1,7 +1,7 @@
 """What a call to a chat model costs us ourselves, against the bare `openai` client.
 
-Ours is the whole path as `retgen/ask.py` puts it together: records side by side, the agent's
-prompt, the ledger on disk (durable before a call is sent and before its answer is read), the answer
+Ours is the whole path as `retgen/with_agents.py` puts it together: records side by side, the
+agent's prompt, the ledger on disk (durable before a call is sent and before its answer is read), the answer
 parsed by pydantic and checked. The client is used as it comes, and what it returns is not parsed. A
 server in a process of its own answers at once. Each case is a process of its own too; the CPU time
 of all its threads is counted, after a warm-up in which our gate, which begins at 8 in flight, opens

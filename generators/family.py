@@ -1,8 +1,8 @@
 """What a family of data sets is: parameters, a plan, the records, and a proof.
 
 A family never sees the command line. It says what will be made (`plan`), asks its agents for what
-only a model can write (`ask`), makes tables whose rows can be asked for in any order (`generate`),
-and hands out the rules that prove the structural labels from the written files (`checks`).
+only a model can write (`generate_with_agents`), makes tables whose rows can be asked for in any
+order (`generate`), and hands out the rules that prove the structural labels from the written files (`checks`).
 """
 
 from __future__ import annotations

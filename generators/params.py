@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Generic,
     NamedTuple,
@@ -12,9 +11,6 @@ from typing import (
 )
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo
-
-if TYPE_CHECKING:  # it brings the ledger's library, which most runs do not need
-    pass
 
 
 class Params(BaseModel):
@@ -45,7 +41,8 @@ class Job(NamedTuple, Generic[P]):
     """One recipe as a family sees it.
 
     `limit`: records; None: as many as the parameters say. `live`: names of the agents that a model
-    answers, the others are offline. `sources`: the folder that `ask` has written to.
+    answers, the others are offline. `sources`: the folder that `generate_with_agents`
+    has written to.
     """
 
     name: str

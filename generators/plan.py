@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import (
-    TYPE_CHECKING,
     Any,
     NamedTuple,
 )
-
-if TYPE_CHECKING:  # it brings the ledger's library, which most runs do not need
-    pass
 
 
 class CallEstimate(NamedTuple):
@@ -30,8 +26,8 @@ class CallEstimate(NamedTuple):
 class Plan:
     """What a job will make and cost. `bytes` is an estimate of dataset/ on disk (as JSON Lines).
 
-    A family says what it will ask its live agents (`asks`); the calls, the tokens (in and out), the
-    dollars (None: a model has no known price) and the seconds follow from the recipe's models.
+    A family says what it will ask its live agents (`call_estimates`); the calls, the tokens (in and
+    out), the dollars (None: a model has no known price) and the seconds follow from the recipe's models.
     `unknown`: how many records there will be is not known, and all counts are 0.
     """
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import (
-    TYPE_CHECKING,
     Any,
     NamedTuple,
     Protocol,
@@ -14,9 +13,6 @@ from typing import (
 import orjson
 
 from retgen.agents.agent import Rejection
-
-if TYPE_CHECKING:  # it brings the ledger's library, which most runs do not need
-    pass
 
 
 class Rows(Protocol):

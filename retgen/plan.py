@@ -55,9 +55,9 @@ def plan(
 
     table, settings = Prices(prices), recipe.models
     ranges, notes = {}, list(result.notes)
-    for agent, call_estimates in result.call_estimates.items():
+    for agent, estimate in result.call_estimates.items():
         hidden = table.reasoning(settings[agent])
-        ranges[agent] = _expected(call_estimates, hidden)
+        ranges[agent] = _expected(estimate, hidden)
         if hidden[1]:
             note = (
                 f"{settings[agent].shown} reasons: {hidden[0]:,} to {hidden[1]:,} hidden tokens a "
@@ -98,17 +98,15 @@ def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptio
     return _priced(replace(result, notes=tuple(notes)), recipe.models, ranges, model_options.prices)
 
 
-def _expected(call_estimates: CallEstimate, hidden: tuple[int, int]) -> _Range:
-    few, many = (call_estimates.records * calls for calls in call_estimates.calls)
+def _expected(estimate: CallEstimate, hidden: tuple[int, int]) -> _Range:
+    few, many = (estimate.records * calls for calls in estimate.calls)
     ends = []
     for calls, bytes_, length, start, speed, thought in zip(
         (few, many), reversed(_BYTES_A_TOKEN), _LENGTH, _SECONDS, _TOKENS_A_SECOND, hidden,
         strict=True,
     ):  # fmt: skip
-        out = call_estimates.answer * length + thought
-        ends.append(
-            (calls, calls * call_estimates.prompt / bytes_, calls * out, start + out / speed)
-        )
+        out = estimate.answer * length + thought
+        ends.append((calls, calls * estimate.prompt / bytes_, calls * out, start + out / speed))
     return _Range(*ends)
 
 

@@ -64,7 +64,7 @@ class Recipe:
 
     @property
     def live(self) -> dict[str, ModelSettings]:
-        """The models that the job asks, by agent."""
+        """The models that do the work of required agents, by agent; the others are offline."""
         return {name: one for name, one in self.models.items() if name in self.agents}
 
     def at(self, run: Path) -> Recipe:

@@ -115,7 +115,7 @@ def pilot(
     model_options: ModelOptions | None = None,
     progress: Progress = silent,
 ) -> Plan:
-    """Ask for so many records of each stage, and plan all of them from what that took.
+    """Make so many records of each stage, and extrapolate the plan from what they took.
 
     The answers stay in the ledger, so the run itself does not ask for them again.
     """

@@ -42,8 +42,8 @@ def generate_with_agents(
 ) -> CallReport:
     """Ask what the recipe's family wants to know, and leave it in the run directory.
 
-    `asked` is filled as the work goes on, so it says how far it came where this raises: what is
-    rejected is kept even then.
+    `call_report` is filled as the work goes on, so it says how far it came where this raises: what
+    is rejected is kept even then.
     """
     call_report = call_report or CallReport()
     if not recipe.agents:

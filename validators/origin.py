@@ -17,7 +17,7 @@ _WARN = 0.55
 
 
 def marked(result: Mapping[str, Any]) -> bool:
-    """Whether the marks are worth a warning; `found`: see `measure`."""
+    """Whether the marks are worth a warning; `result`: see `separable.measure`."""
     return bool(result) and result["auc"] > _WARN and result["low"] > 0.5
 
 

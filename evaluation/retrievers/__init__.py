@@ -31,7 +31,7 @@ def types() -> tuple[RetrieverType, ...]:
 
 
 def type_of(name: str) -> RetrieverType | None:
-    """The type of a name. What has that very name, or prefix, comes before what is open."""
+    """The type of a name. An exact name or prefix wins over free forms (a folder, a Hub id)."""
     mine = [one for one in types() if one.accepts(name)]
     exact = [one for one in mine if name in one.names or one.prefix]
     return next(iter(exact or mine), None)
@@ -43,7 +43,7 @@ def names() -> list[str]:
 
 
 def forms(*, ranks: bool) -> list[str]:
-    """How names look, fixed ones first: of what ranks a corpus, or orders candidate sets alone."""
+    """Names, then patterns of names: of what ranks a corpus, or orders candidate sets alone."""
     mine = [one for one in types() if one.ranks is ranks]
     fixed = [name for one in mine for name in one.names]
     described = [one.form for one in mine if one.form and not one.prefix]

@@ -36,12 +36,12 @@ class Retriever(Protocol):
     """Ranks the documents of a collection for each of its queries."""
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
-        """The best `depth` documents of every query; one answer a dimension."""
+        """The best `depth` documents of every query; one result per dimension."""
         ...
 
 
 class Scorer(Protocol):
-    """Scores candidate sets. `noise`: what two of its scores may differ by, and be equal."""
+    """Scores candidate sets. `noise`: the relative tolerance within which two of its scores tie."""
 
     @property
     def noise(self) -> float: ...

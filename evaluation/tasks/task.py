@@ -38,7 +38,7 @@ class Measured(NamedTuple, Generic[M]):
 class Comparison(ABC, Generic[M]):
     """What a system is asked to score, and what becomes of the scores.
 
-    `sets`: each candidate set once. `described`: of how much of the data set they are.
+    `sets`: each candidate set once. `described`: which part of the data set they cover, in words.
     """
 
     sets: Sequence[CandidateSet]
@@ -46,7 +46,7 @@ class Comparison(ABC, Generic[M]):
 
     @abstractmethod
     def measure(self, scores: Scores, noise: float) -> Measured[M]:
-        """The measures. `noise`: what two scores may differ by, relative to them, and be equal."""
+        """The measures. `noise`: the relative tolerance within which two scores tie."""
 
 
 class TaskData(ABC, Generic[M]):

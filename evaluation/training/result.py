@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures
@@ -14,10 +14,6 @@ from retgen.evaluation.training import (
     TrainConfig,
     Trained,
 )
-
-if TYPE_CHECKING:
-    pass
-
 
 WITHOUT = "in-batch negatives only"
 

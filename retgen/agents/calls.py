@@ -57,7 +57,7 @@ class ModelOptions:
 
 @dataclass
 class CallReport:
-    """What came of asking."""
+    """What came of calling models."""
 
     rejected: list[Rejection] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
@@ -87,7 +87,7 @@ def ledger_of(folder: Path, model_options: ModelOptions) -> Path:
 
 
 def check_model(one: ModelSettings, model_options: ModelOptions) -> None:
-    """The same of one model."""
+    """Raises `UsageError` for a key, a provider or a price of one model that is missing."""
     check_provider(one, find_key(one))
     if model_options.max_usd is not None and Prices(model_options.prices).of(one) is None:
         raise UsageError(
@@ -109,7 +109,7 @@ def _notice(text: str) -> None:
 
 @contextlib.contextmanager
 def with_call_report(call_report: CallReport) -> Iterator[None]:
-    """Where asking ends early, the error says how far it came."""
+    """Where calling ends early, the error says how far it came."""
     try:
         yield
     except KeyboardInterrupt:
@@ -129,7 +129,7 @@ def call_models(
     pilot: int | None,
     progress: Progress,
 ) -> None:
-    """Have `work` ask the models of `settings`, by agent; `asked` is filled.
+    """Have `work` ask the models of `settings`, by agent; `call_report` is filled.
 
     `folder` names the run in the ledger, `sources` is the context's folder.
     """

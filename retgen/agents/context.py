@@ -50,7 +50,7 @@ class Stage:
 
 
 class Context:
-    """Made by whoever runs a family's `ask`, one for a run.
+    """Made by whoever runs a family's `generate_with_agents`, one for a run.
 
     `models`: settings and caller of each agent that a model answers; the others are offline.
     `folder`: where the family leaves what it was told. `pilot`: records of a stage that are enough.

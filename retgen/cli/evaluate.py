@@ -44,14 +44,15 @@ def eval_command(
         list[Path],
         typer.Argument(
             parser=given_path, metavar="PATH...", show_default=False,
-            help="Run directories, data sets in MTEB, BEIR or Hub layout, mteb:NAME; or a study.",
+            help="Run directories, data sets in MTEB, BEIR or Hub layout, mteb:NAME (a data set "
+            "of MTEB); or a study (gen recipes lists them).",
         ),
     ],
     model: Annotated[
         list[str] | None,
         typer.Option(
             metavar="M", autocompletion=complete_model,
-            help="{retrievers}. Default bm25. Repeatable.",
+            help="{retrievers}. Default bm25; on candidate sets bm25-paper and bm25. Repeatable.",
         ),
     ] = None,
     run: Annotated[
@@ -65,7 +66,9 @@ def eval_command(
         list[str] | None,
         typer.Option(metavar="NAME", help="recall@10, nDCG@10, MRR@10, MAP, ... Repeatable."),
     ] = None,
-    split: Annotated[str | None, typer.Option(help="Which qrels; default test.")] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Which qrels; default test, else the first.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(parser=given_path, help="Folder; default RUN/eval, else outputs/eval_NAME."),
@@ -94,7 +97,7 @@ def eval_command(
         bool, typer.Option("--trust-remote-code", help="Run code that a model brings along.")
     ] = False,
     rerank_depth: Annotated[
-        int, typer.Option(min=1, help="Documents a query that a re-ranker sees.")
+        int, typer.Option(min=1, help="Documents per query that a re-ranker sees.")
     ] = 100,
     paper_prompt: Annotated[
         bool,
@@ -102,7 +105,9 @@ def eval_command(
     ] = False,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="Ladders of a domain that an llm: model orders; default all."),
+        typer.Option(
+            min=1, help="Ladders per domain whose candidates an llm: model orders; default all."
+        ),
     ] = None,
     max_usd: Annotated[
         float | None,

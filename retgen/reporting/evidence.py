@@ -27,13 +27,18 @@ def judged(number: int, qrels: int, label: str) -> str:
     return f"{number:,} of {qrels:,} qrels: {label}"
 
 
+def measured(name: str, judge: Mapping[str, Any] | None) -> str:
+    """Who did some work, and if that was to judge, how often that was right."""
+    return name if judge is None else f"{name}, {judge['measured']}"
+
+
 def judges(
-    measured: Mapping[str, Mapping[str, Any]], models: Mapping[str, Mapping[str, Any]]
+    found: Mapping[str, Mapping[str, Any]], models: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[str]:
     """Each judge: who it is, and how often it was right on its calibration set."""
-    for agent, one in measured.items():
+    for agent, one in found.items():
         name = who(models[agent]["model"]) if agent in models else OFFLINE
-        yield f"{agent} by {name}, {one['measured']}"
+        yield f"{agent} by {measured(name, one)}"
 
 
 def dimensions(certificate: Mapping[str, Any]) -> str:

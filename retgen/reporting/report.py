@@ -1,6 +1,6 @@
 """`gen report`: report.json, and the page that shows it.
 
-The page is one file without scripts or requests. What it says is decided in report_view.py, as
+The page is one file without scripts or requests. What it says is decided in view.py, as
 plain values; report_page.html sets them, and escapes them: texts and names come from anywhere.
 """
 

@@ -91,7 +91,7 @@ def _agents(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows, judges = [], manifest.get("judges") or {}
     for agent, one in (manifest.get("models") or {}).items():
         work = evidence.who(one["model"])
-        rows.append((agent, f"{work}; {judges[agent]['measured']}" if agent in judges else work))
+        rows.append((agent, evidence.measured(work, judges.get(agent))))
     if manifest.get("calls") or manifest.get("cache_hits"):
         tokens, usd = manifest["tokens"], manifest["usd"]
         price = "at a price not known" if usd is None else f"${usd:.4f}"

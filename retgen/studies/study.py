@@ -7,7 +7,7 @@ dimension, and scores it on the data set `test` (LIMIT, arXiv 2508.21038, sectio
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -18,10 +18,6 @@ from retgen.messages import Origin, did_you_mean, explain
 from retgen.plan import plan
 from retgen.recipe import load_recipe
 from retgen.recipe_file import read_yaml
-
-if TYPE_CHECKING:
-    pass
-
 
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=100)]
 _Dimensions = list[Annotated[int, Field(ge=1)]]

@@ -84,7 +84,7 @@ def check_written(
     scratch: Path,
     progress: Progress,
 ) -> list[Finding]:
-    """Findings on what a run wrote beside its tables. `found`: what its tables gave."""
+    """Findings on what a run wrote beside its tables. `result`: what its tables gave."""
     run = dataset.run
     assert run is not None
     manifest = _manifest(run)

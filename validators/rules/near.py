@@ -1,6 +1,6 @@
 """Near-duplicates: documents, or queries, that share at least four fifths of their words.
 
-Texts are compared as sets of words (Jaccard similarity), so an order of words tells none apart.
+Texts are compared as sets of words (Jaccard similarity), so word order is ignored.
 Queries are compared by the words that ask for something: see `retgen.validators.querywords`.
 """
 
@@ -26,7 +26,7 @@ _SHARE = "share at least 80% of their words"
 class NearDuplicates(CorpusRule):
     """Documents in groups, each similar to another one of its group. Eight bytes a word, on disk.
 
-    Texts that differ in case, punctuation or white space only are the business of other rules.
+    Texts that differ in case, punctuation or white space only are found by other rules.
     """
 
     name = "near-duplicate"
@@ -84,7 +84,7 @@ class NearDuplicates(CorpusRule):
 
 
 class NearDuplicateQueries(QueryRule):
-    """Queries of one table that ask for nearly the same in other words."""
+    """Queries of one table whose words are nearly the same."""
 
     name = "near-duplicate-query"
     severity = "warning"

@@ -29,7 +29,7 @@ from retgen.evaluation.tasks.multiconir.ladders import Ladder, Rung
 
 Cell = tuple[str | int, ...]
 
-TASKS = frozenset({"task1", "task2"})  # what is worth money
+TASKS = frozenset({"task1", "task2"})  # what paid models are asked
 ALL = TASKS | {"violated", "blind", "length", "place"}
 
 
