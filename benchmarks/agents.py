@@ -1,13 +1,13 @@
 """What a call to a chat model costs us ourselves, against the bare `openai` client.
 
 Ours is the whole path as `retgen/with_agents.py` puts it together: records side by side, the
-agent's prompt, the ledger on disk (durable before a call is sent and before its answer is read), the answer
-parsed by pydantic and checked. The client is used as it comes, and what it returns is not parsed. A
-server in a process of its own answers at once. Each case is a process of its own too; the CPU time
-of all its threads is counted, after a warm-up in which our gate, which begins at 8 in flight, opens
-to the number stated. The ledger's bytes are those of its files when all is over. Cases are taken in
-turn, and the best of all rounds is printed. Last comes what it takes to begin and end a run on a
-ledger of a million calls (`ledger.py`; `--ledger 0` leaves it out).
+agent's prompt, the ledger on disk (durable before a call is sent and before its answer is read),
+the answer parsed by pydantic and checked. The client is used as it comes, and what it returns is
+not parsed. A server in a process of its own answers at once. Each case is a process of its own too;
+the CPU time of all its threads is counted, after a warm-up in which our gate, which begins at 8 in
+flight, opens to the number stated. The ledger's bytes are those of its files when all is over.
+Cases are taken in turn, and the best of all rounds is printed. Last comes what it takes to begin
+and end a run on a ledger of a million calls (`ledger.py`; `--ledger 0` leaves it out).
 
     .venv/bin/python benchmarks/agents.py [--calls 6000] [--rounds 3] [--in-flight 64 256 512]
     .venv/bin/python benchmarks/agents.py --long [--calls 100000]

@@ -111,15 +111,16 @@ def copied(document: Row, ladder: Row, number: int) -> tuple[Row, Row]:
 def measure(run: Path) -> dict[str, float]:
     """Seconds to write and to prove, bytes written, and the peak of memory in MB."""
     from retgen.generate import write_dataset
+    from retgen.progress import silent
     from retgen.recipe import load_recipe
-    from retgen.validation.validate import validate
+    from retgen.validation.validate import prove
 
-    recipe = load_recipe(run / "recipe.yaml")
+    recipe = load_recipe(run).at(run)
     began = time.perf_counter()
-    tables = write_dataset(recipe, recipe.family.generate(recipe.at(run).job), run)
+    tables = write_dataset(recipe, recipe.family.generate(recipe.job), run)
     written = time.perf_counter()
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    result = validate(run, workers=1)
+    result = prove(run, recipe, tables.files, 1, silent)
     wrong = [one.message for one in result.findings if one.severity == "error"]
     assert not wrong, wrong[:3]
     return {

@@ -113,7 +113,7 @@ def collection(folder: Path, documents: int, queries: int) -> None:
 
 
 def all_rules(folder: Path, documents: int) -> None:
-    from retgen.validation import validate
+    from retgen import validate
 
     collection(folder, documents, min(_QUERIES, documents))
     seconds, cpu, result = measured(lambda: validate(folder))

@@ -2,7 +2,8 @@
 
 A family never sees the command line. It says what will be made (`plan`), asks its agents for what
 only a model can write (`generate_with_agents`), makes tables whose rows can be asked for in any
-order (`generate`), and hands out the rules that prove the structural labels from the written files (`checks`).
+order (`generate`), and hands out the rules that prove the structural labels from the written files
+(`checks`).
 """
 
 from __future__ import annotations

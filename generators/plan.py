@@ -27,8 +27,8 @@ class Plan:
     """What a job will make and cost. `bytes` is an estimate of dataset/ on disk (as JSON Lines).
 
     A family says what it will ask its live agents (`call_estimates`); the calls, the tokens (in and
-    out), the dollars (None: a model has no known price) and the seconds follow from the recipe's models.
-    `unknown`: how many records there will be is not known, and all counts are 0.
+    out), the dollars (None: a model has no known price) and the seconds follow from the recipe's
+    models. `unknown`: how many records there will be is not known, and all counts are 0.
     """
 
     documents: int
