@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 from retgen.validators.chance import excess_p
@@ -102,19 +103,27 @@ class AnswerColumns(CorpusRule):
         self.judgements = judgements
         self.severity = severity
         self.p = p
-        own = {query.query_id: query.text.casefold() for query in judgements.queries}
-        self.noted = {
+        self.counted: dict[tuple[str, str], int] = {}
+        self.start()
+
+    @cached_property
+    def noted(self) -> dict[str, dict[str, set[str]]]:
+        """Column -> query id -> what it holds that the query's text does not say."""
+        own = {query.query_id: query.text.casefold() for query in self.judgements.queries}
+        return {
             column: {
                 query_id: kept
                 for query_id, texts in by_query.items()
-                if query_id in judgements.positives
+                if query_id in self.judgements.positives
                 and (kept := {t for t in texts if t.casefold() not in own.get(query_id, "")})
             }
-            for column, by_query in judgements.notes.items()
+            for column, by_query in self.judgements.notes.items()
         }
-        self.wanted = {t for held in self.noted.values() for texts in held.values() for t in texts}
-        self.counted: dict[tuple[str, str], int] = {}
-        self.start()
+
+    @cached_property
+    def wanted(self) -> set[str]:
+        """All of these texts."""
+        return {t for held in self.noted.values() for texts in held.values() for t in texts}
 
     @classmethod
     def made(cls, context: RuleContext) -> Self:
@@ -178,6 +187,8 @@ class AnswerColumns(CorpusRule):
     def findings(self) -> Iterator[Finding]:
         for column, text in self._suspects():
             yield from self._mark(column, text)
+        if not self.state.keys:
+            return
         for column, noted in sorted(self.noted.items()):
             for other, keys in sorted(self.state.keys.items()):
                 yield from self._join(column, noted, other, keys)
