@@ -17,6 +17,7 @@ import numpy as np
 from retgen.agents.models import described
 from retgen.generators.records import Records
 from retgen.recipe import Recipe, written_out
+from retgen.validators.rule import Severity
 from retgen.validators.validation import Validation
 from retgen.version import __version__
 from retgen.write import FileInfo, file_info
@@ -25,16 +26,23 @@ FORMAT_VERSION = 2  # one more whenever what stands beside the tables has other 
 COSTS = ("calls", "cache_hits", "unanswered", "tokens", "usd")
 
 
-def other_format(manifest: Mapping[str, Any]) -> str | None:
-    """What is said of a run in another format, whose files cannot be compared key by key."""
+def other_format(manifest: Mapping[str, Any]) -> tuple[Severity, str] | None:
+    """What is said of a run in another format, whose files cannot be compared key by key.
+
+    A warning of an earlier format; one that no version up to this one has written vouches for
+    nothing.
+    """
     stated = manifest.get("format_version")
     if stated == FORMAT_VERSION:
         return None
-    return (
+    what = (
         f"the run is in format {stated}, this version of retgen writes format {FORMAT_VERSION}: "
         "the tables are not made again, and of what stands beside them only name, seed, counts, "
         "evidence and hashes are compared"
     )
+    if type(stated) is int and 0 < stated < FORMAT_VERSION:
+        return "warning", what
+    return "error", f"{what}; check it with the version that made it"
 
 
 def fault_of_time(created: Any) -> str | None:

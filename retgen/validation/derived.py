@@ -99,7 +99,8 @@ def check_written(
         return [*message, _not_again(f"{error}", "warning")]
     message += links(run, manifest["files"])
     if other := other_format(manifest):
-        message.append(Finding("manifest", "warning", ["manifest.json"], f"manifest.json: {other}"))
+        severity, what = other
+        message.append(Finding("manifest", severity, ["manifest.json"], f"manifest.json: {what}"))
     same = other is None and _version(manifest) == __version__
     names: Collection[str] = _present(run, SOURCES)
     again: list[Finding] = []
