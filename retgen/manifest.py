@@ -85,7 +85,7 @@ def manifest_of(
     result: Validation,
     records: Records,
     files: Mapping[str, FileInfo],
-    message: Measured,
+    facts: Measured,
 ) -> dict[str, Any]:
     """The manifest. `files`: by path below the run; `records.rejected`: of agents and tables."""
     counts, family = result.statistics, recipe.family
@@ -95,8 +95,8 @@ def manifest_of(
         "name": recipe.name,
         "family": recipe.family.name,
         "seed": recipe.seed,
-        "created": message.created,
-        "versions": dict(message.versions),
+        "created": facts.created,
+        "versions": dict(facts.versions),
         "counts": {
             "documents": counts["documents"],
             "queries": counts["queries"],
@@ -116,9 +116,9 @@ def manifest_of(
         "models": models,
         "prompts": prompts,
         "word_lists": dict(records.word_lists),
-        "tokens": message.costs["tokens"],
-        "usd": message.costs["usd"],
-        "timings": dict(message.timings),
+        "tokens": facts.costs["tokens"],
+        "usd": facts.costs["usd"],
+        "timings": dict(facts.timings),
         "licences": dict(records.licences),
         "languages": list(records.languages),
         "checks": {
@@ -135,7 +135,7 @@ def manifest_of(
         "origin": result.origin or None,
         "certificate": result.certificate,
         "files": {name: info._asdict() for name, info in sorted(files.items())},
-        **({key: message.costs[key] for key in COSTS[:3]} if models else {}),
+        **({key: facts.costs[key] for key in COSTS[:3]} if models else {}),
     }
 
 

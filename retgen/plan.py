@@ -92,8 +92,7 @@ def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptio
     if call_report.tally.silent:
         notes.append(
             f"{call_report.tally.silent:,} answers did not say how many tokens they took; they "
-            "count, "
-            "and are charged, as the most that there was room for"
+            "count, and are charged, as the most that there was room for"
         )
     return _priced(replace(result, notes=tuple(notes)), recipe.models, ranges, model_options.prices)
 

@@ -70,10 +70,10 @@ class Lines:
             else:
                 stage, done, total, note = self._last
                 took = now - self._began[stage]
-                message = [f"{stage}: {done:,} of {total:,}", note or f"{took:.0f} s so far"]
+                parts = [f"{stage}: {done:,} of {total:,}", note or f"{took:.0f} s so far"]
                 if 0 < done < total:
-                    message.append(f"about {took / done * (total - done):.0f} s left")
-                line = ", ".join(message)
+                    parts.append(f"about {took / done * (total - done):.0f} s left")
+                line = ", ".join(parts)
             try:
                 print(line, file=sys.stderr, flush=True)
             except (OSError, ValueError):  # nobody reads any more

@@ -83,14 +83,14 @@ def load_recipe(source: str | Path, overrides: Mapping[str, Any] | None = None) 
 
 def resolve(file: RecipeFile) -> Recipe:
     """Work out what follows from a recipe file."""
-    result = family(file.family)
+    owner = family(file.family)
     models = {}
-    for agent in result.agents:
+    for agent in owner.agents:
         named = file.models.get(agent.name, file.models.get(agent.role, file.model))
         if (settings := settings_of(named)) is not None:
             models[agent.name] = settings
     job = Job(file.name, file.seed, file.params, file.limit, frozenset(models))
-    return Recipe(file, result, job, result.required_agents(job), models)
+    return Recipe(file, owner, job, owner.required_agents(job), models)
 
 
 def with_judge(recipe: Recipe) -> Recipe:
@@ -150,9 +150,9 @@ def compare(old: Any, new: Any, key: str = "") -> list[str]:
     """The dotted keys in which two resolved recipes differ, but for how fast models are asked."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         return [
-            result
+            different
             for name in dict.fromkeys([*old, *new])
-            for result in compare(old.get(name), new.get(name), f"{key}.{name}" if key else name)
+            for different in compare(old.get(name), new.get(name), f"{key}.{name}" if key else name)
         ]
     first, _, last = key.rpartition(".")
     flow = last in FLOW and first.partition(".")[0] in ("model", "models")

@@ -236,8 +236,8 @@ def _make(
             card = training_card(recipe, records, files)
             files["training/README.md"] = write_file(folder / "training" / "README.md", card)
     files |= recipe_files(recipe, folder)
-    message = measured(clock.laps, call_report.costs() if call_report else OFFLINE_COSTS)
-    manifest = manifest_of(recipe, result, records, files, message)
+    facts = measured(clock.laps, call_report.costs() if call_report else OFFLINE_COSTS)
+    manifest = manifest_of(recipe, result, records, files, facts)
     write_report(folder, collect_report(folder, recipe, manifest, result))
     clock.lap("report")
     if not result.ok:

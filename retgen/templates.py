@@ -43,7 +43,7 @@ class CompiledTemplates(BytecodeCache):
     def _path(self, bucket: Bucket) -> Path:
         # the bucket knows its source and Python's version; options of the environment are code
         settings = bucket.environment
-        message = [version("jinja2"), settings.trim_blocks, settings.lstrip_blocks]
-        message += [settings.undefined.__name__, sorted(settings.filters)]
-        digest = hashlib.sha256(repr(message).encode()).hexdigest()[:16]
+        settled = [version("jinja2"), settings.trim_blocks, settings.lstrip_blocks]
+        settled += [settings.undefined.__name__, sorted(settings.filters)]
+        digest = hashlib.sha256(repr(settled).encode()).hexdigest()[:16]
         return self.folder / f"{bucket.key}.{digest}.jinja"

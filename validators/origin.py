@@ -29,8 +29,7 @@ def in_words(result: Mapping[str, Any]) -> str:
     return (
         f"positives {can} from their hard negatives without the query: AUC {result['auc']:.3f} "
         f"(95% interval {result['low']:.3f} to {result['high']:.3f}, {result['pairs']:,} pairs) "
-        "from "
-        "words and length alone, where 0.5 is chance"
+        "from words and length alone, where 0.5 is chance"
     )
 
 

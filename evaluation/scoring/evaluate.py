@@ -284,9 +284,9 @@ def _systems(
         except RetgenError as error:
             errors[name] = error
     for file, name in names.items():
-        rankings, message = read_run(file, collection, depth)
-        notes += [f"{file}: {note}" for note in message]
-        yield Ranked(name, None, rankings, {"run": str(file), "notes": message})
+        rankings, run_notes = read_run(file, collection, depth)
+        notes += [f"{file}: {note}" for note in run_notes]
+        yield Ranked(name, None, rankings, {"run": str(file), "notes": run_notes})
 
 
 def _run_names(runs: Sequence[str | Path], models: Sequence[str]) -> dict[Path, str]:

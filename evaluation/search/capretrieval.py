@@ -82,22 +82,22 @@ def found_scores(index: Any, query: list[str]) -> np.ndarray[Any, np.dtype[np.fl
 def protocol(name: str, queries: Sequence[str]) -> Protocol:
     """The protocol of a name for the language of some queries: Chinese if most hold Han."""
     chinese = 2 * sum(bool(_HAN.search(query)) for query in queries) > len(queries)
-    message: dict[str, Any] = {
+    details: dict[str, Any] = {
         "protocol": "CapRetrieval, arXiv 2506.08592",
         "language": "Chinese" if chinese else "English",
         "stopwords": None,
         "stemmer": None if chinese else "Porter, NLTK",
     }
     if name.endswith("-characters"):
-        message |= {"tokenizer": "characters", "stemmer": None, "notes": [_TIES]}
-        return Protocol(_characters, _characters, message)
+        details |= {"tokenizer": "characters", "stemmer": None, "notes": [_TIES]}
+        return Protocol(_characters, _characters, details)
     if chinese:
         words = "jieba: documents as they are and cut for search, queries lower-cased"
-        message |= {"tokenizer": words, "notes": [words, _TIES]}
-        return Protocol(_jieba().lcut_for_search, lambda q: _jieba().lcut(_normal(q)), message)
+        details |= {"tokenizer": words, "notes": [words, _TIES]}
+        return Protocol(_jieba().lcut_for_search, lambda q: _jieba().lcut(_normal(q)), details)
     words = "NLTK's words and Porter's stems, sentences by Punkt without its abbreviations"
-    message |= {"tokenizer": words, "notes": [words, _TIES]}
-    return Protocol(_english(), lambda q: _english()(_normal(q)), message)
+    details |= {"tokenizer": words, "notes": [words, _TIES]}
+    return Protocol(_english(), lambda q: _english()(_normal(q)), details)
 
 
 def _normal(text: str) -> str:

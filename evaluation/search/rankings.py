@@ -126,10 +126,10 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
     documents = np.full((len(index), depth), -1, np.int64)
     scores = np.zeros((len(index), depth), np.float32)
     unknown: set[bytes] = set()
-    for row, result in enumerate(names):
-        if not result:
+    for row, ranked in enumerate(names):
+        if not ranked:
             continue
-        docs = np.array(result)
+        docs = np.array(ranked)
         if len(np.unique(docs)) < len(docs):
             raise DatasetError(
                 f"{path}: query {collection.queries[row].query_id} ranks a document twice"
@@ -151,7 +151,7 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
             f"{len(unknown):,} documents of the run are not in the corpus and are ignored, for "
             f"example {sorted(unknown)[0].decode()}"
         )
-    silent = sum(not result for result in names)
+    silent = sum(not ranked for ranked in names)
     if silent:
         notes.append(f"{silent:,} queries are not in the run and count as 0")
     return Rankings(documents, scores), notes

@@ -55,20 +55,20 @@ class Training:
 
     def notes(self) -> list[str]:
         """What a reader of the scores must know."""
-        name, message = self.views[0].collection.name, []
+        name, notes = self.views[0].collection.name, []
         held = " (held-out ones among them)" if self.trained.held_out_pairs else ""
         if self.shared:
-            message.append(
+            notes.append(
                 f"{self.shared:,} of the {len(self.pairs):,} training pairs{held} are pairs of the "
                 f"test view {name}: its scores measure memory, not retrieval"
             )
         else:
-            message.append(f"no training pair is a pair of the test view {name}")
+            notes.append(f"no training pair is a pair of the test view {name}")
         if len(self.views) == 1:
-            message.append("outside: not measured (--outside PATH or mteb:NAME measures it)")
+            notes.append("outside: not measured (--outside PATH or mteb:NAME measures it)")
         for view in self.views:
-            message += [f"{view.collection.name}: {note}" for note in view.collection.notes]
-        return message
+            notes += [f"{view.collection.name}: {note}" for note in view.collection.notes]
+        return notes
 
     def to_json(self) -> dict[str, Any]:
         """What `gen train --json` prints."""

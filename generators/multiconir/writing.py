@@ -168,11 +168,13 @@ class Writing:
     async def verdicts(self, draft: Draft, shown: Shown) -> dict[Text, str]:
         """What is wrong with the texts of a document; what is right is kept in the draft."""
         asked = shown.asked
-        message: dict[int, str] = {}
+        complaints: dict[int, str] = {}
         faults: dict[Text, str] = {}
         for _ in range(TRIES):
-            question = self.requests.verdicts(draft, shown, asked, tuple(message.values()))
-            result, message = read_verdicts(question, await self.context.answer(VERIFY, question))
+            question = self.requests.verdicts(draft, shown, asked, tuple(complaints.values()))
+            result, complaints = read_verdicts(
+                question, await self.context.answer(VERIFY, question)
+            )
             for one in result:
                 text = shown.texts[one.text - 1]
                 if one.condition - 1 != text.condition:
@@ -183,19 +185,19 @@ class Writing:
                 text = shown.texts[place - 1]
                 stated = [one for one in result if (one.condition - 1, one.text) == (c, place)]
                 verdict = stated[0].verdict if stated else "cannot_tell"
-                if c + 1 in message:
+                if c + 1 in complaints:
                     continue
                 if verdict == _EXPECTED[text.rewrite]:
                     of = "rewrite" if text.rewrite else "sentence"
                     draft.verdicts[text] = Evidence(c + 1, of, verdict, stated[0].quote)
                 else:
                     faults[text] = f"the judge finds that it {_IS[verdict]} the condition"
-            asked = tuple(c for c in asked if c + 1 in message)
+            asked = tuple(c for c in asked if c + 1 in complaints)
             if not asked:
                 break
         for c in asked:
             text = next(one for one in shown.texts if one.condition == c)
-            faults[text] = f"the judge gave no verdict on it: {message[c + 1]}"
+            faults[text] = f"the judge gave no verdict on it: {complaints[c + 1]}"
         return faults
 
     # --- queries --------------------------------------------------------------------------------

@@ -193,9 +193,9 @@ class Caller:
         """The server answers nobody: what it said, to which request, and what to do."""
         whom = f"{request.model} at {request.endpoint}"
         often = f" ({tries} tries)" if tries > 1 else ""
-        message = [f"record {record!r}"] if (record := RECORD.get()) else []
-        message += [request.about] if request.about else []
-        named = f", asked by {agent}" + (f" ({'; '.join(message)})" if message else "")
+        parts = [f"record {record!r}"] if (record := RECORD.get()) else []
+        parts += [request.about] if request.about else []
+        named = f", asked by {agent}" + (f" ({'; '.join(parts)})" if parts else "")
         hint = f" {sent.row.hint[:1].upper()}{sent.row.hint[1:]}." if sent.row.hint else ""
         passing = sent.row.outcome in ("retry", "later")
         then = "run the command again to go on" if passing else "correct this, and run again"

@@ -196,8 +196,7 @@ def call_models(
             if call_report.tally.silent:
                 _notice(
                     f"{call_report.tally.silent:,} answers do not state how many tokens they took: "
-                    "each "
-                    "is charged at the most that it could cost"
+                    "each is charged at the most that it could cost"
                 )
             if not model_options.replay:
                 call_report.spent = ledger.spent(name)

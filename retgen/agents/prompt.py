@@ -52,9 +52,9 @@ class Prompt:
         missing = [name for name in self.variables if name not in values]
         unknown = [name for name in values if name not in self.variables]
         if missing or unknown:
-            message = [f"{what} {', '.join(names)}" for what, names in
+            faults = [f"{what} {', '.join(names)}" for what, names in
                     (("lacks", missing), ("does not know", unknown)) if names]  # fmt: skip
-            raise RecipeError(f"prompt {self.name}: {'; '.join(message)}")
+            raise RecipeError(f"prompt {self.name}: {'; '.join(faults)}")
 
         def fill(text: str) -> str:
             return _VARIABLE.sub(lambda result: values[result[1]], text)

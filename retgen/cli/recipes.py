@@ -21,11 +21,11 @@ def recipes_command(json: Json = False) -> None:
         print_json(rows)
         return
     studies = _with_abouts(bundled_studies())
-    for title, result in (("", rows), ("\nStudies, for gen eval:", studies)):
+    for title, listed in (("", rows), ("\nStudies, for gen eval:", studies)):
         if title:
             print(title)
-        width = max(len(row["name"]) for row in result)
-        for row in result:
+        width = max(len(row["name"]) for row in listed)
+        for row in listed:
             print(f"{row['name']:{width}}  {row['about']}")
 
 

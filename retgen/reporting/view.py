@@ -561,11 +561,11 @@ def _entry(finding: Mapping[str, Any], room: int) -> dict[str, Any]:
     message = message if len(message) <= 1000 else message[:1000] + " …"
     used = len(escape(message).encode()) + 120  # with its tags
     ids: list[str] = []
-    for result in finding["ids"]:
-        cost = len(escape(result).encode()) + 15
+    for record in finding["ids"]:
+        cost = len(escape(record).encode()) + 15
         if used + cost > room and len(ids) >= 2:
             break
-        ids.append(result[:200])
+        ids.append(record[:200])
         used += cost
     return {
         "message": message,

@@ -61,14 +61,14 @@ def sentences(result: Trainings) -> list[str]:
     measure = primary_of(view.measures.names, view.collection)
     after = _after(result)
     sets = list(dict.fromkeys(on for on, _ in _in_order(result, measure)))
-    message = []
+    lines = []
     for on in sets:
         dim = max((d for o, d in after if o == on), key=lambda d: after[on, d][measure])
-        message.append(f"{after[on, dim][measure]:.4f} on {on} ({dim} dimensions)")
+        lines.append(f"{after[on, dim][measure]:.4f} on {on} ({dim} dimensions)")
     before = view.scores(first.trained, "before")[measure]
     top = max(scores[measure] for scores in after.values())
     text = [
-        f"{measure} of {first.model} after training, at the best dimension: {', '.join(message)}; "
+        f"{measure} of {first.model} after training, at the best dimension: {', '.join(lines)}; "
         f"{before:.4f} without training.",
         f"The best of them is {against(view.floors, view.ceiling, measure, top)}.",
     ]

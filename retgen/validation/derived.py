@@ -90,17 +90,17 @@ def check_written(
     manifest = _manifest(run)
     if not isinstance(manifest, dict):
         return [manifest]
-    message = [*_files(run, manifest)]
+    findings = [*_files(run, manifest)]
     if any(finding.rule == "word-lists" for finding in result.findings):
-        return message
+        return findings
     try:
         records = recipe.family.generate(recipe.job)
     except (RetgenError, *_DAMAGED) as error:
-        return [*message, _not_again(f"{error}", "warning")]
-    message += links(run, manifest["files"])
+        return [*findings, _not_again(f"{error}", "warning")]
+    findings += links(run, manifest["files"])
     if other := other_format(manifest):
         severity, what = other
-        message.append(Finding("manifest", severity, ["manifest.json"], f"manifest.json: {what}"))
+        findings.append(Finding("manifest", severity, ["manifest.json"], f"manifest.json: {what}"))
     same = other is None and _version(manifest) == __version__
     names: Collection[str] = _present(run, SOURCES)
     again: list[Finding] = []
@@ -117,16 +117,16 @@ def check_written(
         again += compare_tables(run, recipe, records, workers, progress)
     again = _list_changed(manifest, records, again)
     records, refused = _rejected(run, records, rejected if same else None)
-    message += [*again, *refused]
+    findings += [*again, *refused]
     expected = {one.name for tables in table_files(recipe, records) for one in tables}
     if other is None:
-        message += _expected(
+        findings += _expected(
             manifest,
             {*expected, *names, "rejected.jsonl", *_cards(records), *recipe_files(recipe, run)},
         )
     sound = result.ok and not any(one.severity == "error" for one in again)
-    message += _figures(run, recipe, records, result, manifest, same, sound)
-    return message
+    findings += _figures(run, recipe, records, result, manifest, same, sound)
+    return findings
 
 
 # --- files --------------------------------------------------------------------------------------

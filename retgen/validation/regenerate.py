@@ -181,15 +181,15 @@ def _finding(name: str, result: _Unequal, count: Callable[[], int], right: int) 
     if not result.rows and not result.rewritten:
         return None
     ids = [name]
-    message = []
+    parts = []
     for row in result.rows:
         stated, made = _parsed(row.stated), _parsed(row.right)
         for one in (stated, made):
             ids += [one[k] for k in _IDS if isinstance(one, dict) and isinstance(one.get(k), str)]
-        message.append(f"row {row.number:,} {_told(row, stated, made)}")
+        parts.append(f"row {row.number:,} {_told(row, stated, made)}")
     if result.rewritten:
         many = f" and {len(result.rewritten) - 1:,} more" if len(result.rewritten) > 1 else ""
-        message.append(
+        parts.append(
             f"row {result.rewritten[0]:,}{many}: the values are right, but written in another way"
         )
     there = count()
@@ -198,7 +198,7 @@ def _finding(name: str, result: _Unequal, count: Callable[[], int], right: int) 
         REGENERATED,
         "error",
         list(dict.fromkeys(ids)),
-        f"{name} is not what the recipe makes{rows_there}: {'; '.join(message)}",
+        f"{name} is not what the recipe makes{rows_there}: {'; '.join(parts)}",
     )
 
 
@@ -251,7 +251,7 @@ def repeat_agents(
     from retgen.with_agents import generate_with_agents
 
     make_folder(folder)
-    asked = generate_with_agents(recipe, folder, ModelOptions())
+    call_report = generate_with_agents(recipe, folder, ModelOptions())
     result = []
     names = set()
     for path in sorted((folder / SOURCES).glob("*")):
@@ -259,4 +259,4 @@ def repeat_agents(
         names.add(name)
         if (run / name).is_file():
             result.append(compare_file(run / name, name, path.read_bytes()))
-    return [one for one in result if one is not None], asked.rejected, frozenset(names)
+    return [one for one in result if one is not None], call_report.rejected, frozenset(names)

@@ -60,7 +60,7 @@ def validate(
     benchmarks = {str(other): open_dataset(other) for other in against}
     cores = workers or usable_cores()
     recipe = load_recipe(dataset.run / "recipe.yaml").at(dataset.run) if dataset.run else None
-    asked, _ = with_rulings(recipe, off or {}, severity or {})
+    settings, _ = with_rulings(recipe, off or {}, severity or {})
     # beside a large data set there is room; the system's folder for such files may be in memory
     beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
     room = beside or Path(tempfile.gettempdir())
@@ -74,8 +74,8 @@ def validate(
                 result.proven = result.judged = 0
         for name, other in benchmarks.items():
             result.findings += overlap(dataset, other, name, scratch)
-        result.findings = regraded(result.findings, asked)
-        result.switched_off, result.severities = dict(asked.off), dict(asked.severity)
+        result.findings = regraded(result.findings, settings)
+        result.switched_off, result.severities = dict(settings.off), dict(settings.severity)
         return result
 
 

@@ -112,11 +112,6 @@ class LimitProof(Terms):
         """The name in every document; empty where no template fits."""
         return self._reading(batch).names
 
-    def terms_of(self, batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-        """Attribute ids of all documents, -1 where there is none; how many each document has."""
-        reading = self._reading(batch)
-        return reading.terms, reading.counts
-
     def _reading(self, batch: Batch) -> _Reading:
         if self._read is None or self._read[0] is not batch:  # several rules ask for it
             self._read = batch, self._read_anew(batch)

@@ -57,14 +57,14 @@ class Vectors:
 
     def details(self) -> dict[str, Any]:
         """How the embedder runs, and how many of the texts it has cut."""
-        message = dict(self.dense.embedder.details)
+        details = dict(self.dense.embedder.details)
         if self.dense.embedder.max_length is not None:
-            message["truncated"] = dict(self.cut)
-            message["encoded"] = {
+            details["truncated"] = dict(self.cut)
+            details["encoded"] = {
                 "documents": len(self._rows["document"]),
                 "queries": len(self._rows["query"]),
             }
-        return message
+        return details
 
 
 class Embedded:

@@ -18,9 +18,9 @@ import pytest
 from tests.agents.canned import Canned, Server, serving
 from tests.agents.minds import mind
 from tests.agents.test_outcomes import error, page, said
-from tests.ask.conftest import contents, recipe_of
 from tests.command import Done, in_process
 from tests.conftest import read_jsonl
+from tests.with_agents.conftest import contents, recipe_of
 
 Gen = Callable[..., Done]
 Answer = Callable[[dict[str, Any]], Canned]

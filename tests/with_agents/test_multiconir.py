@@ -19,11 +19,11 @@ import pytest
 from retgen.generators.multiconir.calibration import sheets
 from tests.agents.ladder_mind import ladder_mind
 from tests.agents.server import Server, serving
-from tests.ask.conftest import Gen, contents, environment
-from tests.ask.test_kill import still_open
 from tests.command import in_process
 from tests.conftest import read_jsonl
 from tests.generators.multiconir.test_texts import documents
+from tests.with_agents.conftest import Gen, contents, environment
+from tests.with_agents.test_kill import still_open
 
 MODEL = ("--model", "openai:gpt-5-mini")
 

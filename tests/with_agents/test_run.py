@@ -15,9 +15,9 @@ import pytest
 
 from tests.agents.minds import description, mind
 from tests.agents.server import Server, serving
-from tests.ask.conftest import KEY, Gen, contents, environment, recipe_of
 from tests.command import Done, in_process
 from tests.conftest import read_jsonl
+from tests.with_agents.conftest import KEY, Gen, contents, environment, recipe_of
 
 
 def test_a_data_set_that_a_model_wrote(ask: Gen, asked: Path, server: Server) -> None:

@@ -17,8 +17,8 @@ import pytest
 
 from tests.agents.minds import mind
 from tests.agents.server import Server, serving
-from tests.ask.conftest import environment
 from tests.command import Done, in_process
+from tests.with_agents.conftest import environment
 
 FREE = 8  # answers before the server makes the others wait
 

@@ -21,7 +21,7 @@ import pytest
 
 from tests.agents.minds import mind
 from tests.agents.server import serving
-from tests.ask.conftest import contents, environment, recipe_of
+from tests.with_agents.conftest import contents, environment, recipe_of
 
 LONG = bool(os.environ.get("RETGEN_LONG_PROOFS"))
 

@@ -11,7 +11,7 @@ import pytest
 from tests.agents import google_server
 from tests.agents.minds import mind
 from tests.agents.server import Server
-from tests.ask.conftest import Gen, contents, environment
+from tests.with_agents.conftest import Gen, contents, environment
 
 TABLES = ("corpus.jsonl", "queries.jsonl", "qrels.jsonl")
 
