@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from tests.agents.loopback import running
+from tests.agents.loopback import Handler, Loopback, running
 
 
 class Canned(NamedTuple):
@@ -20,18 +18,10 @@ class Canned(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 512
-
+class Server(Loopback):
     def __init__(self, answer: Callable[[dict[str, Any]], Canned]) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.answer = answer
-        self.requests: list[dict[str, Any]] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
 
 
 @contextmanager
@@ -40,30 +30,12 @@ def serving(answer: Callable[[dict[str, Any]], Canned]) -> Iterator[Server]:
         yield found
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(Handler):
     server: Server
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.requests.append(body)
-        found = self.server.answer(body)
+        found = self.server.answer(self.read())
         if not found.status:
-            self.close_connection = True
-            self.connection.shutdown(2)
-            return
+            return self.drop()
         data = found.body if isinstance(found.body, bytes) else json.dumps(found.body).encode()
-        self.send_response(found.status)
-        for name, value in {"content-type": "application/json", **found.headers}.items():
-            self.send_header(name, value)
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def handle(self) -> None:
-        with contextlib.suppress(ConnectionError):
-            super().handle()
-
-    def log_message(self, *_: object) -> None:
-        """Nothing on stderr."""
+        return self.reply(found.status, data, found.headers)

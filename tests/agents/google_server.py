@@ -10,28 +10,18 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import contextmanager
 from typing import Any
 
-from tests.agents.loopback import running
+from tests.agents.loopback import Handler, Loopback, running
 
 
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128  # the usual 5 turns away many connections that come at once
-
+class Server(Loopback):
     def __init__(self, say: Callable[[dict[str, Any]], str] | None) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.say = say
         self.paths: list[str] = []
-        self.requests: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
         self.connections = 0
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
 
 
 @contextmanager
@@ -40,9 +30,7 @@ def serving(say: Callable[[dict[str, Any]], str] | None = None) -> Iterator[Serv
         yield found
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # with it a body waits 40 ms behind its head
+class _Handler(Handler):
     server: Server
 
     def setup(self) -> None:
@@ -50,31 +38,23 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.connections += 1
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.read()
         self.server.paths.append(self.path)
-        self.server.requests.append(body)
-        self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
         how = self.path.rpartition("/")[2].partition(":")[0]
         if how == "drop":
-            self.close_connection = True
-            self.connection.shutdown(2)
-            return
+            return self.drop()
         if how == "hang":
             time.sleep(2)
         status, answer = self._answer(how)
         data = json.dumps(answer).encode()
         if how in ("broken", "page"):
             data = b'{"candidates": [{"cont\xff'  # no JSON, and no UTF-8
-        self.send_response(status)
-        self.send_header("content-type", "application/json; charset=UTF-8")
-        self.send_header("content-length", str(len(data)))
+        headers = {"content-type": "application/json; charset=UTF-8"}
         if how == "status-429":
-            self.send_header("retry-after", "4")
+            headers["retry-after"] = "4"
         if how == "status-307":
-            self.send_header("location", "/v1beta/models/ok:generateContent")
-        self.end_headers()
-        with suppress(ConnectionError):  # after `hang` there is nobody left
-            self.wfile.write(data)
+            headers["location"] = "/v1beta/models/ok:generateContent"
+        return self.reply(status, data, headers)
 
     def _answer(self, how: str) -> tuple[int, dict[str, Any]]:
         usage = {"promptTokenCount": 5, "candidatesTokenCount": 2, "thoughtsTokenCount": 30}
@@ -109,6 +89,3 @@ class _Handler(BaseHTTPRequestHandler):
             "messages": [{"role": role, "content": text} for role, text in said],
             "response_format": {"json_schema": {"name": name}},
         }
-
-    def log_message(self, *_: object) -> None:
-        """Nothing on stderr."""

@@ -7,8 +7,28 @@ import sys
 from pathlib import Path
 
 from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Refusal, Send
+from retgen.agents.ledger.check import check
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
+from tests.command import Done, in_process
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def gen(*args: str | Path, cwd: Path | None = None) -> Done:
+    return in_process("ledger", *args, cwd=cwd)
+
+
+def sound(path: Path, answers: int) -> None:
+    ledger = Ledger(path)
+    assert check(ledger).findings == []
+    assert sum(1 for _ in ledger.answers()) == answers
+    ledger.close()
 
 
 def request(number: int = 0, sample: int = 0) -> Request:

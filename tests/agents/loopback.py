@@ -3,16 +3,67 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from http.server import ThreadingHTTPServer
-from typing import TypeVar
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, TypeVar
 
 from retgen.agents.chat import ChatModel, Response
 from retgen.agents.request import Request
 
 S = TypeVar("S", bound=ThreadingHTTPServer)
+
+
+class Loopback(ThreadingHTTPServer):
+    """Keeps every request, with its headers."""
+
+    daemon_threads = True
+    request_queue_size = 512  # the usual 5 turns away many connections that come at once
+
+    def __init__(self, handler: type[Handler]) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Reads a request of JSON, and answers it in one piece or hangs up."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # with it a body waits 40 ms behind its head
+    server: Loopback
+
+    def read(self) -> dict[str, Any]:
+        body: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.requests.append(body)
+        self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
+        return body
+
+    def drop(self) -> None:
+        self.close_connection = True
+        self.connection.shutdown(2)
+
+    def reply(self, status: int, data: bytes, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {"content-type": "application/json", **headers}.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def handle(self) -> None:
+        with contextlib.suppress(ConnectionError):  # the other side was killed, or went away
+            super().handle()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing on stderr."""
 
 
 @contextmanager

@@ -6,34 +6,25 @@ The model that is asked for says how: `ok`, `status-429`, `hang`, `drop`, `broke
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.agents.loopback import running
+from tests.agents.loopback import Handler, Loopback, running
 
 
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 512  # connections that wait to be accepted
-
+class Server(Loopback):
     def __init__(self, say: Callable[[dict[str, Any]], str], delay: float) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.say, self.delay = say, delay
-        self.usage: tuple[int, int] | None = (
-            5,
-            2,
-        )  # tokens of every prompt and answer; None: counted
-        self.requests: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
+        # tokens of every prompt and answer; None: counted
+        self.usage: tuple[int, int] | None = (5, 2)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/v1"
+        return f"{super().url}/v1"
 
 
 @contextmanager
@@ -52,20 +43,14 @@ def counted(body: dict[str, Any], answer: str) -> tuple[int, int]:
     return sum(len(part.encode()) for part in parts) // 4, len(answer.encode()) // 4
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # with it a body waits 40 ms behind its head
+class _Handler(Handler):
     server: Server
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.requests.append(body)
-        self.server.headers.append(dict(self.headers))
+        body = self.read()
         how = body["model"]
         if how == "drop":
-            self.close_connection = True
-            self.connection.shutdown(2)
-            return
+            return self.drop()
         if how == "hang":
             time.sleep(2)
         if self.server.delay:
@@ -94,17 +79,4 @@ class _Handler(BaseHTTPRequestHandler):
         if how == "no-usage":
             del answer["usage"]
         data = b'{"choices": [{"mess' if how == "broken" else json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        if status == 429:
-            self.send_header("retry-after", "3")
-        self.end_headers()
-        self.wfile.write(data)
-
-    def handle(self) -> None:
-        with contextlib.suppress(ConnectionError):  # the other side was killed
-            super().handle()
-
-    def log_message(self, *_: object) -> None:
-        """Nothing on stderr."""
+        return self.reply(status, data, {"retry-after": "3"} if status == 429 else {})

@@ -6,9 +6,8 @@ import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,19 +27,6 @@ from tests.agents.server import Server, serving
 
 PRICE = Price(token_in=200_000, token_out=1_000_000)
 COST = 5 * 200_000 + 2 * 1_000_000  # of an answer of the server, $0.003
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as found:
-        yield found
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    made = Ledger(tmp_path / "ledger.sqlite")
-    yield made
-    made.close()
 
 
 def request(number: int = 0, model: str = "ok") -> Request:

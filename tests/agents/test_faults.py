@@ -10,8 +10,7 @@ import json
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -31,13 +30,6 @@ from tests.agents.test_outcomes import error, page, said
 
 PRICE = Price(token_in=1_000, token_out=10_000)
 COST = 5 * 1_000 + 2 * 10_000  # of `said`
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    made = Ledger(tmp_path / "ledger.sqlite")
-    yield made
-    made.close()
 
 
 def request(number: int, room: int = 100) -> Request:

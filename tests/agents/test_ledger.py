@@ -17,42 +17,14 @@ from retgen.agents.ledger import Answer, Busy, Kept, Ledger, OverCap, Part, Send
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
 from retgen.errors import UsageError
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.agents.ledgers import Clock, request, reserve, send
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
-    made = Ledger(tmp_path / "ledger.sqlite", clock)
+def ledger(path: Path, clock: Clock) -> Iterator[Ledger]:
+    made = Ledger(path, clock)
     yield made
     made.close()
-
-
-def request(number: int = 0, sample: int = 0) -> Request:
-    message = Message("user", f"question {number}")
-    return Request("openai", "small", (message,), {"max_tokens": 10}, None, sample)
-
-
-def reserve(
-    ledger: Ledger, number: int = 0, *, run: str = "a", worst: int = 100, cap: int | None = None
-) -> Answer | Send | Busy | OverCap:
-    return ledger.reserve(request(number), run=run, agent="write", worst=worst, lease=60, cap=cap)
-
-
-def send(ledger: Ledger, number: int = 0, **options: object) -> Send:
-    found = reserve(ledger, number, **options)  # type: ignore[arg-type]
-    assert isinstance(found, Send)
-    return found
 
 
 def test_the_key_is_that_of_what_decides_the_answer() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,20 +21,7 @@ from retgen.agents.models import ModelSettings
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
 from retgen.errors import UsageError
-from tests.agents.ledgers import fill, request, reserve, send
-from tests.command import Done, in_process
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    made = Ledger(tmp_path / "ledger.sqlite")
-    yield made
-    made.close()
-
-
-def gen(*args: str | Path) -> Done:
-    return in_process("ledger", *args)
-
+from tests.agents.ledgers import fill, gen, request, reserve, send
 
 # --- requests in pieces -------------------------------------------------------------------------
 

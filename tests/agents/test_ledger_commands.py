@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from retgen.agents.ledger import Ledger
-from tests.agents.ledgers import fill, reserve, send
-from tests.command import Done, in_process
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    made = Ledger(tmp_path / "ledger.sqlite")
-    yield made
-    made.close()
-
-
-def gen(*args: str | Path) -> Done:
-    return in_process("ledger", *args)
+from tests.agents.ledgers import fill, gen, reserve, send
 
 
 def test_the_commands(ledger: Ledger, tmp_path: Path) -> None:

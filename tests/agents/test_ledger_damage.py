@@ -12,25 +12,7 @@ from pathlib import Path
 import pytest
 
 from retgen.agents.ledger import Ledger
-from retgen.agents.ledger.check import check
-from tests.agents.ledgers import fill
-from tests.command import Done, in_process
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "ledger.sqlite"
-
-
-def gen(*args: str | Path, cwd: Path | None = None) -> Done:
-    return in_process("ledger", *args, cwd=cwd)
-
-
-def sound(path: Path, answers: int) -> None:
-    ledger = Ledger(path)
-    assert check(ledger).findings == []
-    assert sum(1 for _ in ledger.answers()) == answers
-    ledger.close()
+from tests.agents.ledgers import fill, gen, sound
 
 
 def overwrite(path: Path, page: int) -> None:

@@ -12,24 +12,7 @@ import pytest
 
 from retgen.agents.ledger import Busy, Ledger, Send
 from retgen.agents.ledger.owners import Owner, this_process
-from tests.agents.ledgers import read_to, reserve, send, worker
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "ledger.sqlite"
+from tests.agents.ledgers import Clock, read_to, reserve, send, worker
 
 
 @pytest.fixture

@@ -20,14 +20,9 @@ from retgen.agents.ledger import Answer, Ledger, LostAnswers
 from retgen.agents.ledger.check import check
 from retgen.agents.ledger.damage import salvage
 from retgen.errors import UsageError
-from tests.agents.ledgers import fill, read_to, reserve, send, worker
+from tests.agents.ledgers import fill, read_to, reserve, send, sound, worker
 
 FILES = ("", "-wal", "-shm", ".state")
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "ledger.sqlite"
 
 
 def copied(path: Path, folder: Path, *ends: str) -> Path:
@@ -53,13 +48,6 @@ def killed(left: Path, path: Path) -> Path:
     for end in FILES:
         shutil.copy(left.with_name(left.name + end), path.with_name(path.name + end))
     return path
-
-
-def sound(path: Path, answers: int) -> None:
-    ledger = Ledger(path)
-    assert check(ledger).findings == []
-    assert sum(1 for _ in ledger.answers()) == answers
-    ledger.close()
 
 
 # --- what is noticed ----------------------------------------------------------------------------

@@ -173,13 +173,6 @@ def address(process: subprocess.Popen[bytes], log: Path) -> str:
     pytest.fail(f"transformers serve {ended}:\n{log.read_text()[-4000:]}")
 
 
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    made = Ledger(tmp_path / "ledger.sqlite")
-    yield made
-    made.close()
-
-
 def with_caller(
     ledger: Ledger, settings: ModelSettings, work: Callable[[Caller], Coroutine[Any, Any, Any]]
 ) -> tuple[Caller, Any]:

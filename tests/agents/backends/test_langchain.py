@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import orjson
 import pytest
@@ -17,7 +16,7 @@ from retgen.agents.prompt import Message
 from retgen.agents.request import Request
 from retgen.agents.usage import Usage
 from tests.agents.loopback import send_all
-from tests.agents.server import Server, serving
+from tests.agents.server import Server
 
 KEY = "sk-planted-0123456789"
 SCHEMA: dict[str, object] = {
@@ -32,12 +31,6 @@ STRICT = {
     "required": ["a"],
     "additionalProperties": False,
 }
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as found:
-        yield found
 
 
 def request(model: str, schema: dict[str, object] | None = None, **sampling: object) -> Request:

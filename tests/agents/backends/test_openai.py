@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,17 +14,11 @@ from retgen.agents.usage import Usage
 from tests.agents.canned import Canned
 from tests.agents.canned import serving as serving_canned
 from tests.agents.loopback import send_all
-from tests.agents.server import Server, serving
+from tests.agents.server import Server
 from tests.agents.test_outcomes import error, said
 
 KEY = "sk-planted-0123456789"
 SCHEMA = {"title": "Things", "type": "object", "properties": {"a": {"type": "string"}}}
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as found:
-        yield found
 
 
 def request(model: str, schema: dict[str, object] | None = None) -> Request:

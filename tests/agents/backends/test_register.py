@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 from retgen.agents.backends import LANGCHAIN, backend, backends, judges
 from retgen.agents.models import another_family, settings_of
+from tests.copies import Copy
 
 ECHO = '''
 """A model that orders documents as they are shown, without a server."""
@@ -44,19 +41,7 @@ class Echo(Backend):
 
 
 def test_a_chat_backend_is_one_new_file(tmp_path: Path) -> None:
-    root = Path(__file__).parents[3]
-    copy = tmp_path / "project"
-    for name in ("retgen", "generators", "validators", "recipes", "evaluation", "prompts"):
-        shutil.copytree(root / name, copy / name, symlinks=True)
-    (copy / "retgen" / "agents" / "backends" / "echo.py").write_text(ECHO)
-    env = {**os.environ, "PYTHONPATH": str(copy)}
-
-    def gen(*args: str, **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "retgen.cli", *args],
-            capture_output=True, text=True, cwd=tmp_path, env=env | more, timeout=120,
-        )  # fmt: skip
-
+    gen = Copy(tmp_path, {"retgen/agents/backends/echo.py": ECHO}).gen
     assert gen("run", "multiconir_people", "--limit", "2", "-q", "--out", "run").returncode == 0
     call = "eval", "run", "--model", "llm:echo:first", "--limit", "1", "--json"
     missing = gen(*call)

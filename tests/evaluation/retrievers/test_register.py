@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from retgen.errors import UsageError
 from retgen.evaluation.retrievers import check_name, known, names, ranks_a_corpus, type_of
+from tests.copies import Copy
 
 LONGEST = '''
 """The longest documents first."""
@@ -49,19 +46,7 @@ class Longest(RetrieverType):
 
 
 def test_a_retriever_is_one_new_file(tmp_path: Path) -> None:
-    root = Path(__file__).parents[3]
-    copy = tmp_path / "project"
-    for name in ("retgen", "generators", "validators", "recipes", "evaluation", "prompts"):
-        shutil.copytree(root / name, copy / name, symlinks=True)
-    (copy / "evaluation" / "retrievers" / "longest.py").write_text(LONGEST)
-    env = {**os.environ, "PYTHONPATH": str(copy), "COLUMNS": "200"}
-
-    def gen(*args: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "retgen.cli", *args],
-            capture_output=True, text=True, cwd=tmp_path, env=env, timeout=120,
-        )  # fmt: skip
-
+    gen = Copy(tmp_path, {"evaluation/retrievers/longest.py": LONGEST}).gen
     assert "longest, " in gen("eval", "--help").stdout
     made = gen("run", "multiconir_people", "--limit", "2", "-q", "--out", "run")
     assert (made.returncode, made.stderr) == (0, "")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 from retgen.data import open_dataset
 from retgen.evaluation.tasks import task_of, tasks
+from tests.copies import Copy
 
 FAMILY = '''
 """Choices: which of two documents names the colour that is asked for?"""
@@ -119,22 +116,10 @@ class Choices(Task):
 
 
 def test_a_task_with_a_measure_and_a_page_is_one_new_folder(tmp_path: Path) -> None:
-    root = Path(__file__).parents[3]
-    copy = tmp_path / "project"
-    for name in ("retgen", "generators", "validators", "recipes", "evaluation"):
-        shutil.copytree(root / name, copy / name, symlinks=True)
-    (copy / "generators" / "choices").mkdir()
-    (copy / "generators" / "choices" / "__init__.py").write_text(FAMILY)
-    (copy / "evaluation" / "tasks" / "choices").mkdir()
-    (copy / "evaluation" / "tasks" / "choices" / "__init__.py").write_text(TASK)
-    env = {**os.environ, "PYTHONPATH": str(copy)}
-
-    def gen(*args: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "retgen.cli", *args],
-            capture_output=True, text=True, cwd=tmp_path, env=env, timeout=120,
-        )  # fmt: skip
-
+    family, task = (
+        f"{folder}/choices/__init__.py" for folder in ("generators", "evaluation/tasks")
+    )
+    gen = Copy(tmp_path, {family: FAMILY, task: TASK}).gen
     assert gen("new", "choices").returncode == 0
     made = gen("run", "my_choices.yaml", "-q")
     assert (made.returncode, made.stderr) == (0, "")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +12,7 @@ import pytest
 from retgen.plugins import classes, installed
 from retgen.validators.rule import CorpusRule, Judgements, QueryRule, Rule, RuleContext
 from retgen.validators.rules import GROUP, corpus_rules, listed, query_rules, types
+from tests.copies import Copy
 from tests.validators.sets import plain, write_set
 
 SHOUTING = '''
@@ -65,24 +63,11 @@ print(*("|".join(row) for row in table(Path())), sep="\\n")
 
 
 def test_a_rule_is_one_new_file(tmp_path: Path) -> None:
-    root = Path(__file__).parents[3]
-    copy = tmp_path / "project"
-    for name in ("retgen", "generators", "validators", "recipes", "evaluation", "prompts"):
-        shutil.copytree(root / name, copy / name, symlinks=True)
-    (copy / "validators" / "rules" / "shouting.py").write_text(SHOUTING)
-    (copy / "validators" / "rules" / "asked.py").write_text(UNASKED)
-    env = {**os.environ, "PYTHONPATH": str(copy), "COLUMNS": "200"}
+    rules = {"shouting": SHOUTING, "asked": UNASKED}
+    copy = Copy(tmp_path, {f"validators/rules/{name}.py": text for name, text in rules.items()})
+    gen = copy.gen
     texts = {f"d{number}": plain(number) for number in range(4)}
     folder = write_set(tmp_path / "set", texts | {"d4": "THE MILL BURNED DOWN IN MAY"})
-
-    def python(*args: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, *args],
-            capture_output=True, text=True, cwd=tmp_path, env=env, timeout=120,
-        )  # fmt: skip
-
-    def gen(*args: str) -> subprocess.CompletedProcess[str]:
-        return python("-m", "retgen.cli", *args)
 
     def findings(*args: str) -> list[list[object]]:
         found = gen("validate", str(folder), "--json", *args)
@@ -92,7 +77,7 @@ def test_a_rule_is_one_new_file(tmp_path: Path) -> None:
 
     shouts = ["shouting", "warning", ["d4"], "document d4 shouts"]
     asks = ["no-question", "error", ["q0"], "query q0 asks nothing"]
-    rows = python("-c", TABLE).stdout.splitlines()
+    rows = copy.python("-c", TABLE).stdout.splitlines()
     assert "`shouting`|warning|documents in capitals only" in rows
     assert "`no-question`|error|queries without a question mark" in rows
     assert " no-question, shouting." in " ".join(gen("validate", "--help").stdout.split())
