@@ -11,7 +11,8 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from retgen.data import Dataset, Document, Problem, Qrel, Query
+from retgen.data import Dataset, Document, Qrel, Query
+from retgen.rows import Problem
 from retgen.tokenizer import tokens
 
 Severity = Literal["error", "warning", "info"]
@@ -250,3 +251,33 @@ class CorpusRule(Rule):
         {"random": {measure: x}, "rankings": {name: {measure: x}}, "best": {"ranking": name, ...}}
         """
         return None
+
+
+class JudgedRule(CorpusRule):
+    """A rule over the documents of a corpus that is made from its queries and qrels."""
+
+    def __init__(self, judgements: Judgements) -> None:
+        self.judgements = judgements
+        self.start()
+
+    @classmethod
+    def made(cls, context: RuleContext) -> Self:
+        return cls(context.judgements)
+
+
+class LeakRule(JudgedRule):
+    """Whether relevant documents are given away, against chance. `p`: the level of the tests."""
+
+    severity: Severity = "warning"
+    unless = "in a run error"
+
+    def __init__(
+        self, judgements: Judgements, severity: Severity = "warning", p: float = 1e-6
+    ) -> None:
+        self.severity = severity
+        self.p = p
+        super().__init__(judgements)
+
+    @classmethod
+    def made(cls, context: RuleContext) -> Self:
+        return cls(context.judgements, context.leaks, context.p)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleContext, State
+from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, State
 
 _SHOWN = 3  # masked forms in a message
 
@@ -42,16 +42,12 @@ class _Found(State):
             self.found.setdefault(kind, []).append((text_id, len(forms), shown))
 
 
-class Leaks(CorpusRule):
+class Leaks(JudgedRule):
     """A rule over texts that hold what should not go out; `look` says what one text holds."""
 
     def __init__(self, judgements: Judgements) -> None:
         self.queries = [(query.query_id, query.text) for query in judgements.queries]
-        self.start()
-
-    @classmethod
-    def made(cls, context: RuleContext) -> Self:
-        return cls(context.judgements)
+        super().__init__(judgements)
 
     def marks(self) -> tuple[str, ...] | None:
         """A batch that holds none of these is not looked at; None: every one is."""

@@ -14,7 +14,7 @@ from typing import Self
 
 import xxhash
 
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleContext, State
+from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, State
 
 _SAMPLE = 10_000  # documents that candidates come from
 _SHARE = 0.05  # of the documents that hold a line, from which on it is boilerplate
@@ -48,7 +48,7 @@ class _Sampled(State):
             self.bound = kept[-1]
 
 
-class Boilerplate(CorpusRule):
+class Boilerplate(JudgedRule):
     """Lines and sentences that many documents, or many queries, share."""
 
     name = "boilerplate"
@@ -61,11 +61,7 @@ class Boilerplate(CorpusRule):
 
     def __init__(self, judgements: Judgements) -> None:
         self.queries = [(query.query_id, query.text) for query in judgements.queries]
-        self.start()
-
-    @classmethod
-    def made(cls, context: RuleContext) -> Self:
-        return cls(context.judgements)
+        super().__init__(judgements)
 
     def start(self) -> None:
         self.state: _Sampled = _Sampled()

@@ -20,11 +20,8 @@ from retgen.validators.chance import excess_p
 from retgen.validators.notes import leaves
 from retgen.validators.rule import (
     Batch,
-    CorpusRule,
     Finding,
-    Judgements,
-    RuleContext,
-    Severity,
+    LeakRule,
     State,
 )
 
@@ -83,28 +80,17 @@ class _Columns(State):
         self.keys[column][text] = before + count, [*known, *ids][:_SHARED]
 
 
-class AnswerColumns(CorpusRule):
+class AnswerColumns(LeakRule):
     """No column marks relevant documents, and no two columns join them to their queries. `p`: the
     level of the tests.
     """
 
     name = "answer-leak"
-    severity: Severity = "warning"
-    unless = "in a run error"
     finds = (
         "a value (of the title as well) that marks relevant documents and hardly any other; a "
         "value that queries share with their relevant documents only"
     )
     order = 170
-
-    def __init__(
-        self, judgements: Judgements, severity: Severity = "warning", p: float = 1e-6
-    ) -> None:
-        self.judgements = judgements
-        self.severity = severity
-        self.p = p
-        self.counted: dict[tuple[str, str], int] = {}
-        self.start()
 
     @cached_property
     def noted(self) -> dict[str, dict[str, set[str]]]:
@@ -125,12 +111,9 @@ class AnswerColumns(CorpusRule):
         """All of these texts."""
         return {t for held in self.noted.values() for texts in held.values() for t in texts}
 
-    @classmethod
-    def made(cls, context: RuleContext) -> Self:
-        return cls(context.judgements, context.leaks, context.p)
-
     def start(self) -> None:
         self.state: _Columns = _Columns()
+        self.counted: dict[tuple[str, str], int] = {}
 
     def scan(self, batch: Batch) -> None:
         state, relevant = self.state, self.judgements.relevant_documents

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Self
 
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleContext, State
+from retgen.validators.rule import Batch, Finding, JudgedRule, State
 
 
 @dataclass
@@ -17,21 +17,13 @@ class _Seen(State):
         self.seen |= later.seen
 
 
-class DanglingDocuments(CorpusRule):
+class DanglingDocuments(JudgedRule):
     """Qrels whose document or query does not exist."""
 
     name = "dangling-qrel"
     severity = "error"
     finds = "qrels of any split whose query or document does not exist"
     order = 90
-
-    def __init__(self, judgements: Judgements) -> None:
-        self.judgements = judgements
-        self.start()
-
-    @classmethod
-    def made(cls, context: RuleContext) -> Self:
-        return cls(context.judgements)
 
     def start(self) -> None:
         self.state: _Seen = _Seen()

@@ -25,7 +25,7 @@ from retgen.validators.languages import (
     tell,
     weigh,
 )
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleContext, State
+from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, State
 from retgen.validators.stated import stated_languages
 
 _PIECE = 100  # characters of every text that are told
@@ -94,7 +94,7 @@ class _Expected:
         return cls(frozenset([best]), script, share)
 
 
-class Language(CorpusRule):
+class Language(JudgedRule):
     """Documents and queries in another language, or another script, than their set's."""
 
     name = "language"
@@ -106,11 +106,7 @@ class Language(CorpusRule):
         self.queries = [(query.query_id, query.text) for query in judgements.queries]
         self.stated: frozenset[str] = frozenset()
         self.foreign: dict[str, list[str]] = {}  # what -> ids
-        self.start()
-
-    @classmethod
-    def made(cls, context: RuleContext) -> Self:
-        return cls(context.judgements)
+        super().__init__(judgements)
 
     def start(self) -> None:
         self.state: _Told = _Told()

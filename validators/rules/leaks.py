@@ -21,10 +21,9 @@ from retgen.validators.chance import excess_p
 from retgen.validators.notes import leaves
 from retgen.validators.rule import (
     Batch,
-    CorpusRule,
     Finding,
     Judgements,
-    RuleContext,
+    LeakRule,
     Severity,
     State,
 )
@@ -56,12 +55,10 @@ class _Seen(State):
             self.names.setdefault(text, []).extend(ids)
 
 
-class AnswerLeak(CorpusRule):
+class AnswerLeak(LeakRule):
     """Neither ids nor columns say which document is relevant. `p`: the level of the tests."""
 
     name = "answer-leak"
-    severity: Severity = "warning"
-    unless = "in a run error"
     finds = (
         "ids of queries that share a part with that of a relevant document more often than "
         "chance; columns beside id, title and text that name relevant documents or their "
@@ -72,9 +69,6 @@ class AnswerLeak(CorpusRule):
     def __init__(
         self, judgements: Judgements, severity: Severity = "warning", p: float = 1e-6
     ) -> None:
-        self.judgements = judgements
-        self.severity = severity
-        self.p = p
         self.wanted = {
             text
             for by_query in judgements.notes.values()
@@ -87,11 +81,7 @@ class AnswerLeak(CorpusRule):
             if query.query_id in judgements.positives:
                 self.asked[query.query_id].append(query.query_id)
                 self.asked[query.text].append(query.query_id)
-        self.start()
-
-    @classmethod
-    def made(cls, context: RuleContext) -> Self:
-        return cls(context.judgements, context.leaks, context.p)
+        super().__init__(judgements, severity, p)
 
     def start(self) -> None:
         self.state: _Seen = _Seen()

@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleContext, State
+from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, State
 
 _DEVIATIONS = 5.0  # of a normal law one in two millions is so far out
 _TIMES = 4.0  # and that many times shorter or longer than the median
@@ -64,7 +64,7 @@ class _Usual(NamedTuple):
         return "shorter" if length < self.low else "longer"
 
 
-class LengthOutlier(CorpusRule):
+class LengthOutlier(JudgedRule):
     """Documents, titles and queries of an unusual length."""
 
     name = "length-outlier"
@@ -76,11 +76,7 @@ class LengthOutlier(CorpusRule):
         self.queries = [(query.query_id, len(query.text)) for query in judgements.queries]
         self.usual: dict[str, _Usual] = {}
         self.found: dict[tuple[str, str], list[tuple[str, int]]] = {}
-        self.start()
-
-    @classmethod
-    def made(cls, context: RuleContext) -> Self:
-        return cls(context.judgements)
+        super().__init__(judgements)
 
     def start(self) -> None:
         self.state: _Lengths = _Lengths()

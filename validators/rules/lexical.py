@@ -16,7 +16,7 @@ import numpy as np
 
 from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators.containment import Containment
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleContext, State
+from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, State
 
 
 @dataclass
@@ -30,7 +30,7 @@ class _Hits(State):
             self.hits.setdefault(query_id, doc_id)
 
 
-class LexicalAmbiguity(CorpusRule):
+class LexicalAmbiguity(JudgedRule):
     """Queries that are not told apart by their content words. Only judged queries are looked at.
 
     Words are tokens (`retgen.tokenizer`), unstemmed. Words shared by every query ("likes") are the
@@ -63,11 +63,7 @@ class LexicalAmbiguity(CorpusRule):
             same[words].append(query_id)
         self.groups = list(same.values())
         self.sets = [sorted(map(self.column.__getitem__, words)) for words in same]
-        self.start()
-
-    @classmethod
-    def made(cls, context: RuleContext) -> Self:
-        return cls(context.judgements)
+        super().__init__(judgements)
 
     def start(self) -> None:
         self.state: _Hits = _Hits()

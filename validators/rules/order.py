@@ -21,10 +21,9 @@ from retgen.data import Query
 from retgen.validators.chance import ks_p_value, spearman
 from retgen.validators.rule import (
     Batch,
-    CorpusRule,
     Finding,
     Judgements,
-    RuleContext,
+    LeakRule,
     Severity,
     State,
 )
@@ -56,15 +55,13 @@ def _itself(query: Query) -> str:
     return query.query_id
 
 
-class OrderLeak(CorpusRule):
+class OrderLeak(LeakRule):
     """Relevant documents stand where chance would put them. `p`: the level of both tests.
 
     `unit`: queries of one unit stand for one observation, since they share their documents.
     """
 
     name = "order-leak"
-    severity: Severity = "warning"
-    unless = "in a run error"
     finds = (
         "relevant documents stand where chance would not put them, or queries run in the order "
         "of their documents: in the files, and in the order of ids, as strings (trec_eval "
@@ -81,9 +78,6 @@ class OrderLeak(CorpusRule):
         unit: Callable[[Query], str] = _itself,
     ) -> None:
         self.unit = unit
-        self.judgements = judgements
-        self.severity = severity
-        self.p = p
         ids = sorted(
             judgements.relevant_documents, key=lambda one: one.encode("utf-8", "surrogatepass")
         )
@@ -92,11 +86,7 @@ class OrderLeak(CorpusRule):
         numbers = _numbers(ids)
         self.by_number = numbers if _tells_apart(numbers) else None
         self.in_order = np.sort(numbers)
-        self.start()
-
-    @classmethod
-    def made(cls, context: RuleContext) -> Self:
-        return cls(context.judgements, context.leaks, context.p)
+        super().__init__(judgements, severity, p)
 
     def start(self) -> None:
         size = len(self.relevant) + 1

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from retgen.data import Dataset
 from retgen.validators.origin import in_words, judged_pairs, marked, sampled, trained_pairs
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleContext, State
+from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, State
 from retgen.validators.separable import measure
 
 
@@ -25,7 +25,7 @@ class _Texts(State):
             self.texts.setdefault(doc_id, text)
 
 
-class Origin(CorpusRule):
+class Origin(JudgedRule):
     """Positives and hard negatives: judged 0, listed by the queries, or of the training data."""
 
     name = "origin"
@@ -37,11 +37,7 @@ class Origin(CorpusRule):
         self.pairs = list(sampled(judged_pairs(judgements)))
         self.wanted = frozenset(doc_id for pair in self.pairs for doc_id in pair[1:])
         self.found: dict[str, Any] = {}
-        self.start()
-
-    @classmethod
-    def made(cls, context: RuleContext) -> Self:
-        return cls(context.judgements)
+        super().__init__(judgements)
 
     def start(self) -> None:
         self.state: _Texts = _Texts()
