@@ -78,23 +78,6 @@ def spectral_bounds(matrix: QrelMatrix) -> list[SpectralBound]:
     return result if result is not None else _unequal_sums(wide)
 
 
-def forster(matrix: QrelMatrix) -> tuple[int, Fraction]:
-    """(lower bound of the sign-rank of 2A - 1, certified upper bound of ||2A - 1||_2 squared)."""
-    result = next(b for b in spectral_bounds(matrix) if b.kind == "forster")
-    return result.sign_rank, result.norm
-
-
-def alon_moran_yehudayoff(matrix: QrelMatrix) -> tuple[int, Fraction] | None:
-    """(lower bound of the sign-rank of 2A - 1, certified upper bound of sigma_2(A) squared).
-
-    None where A is not square and regular with degree D <= n/2.
-    """
-    for result in spectral_bounds(matrix):
-        if result.kind == "alon-moran-yehudayoff":
-            return result.sign_rank, result.norm
-    return None
-
-
 def _equal_sums(wide: QrelMatrix) -> list[SpectralBound] | None:
     """Where all rows have the same sum, and all columns, else None."""
     m, n = wide.queries, wide.documents

@@ -15,9 +15,7 @@ from retgen.qrels.orders import changes, few_changes, is_surely_planar, walk
 from retgen.qrels.radon import complete_subset, unasked_split
 from retgen.qrels.reduction import reduce
 from retgen.qrels.spectral import (
-    alon_moran_yehudayoff,
     eigenvalue_at_most,
-    forster,
     spectral_bounds,
 )
 from retgen.streams import Stream
@@ -110,18 +108,21 @@ def test_total_below_the_relevant_documents() -> None:
 
 
 def test_spectral_values() -> None:
-    assert forster(patterns.hadamard(64))[0] == 8
-    rank, norm = forster(patterns.hadamard(256))
-    assert rank == 16
-    assert 256 <= norm < Fraction(256_001, 1000)
-    found = alon_moran_yehudayoff(patterns.projective(43))
-    assert found is not None
-    assert found[0] == 7
-    assert 43 <= found[1] < Fraction(43001, 1000)  # sigma_2**2 is p exactly
-    assert alon_moran_yehudayoff(OFFICIAL) is None
-    assert alon_moran_yehudayoff(QrelMatrix.from_rows([[0, 1], [0, 1]], 2)) is None
-    shifted = next(b for b in spectral_bounds(patterns.projective(43)) if b.kind == "shifted")
-    assert shifted.sign_rank == 8  # 44 / sqrt 43 + 1 = 7.71: one more than Alon et al.
+    small, large, plane, official, equal = (
+        {bound.kind: bound for bound in spectral_bounds(matrix)}
+        for matrix in (
+            patterns.hadamard(64), patterns.hadamard(256), patterns.projective(43), OFFICIAL,
+            QrelMatrix.from_rows([[0, 1], [0, 1]], 2),
+        )
+    )  # fmt: skip
+    assert small["forster"].sign_rank == 8
+    assert large["forster"].sign_rank == 16
+    assert 256 <= large["forster"].norm < Fraction(256_001, 1000)
+    assert plane["alon-moran-yehudayoff"].sign_rank == 7
+    # sigma_2**2 is p exactly
+    assert 43 <= plane["alon-moran-yehudayoff"].norm < Fraction(43001, 1000)
+    assert not {"alon-moran-yehudayoff"} & (official.keys() | equal.keys())
+    assert plane["shifted"].sign_rank == 8  # 44 / sqrt 43 + 1 = 7.71: one more than Alon et al.
 
 
 @for_each("seed", range(40))
