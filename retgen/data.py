@@ -7,32 +7,20 @@ one by one, by several processes where there are several.
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from codecs import BOM_UTF8
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, compress, repeat
-from operator import contains, is_
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from retgen.errors import DatasetError, DatasetMissing
+from retgen.layouts import LAYOUTS, files_of, splits
 from retgen.lines import Place, around, check_header, check_start, instead, places
+from retgen.rows import NUMBER, Problem, json_rows, tsv_row
 
 # the table of grades beside binary qrels; loaders that look for qrels do not take it for a split
 GRADED = "qrels_graded"
-
-LAYOUTS = (
-    "corpus.jsonl, queries.jsonl and qrels.jsonl (a run, MTEB), "
-    "corpus.jsonl, queries.jsonl and qrels/test.tsv (BEIR), "
-    "corpus/, queries/ and data/ or qrels/ with Parquet or JSON Lines (the Hub), or "
-    "candidates.jsonl, or passages/, and queries whose rows list their positives (CapRetrieval)"
-)
 
 
 class Document(NamedTuple):
@@ -64,13 +52,6 @@ class TextScore(float):
     """A relevance that stands as a string where a number belongs."""
 
 
-class Problem(NamedTuple):
-    """A row that is not a document, query or qrel. `line` counts from 1 within its table."""
-
-    line: int
-    reason: str
-
-
 class Chunk(NamedTuple):
     """A part of a table: bytes start..stop of a text file, or row groups of a Parquet file."""
 
@@ -79,21 +60,7 @@ class Chunk(NamedTuple):
     stop: int
 
 
-_NUMBER = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 CHUNK_BYTES = 1 << 20  # the rows of one, ten times as large, stay near the processor
-# the next half would be of the other kind
-_HALF = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|"
-    rb"(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-)
-NOT_UTF8 = "is not UTF-8: convert the file (from Latin-1: iconv -f LATIN1 -t UTF-8)"
-_ESCAPED_KEY = re.compile(rb'"[^"\\]*\\u[^"]*"\s*:')
-_KEYS = {"_id", "id", "title", "text", "metadata", "query-id", "corpus-id", "score"}
-# the tables every data set has, and where CapRetrieval keeps them
-_TABLES: dict[str, tuple[str, ...]] = {
-    "corpus": ("candidates.jsonl", "passages/*.jsonl", "passages/*.parquet"),
-    "queries": (),
-}
 
 
 @dataclass(frozen=True)
@@ -157,20 +124,14 @@ class Table:
             lines.pop()
         if self.format == "tsv":
             return self._tsv_rows(chunk, lines)
-        try:
-            result = [orjson.loads(line) for line in lines]
-            if set(map(type, result)) <= {dict}:
-                return _without_twins(data, lines, result)
-        except ValueError:
-            pass
-        return [_json_row(number, line) for number, line in enumerate(lines, start=1)]
+        return json_rows(data, lines)
 
     def _tsv_rows(self, chunk: Chunk, lines: list[bytes]) -> list[Any]:
         with open(chunk.path, encoding="utf-8-sig", errors="replace") as text:
             header = check_header(chunk.path, text.readline())
         if chunk.start == 0:
             lines = lines[1:]
-        return [_tsv_row(number, line, header) for number, line in enumerate(lines, start=1)]
+        return [tsv_row(number, line, header) for number, line in enumerate(lines, start=1)]
 
 
 def _parquet(path: Path, read: Callable[[Any], Any]) -> Any:
@@ -213,88 +174,6 @@ def _pairs(query: dict[str, Any]) -> Iterator[Any]:
             yield {"query-id": query_id, "corpus-id": one.get("id"), "score": one.get("score")}
         else:
             yield Problem(0, f"is no judgement: the positives of query {query_id} hold {one!r}")
-
-
-def _json_row(number: int, line: bytes) -> Any:
-    try:
-        row = orjson.loads(line)
-    except ValueError:
-        return Problem(number, _why_not_json(line))
-    if type(row) is not dict:
-        return Problem(number, "is not a JSON object")
-    if key := _twice(line):
-        return Problem(number, f"has the key {key!r} twice")
-    return row
-
-
-def _without_twins(data: bytes, lines: list[bytes], rows: list[Any]) -> list[Any]:
-    """The rows of a chunk, with a `Problem` for one that has a key twice.
-
-    A parser takes the last of them and says nothing. A key stands in quotes as often as rows have
-    it, unless it is also the key of something nested, a value, or there twice.
-    """
-    # where every string of the text is one of the rows, no parser has dropped any
-    if b"\\" not in data and _marks(data) == 2 * _strings(rows):
-        return rows
-    # counting in the rows is a tenth of the work of looking through the text
-    held = {
-        key: count
-        for key in (rows[0].keys() | _KEYS if rows else ())
-        if (count := sum(map(contains, rows, repeat(key))))
-    }
-    often = [
-        quoted for key, count in held.items() if data.count(quoted := orjson.dumps(key)) != count
-    ]
-    # one byte is found much faster than two
-    spelt = b"\\" in data and b"\\u" in data and _ESCAPED_KEY.search(data)
-    if often or spelt:
-        for number, line in enumerate(lines, start=1):
-            if (spelt or any(line.count(quoted) > 1 for quoted in often)) and (key := _twice(line)):
-                rows[number - 1] = Problem(number, f"has the key {key!r} twice")
-    return rows
-
-
-def _marks(data: bytes) -> int:
-    """How many quotation marks stand in a text."""
-    import numpy as np  # four times as fast as bytes.count
-
-    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord('"')))
-
-
-def _strings(rows: Sequence[dict[str, Any]]) -> int:
-    """How many strings rows hold at least, keys among them; lists are not looked into."""
-    result = 0
-    while rows:
-        values = list(chain.from_iterable(map(dict.values, rows)))
-        kinds = list(map(type, values))
-        result += len(values) + kinds.count(str)  # every value has its key
-        rows = list(compress(values, map(is_, kinds, repeat(dict)))) if dict in kinds else []
-    return result
-
-
-def _twice(line: bytes) -> str | None:
-    """The first key that an object in a line has twice."""
-    result: list[str] = []
-
-    def pairs(members: list[tuple[str, Any]]) -> None:
-        keys = Counter(key for key, _ in members)
-        result.extend(key for key, count in keys.items() if count > 1)
-
-    json.loads(line, object_pairs_hook=pairs)
-    return result[0] if result else None
-
-
-def _tsv_row(number: int, line: bytes, header: list[str]) -> Any:
-    try:
-        cells = line.decode().rstrip("\r").split("\t")
-    except UnicodeDecodeError:
-        return Problem(number, NOT_UTF8)
-    if len(cells) != len(header):
-        return Problem(number, f"has {len(cells)} columns, the header {len(header)}")
-    row: dict[str, Any] = dict(zip(header, cells, strict=True))
-    if _NUMBER.fullmatch(score := row.get("score", "")):
-        row["score"] = float(score)
-    return row
 
 
 @dataclass(frozen=True)
@@ -417,7 +296,7 @@ def qrel_of(row: Any) -> Qrel | str:
     if type(query_id) is str and type(doc_id) is str and score is not None:
         if type(score) in (int, float):
             return Qrel(query_id, doc_id, score)
-        if type(score) is str and _NUMBER.fullmatch(score):
+        if type(score) is str and NUMBER.fullmatch(score):
             return Qrel(query_id, doc_id, TextScore(score))
         return f"score {score!r} is not a number"
     return _what_is_missing(row, {"query-id": query_id, "corpus-id": doc_id}, also=("score",))
@@ -441,13 +320,8 @@ def open_dataset(path: Path | str) -> Dataset:
         )
     run = path if (path / "dataset").is_dir() and (path / "recipe.yaml").is_file() else None
     root = path / "dataset" if run else path
-    declared = _declared_files(root)
     tables: dict[str, Table] = {}
-    for name, also in _TABLES.items():
-        files = declared.get(name) or _find(
-            root, f"{name}.jsonl", f"{name}-*.jsonl", f"{name}.parquet", f"{name}-*.parquet",
-            f"{name}/*.jsonl", f"{name}/*.parquet", *also,
-        )  # fmt: skip
+    for name, files in files_of(root).items():
         if not files:
             raise DatasetError(
                 f"{path} holds no {name} table.{instead(root, name)} A data set is {LAYOUTS}."
@@ -456,7 +330,7 @@ def open_dataset(path: Path | str) -> Dataset:
     qrels, graded = (
         {
             split: Table(f"{stem} ({split})", files)
-            for split, files in _splits(root, stem, *folders).items()
+            for split, files in splits(root, stem, *folders).items()
         }
         for stem, folders in (("qrels", ("data", "default")), (GRADED, ()))
     )
@@ -471,74 +345,6 @@ def _lists_positives(queries: Table) -> bool:
         for chunk in queries.chunks()[:1]
         for row in queries.rows(chunk)
     )
-
-
-def _find(root: Path, *patterns: str) -> tuple[Path, ...]:
-    for pattern in patterns:
-        files = tuple(sorted(path for path in root.glob(pattern) if path.is_file()))
-        if files:
-            return files
-    return ()
-
-
-def _splits(root: Path, stem: str, *folders: str) -> dict[str, tuple[Path, ...]]:
-    """Split name to files: STEM.jsonl is the test split, others carry theirs in their name.
-
-    Where there is no such file, the files of a folder of the same name, or of `folders`.
-    """
-    result: dict[str, tuple[Path, ...]] = {}
-    for suffix in ("jsonl", "parquet", "tsv"):
-        if (root / f"{stem}.{suffix}").is_file():
-            result.setdefault("test", (root / f"{stem}.{suffix}",))
-        for path in filter(Path.is_file, sorted(root.glob(f"{stem}.*.{suffix}"))):
-            result.setdefault(path.name.split(".")[1], (path,))
-        for folder in (stem, *folders):
-            shards: dict[str, list[Path]] = {}
-            for path in filter(Path.is_file, sorted((root / folder).glob(f"*.{suffix}"))):
-                shards.setdefault(path.stem.partition("-")[0], []).append(path)
-            for split, files in shards.items():
-                result.setdefault(split, tuple(files))
-    return result
-
-
-def _declared_files(root: Path) -> dict[str, tuple[Path, ...]]:
-    """The files that a data set card's `configs` header names for corpus and queries."""
-    try:
-        card = (root / "README.md").read_text(encoding="utf-8-sig", errors="replace")
-    except OSError:
-        return {}
-    if not card.startswith("---\n") or "\n---" not in card[4:]:
-        return {}
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        header = YAML(typ="safe").load(card[4 : card.index("\n---", 4)])
-    except YAMLError:
-        return {}
-    result: dict[str, tuple[Path, ...]] = {}
-    configs = header.get("configs") if isinstance(header, dict) else None
-    for config in configs if isinstance(configs, list) else []:
-        name = config.get("config_name") if isinstance(config, dict) else None
-        name = "corpus" if name == "passages" else name
-        if name not in _TABLES:
-            continue
-        listed = config.get("data_files")
-        patterns: list[Any] = [listed] if isinstance(listed, str) else []
-        for entry in listed if isinstance(listed, list) else []:
-            value = entry.get("path") if isinstance(entry, dict) else entry
-            patterns += value if isinstance(value, list) else [value]
-        # a card may come from anywhere: only files below its own folder are followed
-        files = [
-            path
-            for pattern in patterns
-            if isinstance(pattern, str) and pattern and pattern[0] != "/" and ".." not in pattern
-            for path in sorted(root.glob(pattern))
-            if path.is_file()
-        ]
-        if files and len({path.suffix for path in files}) == 1:
-            result[name] = tuple(files)
-    return result
 
 
 def _text_chunks(path: Path, size: int) -> Iterator[Chunk]:
@@ -569,28 +375,6 @@ def _read(table: Table, parse: Any, first: int | None = None) -> tuple[list[Any]
             elif first is None or len(records) < first:
                 records.append(parsed)
     return records, problems
-
-
-def _why_not_json(line: bytes) -> str:
-    if not line.strip():
-        return "is blank"
-    if b"\0" in line:
-        return "is not JSON: it holds NUL bytes, as UTF-16 does"
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return NOT_UTF8
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return "is not JSON"
-    # what Python's reader takes and JSON does not know
-    half = _HALF.search(line)
-    return (
-        f"holds {half[0].decode()}, half of a surrogate pair, which is no character"
-        if half
-        else "is not JSON: it holds NaN, Infinity or a number that is too large"
-    )
 
 
 def _what_is_missing(row: dict[str, Any], strings: dict[str, Any], also: Iterable[str] = ()) -> str:

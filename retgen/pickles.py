@@ -1,8 +1,8 @@
 """Pickles that hold data and nothing that runs: what is kept on disk between two processes.
 
 An ordinary pickle can call any function when it is read. These can name plain containers, numpy's
-arrays, and the data classes and named tuples of rules and of `retgen.data`; anything else in one
-raises `UnpicklingError`.
+arrays, and the data classes and named tuples of rules, `retgen.data` and `retgen.rows`; anything
+else in one raises `UnpicklingError`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if name in _ALLOWED.get(module, ()):
             return super().find_class(module, name)
-        if module == "retgen.data" or module.startswith("retgen.validators."):
+        if module in ("retgen.data", "retgen.rows") or module.startswith("retgen.validators."):
             result = super().find_class(module, name) if "." not in name else None
             if isinstance(result, type) and (is_dataclass(result) or issubclass(result, tuple)):
                 return result

@@ -6,23 +6,21 @@ stopped early could not say is left out. plots.py draws the figures.
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
 from retgen import plots
 from retgen.recipe import to_yaml
 from retgen.reporting import evidence
-from retgen.tokenizer import STOPWORDS
-from retgen.validators.origin import in_words, marked
+from retgen.reporting.examples import Pieces, example_of, examples_of
+from retgen.reporting.measured import certificate_of, figures_of, floors_of, origin_of, spread
+from retgen.validators.origin import marked
 
 _FINDING_BYTES = 150_000  # of the page, shared evenly by the rules that found something
 _SHOWN = 5  # findings of a rule above the fold
 _IDS = 8  # ids of a finding above the fold
-_TEXT = 900  # characters of a document shown
 _FILES = 200  # rows of the table of files
 _YAML = 40_000  # characters of the recipe
 
@@ -38,7 +36,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
     ok = content.get("ok", False)
     head_start = _head_start(statistics, floors)
     groups = _groups(content.get("findings") or [])
-    examples = _examples(content.get("samples") or {})
+    examples = examples_of(content.get("samples") or {})
     yaml = to_yaml(recipe) if recipe else ""
     folder = str(content.get("folder") or content.get("name") or "RUN")
     files = list((manifest.get("files") or {}).items())
@@ -61,11 +59,11 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "examples": examples,
         "candidates": bool(manifest.get("candidate_sets")),
         "facts": manifest.get("facts") or {},
-        "example": _example(manifest.get("example")),
-        "certificate": _certificate(certificate),
-        "floors": _floors(floors),
-        "origin": _origin(content.get("origin") or {}),
-        "figures": _figures(statistics, content.get("samples") or {}, content.get("picture")),
+        "example": example_of(manifest.get("example")),
+        "certificate": certificate_of(certificate),
+        "floors": floors_of(floors),
+        "origin": origin_of(content.get("origin") or {}),
+        "figures": figures_of(statistics, content.get("samples") or {}, content.get("picture")),
         "groups": groups,
         "errors": content.get("errors", 0),
         "warnings": content.get("warnings", 0),
@@ -103,9 +101,6 @@ def _agents(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
             )
         )
     return rows
-
-
-_Pieces = list[tuple[str, bool]]  # a text cut up: (piece, whether it is highlighted)
 
 
 class _Verdict(NamedTuple):
@@ -155,23 +150,18 @@ def _tiles(
     play = statistics.get("relevant_documents")
     small = {
         "documents": f"{plots.number(play)} relevant" if play is not None else "",
-        "queries": f"{_span(relevant)} relevant each" if relevant else "",
+        "queries": f"{spread(relevant)} relevant each" if relevant else "",
         "qrels": ", ".join(f"{plots.number(n)} {kind}" for kind, n in evidence.items() if n),
     }
     tiles = [(plots.number(merged[key]), key, small[key]) for key in small if key in merged]
     if words:
-        tiles.append((plots.number(words["mean"], 1), "words per document", _span(words)))
+        tiles.append((plots.number(words["mean"], 1), "words per document", spread(words)))
     if certificate.get("upper"):
         span = {"min": certificate.get("lower", 0), "max": certificate["upper"]}
-        tiles.append((_span(span), "dimensions needed", "to rank relevant first, proven"))
+        tiles.append((spread(span), "dimensions needed", "to rank relevant first, proven"))
     if counts.get("rejected"):
         tiles.append((plots.number(counts["rejected"]), "rejected", "see rejected.jsonl"))
     return tiles
-
-
-def _span(values: Mapping[str, Any]) -> str:
-    low, high = plots.number(values["min"]), plots.number(values["max"])
-    return low if low == high else f"{low}–{high}"
 
 
 def _tests(
@@ -187,8 +177,8 @@ def _tests(
     if relevant and statistics.get("documents"):
         text.append((
             "Finding.",
-            f"Whether a retriever puts the {_span(relevant)} relevant "
-            f"document{'' if _span(relevant) == '1' else 's'} of each of "
+            f"Whether a retriever puts the {spread(relevant)} relevant "
+            f"document{'' if spread(relevant) == '1' else 's'} of each of "
             f"{_counted(statistics['queries'], 'query', 'queries')} before the rest of "
             f"{plots.number(statistics['documents'])}.",
         ))  # fmt: skip
@@ -279,248 +269,6 @@ def _not_tests(
     return text
 
 
-def _example(example: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """A record laid out, with what differs between both texts of a row marked."""
-    if not example:
-        return None
-    rows = [(what, *_differences(a, b)) for what, a, b in example["rows"]]
-    return {"title": example["title"], "head": example["head"], "rows": rows}
-
-
-def _differences(a: str, b: str) -> tuple[_Pieces, _Pieces]:
-    """Both texts cut up by words, special where the other has something else."""
-    before, after = re.findall(r"\s*\S+", a), re.findall(r"\s*\S+", b)
-    pieces: tuple[_Pieces, _Pieces] = ([], [])
-    matcher = SequenceMatcher(None, before, after, autojunk=False)
-    for kind, i, j, k, m in matcher.get_opcodes():
-        for side, words in zip(pieces, (before[i:j], after[k:m]), strict=True):
-            text = "".join(words)
-            space = len(text) - len(text.lstrip())
-            if kind == "equal" or not text:
-                side.append((text, False))
-            else:
-                side.extend([(text[:space], False), (text[space:], True)])
-    return pieces
-
-
-# --- examples -----------------------------------------------------------------------------------
-
-_WORD = re.compile(r"\w+")
-
-
-def _examples(samples: Mapping[str, Any]) -> dict[str, Any]:
-    """Queries with their relevant documents, and some documents, cut up for highlighting.
-
-    `literal`: whether every relevant document shown holds words that its query asks for.
-    """
-    queries = samples.get("queries") or []
-    documents = samples.get("documents") or []
-    texts = [text for query in queries for text in query["relevant"]] + list(documents)
-    # words that stand in every text ("likes") are no part of what a query asks for
-    everywhere = set.intersection(*(_words(text) for text in texts)) if len(texts) > 1 else set()
-    shown = []
-    literal = bool(queries)
-    for query in queries:
-        asked: list[str] = []
-        relevant = []
-        for text in query["relevant"]:
-            phrases = _asked(query["query"], text, everywhere)
-            literal = literal and bool(phrases)
-            asked += phrases
-            relevant.append(_highlight(text, phrases))
-        shown.append({"query": _highlight(query["query"], asked), "relevant": relevant})
-    return {
-        "queries": shown,
-        "documents": [_highlight(text, []) for text in documents],
-        "literal": literal and any(query["relevant"] for query in queries),
-    }
-
-
-def _words(text: str) -> set[str]:
-    return {word.casefold() for word in _WORD.findall(text)}
-
-
-def _asked(query: str, text: str, everywhere: set[str]) -> list[str]:
-    """The longest phrases of a query, begun and ended by content words, that stand in a text."""
-    words = list(_WORD.finditer(query))[:100]
-    content = [
-        word[0].casefold() not in STOPWORDS and word[0].casefold() not in everywhere
-        for word in words
-    ]
-    result = []
-    i = 0
-    while i < len(words):
-        for j in range(len(words) - 1, i - 1, -1):
-            phrase = query[words[i].start() : words[j].end()]
-            if content[i] and content[j] and _pattern([phrase]).search(text):
-                result.append(phrase)
-                i = j
-                break
-        i += 1
-    return result
-
-
-def _pattern(phrases: Iterable[str]) -> re.Pattern[str]:
-    longest_first = sorted(set(phrases), key=len, reverse=True)
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)", re.IGNORECASE)
-
-
-def _highlight(text: str, phrases: Sequence[str]) -> _Pieces:
-    """A text cut at its phrases, and shortened around the first of them."""
-    spans = [match.span() for match in _pattern(phrases).finditer(text)] if phrases else []
-    start = max(0, min(spans[0][0] - _TEXT // 3, len(text) - _TEXT)) if spans else 0
-    stop = start + _TEXT
-    pieces = [("… ", False)] if start else []
-    for low, high in spans:
-        if low >= start and high <= stop:
-            pieces += [(text[start:low], False), (text[low:high], True)]
-            start = high
-    pieces.append((text[start:stop] + (" …" if stop < len(text) else ""), False))
-    return [piece for piece in pieces if piece[0]]
-
-
-# --- certificate, floors, figures ---------------------------------------------------------------
-
-
-def _certificate(stated: Mapping[str, Any]) -> dict[str, Any] | None:
-    if not stated:
-        return None
-    lower, upper = stated.get("lower"), stated.get("upper")
-    bounds = []
-    for key, end in (("lower_bounds", "at least"), ("upper_bounds", "at most")):
-        best = stated.get(key.partition("_")[0])
-        for bound in sorted(
-            stated.get(key) or [], key=lambda b: b["dimension"], reverse=end == "at least"
-        ):
-            plain = ("dimension", "notion", "theorem", "reference")
-            details = {name: value for name, value in bound.items() if name not in plain}
-            bounds.append({
-                "end": end,
-                "dimension": bound["dimension"],
-                "best": bound["dimension"] == best,
-                "notion": bound.get("notion", ""),
-                "theorem": bound.get("theorem", ""),
-                "reference": bound.get("reference", ""),
-                "details": "; ".join(f"{k.replace('_', ' ')}: {_plain(v)}"
-                                     for k, v in details.items()),
-            })  # fmt: skip
-    exact = f"exactly {plots.number(upper)}"
-    return {
-        "upper": upper,
-        "needs": "Needs " + (exact if lower == upper else f"at least {plots.number(lower)} and at "
-                             f"most {plots.number(upper)}") + " dimensions",
-        "bracket": plots.bracket(lower, upper) if upper and lower is not None else "",
-        "bounds": bounds,
-        "skipped": stated.get("skipped") or [],
-        "densities": [
-            ("query graph density", stated.get("query_graph_density"),
-             "share of the query pairs that have a relevant document in common "
-             "(“graph density” in the paper's Table 2)"),
-            ("document graph density", stated.get("document_graph_density"),
-             "share of the pairs of relevant documents that are relevant to a common query "
-             "(the paper's Appendix F)"),
-            ("average query strength", stated.get("average_query_strength"),
-             "mean over the queries of the summed Jaccard similarity to all others"),
-        ],
-    }  # fmt: skip
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "–"}[value]
-    if isinstance(value, int | float):
-        return plots.number(value, 6)
-    if isinstance(value, list):
-        text = ", ".join(map(_plain, value[:12]))
-        return text + (f" and {len(value) - 12} more" if len(value) > 12 else "")
-    return str(value)
-
-
-def _floors(floors: Mapping[str, Any]) -> dict[str, Any] | None:
-    random = floors.get("random") or {}
-    if not random:
-        return None
-    rankings = {"random order": random, **(floors.get("rankings") or {})}
-    best = (floors.get("best") or {}).get("ranking")
-    rows = [
-        {
-            "name": name,
-            "best": name == best,
-            "scores": [(scores.get(c), evidence.solves(c, scores.get(c), floors)) for c in random],
-        }
-        for name, scores in rankings.items()
-    ]
-    at_cutoffs = all("@" in c for c in random)
-    series = [
-        plots.Series(name, [(int(c.rpartition("@")[2]), scores[c]) for c in random if c in scores])
-        for name, scores in rankings.items()
-        if at_cutoffs and not scores.keys().isdisjoint(random)
-    ]
-    return {
-        "of": (
-            "recall@k of the corpus in one fixed order, the same for all queries."
-            if at_cutoffs
-            else "How often the better of two documents comes first, whatever the query."
-        ),
-        "cutoffs": list(random),
-        "rows": rows,
-        "plot": plots.line_plot(series, "cutoff k", "recall@k") if series else "",
-    }
-
-
-def _origin(result: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the page says of hard negatives, None where there are none."""
-    if not result:
-        return None
-    text = in_words(result)
-    return {"text": text[0].upper() + text[1:], "words": result["words"]}
-
-
-def _figures(
-    statistics: Mapping[str, Any], samples: Mapping[str, Any], picture: Mapping[str, Any] | None
-) -> list[tuple[str, str, str | tuple[str, str]]]:
-    """(title, SVG, caption); where one number says it all, (title, "", (number, caption))."""
-    figures: list[tuple[str, str, str | tuple[str, str]]] = []
-    for key, title, x_label, counted in (
-        ("words_per_document", "Words per document", "words", "documents"),
-        ("relevant_per_query", "Relevant documents per query", "relevant documents", "queries"),
-        ("queries_per_relevant_document", "Queries per relevant document", "queries", "documents"),
-    ):
-        values = statistics.get(key) or {}
-        bars = plots.bins(values.get("histogram") or {})
-        if not bars:
-            continue
-        caption = f"{_span(values)}, mean {plots.number(values['mean'], 2)}"
-        if len(bars) == 1:
-            total = plots.number(bars[0].height)
-            figures.append(
-                (title, "", (plots.number(bars[0].low), f"in each of the {total} {counted}"))
-            )
-        else:
-            figures.append((title, plots.histogram(bars, x_label, counted), caption))
-    positions = samples.get("positions") or []
-    if 0 < sum(positions) < statistics.get("documents", 0):
-        figures.append((
-            "Where relevant documents stand",
-            plots.strip(positions, "position in the corpus", "relevant documents"),
-            "If these crowd somewhere, a ranking by position finds them.",
-        ))  # fmt: skip
-    if picture:
-        queries, documents = (plots.number(picture[key]) for key in ("queries", "documents"))
-        figures.append((
-            "The qrel matrix",
-            plots.cells(picture["matrix"], f"{documents} relevant documents", f"{queries} queries"),
-            "Marks: relevant pairs (darker: more of them). Rows and columns are reordered.",
-        ))  # fmt: skip
-        if picture["shared"]:
-            figures.append((
-                "The document graph",
-                plots.cells(picture["shared"], f"{documents} relevant documents", "the same"),
-                "Marks: documents that are relevant to a common query.",
-            ))  # fmt: skip
-    return figures
-
-
 # --- findings -----------------------------------------------------------------------------------
 
 
@@ -579,7 +327,7 @@ def _entry(finding: Mapping[str, Any], room: int) -> dict[str, Any]:
 # --- words --------------------------------------------------------------------------------------
 
 
-def _code_spans(text: str) -> _Pieces:
+def _code_spans(text: str) -> Pieces:
     """A paragraph of the card cut at its `code`."""
     return [(piece, i % 2 == 1) for i, piece in enumerate(text.split("`")) if piece]
 

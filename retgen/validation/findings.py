@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from retgen.data import Problem, Table
+from retgen.data import Table
 from retgen.errors import RecipeError, RetgenError, UsageError
 from retgen.lines import Place
 from retgen.messages import did_you_mean
 from retgen.recipe import Recipe
 from retgen.recipe_file import RuleSettings
+from retgen.rows import Problem
 from retgen.validation.rules import rule_names
 from retgen.validators.rule import SEVERITIES, Finding
 

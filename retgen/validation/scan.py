@@ -14,7 +14,6 @@ from retgen.data import (
     Chunk,
     Dataset,
     Document,
-    Problem,
     Table,
     document_of,
     open_dataset,
@@ -25,6 +24,7 @@ from retgen.memory import keep_freed
 from retgen.progress import Progress
 from retgen.recipe import Recipe
 from retgen.recipe_file import RuleSettings
+from retgen.rows import Problem
 from retgen.validation.states import States
 from retgen.validators.baselines import Terms, WordTerms
 from retgen.validators.notes import extra, noted

@@ -20,13 +20,14 @@ import numpy as np
 import pytest
 
 from retgen import run, validate
-from retgen.data import Chunk, Problem, open_dataset
+from retgen.data import Chunk, open_dataset
 from retgen.errors import ChecksFailed
 from retgen.generators.limit.documents import Documents
 from retgen.pickles import dump, load
 from retgen.progress import silent
 from retgen.recipe import load_recipe
 from retgen.recipe_file import RuleSettings
+from retgen.rows import Problem
 from retgen.validation.scan import build_rules, load_judgements, scan
 from retgen.validation.states import PROOF, States
 from retgen.validators.rule import Named

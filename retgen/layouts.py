@@ -1,0 +1,99 @@
+"""Where the tables of a data set stand: layouts of run directories, MTEB, BEIR and the Hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+LAYOUTS = (
+    "corpus.jsonl, queries.jsonl and qrels.jsonl (a run, MTEB), "
+    "corpus.jsonl, queries.jsonl and qrels/test.tsv (BEIR), "
+    "corpus/, queries/ and data/ or qrels/ with Parquet or JSON Lines (the Hub), or "
+    "candidates.jsonl, or passages/, and queries whose rows list their positives (CapRetrieval)"
+)
+
+# the tables every data set has, and where CapRetrieval keeps them
+_TABLES: dict[str, tuple[str, ...]] = {
+    "corpus": ("candidates.jsonl", "passages/*.jsonl", "passages/*.parquet"),
+    "queries": (),
+}
+
+
+def files_of(root: Path) -> dict[str, tuple[Path, ...]]:
+    """The files of corpus and queries; none for a table that is not there."""
+    declared = _declared_files(root)
+    return {
+        name: declared.get(name) or _find(
+            root, f"{name}.jsonl", f"{name}-*.jsonl", f"{name}.parquet", f"{name}-*.parquet",
+            f"{name}/*.jsonl", f"{name}/*.parquet", *also,
+        )
+        for name, also in _TABLES.items()
+    }  # fmt: skip
+
+
+def _find(root: Path, *patterns: str) -> tuple[Path, ...]:
+    for pattern in patterns:
+        files = tuple(sorted(path for path in root.glob(pattern) if path.is_file()))
+        if files:
+            return files
+    return ()
+
+
+def splits(root: Path, stem: str, *folders: str) -> dict[str, tuple[Path, ...]]:
+    """Split name to files: STEM.jsonl is the test split, others carry theirs in their name.
+
+    Where there is no such file, the files of a folder of the same name, or of `folders`.
+    """
+    result: dict[str, tuple[Path, ...]] = {}
+    for suffix in ("jsonl", "parquet", "tsv"):
+        if (root / f"{stem}.{suffix}").is_file():
+            result.setdefault("test", (root / f"{stem}.{suffix}",))
+        for path in filter(Path.is_file, sorted(root.glob(f"{stem}.*.{suffix}"))):
+            result.setdefault(path.name.split(".")[1], (path,))
+        for folder in (stem, *folders):
+            shards: dict[str, list[Path]] = {}
+            for path in filter(Path.is_file, sorted((root / folder).glob(f"*.{suffix}"))):
+                shards.setdefault(path.stem.partition("-")[0], []).append(path)
+            for split, files in shards.items():
+                result.setdefault(split, tuple(files))
+    return result
+
+
+def _declared_files(root: Path) -> dict[str, tuple[Path, ...]]:
+    """The files that a data set card's `configs` header names for corpus and queries."""
+    try:
+        card = (root / "README.md").read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        return {}
+    if not card.startswith("---\n") or "\n---" not in card[4:]:
+        return {}
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        header = YAML(typ="safe").load(card[4 : card.index("\n---", 4)])
+    except YAMLError:
+        return {}
+    result: dict[str, tuple[Path, ...]] = {}
+    configs = header.get("configs") if isinstance(header, dict) else None
+    for config in configs if isinstance(configs, list) else []:
+        name = config.get("config_name") if isinstance(config, dict) else None
+        name = "corpus" if name == "passages" else name
+        if name not in _TABLES:
+            continue
+        listed = config.get("data_files")
+        patterns: list[Any] = [listed] if isinstance(listed, str) else []
+        for entry in listed if isinstance(listed, list) else []:
+            value = entry.get("path") if isinstance(entry, dict) else entry
+            patterns += value if isinstance(value, list) else [value]
+        # a card may come from anywhere: only files below its own folder are followed
+        files = [
+            path
+            for pattern in patterns
+            if isinstance(pattern, str) and pattern and pattern[0] != "/" and ".." not in pattern
+            for path in sorted(root.glob(pattern))
+            if path.is_file()
+        ]
+        if files and len({path.suffix for path in files}) == 1:
+            result[name] = tuple(files)
+    return result

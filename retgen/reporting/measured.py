@@ -1,0 +1,154 @@
+"""The parts of a report page that measure: certificate, query-blind rankings, figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from retgen import plots
+from retgen.reporting import evidence
+from retgen.validators.origin import in_words
+
+
+def spread(values: Mapping[str, Any]) -> str:
+    low, high = plots.number(values["min"]), plots.number(values["max"])
+    return low if low == high else f"{low}–{high}"
+
+
+def certificate_of(stated: Mapping[str, Any]) -> dict[str, Any] | None:
+    if not stated:
+        return None
+    lower, upper = stated.get("lower"), stated.get("upper")
+    bounds = []
+    for key, end in (("lower_bounds", "at least"), ("upper_bounds", "at most")):
+        best = stated.get(key.partition("_")[0])
+        for bound in sorted(
+            stated.get(key) or [], key=lambda b: b["dimension"], reverse=end == "at least"
+        ):
+            plain = ("dimension", "notion", "theorem", "reference")
+            details = {name: value for name, value in bound.items() if name not in plain}
+            bounds.append({
+                "end": end,
+                "dimension": bound["dimension"],
+                "best": bound["dimension"] == best,
+                "notion": bound.get("notion", ""),
+                "theorem": bound.get("theorem", ""),
+                "reference": bound.get("reference", ""),
+                "details": "; ".join(f"{k.replace('_', ' ')}: {_plain(v)}"
+                                     for k, v in details.items()),
+            })  # fmt: skip
+    exact = f"exactly {plots.number(upper)}"
+    return {
+        "upper": upper,
+        "needs": "Needs " + (exact if lower == upper else f"at least {plots.number(lower)} and at "
+                             f"most {plots.number(upper)}") + " dimensions",
+        "bracket": plots.bracket(lower, upper) if upper and lower is not None else "",
+        "bounds": bounds,
+        "skipped": stated.get("skipped") or [],
+        "densities": [
+            ("query graph density", stated.get("query_graph_density"),
+             "share of the query pairs that have a relevant document in common "
+             "(“graph density” in the paper's Table 2)"),
+            ("document graph density", stated.get("document_graph_density"),
+             "share of the pairs of relevant documents that are relevant to a common query "
+             "(the paper's Appendix F)"),
+            ("average query strength", stated.get("average_query_strength"),
+             "mean over the queries of the summed Jaccard similarity to all others"),
+        ],
+    }  # fmt: skip
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "–"}[value]
+    if isinstance(value, int | float):
+        return plots.number(value, 6)
+    if isinstance(value, list):
+        text = ", ".join(map(_plain, value[:12]))
+        return text + (f" and {len(value) - 12} more" if len(value) > 12 else "")
+    return str(value)
+
+
+def floors_of(floors: Mapping[str, Any]) -> dict[str, Any] | None:
+    random = floors.get("random") or {}
+    if not random:
+        return None
+    rankings = {"random order": random, **(floors.get("rankings") or {})}
+    best = (floors.get("best") or {}).get("ranking")
+    rows = [
+        {
+            "name": name,
+            "best": name == best,
+            "scores": [(scores.get(c), evidence.solves(c, scores.get(c), floors)) for c in random],
+        }
+        for name, scores in rankings.items()
+    ]
+    at_cutoffs = all("@" in c for c in random)
+    series = [
+        plots.Series(name, [(int(c.rpartition("@")[2]), scores[c]) for c in random if c in scores])
+        for name, scores in rankings.items()
+        if at_cutoffs and not scores.keys().isdisjoint(random)
+    ]
+    return {
+        "of": (
+            "recall@k of the corpus in one fixed order, the same for all queries."
+            if at_cutoffs
+            else "How often the better of two documents comes first, whatever the query."
+        ),
+        "cutoffs": list(random),
+        "rows": rows,
+        "plot": plots.line_plot(series, "cutoff k", "recall@k") if series else "",
+    }
+
+
+def origin_of(result: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the page says of hard negatives, None where there are none."""
+    if not result:
+        return None
+    text = in_words(result)
+    return {"text": text[0].upper() + text[1:], "words": result["words"]}
+
+
+def figures_of(
+    statistics: Mapping[str, Any], samples: Mapping[str, Any], picture: Mapping[str, Any] | None
+) -> list[tuple[str, str, str | tuple[str, str]]]:
+    """(title, SVG, caption); where one number says it all, (title, "", (number, caption))."""
+    figures: list[tuple[str, str, str | tuple[str, str]]] = []
+    for key, title, x_label, counted in (
+        ("words_per_document", "Words per document", "words", "documents"),
+        ("relevant_per_query", "Relevant documents per query", "relevant documents", "queries"),
+        ("queries_per_relevant_document", "Queries per relevant document", "queries", "documents"),
+    ):
+        values = statistics.get(key) or {}
+        bars = plots.bins(values.get("histogram") or {})
+        if not bars:
+            continue
+        caption = f"{spread(values)}, mean {plots.number(values['mean'], 2)}"
+        if len(bars) == 1:
+            total = plots.number(bars[0].height)
+            figures.append(
+                (title, "", (plots.number(bars[0].low), f"in each of the {total} {counted}"))
+            )
+        else:
+            figures.append((title, plots.histogram(bars, x_label, counted), caption))
+    positions = samples.get("positions") or []
+    if 0 < sum(positions) < statistics.get("documents", 0):
+        figures.append((
+            "Where relevant documents stand",
+            plots.strip(positions, "position in the corpus", "relevant documents"),
+            "If these crowd somewhere, a ranking by position finds them.",
+        ))  # fmt: skip
+    if picture:
+        queries, documents = (plots.number(picture[key]) for key in ("queries", "documents"))
+        figures.append((
+            "The qrel matrix",
+            plots.cells(picture["matrix"], f"{documents} relevant documents", f"{queries} queries"),
+            "Marks: relevant pairs (darker: more of them). Rows and columns are reordered.",
+        ))  # fmt: skip
+        if picture["shared"]:
+            figures.append((
+                "The document graph",
+                plots.cells(picture["shared"], f"{documents} relevant documents", "the same"),
+                "Marks: documents that are relevant to a common query.",
+            ))  # fmt: skip
+    return figures
