@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +107,14 @@ def test_a_corpus_in_latin_1(folder: Path) -> None:
     )
 
 
+def refusals(folder: Path) -> Iterator[str]:
+    """What is said by all that read a data set."""
+    for read in (validate, load):
+        with pytest.raises(DatasetError) as error:
+            read(folder)
+        yield str(error.value)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -131,10 +139,8 @@ def test_files_that_cannot_be_read(
     folder: Path, change: Callable[[Path], Any], message: str
 ) -> None:
     change(folder)
-    for read in (validate, load):
-        with pytest.raises(DatasetError) as error:
-            read(folder)
-        assert str(error.value) == message.replace("{}", str(folder))
+    for error in refusals(folder):
+        assert error == message.replace("{}", str(folder))
 
 
 def test_empty_tables(folder: Path) -> None:
@@ -170,10 +176,8 @@ def test_a_file_that_may_be_the_missing_table(
     folder: Path, change: Callable[[Path], Any], hint: str
 ) -> None:
     change(folder)
-    for read in (validate, load):
-        with pytest.raises(DatasetError) as error:
-            read(folder)
-        assert hint in str(error.value)
+    for error in refusals(folder):
+        assert hint in error
 
 
 def test_places_over_several_files(folder: Path, tmp_path: Path) -> None:

@@ -68,6 +68,10 @@ def listed(document: dict[str, Any]) -> list[str]:
     return text.replace(" and ", ", ").split(", ")
 
 
+def of_document(document: dict[str, Any], what: str) -> tuple[str, list[str], str]:
+    return ("limit-proof/document", [document["_id"]], f"document {document['_id']}: {what}")
+
+
 def test_the_good_set_is_good(good: Path, tables: Tables, tmp_path: Path) -> None:
     found = validate(good)
     assert (found.ok, found.proven, found.findings) == (True, 200, [])
@@ -85,18 +89,10 @@ def test_one_changed_word_of_a_distractor(tables: Tables, tmp_path: Path) -> Non
     first = listed(document)[0]
     document["text"] = document["text"].replace(first, first + "x", 1)
     assert check(tmp_path, tables) == [
-        (
-            "limit-proof/document",
-            [document["_id"]],
-            f"document {document['_id']}: '{first}x' is no attribute of the catalogue's part that "
-            "the recipe uses",
+        of_document(
+            document, f"'{first}x' is no attribute of the catalogue's part that the recipe uses"
         ),
-        (
-            "limit-proof/document",
-            [document["_id"]],
-            f"document {document['_id']}: the attribute ids in its metadata are not those of its "
-            "words",
-        ),
+        of_document(document, "the attribute ids in its metadata are not those of its words"),
     ]
 
 
@@ -134,26 +130,14 @@ def test_one_attribute_too_many(tables: Tables, tmp_path: Path) -> None:
     number = other["metadata"]["attributes"][listed(other).index(extra)]
     document["text"] = document["text"].replace(" likes ", f" likes {extra}, ")
     document["metadata"]["attributes"].insert(0, number)
-    assert check(tmp_path, tables) == [
-        (
-            "limit-proof/document",
-            [document["_id"]],
-            f"document {document['_id']}: it has 21 attributes, not 20",
-        )
-    ]
+    assert check(tmp_path, tables) == [of_document(document, "it has 21 attributes, not 20")]
 
 
 def test_one_attribute_missing(tables: Tables, tmp_path: Path) -> None:
     document = distractor(tables)
     document["text"] = document["text"].replace(f"{listed(document)[0]}, ", "")
     document["metadata"]["attributes"].pop(0)
-    assert check(tmp_path, tables) == [
-        (
-            "limit-proof/document",
-            [document["_id"]],
-            f"document {document['_id']}: it has 19 attributes, not 20",
-        )
-    ]
+    assert check(tmp_path, tables) == [of_document(document, "it has 19 attributes, not 20")]
 
 
 def test_an_attribute_twice(tables: Tables, tmp_path: Path) -> None:
@@ -161,13 +145,7 @@ def test_an_attribute_twice(tables: Tables, tmp_path: Path) -> None:
     first, second, *_ = listed(document)
     document["text"] = document["text"].replace(f"{first}, {second}", f"{first}, {first}")
     document["metadata"]["attributes"][1] = document["metadata"]["attributes"][0]
-    assert check(tmp_path, tables) == [
-        (
-            "limit-proof/document",
-            [document["_id"]],
-            f"document {document['_id']}: '{first}' stands 2 times",
-        )
-    ]
+    assert check(tmp_path, tables) == [of_document(document, f"'{first}' stands 2 times")]
 
 
 def test_another_template(tables: Tables, tmp_path: Path) -> None:
@@ -190,13 +168,7 @@ def test_metadata_of_other_attributes(tables: Tables, tmp_path: Path) -> None:
 def test_a_title(tables: Tables, tmp_path: Path) -> None:
     document = distractor(tables)
     document["title"] = "Hello"
-    assert check(tmp_path, tables) == [
-        (
-            "limit-proof/document",
-            [document["_id"]],
-            f"document {document['_id']}: its title is 'Hello', not empty",
-        )
-    ]
+    assert check(tmp_path, tables) == [of_document(document, "its title is 'Hello', not empty")]
 
 
 def test_no_text(tables: Tables, tmp_path: Path) -> None:
@@ -261,11 +233,9 @@ def test_a_distractor_with_a_column(tables: Tables, tmp_path: Path) -> None:
     document = distractor(tables)
     document["metadata"]["column"] = 3
     assert check(tmp_path, tables) == [
-        (
-            "limit-proof/document",
-            [document["_id"]],
-            f"document {document['_id']}: its metadata gives matrix column 3, but no query names "
-            "it: that of a distractor is -1",
+        of_document(
+            document,
+            "its metadata gives matrix column 3, but no query names it: that of a distractor is -1",
         )
     ]
 
@@ -529,11 +499,7 @@ def test_metadata_that_holds_more(tables: Tables, tmp_path: Path) -> None:
     query, document = relevant(tables)
     document["metadata"]["of"] = query["_id"]
     assert check(tmp_path, tables) == [
-        (
-            "limit-proof/document",
-            [document["_id"]],
-            f"document {document['_id']}: its metadata holds more than attributes and column",
-        )
+        of_document(document, "its metadata holds more than attributes and column")
     ]
 
 

@@ -10,7 +10,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 import pytest
@@ -38,6 +41,14 @@ class Held:
         return mind(body)
 
 
+@contextmanager
+def holding() -> Iterator[tuple[Held, Server]]:
+    held = Held()
+    with serving(held, delay=0.05) as server:
+        held.server = server
+        yield held, server
+
+
 def command(recipe: Path, out: str) -> list[str]:
     return [sys.executable, "-m", "retgen.cli", "run", str(recipe), "--out", out]
 
@@ -46,16 +57,33 @@ def gen(recipe: Path, server: Server, *args: str) -> Done:
     return in_process(*args, cwd=recipe.parent, env=environment(server))
 
 
+def parts(recipe: Path, server: Server) -> list[dict[str, Any]]:
+    """What the ledger holds, by run, agent and model."""
+    listed = gen(recipe, server, "ledger", "--ledger", "runs/ledger.sqlite", "--json")
+    result: list[dict[str, Any]] = json.loads(listed.stdout)["parts"]
+    return result
+
+
+def nothing_is_lost(recipe: Path, server: Server) -> None:
+    """Every request has its answer, and the run ends without asking for one of them again."""
+    assert sum(part["open"] for part in parts(recipe, server)) == 0
+    assert gen(recipe, server, "run", str(recipe), "--out", "runs/a").returncode == 0
+    requests = [json.dumps(one, sort_keys=True) for one in server.requests]
+    assert len(requests) == len(set(requests))
+
+
+def interrupted(recipe: Path, server: Server, on_hang_up: signal.Handlers) -> Popen[str]:
+    """A run whose handling of a hang-up is as it was left to it."""
+    return Popen(
+        command(recipe, "runs/a"), env=environment(server), cwd=recipe.parent, text=True,
+        stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGHUP, on_hang_up),
+    )  # fmt: skip
+
+
 def test_a_hang_up_is_an_interruption(asked: Path) -> None:
     """What is in flight is waited for and kept; nothing is paid twice. A second one is ignored."""
-    held = Held()
-    with serving(held, delay=0.05) as server:
-        held.server = server
-        process = subprocess.Popen(
-            command(asked, "runs/a"), env=environment(server), cwd=asked.parent,
-            stderr=subprocess.PIPE, text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
-        )  # fmt: skip
+    with holding() as (held, server):
+        process = interrupted(asked, server, signal.SIG_DFL)
         assert held.full.wait(60)
         process.send_signal(signal.SIGHUP)
         assert process.stderr is not None
@@ -76,24 +104,16 @@ def test_a_hang_up_is_an_interruption(asked: Path) -> None:
             f"  gen run {asked} --out runs/a\n"
         )
         assert len(server.requests) == sent
-        parts = json.loads(
-            gen(asked, server, "ledger", "--ledger", "runs/ledger.sqlite", "--json").stdout
-        )["parts"]
-        assert sum(part["open"] for part in parts) == 0
-        assert gen(asked, server, "run", str(asked), "--out", "runs/a").returncode == 0
-        asked_for = [json.dumps(one, sort_keys=True) for one in server.requests]
-        assert len(asked_for) == len(set(asked_for))
+        nothing_is_lost(asked, server)
 
 
 @pytest.mark.slow
 def test_a_terminal_that_is_gone(asked: Path) -> None:
     """Writing to it fails; what is in flight is kept all the same."""
     pty = pytest.importorskip("pty")
-    held = Held()
-    with serving(held, delay=0.05) as server:
-        held.server = server
+    with holding() as (held, server):
         ours, its = pty.openpty()
-        process = subprocess.Popen(
+        process = Popen(
             [sys.executable, "-c", "import os, fcntl, termios, sys; os.setsid(); "
              "fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])",
              *command(asked, "runs/a")],
@@ -106,13 +126,7 @@ def test_a_terminal_that_is_gone(asked: Path) -> None:
         time.sleep(0.5)
         held.released.set()
         assert process.wait(60) == 130
-        parts = json.loads(
-            gen(asked, server, "ledger", "--ledger", "runs/ledger.sqlite", "--json").stdout
-        )["parts"]
-        assert sum(part["open"] for part in parts) == 0
-        assert gen(asked, server, "run", str(asked), "--out", "runs/a").returncode == 0
-        asked_for = [json.dumps(one, sort_keys=True) for one in server.requests]
-        assert len(asked_for) == len(set(asked_for))
+        nothing_is_lost(asked, server)
 
 
 class Terminal:
@@ -136,14 +150,8 @@ class Terminal:
 
 @pytest.mark.slow
 def test_nohup_is_respected(asked: Path) -> None:
-    held = Held()
-    with serving(held, delay=0.05) as server:
-        held.server = server
-        process = subprocess.Popen(
-            command(asked, "runs/a"), env=environment(server), cwd=asked.parent,
-            stderr=subprocess.PIPE, text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
-        )  # fmt: skip
+    with holding() as (held, server):
+        process = interrupted(asked, server, signal.SIG_IGN)
         assert held.full.wait(60)
         process.send_signal(signal.SIGHUP)
         time.sleep(0.3)
@@ -155,10 +163,8 @@ def test_nohup_is_respected(asked: Path) -> None:
 @pytest.mark.slow
 def test_a_killed_run_holds_no_other_back(asked: Path) -> None:
     """Another run directory of the same ledger wants what it had in flight; its lease is 660 s."""
-    held = Held()
-    with serving(held, delay=0.05) as server:
-        held.server = server
-        process = subprocess.Popen(command(asked, "runs/a"), env=environment(server),
+    with holding() as (held, server):
+        process = Popen(command(asked, "runs/a"), env=environment(server),
                                    cwd=asked.parent)  # fmt: skip
         assert held.full.wait(60)
         process.kill()
@@ -168,9 +174,7 @@ def test_a_killed_run_holds_no_other_back(asked: Path) -> None:
         done = gen(asked, server, "run", str(asked), "--out", "runs/b")
         assert done.returncode == 0, done.stderr
         assert time.monotonic() - began < 60
-        listed = gen(asked, server, "ledger", "--ledger", "runs/ledger.sqlite", "--json")
-        parts = json.loads(listed.stdout)["parts"]
-        out = {part["run"]: part["open"] for part in parts if part["open"]}
+        out = {part["run"]: part["open"] for part in parts(asked, server) if part["open"]}
         assert set(out) == {"a"}  # it stays charged with what it had in flight
 
 
