@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import torch
@@ -28,8 +28,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from retgen.errors import UsageError
-from retgen.evaluation.capacity.free import Attempt, Critical, margins, pairs, require
-from retgen.evaluation.capacity.sphere import SphereAdam
+from retgen.evaluation.capacity.free import Critical, margins, pairs, require
+from retgen.evaluation.capacity.sphere import Schedule, SphereAdam
 from retgen.progress import Progress, silent
 
 CHECK_EVERY = 25  # steps
@@ -39,16 +39,8 @@ MISSES = 8  # failures in a row to add a single document that end a seed
 NOISE = 0.2  # of the distance to the nearest neighbour
 
 
-class _Schedule(NamedTuple):
-    """Temperature and learning rate fall geometrically over the steps."""
-
-    steps: int
-    temperature: tuple[float, float]
-    rate: tuple[float, float]
-
-
-_FROM_RANDOM = _Schedule(4_000, (0.1, 5e-4), (0.02, 1e-3))
-_AFTER_GROWTH = _Schedule(2_000, (0.02, 1e-5), (0.02, 5e-4))
+_FROM_RANDOM = Schedule(4_000, (0.1, 5e-4), (0.02, 1e-3))
+_AFTER_GROWTH = Schedule(2_000, (0.02, 1e-5), (0.02, 5e-4))
 
 
 class _Solved(NamedTuple):
@@ -58,39 +50,6 @@ class _Solved(NamedTuple):
     documents: Tensor
     margin: float
     steps: int
-
-
-def solve(
-    dimension: int, documents: int, seeds: Sequence[int], *, device: str = "cpu"
-) -> list[Attempt]:
-    """Try `documents` in `dimension` from each seed; `steps` counts those of the whole growth.
-
-    Raises UsageError for a dimension below 1 or fewer than 3 documents.
-    """
-    require(dimension, documents)
-    attempts = []
-    for seed in seeds:
-        attempts.append(Attempt(dimension, documents, seed, False, 0, -math.inf))
-        for result in _lineage(dimension, seed, documents, device, math.inf):
-            solved = len(result.documents) == documents
-            margin = result.margin if solved else -math.inf
-            attempts[-1] = Attempt(dimension, documents, seed, solved, result.steps, margin)
-    return attempts
-
-
-def embed(
-    dimension: int, documents: int, *, seeds: int = 4, device: str = "cpu"
-) -> tuple[Tensor, Tensor] | None:
-    """Unit vectors, float32: queries (n(n-1)/2, d) in the order of `pairs` and documents (n, d).
-
-    The first of the seeds that succeeds, None where none does. Raises UsageError as `solve`.
-    """
-    require(dimension, documents)
-    for seed in range(seeds):
-        for result in _lineage(dimension, seed, documents, device, math.inf):
-            if len(result.documents) == documents:
-                return result.queries, result.documents
-    return None
 
 
 def critical(
@@ -126,7 +85,7 @@ def critical(
             if time.monotonic() >= until:
                 break
             reached = 2  # two documents are the top 2 of any query
-            for result in _lineage(dimension, seed, 0, device, until):
+            for result in lineage(dimension, seed, device, until):
                 reached = len(result.documents)
                 progress(f"d={dimension}: documents", reached, reached)
                 if reached > max(by_seed, default=2):
@@ -138,16 +97,10 @@ def critical(
         yield Critical(dimension, best, tuple(by_seed), complete, seconds, margin)
 
 
-def _lineage(
-    dimension: int, seed: int, target: int, device: str, until: float
-) -> Iterator[_Solved]:
-    """Ever larger solved sets of one seed, up to `target` documents (0: until it fails).
-
-    Ends early at `until` (monotonic seconds).
-    """
-    limit = target or 2**31
+def lineage(dimension: int, seed: int, device: str, until: float) -> Iterator[_Solved]:
+    """Ever larger solved sets of one seed, until it fails or `until` (monotonic seconds)."""
     generator = torch.Generator().manual_seed(seed * 1_000_003 + dimension)
-    size, steps = min(limit, START * dimension), 0
+    size, steps = START * dimension, 0
     result = None
     while result is None:
         start = normalize(torch.randn(size, dimension, generator=generator), dim=-1).to(device)
@@ -162,11 +115,9 @@ def _lineage(
     while True:
         yield result
         size = len(result.documents)
-        if size >= limit:
-            return
         grown, steps = None, result.steps
         while grown is None:
-            more = min(limit - size, max(1, int(size * fraction)))
+            more = max(1, int(size * fraction))
             grown = _anneal(*_insert(result, more, generator), _AFTER_GROWTH, steps, until)
             if grown is None:
                 steps += _AFTER_GROWTH.steps
@@ -198,7 +149,7 @@ def _insert(result: _Solved, more: int, generator: torch.Generator) -> tuple[Ten
 
 
 def _anneal(
-    queries: Tensor, documents: Tensor, schedule: _Schedule, steps: int, until: float
+    queries: Tensor, documents: Tensor, schedule: Schedule, steps: int, until: float
 ) -> _Solved | None:
     """Adam with projection on the margin loss from this start; None when it does not succeed.
 

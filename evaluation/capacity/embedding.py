@@ -6,7 +6,7 @@ any numbers of relevant documents. With scores s of a query, R its relevant docu
 others, z = log(sum_N exp(s/t)) + log(sum_R exp(-s/t)) is a smooth form of -margin/t. Two losses of
 it, both with a temperature t that falls while the optimiser runs:
 
-- `solve`: the sum of log(1 + exp(z)), which is nothing once a query is in order: feasibility;
+- `smallest`: the sum of log(1 + exp(z)), which is nothing once a query is in order: feasibility;
 - `widen`: the log of the sum of exp(z) over the queries, which only the worst queries matter to:
   the largest margin for unit vectors.
 
@@ -26,7 +26,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from retgen.evaluation.capacity.exact import smallest_gap, whole_numbers
-from retgen.evaluation.capacity.sphere import SphereAdam
+from retgen.evaluation.capacity.sphere import Schedule, SphereAdam
 from retgen.progress import Progress, silent
 from retgen.qrels import QrelMatrix
 
@@ -35,17 +35,9 @@ CHECK_EVERY = 25  # steps
 _DROP = 0.25  # of the dimensions, dropped at once at most
 
 
-class _Schedule(NamedTuple):
-    """Temperature and learning rate fall geometrically over the steps."""
-
-    steps: int
-    temperature: tuple[float, float]
-    rate: tuple[float, float]
-
-
-_SOLVE = _Schedule(3_000, (0.1, 1e-3), (0.03, 1e-3))
-_DESCEND = _Schedule(4_000, (0.1, 1e-4), (0.02, 3e-4))
-_WIDEN = _Schedule(1_500, (0.1, 1e-3), (0.1, 1e-3))
+_SOLVE = Schedule(3_000, (0.1, 1e-3), (0.03, 1e-3))
+_DESCEND = Schedule(4_000, (0.1, 1e-4), (0.02, 3e-4))
+_WIDEN = Schedule(1_500, (0.1, 1e-3), (0.1, 1e-3))
 
 
 class Embedding(NamedTuple):
@@ -66,24 +58,6 @@ class Widest(NamedTuple):
     documents: NDArray[np.float64]
 
 
-def solve(
-    matrix: QrelMatrix,
-    dimension: int,
-    *,
-    seed: int = 0,
-    until: float = math.inf,
-    device: str = "cpu",
-) -> Embedding | None:
-    """An embedding of the matrix in row order, or None. `until`: monotonic seconds.
-
-    Every row must have a relevant document and another one.
-    """
-    relevant = _relevant(matrix, device)
-    units = _random(matrix, dimension, seed).to(device)
-    solved = _optimise(relevant, units, _SOLVE, until, wide=False)
-    return _exact(matrix, units) if solved else None
-
-
 def widen(
     matrix: QrelMatrix,
     dimension: int,
@@ -96,7 +70,8 @@ def widen(
     """Unit vectors with the largest smallest margin found (negative where a query stays wrong).
 
     From a random start, and from `start`, an embedding of no more dimensions, if there is one: so
-    margins do not fall as dimensions are added. Rows as in `solve`.
+    margins do not fall as dimensions are added. Every row must have a relevant document and
+    another one.
     """
     relevant = _relevant(matrix, device)
     starts = [_random(matrix, dimension, seed)]
@@ -140,7 +115,7 @@ def smallest(
 
     The first is sought at `highest` from random starts. Then the directions in which its vectors
     vary least are dropped, and the rest optimised again: a quarter of them at first, half as many
-    after each failure, until dropping a single one has failed for every seed. Rows as in `solve`.
+    after each failure, until dropping a single one has failed for every seed. Rows as in `widen`.
     """
     relevant = _relevant(matrix, device)
     units = best = None
@@ -210,7 +185,7 @@ def _measured(matrix: QrelMatrix, dimension: int, units: Tensor) -> Widest:
 
 
 def _optimise(
-    relevant: Tensor, units: Tensor, schedule: _Schedule, until: float, *, wide: bool
+    relevant: Tensor, units: Tensor, schedule: Schedule, until: float, *, wide: bool
 ) -> bool:
     """Adam with projection, in place. Without `wide` it ends, True, once every query is right."""
     rows = len(relevant)

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
+
+
+class Schedule(NamedTuple):
+    """Temperature and learning rate fall geometrically over the steps."""
+
+    steps: int
+    temperature: tuple[float, float]
+    rate: tuple[float, float]
 
 
 class SphereAdam:

@@ -22,13 +22,13 @@ def located(path: str | Path) -> Path:
     return fetch(text.removeprefix("mteb:")) if text.startswith("mteb:") else Path(path)
 
 
-def fetch(name: str, folder: Path | None = None) -> Path:
-    """The folder of a retrieval task of MTEB's registry, downloaded once.
+def fetch(name: str) -> Path:
+    """The folder of a retrieval task of MTEB's registry, downloaded once, in the cache.
 
-    `folder` defaults to the cache. Raises `UsageError` for an unknown name, a task of another kind
-    and where the Hub cannot be reached.
+    Raises `UsageError` for an unknown name, a task of another kind and where the Hub cannot be
+    reached.
     """
-    kept = (folder or default_folder()) / "mteb" / name
+    kept = default_folder() / "mteb" / name
     if (kept / "qrels.jsonl").is_file():  # written last
         return kept
     import mteb

@@ -14,8 +14,6 @@ from retgen.errors import UsageError
 if TYPE_CHECKING:
     from retgen.agents.ledger import Ledger
 
-__all__: list[str] = []
-
 RunOption = Annotated[
     str | None,
     typer.Option("--run", metavar="RUN", help="One run: its directory, or its name in the ledger."),

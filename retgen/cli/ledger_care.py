@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from retgen.agents.ledger.check import Checked
     from retgen.agents.ledger.forget import Forgotten
 
-__all__: list[str] = []
-
 Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this, only say what would be.")]
 
 

@@ -7,9 +7,8 @@ k; `hadamard` and `projective` have proven lower bounds on the dimension an embe
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,18 +31,11 @@ class Draws(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Shape:
-    """Sizes of a matrix that is not built. None where the seed decides.
-
-    `documents`: columns; `degree_max`: most queries a document is relevant to; `row_sum_max`: most
-    relevant documents of a query.
-    """
+class Shape(NamedTuple):
+    """Rows and columns of a matrix that is not built."""
 
     queries: int
     documents: int
-    degree_max: int | None
-    row_sum_max: int
 
 
 def shape(pattern: str, **sizes: int) -> Shape:
@@ -53,26 +45,24 @@ def shape(pattern: str, **sizes: int) -> Shape:
     """
     match pattern, sizes:
         case "dense", {"queries": queries, "k": k}:
-            n = dense_documents(queries, k)
-            whole = math.comb(n, k) == queries
-            return Shape(queries, n, math.comb(n - 1, k - 1) if whole else None, k)
+            return Shape(queries, dense_documents(queries, k))
         case "random", {"queries": queries, "k": k, "documents": n}:
             _enough(queries, k, n)
-            return Shape(queries, n, None, k)
+            return Shape(queries, n)
         case "regular", {"queries": queries, "k": k, "documents": n}:
-            return Shape(queries, n, _degree(queries, k, n), k)
+            _degree(queries, k, n)
+            return Shape(queries, n)
         case "cycle", {"queries": queries, "k": k}:
             _ring(queries, k)
-            return Shape(queries, queries * (k - 1), 2, k)
+            return Shape(queries, queries * (k - 1))
         case "disjoint", {"queries": queries, "k": k}:
-            return Shape(queries, queries * k, 1, k)
+            return Shape(queries, queries * k)
         case "hadamard", {"n": n}:
             _power_of_four(n)
-            degree = (n - math.isqrt(n)) // 2
-            return Shape(n, n, degree, degree)
+            return Shape(n, n)
         case "projective", {"p": p}:
             _prime(p)
-            return Shape(p * p + p + 1, p * p + p + 1, p + 1, p + 1)
+            return Shape(p * p + p + 1, p * p + p + 1)
         case _:
             raise ValueError(f"no shape of {pattern} from {', '.join(sizes)}")
 

@@ -202,8 +202,6 @@ def test_shape_is_known_before(pattern: str, sizes: dict[str, int]) -> None:
     matrix = make(**sizes, rng=rng()) if seeded else make(**sizes)
     shape = patterns.shape(pattern, **sizes)
     assert (shape.queries, shape.documents) == (matrix.queries, matrix.documents)
-    assert shape.row_sum_max == matrix.row_sums.max()
-    assert shape.degree_max in (None, matrix.column_sums.max())
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,7 @@ from typing import Any, Self
 
 from retgen.validators.chance import excess_p
 from retgen.validators.notes import leaves
-from retgen.validators.rule import (
-    Batch,
-    Finding,
-    LeakRule,
-    State,
-)
+from retgen.validators.rule import Batch, Finding, LeakRule, State
 
 _TITLE = "title"
 _KINDS = 50  # texts of a column, above which those of other documents are counted in a second look

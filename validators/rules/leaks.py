@@ -19,14 +19,7 @@ from typing import NamedTuple, Self
 
 from retgen.validators.chance import excess_p
 from retgen.validators.notes import leaves
-from retgen.validators.rule import (
-    Batch,
-    Finding,
-    Judgements,
-    LeakRule,
-    Severity,
-    State,
-)
+from retgen.validators.rule import Batch, Finding, Judgements, LeakRule, Severity, State
 
 _RUN = re.compile(r"[^\W_]+")
 _DIGITS = re.compile(r"[0-9]+")

@@ -19,14 +19,7 @@ from numpy.typing import NDArray
 
 from retgen.data import Query
 from retgen.validators.chance import ks_p_value, spearman
-from retgen.validators.rule import (
-    Batch,
-    Finding,
-    Judgements,
-    LeakRule,
-    Severity,
-    State,
-)
+from retgen.validators.rule import Batch, Finding, Judgements, LeakRule, Severity, State
 
 # orders, as messages name them
 _FILE, _STRINGS, _NUMBERS = "their file", "ids as strings", "the numbers of ids"

@@ -6,7 +6,7 @@ documents of a whole collection.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,16 @@ from retgen.progress import Progress
 from retgen.tokenizer import tokens
 
 _REPORT = 2000  # groups between two reports of progress
+
+
+def _reported(
+    groups: Sequence[CandidateSet], name: str, progress: Progress
+) -> Iterator[CandidateSet]:
+    """The groups, reported as they are done."""
+    for number, group in enumerate(groups):
+        yield group
+        if number % _REPORT == 0:
+            progress(name, number, len(groups))
 
 
 class BM25Paper:
@@ -41,7 +51,7 @@ class BM25Paper:
 
         indices: dict[tuple[str, ...], Any] = {}
         result = []
-        for number, group in enumerate(groups):
+        for group in _reported(groups, self.name, progress):
             index = indices.get(group.texts)
             if index is None:
                 index = BM25Okapi([text.lower().split() for text in group.texts])
@@ -49,8 +59,6 @@ class BM25Paper:
             # a term without weight adds 0 to every score, and takes as long as any other
             terms = [term for term in group.query.lower().split() if index.idf.get(term)]
             result.append(index.get_scores(terms))
-            if number % _REPORT == 0:
-                progress(self.name, number, len(groups))
         return result
 
 
@@ -124,12 +132,10 @@ class RankBM25:
         texts = _distinct(groups)
         index = BM25Okapi([tokens(text) for text in texts])
         result = []
-        for number, group in enumerate(groups):
+        for group in _reported(groups, self.name, progress):
             terms = [term for term in tokens(group.query) if index.idf.get(term)]
             rows = [texts[text] for text in group.texts]
             result.append(np.array(index.get_batch_scores(terms, rows)))
-            if number % _REPORT == 0:
-                progress(self.name, number, len(groups))
         return result
 
 
@@ -150,11 +156,9 @@ class CapRetrieval:
         cut = protocol(self.name, [group.query for group in groups])
         index = BM25Okapi([cut.document(text) for text in texts])
         result = []
-        for number, group in enumerate(groups):
+        for group in _reported(groups, self.name, progress):
             every = found_scores(index, cut.query(group.query))
             result.append(every[[texts[text] for text in group.texts]])
-            if number % _REPORT == 0:
-                progress(self.name, number, len(groups))
         return result
 
 

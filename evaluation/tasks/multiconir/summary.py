@@ -65,9 +65,9 @@ class Reading:
         """Task 2, all rungs."""
         return [cell for i in range(1, self.rungs + 1) for cell in self.rung(i, style, kind)]
 
-    def blind(self, style: str | None = None) -> list[Cell]:
+    def blind(self) -> list[Cell]:
         """Task 1 under another ladder's queries."""
-        return [("blind", s, n) for n in range(1, self.conditions + 1) for s in self._of(style)]
+        return [("blind", s, n) for n in range(1, self.conditions + 1) for s in self.styles]
 
     def all_violated(self) -> list[Cell]:
         """Documents that violate all n conditions of a query, n = 1, 2, ..."""

@@ -106,7 +106,7 @@ def test_what_is_found_embeds_and_is_not_below_the_lower_bound(seed: int) -> Non
 
 def test_the_dimension_of_all_pairs_is_found() -> None:
     matrix = QrelMatrix.from_rows(list(combinations(range(9), 2)), 9)
-    assert embedding.solve(matrix, 3) is None
+    assert embedding.smallest(matrix, 3) is None
     found = embedding.smallest(matrix, 8)
     assert found is not None
     assert found.dimension == 4 == certificate(matrix).lower
@@ -124,7 +124,7 @@ def test_a_bracket_is_narrowed() -> None:
 
 def test_a_deadline_keeps_what_was_found() -> None:
     matrix = reduced(patterns.dense(45, 2, Stream(3, "test")))
-    assert embedding.solve(matrix, 2, until=0.0) is None
+    assert embedding.smallest(matrix, 2, until=0.0) is None
     found = embedding.smallest(matrix, 10, until=0.0)
     assert found is None or found.dimension == 10
 

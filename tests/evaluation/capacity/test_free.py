@@ -74,7 +74,7 @@ def test_nothing_solves_four_documents_on_a_circle():
     # other: four documents have 4 such pairs, and 6 are asked for.
     assert [attempt.solved for attempt in free.solve(2, 4, [0, 1])] == [False, False]
     assert [attempt.solved for attempt in free.solve(2, 6, [0])] == [False]
-    assert [attempt.solved for attempt in best.solve(2, 4, [0])] == [False]
+    assert [len(one.documents) for one in best.lineage(2, 0, "cpu", math.inf)] == [3]
 
 
 def test_critical_n_of_the_papers_protocol():
@@ -98,41 +98,34 @@ def test_a_deadline_is_said():
 def test_the_same_arguments_give_the_same_result():
     assert free.solve(4, 9, [0, 5]) == free.solve(4, 9, [0, 5])
     assert free.solve(4, 9, [0]) != free.solve(4, 9, [1])
-    assert best.solve(5, 24, [3]) == best.solve(5, 24, [3])
+    one, two = (next(best.lineage(5, 3, "cpu", math.inf)) for _ in range(2))
+    assert (one.margin, one.steps) == (two.margin, two.steps)
+    assert torch.equal(one.documents, two.documents)
 
 
 @pytest.mark.parametrize(("dimension", "documents"), [(4, 20), (5, 30), (6, 60)])
 def test_the_best_optimiser_goes_far_beyond_the_papers_critical_n(dimension, documents):
     assert documents >= 2 * free.TABLE_6[dimension]
-    found = best.embed(dimension, documents)
-    assert found is not None
-    queries, vectors = (tensor.numpy() for tensor in found)
+    grown = best.lineage(dimension, 0, "cpu", math.inf)
+    found = next(one for one in grown if len(one.documents) >= documents)
+    queries, vectors = found.queries.numpy(), found.documents.numpy()
+    documents = len(vectors)
     assert queries.dtype == vectors.dtype == np.float32
     assert queries.shape == (documents * (documents - 1) // 2, dimension)
     assert vectors.shape == (documents, dimension)
     for units in (queries, vectors):
         lengths = np.linalg.norm(units.astype(np.float64), axis=1)
         assert np.abs(lengths - 1).max() < 1e-6
-    assert brute_margin(queries, vectors) > 0
+    assert found.margin == pytest.approx(brute_margin(queries, vectors), abs=1e-12)
+    assert found.margin > 0
 
 
-def test_best_says_the_margin_of_what_it_solved():
-    (attempt,) = best.solve(4, 12, [0])
-    found = best.embed(4, 12, seeds=1)
-    assert found is not None
-    assert attempt.solved
-    assert attempt.margin == pytest.approx(
-        brute_margin(found[0].numpy(), found[1].numpy()), abs=1e-12
-    )
-
-
-@pytest.mark.parametrize("solve", [free.solve, best.solve])
-def test_bad_arguments(solve):
+def test_bad_arguments():
     with pytest.raises(UsageError) as error:
-        solve(0, 5, [0])
+        free.solve(0, 5, [0])
     assert str(error.value) == "the dimension must be at least 1, not 0"
     with pytest.raises(UsageError) as error:
-        solve(4, 2, [0])
+        free.solve(4, 2, [0])
     assert (
         str(error.value)
         == "at least 3 documents are needed, not 2: of two, each query's top 2 are both"
