@@ -59,6 +59,11 @@ def code_of(stated: str) -> str | None:
     return base if base in LANGUAGES else _TWO.get(base)
 
 
+def three_letters(code: str) -> str:
+    """ISO 639-3 of two letters."""
+    return next((three for two, three, _ in _ROWS if two == code), code)
+
+
 def named(code: str) -> str:
     """English (en)."""
     return f"{LANGUAGES[code]} ({code})"

@@ -1,0 +1,269 @@
+"""The CapRetrieval family: training and test queries over the user's own documents.
+
+    passage   "A tricycle loaded with watermelons is parked in front of the store."
+    KW        watermelons; tricycle; store; with a model also: fruit, vehicle
+    SM        tricycle loaded watermelons parked front store; with a model also: What is parked
+              in front of the store?
+
+Paper: CapRetrieval (Dense Retrievers Can Fail on Simple Queries), section 4 and Appendices B to D.
+Where we deviate: passages are anybody's, not captions alone; a query is split with its document, so
+that no document is on two sides; keywords that too many passages hold are dropped; each training
+pair has hard negatives of the same corpus; without a model, summaries are the content words of a
+sentence, and hypernyms and questions are left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from retgen.errors import SourceRefused
+from retgen.generators.capretrieval.agents import AGENTS
+from retgen.generators.capretrieval.checks import SETS
+from retgen.generators.capretrieval.language import has_baseline, language_of
+from retgen.generators.capretrieval.params import CapRetrievalParams
+from retgen.generators.capretrieval.passages import spans
+from retgen.generators.capretrieval.sourcing import LICENCE, documents_of
+from retgen.generators.capretrieval.tables import SPLITS, Tables
+from retgen.generators.capretrieval.writing import (
+    DOCUMENTS,
+    MINED,
+    PASSAGES,
+    agents_of,
+    write_queries,
+)
+from retgen.generators.family import Family
+from retgen.generators.params import Job
+from retgen.generators.plan import CallEstimate, Plan
+from retgen.generators.records import Example, Records
+from retgen.sources import HUB, Refused, SourceDocument, refusals
+from retgen.tokenizer import length
+from retgen.validators import capretrieval as proof
+from retgen.validators.languages import LANGUAGES, script_of, three_letters
+from retgen.validators.rule import CorpusRule, Judgements
+
+if TYPE_CHECKING:
+    from retgen.agents.context import Context
+
+__all__ = ["CapRetrieval"]
+
+_QUERIES = 12  # of a passage, for plans: not all that are asked for pass
+_QUERY, _QREL, _ROW = 260, 60, 120  # bytes, for plans
+# ISO 15924, where it is not the first four letters of the name
+_SCRIPTS = {"Han": "Hans", "Japanese": "Jpan", "Hangul": "Kore", "Cyrillic": "Cyrl", "Greek": "Grek"}
+_PROMPT, _ANSWER = 1800, 30  # bytes of a prompt besides the passage; tokens of a query
+
+
+class CapRetrieval(Family[CapRetrievalParams]):
+    name = "capretrieval"
+    summary = "training and test queries over your own documents: keywords and summaries"
+    paper = (
+        "Dense Retrievers Can Fail on Simple Queries: Revealing The Granularity Dilemma of "
+        "Embeddings (arXiv 2506.08592)"
+    )
+    params = CapRetrievalParams
+    covers = proof.COVERS
+    proofs = proof.RULES
+    fixed_records = False
+    agents = AGENTS
+
+    def plan(self, job: Job[CapRetrievalParams]) -> Plan:
+        params = job.params
+        source = params.source
+        if source is not None and str(source.path).startswith(HUB):
+            limits = [n for n in (job.limit, source.limit) if n is not None]
+            note = f"{source.path} is not looked up for a plan: how many documents it has is not known"
+            count = min(limits, default=0)
+            return Plan(documents=count, queries=_QUERIES * count, qrels=_QUERIES * count, bytes=0,
+                        notes=(note,), unknown=not limits)  # fmt: skip
+        documents, refused = [], list[Refused]()
+        for one in documents_of(params, job.limit):
+            if isinstance(one, Refused):
+                refused.append(one)
+            else:
+                documents.append(one)
+        if not documents:
+            where = "the bundled captions" if source is None else str(source.path)
+            message = f"params.source: {where} holds no document that can be used."
+            rows = [one._asdict() for one in refused]
+            raise SourceRefused(f"{message} {refusals(refused)}".rstrip(), rows)
+        passages = sum(len(spans(one.text, params.passages)) for one in documents)
+        size = sum(len(one.text.encode()) for one in documents)
+        queries = passages * min(_QUERIES, params.queries.keywords + params.queries.summaries)
+        return Plan(
+            documents=passages,
+            queries=queries,
+            qrels=queries,
+            bytes=size + passages * _ROW + queries * (_QUERY + _QREL),
+            call_estimates=_estimates(job, passages, size),
+            notes=tuple(_notes(job, documents)),
+        )
+
+    def required_agents(self, job: Job[CapRetrievalParams]) -> frozenset[str]:
+        return agents_of(job.params)
+
+    async def generate_with_agents(self, job: Job[CapRetrievalParams], context: Context) -> None:
+        await write_queries(job, context)
+
+    def repeatable(self, job: Job[CapRetrievalParams]) -> bool:
+        source = job.params.source
+        return source is None or isinstance(source.path, Path)  # no folder, which may change
+
+    def generate(self, job: Job[CapRetrievalParams]) -> Records:
+        sources = _sources(job)
+        tables = Tables(sources, job.seed, job.params)
+        mined = orjson.loads((sources / MINED).read_bytes())
+        return Records(
+            corpus=tables.corpus(),
+            queries=tables.query_rows(),
+            qrels=tables.qrels(),
+            features={
+                "corpus": {
+                    "source": "string", "span": ["int32"], "language": "string", "split": "string",
+                },
+                "queries": {
+                    "kind": "string", "set": "string", "source": "string", "span": ["int32"],
+                    "language": "string", "split": "string",
+                },
+                "training/kw": {"negatives-id": ["string"]},
+                "training/sm": {"negatives-id": ["string"]},
+            },
+            card=_card(mined),
+            facts=_facts(tables),
+            example=_example(tables),
+            training=tables.training(),
+            languages=_languages(tables),
+            licences=_licences(job),
+        )  # fmt: skip
+
+    def checks(self, job: Job[CapRetrievalParams], judgements: Judgements) -> Sequence[CorpusRule]:
+        sources = _sources(job)
+        return proof.proof_rules(
+            proof.Spec(sources / DOCUMENTS, sources / PASSAGES, sources.parent / "training"),
+            judgements,
+        )
+
+    def scaffold(self) -> str:
+        return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
+
+
+def _sources(job: Job[CapRetrievalParams]) -> Path:
+    if job.sources is None:
+        raise ValueError("the agents of this job have not been asked")
+    return job.sources
+
+
+def _notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) -> list[str]:
+    """What the plan says: languages without a baseline, and what only a model writes."""
+    if agents_of(job.params) <= job.live:
+        return []
+    notes = ["hypernyms and questions are a model's work (--model); rules write the other queries"]
+    told = Counter(language_of([one.text for one in documents[:500]], job.params.language))
+    for code in sorted(code for code in told if not has_baseline(code)):
+        notes.append(
+            f"{LANGUAGES.get(code, code)} has no rules: without a model its documents get no "
+            "query but their titles"
+        )
+    return notes
+
+
+def _estimates(
+    job: Job[CapRetrievalParams], passages: int, size: int
+) -> dict[str, CallEstimate]:
+    counts = job.params.queries
+    wanted = {
+        "write_queries": counts.keywords + counts.summaries,
+        "write_keywords": counts.keywords,
+        "write_summaries": counts.summaries,
+    }
+    prompt = _PROMPT + size // max(1, passages)
+    return {
+        name: CallEstimate(passages, (1.0, 1.2), prompt, _ANSWER * wanted[name])
+        for name in sorted(agents_of(job.params) & job.live)
+    }
+
+
+def _licences(job: Job[CapRetrievalParams]) -> dict[str, str]:
+    source = job.params.source
+    written = "as the terms of the model that wrote them say"
+    return {
+        "documents": LICENCE if source is None else source.licence,
+        "queries": written if job.live else "of the documents whose words they are",
+    }
+
+
+def _languages(tables: Tables) -> list[str]:
+    """ISO 639-3 and script of the documents' languages, most first."""
+    by_language: dict[str, list[str]] = {}
+    for one in tables.passages:
+        by_language.setdefault(one.language, []).append(one.text)
+    result = []
+    for code, texts in sorted(by_language.items(), key=lambda item: (-len(item[1]), item[0])):
+        script = script_of(" ".join(texts[:100]))[0] or "Latin"
+        result.append(f"{three_letters(code)}-{_SCRIPTS.get(script, script[:4])}")
+    return result
+
+
+def _card(mined: Mapping[str, Any]) -> list[str]:
+    paragraphs = [
+        "The corpus is made of the source's documents as they are; what is not used stands in "
+        "`rejected.jsonl`. Every query names the document and the characters that it rests on "
+        "(`source`, `span`). Set KW holds keywords and phrases that stand in the passage, and "
+        "hypernyms; set SM holds titles, short summaries, topics and questions (CapRetrieval). A "
+        "passage is relevant that a query was written for, and of keywords every passage of the "
+        "same split that holds them. Other pairs are not judged.",
+        "Splits are by document: queries of a split are written for its documents, a query of two "
+        "splits is dropped, and near-duplicates stay on one side.",
+    ]
+    if mined.get("negatives"):
+        shares = (
+            f"{mined['left_out']:,} better-ranked ones were left out as near-duplicates of a "
+            "positive or because they hold the keyword"
+        )
+        doubt = mined["doubtful"] / mined["negatives"]
+        paragraphs.append(
+            f"The training pairs have {mined['negatives']:,} hard negatives mined by "
+            f"{mined['by']} from the training documents; {mined['drawn']:,} of them were drawn at "
+            f"random, where mining gave too few. {shares}. Of those that are left {doubt:.1%} hold "
+            "all words of their query, though not side by side: so many may be relevant after all."
+        )
+    return paragraphs
+
+
+def _facts(tables: Tables) -> dict[str, str]:
+    """The columns of the paper's Table 6."""
+    sets = Counter(SETS[one.kind] for one in tables.queries)
+    words = Counter[str]()
+    for one in tables.queries:
+        words[SETS[one.kind]] += length(one.text)
+    asked = max(1, len(tables.passages))
+    splits = Counter(one.split for one in tables.queries)
+    result = {
+        "Passages": f"{len(tables.passages):,}",
+        "Words": f"{sum(length(one.text) for one in tables.passages):,}",
+    }
+    for name in ("SM", "KW"):
+        result[f"{name} queries a passage"] = f"{sets[name] / asked:.1f}"
+        result[f"Words of a {name} query"] = f"{words[name] / max(1, sets[name]):.1f}"
+    result["Queries (train / dev / test)"] = " / ".join(f"{splits[name]:,}" for name in SPLITS)
+    return result
+
+
+def _example(tables: Tables) -> Example | None:
+    """The queries of the first passage that has some."""
+    for number, passage in enumerate(tables.passages):
+        rows = [
+            (f"{SETS[one.kind]}, {one.kind}", one.text,
+             tables.documents[passage.source][1][slice(*one.span)][:200])
+            for one in tables.queries if one.passage == number
+        ]  # fmt: skip
+        if rows:
+            return Example(
+                f"The queries of {passage.id}", ("kind", "query", "rests on (begins)"), rows
+            )
+    return None
+

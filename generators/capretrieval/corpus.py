@@ -1,0 +1,75 @@
+"""What holds for all passages together: who holds a phrase, who repeats whom, who is on which side."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.generators.capretrieval.language import terms
+from retgen.generators.capretrieval.params import Splits
+from retgen.generators.capretrieval.passages import Passage
+from retgen.streams import Stream
+from retgen.tokenizer import tokens
+from retgen.validators.similar import groups
+from retgen.validators.wordsets import word_sets
+
+Terms = tuple[str, ...]
+
+ALIKE = 0.7  # share of their words in which near-duplicates and shared templates agree
+
+
+def holders(passages: Sequence[Passage], phrases: Iterable[Terms]) -> dict[Terms, list[int]]:
+    """The passages (their numbers, ascending) that hold each phrase, its terms side by side.
+
+    Terms are stems, so that "HTML pages" stands in "an HTML page" as well.
+    """
+    result: dict[Terms, list[int]] = {phrase: [] for phrase in phrases}
+    lengths = sorted({len(phrase) for phrase in result})
+    for number, passage in enumerate(passages):
+        held = terms(f"{passage.title} {passage.text}", passage.language)
+        seen: set[Terms] = set()
+        for size in lengths:
+            for at in range(len(held) - size + 1):
+                phrase = tuple(held[at : at + size])
+                if phrase in result and phrase not in seen:
+                    seen.add(phrase)
+                    result[phrase].append(number)
+    return result
+
+
+def alike(texts: Sequence[str]) -> NDArray[np.int64]:
+    """(n,) a number for each text, shared by near-duplicates (see `ALIKE`)."""
+    return groups(word_sets([tokens(text) for text in texts]), ALIKE)[0]
+
+
+def sides(seed: int, repeats: NDArray[np.int64], splits: Splits) -> list[str]:
+    """The split of each document: "train", "dev" or "test"; near-duplicates on one side.
+
+    `repeats`: see `alike`. A group goes to a held-out split where it fits into its share.
+    """
+    members: dict[int, list[int]] = defaultdict(list)
+    for document, group in enumerate(repeats.tolist()):
+        members[group].append(document)
+    result = ["train"] * len(repeats)
+    order = Stream(seed, "capretrieval/splits").permutation(len(members)).tolist()
+    every = list(members.values())
+    left = {
+        name: max(1, round(share * len(repeats))) if share else 0
+        for name, share in (("test", splits.test), ("dev", splits.dev))
+    }
+    if len(members) < 1 + sum(1 for count in left.values() if count):
+        return result  # too few to hold out any
+    trained = len(repeats)
+    for group in order:
+        size = len(every[group])
+        for name in left:
+            if size <= left[name] and trained > size:
+                left[name] -= size
+                trained -= size
+                for document in every[group]:
+                    result[document] = name
+                break
+    return result

@@ -1,0 +1,101 @@
+"""Words of a language: stems for comparing, stopwords, folded texts.
+
+Stems are Snowball's where it knows the language, stopwords yake's. Texts are folded in case, width
+(NFKC) and, in Chinese, to simplified characters.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from retgen.tokenizer import STOPWORDS, tokens
+
+CHINESE = "zh"
+_SNOWBALL = {
+    "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
+    "en": "english", "es": "spanish", "et": "estonian", "eu": "basque", "fi": "finnish",
+    "fr": "french", "ga": "irish", "hi": "hindi", "hu": "hungarian", "hy": "armenian",
+    "id": "indonesian", "it": "italian", "lt": "lithuanian", "ne": "nepali", "nl": "dutch",
+    "no": "norwegian", "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian",
+    "sv": "swedish", "ta": "tamil", "tr": "turkish",
+}  # fmt: skip
+_YAKE = {"cs": "cz"}  # as yake calls it, where that is not ISO 639-1
+# of those that yake has stopwords for, it cannot cut these into words
+_UNSPACED = frozenset({"ja", CHINESE})
+
+
+@cache
+def _stemmer(language: str) -> Any:
+    import Stemmer
+
+    name = _SNOWBALL.get(language)
+    return Stemmer.Stemmer(name, 0) if name in Stemmer.algorithms() else None
+
+
+@cache
+def stopwords(language: str) -> frozenset[str]:
+    """Function words of a language, case folded; empty where none are known."""
+    import yake
+
+    folder = Path(yake.__file__).parent / "core" / "StopwordsList"
+    path = folder / f"stopwords_{_YAKE.get(language, language)}.txt"
+    if not path.is_file():
+        return frozenset()
+    result = frozenset(path.read_text("utf-8", "replace").casefold().split())
+    return result | STOPWORDS if language == "en" else result
+
+
+def has_baseline(language: str) -> bool:
+    """Whether queries can be made without a model in a language."""
+    return language == CHINESE or (language not in _UNSPACED and bool(stopwords(language)))
+
+
+def yake_name(language: str) -> str:
+    """A language as yake calls it."""
+    return _YAKE.get(language, language)
+
+
+def terms(text: str, language: str) -> list[str]:
+    """The tokens of a text for comparing: folded, stemmed where that is known."""
+    result = tokens(simplified(text) if language == CHINESE else text)
+    stemmer = _stemmer(language)
+    return result if stemmer is None else list(stemmer.stemWords(result))
+
+
+@cache
+def _converter() -> Any:
+    import opencc
+
+    return opencc.OpenCC("t2s")
+
+
+def simplified(text: str) -> str:
+    """Chinese text in simplified characters."""
+    return str(_converter().convert(text))
+
+
+def folded(text: str, language: str) -> str:
+    """A text without differences of case, width, white space, and of Chinese scripts."""
+    result = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return simplified(result) if language == CHINESE else result
+
+
+def language_of(texts: Sequence[str], stated: str | None) -> list[str]:
+    """The language of each text; where a text is too short to tell, that of most texts."""
+    from collections import Counter
+
+    from retgen.validators.languages import letters_of, tell
+
+    if stated is not None:
+        return [stated] * len(texts)
+    told = [tell(letters_of(text[:2000])) for text in texts]
+    sure = Counter(code for code, share in told if code and share >= _SURE)
+    most = max(sure, key=lambda code: (sure[code], code), default="en")
+    return [code if code and share >= _SURE else most for code, share in told]
+
+
+_SURE = 0.9  # probability of a language that is believed

@@ -1,0 +1,174 @@
+"""Queries without a model: keyphrases, and what a passage is about in a few words.
+
+Keyphrases are yake's (Campos et al., 2020), in Chinese words and compounds weighed by jieba. All
+stand word for word in the passage. What a passage is about is said in telegram style: the content
+words of its first sentences, or several keyphrases side by side. Hypernyms and questions are a
+model's work: no lexical resource that installs by itself gives them.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any, NamedTuple
+
+from retgen.generators.capretrieval.language import (
+    CHINESE,
+    has_baseline,
+    simplified,
+    stopwords,
+    yake_name,
+)
+
+_LONGEST = 6000  # characters of a passage that are read
+_WORDS = 3  # of a keyphrase
+_ALIKE = 0.85  # two keyphrases that are so similar are one
+_SPARE = 3  # times as many are asked for as are wanted: some do not pass
+_SENTENCES = 3  # of a passage that are put into few words
+_TOPICS = 8  # keyphrases that are put side by side
+_FEWEST, _MOST = 3, 12  # content words of such a query
+_BREAK = re.compile(
+    r"(?<=[.!?:])\s+|(?<=[。！？；])|\n\s*\n\s*|\n\s*(?:[-*+•]|\d+[.)])\s+|\n(?=#)"  # noqa: RUF001
+)
+_WORD = re.compile(r"\w+(?:[-'’.+#/]\w+)*[+#]*")  # noqa: RUF001
+_NOUNS = ("n", "nr", "ns", "nt", "nz", "vn", "an", "eng", "i", "l", "j")
+
+
+class Phrase(NamedTuple):
+    """A keyphrase and where it stands in the passage."""
+
+    text: str
+    start: int
+    stop: int
+
+
+def keyphrases(text: str, language: str, count: int) -> list[Phrase]:
+    """The most salient phrases of a passage, best first; none where the language has no baseline."""
+    text = text[:_LONGEST]
+    if not count or not has_baseline(language):
+        return []
+    named = _chinese(text, count) if language == CHINESE else _yake(text, language, count)
+    result: list[Phrase] = []
+    for name in named:
+        place = _place(text, name)
+        if place is not None:
+            result.append(Phrase(text[place[0] : place[1]], *place))
+    return result
+
+
+def _place(text: str, phrase: str) -> tuple[int, int] | None:
+    """Where a phrase stands in a text, its words apart by any white space."""
+    pattern = r"\s+".join(map(re.escape, phrase.split()))
+    bounds = (r"(?<!\w)", r"(?!\w)") if phrase.isascii() else ("", "")
+    found = re.search(bounds[0] + pattern + bounds[1], text, re.IGNORECASE)
+    return found.span() if found else None
+
+
+@cache
+def _extractor(language: str, top: int) -> Any:
+    import yake
+
+    return yake.KeywordExtractor(lan=yake_name(language), n=_WORDS, top=top, dedupLim=_ALIKE)
+
+
+def _yake(text: str, language: str, count: int) -> list[str]:
+    stops = stopwords(language)
+    result = []
+    for phrase, _ in _extractor(language, _SPARE * count).extract_keywords(text):
+        words = phrase.casefold().split()
+        if words and words[0] not in stops and words[-1] not in stops:
+            result.append(phrase)
+    return result
+
+
+def _chinese(text: str, count: int) -> list[str]:
+    """Words by TF-IDF, and compounds of neighbouring nouns as heavy as their words."""
+    weights, cut = _weights(text)
+    scores: dict[str, float] = {}
+    run: list[str] = []
+    for word, flag in [*cut, ("", "x")]:
+        if flag.startswith(_NOUNS) or flag in ("a", "b"):
+            run.append(word)
+            continue
+        if 1 < len(run) <= _WORDS and not flag.startswith("m"):
+            scores["".join(run)] = sum(weights.get(one, 0.0) for one in run)
+        run = []
+    for word, weight in weights.items():
+        if len(word) > 1:
+            scores[word] = max(weight, scores.get(word, 0.0))
+    ranked = sorted(scores, key=lambda one: (-scores[one], text.find(one)))
+    return ranked[: _SPARE * count]
+
+
+def _weights(text: str) -> tuple[dict[str, float], list[tuple[str, str]]]:
+    jieba, posseg, analyse = _jieba()
+    cut = [(pair.word, pair.flag) for pair in posseg.cut(text)]
+    table, median = analyse.default_tfidf.idf_freq, analyse.default_tfidf.median_idf
+    stops = stopwords(CHINESE)
+    weights: dict[str, float] = {}
+    for word, flag in cut:
+        if flag.startswith(_NOUNS) and word.casefold() not in stops:
+            weights[word] = weights.get(word, 0.0) + table.get(simplified(word), median)
+    return weights, cut
+
+
+@cache
+def _jieba() -> tuple[Any, Any, Any]:
+    import logging
+
+    import jieba
+    from jieba import analyse, posseg
+
+    jieba.setLogLevel(logging.WARNING)
+    return jieba, posseg, analyse
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Where the sentences of a text stand, list items and headings among them."""
+    result, begin = [], 0
+    for found in [*_BREAK.finditer(text), None]:
+        end = found.start() if found else len(text)
+        part = text[begin:end]
+        left = len(part) - len(part.lstrip())
+        if part.strip():
+            result.append((begin + left, begin + len(part.rstrip())))
+        begin = found.end() if found else end
+    return result
+
+
+def in_few_words(text: str, language: str) -> str:
+    """The content words of a sentence in their order; "" where there are too few or too many."""
+    stops = stopwords(language)
+    if language == CHINESE:
+        words = [word for word, flag in _weights(text)[1] if flag[0] in "navbijls" or flag == "eng"]
+    else:
+        words = _WORD.findall(text)
+    kept = [word for word in words if word.casefold() not in stops]
+    distinct = list(dict.fromkeys(kept))
+    return " ".join(distinct[:_MOST]) if len(distinct) >= _FEWEST else ""
+
+
+def abouts(text: str, language: str, count: int) -> list[Phrase]:
+    """What a passage is about in few words, each with its sentence: the first ones."""
+    if not has_baseline(language):
+        return []
+    result: list[Phrase] = []
+    for start, stop in sentences(text[:_LONGEST]):
+        if len(result) == min(count, _SENTENCES):
+            break
+        short = in_few_words(text[start:stop], language)
+        if short:
+            result.append(Phrase(short, start, stop))
+    return result
+
+
+def topics(text: str, language: str, count: int) -> list[str]:
+    """Several keyphrases side by side: the best two, the best three, then later ones together."""
+    phrases = []
+    for one in keyphrases(text, language, _TOPICS):
+        words = set(one.text.casefold().split())
+        if not any(words & set(other.casefold().split()) for other in phrases):
+            phrases.append(" ".join(one.text.split()))
+    groups = [phrases[:2], phrases[:3], phrases[1:4], phrases[3:6]]
+    joined = [" ".join(group) for group in groups if len(group) > 1]
+    return list(dict.fromkeys(joined))[: max(0, count)]

@@ -1,0 +1,87 @@
+"""Parameters of the CapRetrieval family: whose documents, how they are cut, asked about and split."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from retgen.generators.params import Params
+from retgen.generators.source import Source
+
+
+class PassageSize(Params):
+    """Long documents are cut into passages: so many words (characters of scripts without spaces).
+
+    `overlap`: words that a passage shares with the one before it. A document of at most `tokens`
+    words stays whole.
+    """
+
+    tokens: int = Field(256, ge=16, le=100_000)
+    overlap: int = Field(32, ge=0)
+
+    @model_validator(mode="after")
+    def _smaller(self) -> PassageSize:
+        if self.overlap * 2 > self.tokens:
+            raise ValueError(f"overlap {self.overlap} is more than half of tokens {self.tokens}")
+        return self
+
+
+class QueryCounts(Params):
+    """How many queries a passage gets at most (paper, Table 6: 12 to 14 KW, 7 SM).
+
+    `common`: a keyword that stands in more than this share of the passages is no query, as it
+    would find a list and no passage. `together`: a model writes both kinds in one call.
+    """
+
+    keywords: int = Field(12, ge=0, le=50)
+    summaries: int = Field(7, ge=0, le=50)
+    common: float = Field(0.05, gt=0, le=1)
+    together: bool = True
+
+    @model_validator(mode="after")
+    def _some(self) -> QueryCounts:
+        if not self.keywords + self.summaries:
+            raise ValueError("keywords and summaries are both 0, so there would be no query")
+        return self
+
+
+class Mine(Params):
+    """Hard negatives of the training queries, from the same corpus.
+
+    `by`: bm25, or a retriever that `gen eval --model` knows. `negatives`: of every query.
+    `depth`: how far down the ranking they are looked for. `margin`: a document whose score is above
+    this share of the positive's may be a positive that nobody has labelled, and is left out.
+    """
+
+    by: str = Field("bm25", min_length=1)
+    negatives: int = Field(4, ge=0, le=100)
+    depth: int = Field(50, ge=1, le=10_000)
+    margin: float = Field(0.95, gt=0, le=1)
+
+
+class Splits(Params):
+    """Shares of the documents whose queries are held out. Near-duplicates stay on one side."""
+
+    test: float = Field(0.15, ge=0, lt=1)
+    dev: float = Field(0.05, ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _some_left(self) -> Splits:
+        if self.test + self.dev >= 1:
+            raise ValueError("test and dev leave no document to train on")
+        return self
+
+
+class CapRetrievalParams(Params):
+    """Queries over the documents of a source."""
+
+    source: Source | None = Field(
+        None, description="default: bundled captions of a phone album, English and Chinese"
+    )
+    language: str | None = Field(
+        None, pattern="^[a-z]{2}$",
+        description="ISO 639-1, of all documents; default: told for each document",
+    )  # fmt: skip
+    passages: PassageSize | None = None
+    queries: QueryCounts = QueryCounts()
+    mine: Mine = Mine()
+    splits: Splits = Splits()

@@ -1,0 +1,230 @@
+"""Documents are read and cut, agents write queries for every passage, negatives are mined.
+
+Leaves in the run's sources/: `documents.jsonl` (as they were read), `passages.jsonl` (places, and
+the split), `queries.jsonl` (with positives and negatives, by the passages' numbers) and
+`mined.json` (what the negatives were chosen from).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from retgen.agents.agent import Rejection, RepairsFailed
+from retgen.generators.capretrieval.agents import (
+    WRITE_KEYWORDS,
+    WRITE_QUERIES,
+    WRITE_SUMMARIES,
+    AskKeywords,
+    AskQueries,
+    AskSummaries,
+    Keyword,
+    Summary,
+)
+from retgen.generators.capretrieval.corpus import Terms, alike, sides
+from retgen.generators.capretrieval.language import language_of, terms
+from retgen.generators.capretrieval.params import CapRetrievalParams
+from retgen.generators.capretrieval.passages import Passage, cut
+from retgen.generators.capretrieval.queries import Query, selected, written
+from retgen.generators.capretrieval.sourcing import documents_of
+from retgen.generators.params import Job
+from retgen.sources import Refused, SourceDocument
+from retgen.streams import Stream
+from retgen.write import AtomicFile, dump_json, write_file
+
+if TYPE_CHECKING:
+    from retgen.agents.context import Context
+
+DOCUMENTS, PASSAGES, QUERIES = "documents.jsonl", "passages.jsonl", "queries.jsonl"
+MINED = "mined.json"
+
+
+class _Answer(NamedTuple):
+    keywords: Sequence[Keyword]
+    summaries: Sequence[Summary]
+
+
+async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
+    """Read, cut, ask, check, split and mine; see the module."""
+    params = job.params
+    documents, refused = _read(job, context.folder)
+    texts = [f"{one.title} {one.text}" for one in documents]
+    languages = language_of(texts, params.language)
+    repeats = alike(texts)
+    side = sides(job.seed, repeats, params.splits)
+    passages: list[Passage] = []
+    document_of: list[int] = []
+    for number, (one, language) in enumerate(zip(documents, languages, strict=True)):
+        for passage in cut(one.id, one.title, one.text, language, params.passages):
+            passages.append(passage)
+            document_of.append(number)
+    agents = [agent for agent in (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)
+              if agent.name in agents_of(params)]  # fmt: skip
+    stage = context.stage("passages", len(passages), *agents, candidates=len(passages))
+    for lost in refused:
+        where = {"where": lost.where} | ({"id": lost.id} if lost.id else {})
+        context.reject(stage, RepairsFailed(lost.rule, f"{lost.where}: {lost.reason}", ()), where)
+
+    async def work(number: int) -> tuple[int, _Answer]:
+        return number, await _asked(passages[number], params, context)
+
+    every: list[Query] = []
+    rejected: list[Rejection] = []
+    async for number, answer in context.accepted(
+        stage, range(len(passages)), work,
+        lambda number: {"id": passages[number].id}, exact=False,
+    ):  # fmt: skip
+        every += written(number, passages[number], *answer, rejected)
+    splits = [side[i] for i in document_of]
+    kept, held = selected(every, passages, splits, params.queries, rejected)
+    mined = _mine(kept, passages, [int(repeats[i]) for i in document_of], splits, held, params,
+                  job.seed)  # fmt: skip
+    context.rejected += rejected
+    _leave(context.folder, PASSAGES, (
+        {"id": one.id, "source": one.source, "start": one.start, "stop": one.stop,
+         "language": one.language, "split": name}
+        for one, name in zip(passages, splits, strict=True)
+    ))  # fmt: skip
+    _leave(context.folder, QUERIES, (one.to_json() for one in kept))
+    write_file(context.folder / MINED, dump_json(mined))
+
+
+def agents_of(params: CapRetrievalParams) -> frozenset[str]:
+    """The agents that a recipe needs."""
+    counts = params.queries
+    if counts.together and counts.keywords and counts.summaries:
+        return frozenset({WRITE_QUERIES.name})
+    names = ((counts.keywords, WRITE_KEYWORDS.name), (counts.summaries, WRITE_SUMMARIES.name))
+    return frozenset(name for count, name in names if count)
+
+
+async def _asked(passage: Passage, params: CapRetrievalParams, context: Context) -> _Answer:
+    counts, needed = params.queries, agents_of(params)
+    shown = {"language": passage.language, "title": passage.title, "passage": passage.text}
+    if WRITE_QUERIES.name in needed:
+        both = await context.answer(
+            WRITE_QUERIES,
+            AskQueries(keywords=counts.keywords, summaries=counts.summaries, **shown),
+        )
+        return _Answer(both.keywords, both.summaries)
+    keywords: Sequence[Keyword] = ()
+    summaries: Sequence[Summary] = ()
+    if WRITE_KEYWORDS.name in needed:
+        asked = AskKeywords(count=counts.keywords, **shown)
+        keywords = (await context.answer(WRITE_KEYWORDS, asked)).keywords
+    if WRITE_SUMMARIES.name in needed:
+        question = AskSummaries(count=counts.summaries, **shown)
+        summaries = (await context.answer(WRITE_SUMMARIES, question)).summaries
+    return _Answer(keywords, summaries)
+
+
+def _read(
+    job: Job[CapRetrievalParams], folder: Path
+) -> tuple[list[SourceDocument], list[Refused]]:
+    """Copy the source's documents into the run."""
+    documents: list[SourceDocument] = []
+    refused: list[Refused] = []
+    with AtomicFile(folder / DOCUMENTS) as file:
+        for one in documents_of(job.params, job.limit):
+            if isinstance(one, Refused):
+                refused.append(one)
+            else:
+                documents.append(one)
+                file.write(orjson.dumps(one._asdict(), option=orjson.OPT_APPEND_NEWLINE))
+    return documents, refused
+
+
+def _mine(
+    queries: Sequence[Query],
+    passages: Sequence[Passage],
+    repeats: Sequence[int],
+    splits: Sequence[str],
+    held: dict[Terms, list[int]],
+    params: CapRetrievalParams,
+    seed: int,
+) -> dict[str, Any]:
+    """Give the training queries their negatives, from passages of the training documents.
+
+    Left out are near-duplicates of the positive and passages that hold the keyword. The figures
+    say how many of the best-ranked these were: negatives that a miner without looking would take.
+    """
+    from retgen.evaluation.search.mining import mine
+
+    settings = params.mine
+    trained = [one for one in queries if one.split == "train"]
+    if not settings.negatives or not trained:
+        return {"by": settings.by, "queries": 0, "negatives": 0}
+    own = [number for number, split in enumerate(splits) if split == "train"]
+    place = {number: i for i, number in enumerate(own)}
+    positives = [{place[j] for j in one.positives} for one in trained]
+    near = [{repeats[j] for j in one.positives} for one in trained]
+    holding = [
+        {place[j] for j in held.get(_terms(one, passages), ()) if j in place} for one in trained
+    ]
+    left_out: set[tuple[int, int]] = set()
+
+    def excluded(query: int, document: int) -> bool:
+        wrong = repeats[own[document]] in near[query] or document in holding[query]
+        if wrong:
+            left_out.add((query, document))
+        return wrong
+
+    texts = [f"{passages[j].title} {passages[j].text}".strip() for j in own]
+    result = mine(
+        texts, [one.text for one in trained], positives, by=settings.by,
+        count=settings.negatives, depth=settings.depth, margin=settings.margin,
+        excluded=excluded,
+    )  # fmt: skip
+    drawn = _drawn(result, len(own), settings.negatives, excluded, positives, seed)
+    doubtful = 0
+    bags = [frozenset(terms(texts[i], passages[j].language)) for i, j in enumerate(own)]
+    for one, found in zip(trained, result, strict=True):
+        one.negatives = [own[i] for i in found]
+        asked = frozenset(_terms(one, passages))
+        doubtful += sum(asked <= bags[i] for i in found)
+    return {
+        "by": settings.by,
+        "queries": len(trained),
+        "negatives": sum(len(one.negatives) for one in trained),
+        "drawn": drawn,
+        "left_out": len(left_out),
+        "doubtful": doubtful,
+    }
+
+
+def _drawn(
+    found: list[list[int]],
+    documents: int,
+    count: int,
+    excluded: Callable[[int, int], bool],
+    positives: Sequence[Collection[int]],
+    seed: int,
+) -> int:
+    """Fill up with documents drawn at random where mining gave too few; how many these are."""
+    drawn = 0
+    stream = Stream(seed, "capretrieval/negatives")
+    picks = stream.integers(documents, 4 * count * len(found)).reshape(len(found), -1).tolist()
+    for query, (negatives, tried) in enumerate(zip(found, picks, strict=True)):
+        for document in tried:
+            if len(negatives) == count:
+                break
+            taken = document in negatives or document in positives[query]
+            if not taken and not excluded(query, document):
+                negatives.append(document)
+                drawn += 1
+    return drawn
+
+
+def _terms(one: Query, passages: Sequence[Passage]) -> Terms:
+    return tuple(terms(one.text, passages[one.passage].language))
+
+
+def _leave(folder: Path, name: str, rows: Iterator[dict[str, Any]]) -> None:
+    with AtomicFile(folder / name) as file:
+        for row in rows:
+            file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+
+

@@ -1,0 +1,22 @@
+"""The structural proof of the CapRetrieval family, from the written files alone.
+
+The corpus is the source's documents, character by character; every query rests on characters of its
+document; splits share neither document nor query; no negative is a positive, a near-duplicate of
+one, or holds the keyword. Whether a passage is *relevant* is not proven: see the card.
+"""
+
+from __future__ import annotations
+
+from retgen.validators.capretrieval.proof import OwnDocuments, Spec
+from retgen.validators.rule import CorpusRule, Judgements
+
+__all__ = ["COVERS", "RULES", "OwnDocuments", "Spec", "proof_rules"]
+
+# a user's documents are what they are, and queries of keywords stand in theirs by intent
+COVERS = frozenset({"lexical-ambiguity", "boilerplate"})
+RULES = frozenset({"own-documents"})
+
+
+def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
+    """The rules of the proof."""
+    return [OwnDocuments(spec, judgements)]
