@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import orjson
@@ -22,6 +19,7 @@ from retgen.recipes import bundled
 from retgen.scaffold import new_recipe
 from retgen.validators.rule import Judgements
 from retgen.with_agents import generate_with_agents
+from tests.project import Project
 
 TOY = '''
 """Colours: {"_id": "d0", "text": "A red ball."} / "Which ball is red?"."""
@@ -172,42 +170,26 @@ def test_every_family_has_a_recipe(every: Family[object]) -> None:
     assert any(load_recipe(name).family.name == every.name for name in bundled())
 
 
-@pytest.fixture
-def with_toy(tmp_path: Path) -> dict[str, str]:
-    """An environment in which a copy of the project has one more folder, and nothing else changed."""
-    import shutil
-
-    root = Path(__file__).parent.parent
-    copy = tmp_path / "project"
-    for name in ("retgen", "generators", "validators", "recipes"):
-        shutil.copytree(root / name, copy / name, symlinks=True)
-    (copy / "generators" / "toy").mkdir()
-    (copy / "generators" / "toy" / "__init__.py").write_text(TOY)
-    return {**os.environ, "PYTHONPATH": str(copy)}
-
-
-def call(env: dict[str, str], folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    # the copy comes first on the path: an editable installation is found after it
-    return subprocess.run(
-        [sys.executable, "-m", "retgen.cli", *args],
-        capture_output=True, text=True, cwd=folder, env=env, timeout=120,
-    )  # fmt: skip
-
-
-def test_a_new_family_is_one_new_folder(with_toy: dict[str, str], tmp_path: Path) -> None:
-    assert call(with_toy, tmp_path, "new", "toy").returncode == 0
-    found = call(with_toy, tmp_path, "run", "my_toy.yaml", "--json")
+def test_a_new_family_is_one_new_folder(tmp_path: Path) -> None:
+    new, found, limited, described, wrong = Project(
+        tmp_path, {"generators/toy/__init__.py": TOY}
+    ).gen(
+        ("new", "toy"),
+        ("run", "my_toy.yaml", "--json"),
+        ("run", "my_toy.yaml", "--limit", "4", "--out", "four"),
+        ("schema",),
+        ("run", "my_toy.yaml", "--set", "params.bals=3"),
+    )
+    assert new.returncode == 0
     assert found.returncode == 0, found.stderr
     manifest = json.loads(found.stdout)
     assert manifest["counts"] == {"documents": 10, "queries": 10, "qrels": 10, "rejected": 1}
     rejected = (tmp_path / "outputs" / "my_toy" / "rejected.jsonl").read_text()
     assert rejected == ('{"rule":"dull","reason":"grey is no colour","record":{"colour":"grey"}}\n')
-    limited = call(with_toy, tmp_path, "run", "my_toy.yaml", "--limit", "4", "--out", "four")
     assert limited.returncode == 0, limited.stderr
     assert len((tmp_path / "four" / "dataset" / "corpus.jsonl").read_text().splitlines()) == 4
-    schema = json.loads(call(with_toy, tmp_path, "schema").stdout)
+    schema = json.loads(described.stdout)
     assert "A recipe of the family toy" in [branch["title"] for branch in schema["oneOf"]]
-    wrong = call(with_toy, tmp_path, "run", "my_toy.yaml", "--set", "params.bals=3")
     assert wrong.stderr == (
         "gen: --set params.bals: unknown key; did you mean balls? Allowed: balls\n"
     )

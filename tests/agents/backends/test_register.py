@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 from retgen.agents.backends import LANGCHAIN, backend, backends, judges
 from retgen.agents.models import another_family, settings_of
+from tests.project import Project
 
 ECHO = '''
 """A model that orders documents as they are shown, without a server."""
@@ -44,34 +41,26 @@ class Echo(Backend):
 
 
 def test_a_chat_backend_is_one_new_file(tmp_path: Path) -> None:
-    root = Path(__file__).parents[3]
-    copy = tmp_path / "project"
-    for name in ("retgen", "generators", "validators", "recipes", "evaluation", "prompts"):
-        shutil.copytree(root / name, copy / name, symlinks=True)
-    (copy / "retgen" / "agents" / "backends" / "echo.py").write_text(ECHO)
-    env = {**os.environ, "PYTHONPATH": str(copy)}
-
-    def gen(*args: str, **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "retgen.cli", *args],
-            capture_output=True, text=True, cwd=tmp_path, env=env | more, timeout=120,
-        )  # fmt: skip
-
-    assert gen("run", "multiconir_people", "--limit", "2", "-q", "--out", "run").returncode == 0
+    project = Project(tmp_path, {"retgen/agents/backends/echo.py": ECHO})
     call = "eval", "run", "--model", "llm:echo:first", "--limit", "1", "--json"
-    missing = gen(*call)
+    made, missing, doctor = project.gen(
+        ("run", "multiconir_people", "--limit", "2", "-q", "--out", "run"),
+        call,
+        ("doctor", "--json"),
+    )
+    assert made.returncode == 0
     assert missing.returncode == 2
     assert missing.stderr == (
         "gen: echo:first needs a key: set ECHO_API_KEY in the environment or in a .env file in "
         "this folder\n"
     )
-    found = gen(*call, ECHO_API_KEY="planted")
+    told = {one["what"]: one for one in json.loads(doctor.stdout)}
+    assert told["ECHO_API_KEY"]["state"] == "absent"
+    (found,) = project.gen(call, ECHO_API_KEY="planted")
     assert (found.returncode, found.stderr) == (0, "")
     (row,) = json.loads(found.stdout)["results"]
     assert (row["details"]["model"], row["details"]["failed_after_repairs"]) == ("echo:first", 0)
     assert row["details"]["calls"] > 0
-    told = {one["what"]: one for one in json.loads(gen("doctor", "--json").stdout)}
-    assert told["ECHO_API_KEY"]["state"] == "absent"
 
 
 def test_who_asks_whom() -> None:

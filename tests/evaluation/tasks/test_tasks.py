@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 from retgen.data import open_dataset
 from retgen.evaluation.tasks import task_of, tasks
+from tests.project import Project
 
 FAMILY = '''
 """Choices: which of two documents names the colour that is asked for?"""
@@ -119,26 +116,16 @@ class Choices(Task):
 
 
 def test_a_task_with_a_measure_and_a_page_is_one_new_folder(tmp_path: Path) -> None:
-    root = Path(__file__).parents[3]
-    copy = tmp_path / "project"
-    for name in ("retgen", "generators", "validators", "recipes", "evaluation"):
-        shutil.copytree(root / name, copy / name, symlinks=True)
-    (copy / "generators" / "choices").mkdir()
-    (copy / "generators" / "choices" / "__init__.py").write_text(FAMILY)
-    (copy / "evaluation" / "tasks" / "choices").mkdir()
-    (copy / "evaluation" / "tasks" / "choices" / "__init__.py").write_text(TASK)
-    env = {**os.environ, "PYTHONPATH": str(copy)}
-
-    def gen(*args: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "retgen.cli", *args],
-            capture_output=True, text=True, cwd=tmp_path, env=env, timeout=120,
-        )  # fmt: skip
-
-    assert gen("new", "choices").returncode == 0
-    made = gen("run", "my_choices.yaml", "-q")
+    project = Project(tmp_path, {
+        "generators/choices/__init__.py": FAMILY, "evaluation/tasks/choices/__init__.py": TASK,
+    })  # fmt: skip
+    new, made, found = project.gen(
+        ("new", "choices"),
+        ("run", "my_choices.yaml", "-q"),
+        ("eval", "outputs/my_choices", "--metric", "recall@1"),
+    )
+    assert new.returncode == 0
     assert (made.returncode, made.stderr) == (0, "")
-    found = gen("eval", "outputs/my_choices", "--metric", "recall@1")
     assert (found.returncode, found.stderr) == (0, "")
     assert "Accuracy of a choice of two\nsystem      accuracy\n" in found.stdout
     assert "note: two candidates a query" in found.stdout
