@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -22,6 +23,12 @@ family: limit
 seed: 42
 params: {pattern: dense, docs: 400, queries: 100, k: 2, attributes_per_doc: 20}
 """
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay until the end: no search for garbage passes over them again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

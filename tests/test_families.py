@@ -19,7 +19,7 @@ from retgen.recipes import bundled
 from retgen.scaffold import new_recipe
 from retgen.validators.rule import Judgements
 from retgen.with_agents import generate_with_agents
-from tests.copies import Copy
+from tests.project import Project
 
 TOY = '''
 """Colours: {"_id": "d0", "text": "A red ball."} / "Which ball is red?"."""
@@ -171,20 +171,25 @@ def test_every_family_has_a_recipe(every: Family[object]) -> None:
 
 
 def test_a_new_family_is_one_new_folder(tmp_path: Path) -> None:
-    gen = Copy(tmp_path, {"generators/toy/__init__.py": TOY}).gen
-    assert gen("new", "toy").returncode == 0
-    found = gen("run", "my_toy.yaml", "--json")
+    new, found, limited, described, wrong = Project(
+        tmp_path, {"generators/toy/__init__.py": TOY}
+    ).gen(
+        ("new", "toy"),
+        ("run", "my_toy.yaml", "--json"),
+        ("run", "my_toy.yaml", "--limit", "4", "--out", "four"),
+        ("schema",),
+        ("run", "my_toy.yaml", "--set", "params.bals=3"),
+    )
+    assert new.returncode == 0
     assert found.returncode == 0, found.stderr
     manifest = json.loads(found.stdout)
     assert manifest["counts"] == {"documents": 10, "queries": 10, "qrels": 10, "rejected": 1}
     rejected = (tmp_path / "outputs" / "my_toy" / "rejected.jsonl").read_text()
     assert rejected == ('{"rule":"dull","reason":"grey is no colour","record":{"colour":"grey"}}\n')
-    limited = gen("run", "my_toy.yaml", "--limit", "4", "--out", "four")
     assert limited.returncode == 0, limited.stderr
     assert len((tmp_path / "four" / "dataset" / "corpus.jsonl").read_text().splitlines()) == 4
-    schema = json.loads(gen("schema").stdout)
+    schema = json.loads(described.stdout)
     assert "A recipe of the family toy" in [branch["title"] for branch in schema["oneOf"]]
-    wrong = gen("run", "my_toy.yaml", "--set", "params.bals=3")
     assert wrong.stderr == (
         "gen: --set params.bals: unknown key; did you mean balls? Allowed: balls\n"
     )

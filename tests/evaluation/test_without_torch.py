@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-Call = Callable[..., "subprocess.CompletedProcess[str]"]
-Gen = Call
+from tests.command import Done
+from tests.project import ROOT
+
+Gen = Callable[..., Done]
+Core = Callable[..., list[Done]]
 
 # what the extra `eval` brings is not there; what was looked for is printed
 CORE = """
@@ -27,63 +31,80 @@ class Absent(MetaPathFinder):
         return None
 
 sys.meta_path.insert(0, Absent())
-from retgen.cli import main
-main()
+import json
+from tests.command import in_process
+for words in json.loads(sys.argv[1]):
+    done = in_process(*words)
+    print(json.dumps([done.args, done.returncode, done.stdout, done.stderr]))
 """
 IMPORTED = """
 import sys
 from retgen.cli.base import app
 import retgen.cli
-try:
-    app(sys.argv[1:], standalone_mode=False)
-except BaseException as error:
-    assert getattr(error, "exit_code", None) == 2, error
-print([m for m in ("torch", "numpy", "retgen.run", "scipy", "matplotlib") if m in sys.modules])
+for command in sys.argv[1:]:
+    try:
+        app(command.split(), standalone_mode=False)
+    except BaseException as error:
+        assert getattr(error, "exit_code", None) == 2, error
+    print([m for m in ("torch", "numpy", "retgen.run", "scipy", "matplotlib") if m in sys.modules])
 """
 
 
 @pytest.fixture
-def core(tmp_path: Path) -> Call:
-    """`gen ARGS` where the extra `eval` is not installed."""
+def core(tmp_path: Path) -> Core:
+    """`gen ARGS` one after another where the extra `eval` is not installed, in one process."""
 
-    def call(*args: str | Path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", CORE, *map(str, args)]
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    def call(*calls: Sequence[str | Path]) -> list[Done]:
+        given = json.dumps([[*map(str, words)] for words in calls])
+        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        done = subprocess.run(
+            [sys.executable, "-c", CORE, given], capture_output=True, text=True, cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": path}, timeout=120,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+        found = [subprocess.CompletedProcess(*json.loads(one)) for one in done.stdout.splitlines()]
+        assert len(found) == len(calls)
+        return found
 
     return call
 
 
-def test_lexical_retrievers_need_no_torch(core: Call, limit_run: Path, tmp_path: Path) -> None:
+def test_lexical_retrievers_need_no_torch(core: Core, limit_run: Path, tmp_path: Path) -> None:
     names = ("bm25", "rank-bm25", "tfidf", "hybrid:bm25+tfidf")
     models = [word for name in names for word in ("--model", name)]
-    found = core("eval", limit_run, *models, "--out", tmp_path / "out", "--json")
+    (found,) = core(("eval", limit_run, *models, "--out", tmp_path / "out", "--json"))
     assert (found.returncode, found.stderr) == (0, "")
     assert [one["model"] for one in json.loads(found.stdout)["results"]] == list(names)
     assert (tmp_path / "out" / "eval.html").is_file()
 
 
-def test_a_model_that_needs_it_says_so(core: Call, limit_run: Path, tmp_path: Path) -> None:
-    for command in (("eval", limit_run, "--model", "minilm"), ("capacity", "--construct"),
-                    ("train", limit_run)):  # fmt: skip
-        found = core(*command, "--out", tmp_path / command[0])
+def test_a_model_that_needs_it_says_so(core: Core, limit_run: Path, tmp_path: Path) -> None:
+    commands = (
+        ("eval", limit_run, "--model", "minilm"), ("capacity", "--construct"), ("train", limit_run),
+    )  # fmt: skip
+    every = core(*((*command, "--out", tmp_path / command[0]) for command in commands))
+    for command, found in zip(commands, every, strict=True):
         assert found.returncode == 2, command
         assert "this needs the package torch: pip install 'retgen[eval]'" in found.stderr, command
         assert "Traceback" not in found.stderr
 
 
-def test_candidate_sets_need_no_torch_either(core: Call, tmp_path: Path) -> None:
+def test_candidate_sets_need_no_torch_either(core: Core, tmp_path: Path) -> None:
     recipe = ("multiconir_people", "--limit", "2", "-q", "--out", "run")
-    assert core("run", *recipe).returncode == 0
     models = ("--model", "bm25-paper", "--model", "hybrid:bm25+tfidf", "--model", "tfidf")
-    found = core("eval", "run", *models, "--json")
+    made, found = core(("run", *recipe), ("eval", "run", *models, "--json"))
+    assert made.returncode == 0
     assert (found.returncode, found.stderr) == (0, "")
     rows = {one["model"]: one for one in json.loads(found.stdout)["results"]}
     assert sorted(rows) == ["bm25-paper", "hybrid:bm25+tfidf", "tfidf"]
     assert "ladders" not in rows["hybrid:bm25+tfidf"]
 
 
-def test_theorems_need_no_torch(core: Call, limit_run: Path, tmp_path: Path) -> None:
-    found = core("capacity", limit_run, "--out", tmp_path / "out", "--json")
+def test_theorems_need_no_torch(core: Core, limit_run: Path, tmp_path: Path) -> None:
+    found, asked = core(
+        ("capacity", limit_run, "--out", tmp_path / "out", "--json"),
+        ("capacity", limit_run, "--device", "cuda", "--out", tmp_path / "out"),
+    )
     assert (found.returncode, found.stderr) == (0, "")
     shown = json.loads(found.stdout)
     why = "this needs the package torch: pip install 'retgen[eval]'"
@@ -94,25 +115,23 @@ def test_theorems_need_no_torch(core: Call, limit_run: Path, tmp_path: Path) -> 
     ]  # fmt: skip
     assert shown["certificate"]["lower_bounds"][0]["dimension"] == 4
     assert (tmp_path / "out" / "certificate.html").is_file()
-    asked = core("capacity", limit_run, "--device", "cuda", "--out", tmp_path / "out")
     assert (asked.returncode, asked.stderr) == (2, f"gen: --device cuda: {why}\n")
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["eval WRONG", "eval WRONG --model minilm", "capacity WRONG", "train WRONG", "eval file.txt"],
-)
-def test_a_wrong_path_is_told_before_anything_heavy_is_imported(
-    command: str, tmp_path: Path
-) -> None:
+def test_a_wrong_path_is_told_before_anything_heavy_is_imported(tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_text("no data set")
+    commands = (
+        "eval WRONG", "eval WRONG --model minilm", "capacity WRONG", "train WRONG", "eval file.txt",
+    )  # fmt: skip
     found = subprocess.run(
-        [sys.executable, "-c", IMPORTED, *command.split()], capture_output=True, text=True,
+        [sys.executable, "-c", IMPORTED, *commands], capture_output=True, text=True,
         cwd=tmp_path, timeout=60,
     )  # fmt: skip
-    wrong = "WRONG does not exist" if "WRONG" in command else "file.txt is a file"
-    assert found.stderr == f"gen: {wrong}. Give the folder of a run or of a data set.\n"
-    assert found.stdout == "[]\n"
+    told = [*4 * ["WRONG does not exist"], "file.txt is a file"]
+    assert found.stderr == "".join(
+        f"gen: {wrong}. Give the folder of a run or of a data set.\n" for wrong in told
+    )
+    assert found.stdout == "[]\n" * 5
 
 
 @pytest.mark.parametrize("option", ["--test", "--outside"])

@@ -25,6 +25,13 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run("multiconir_legal", out=folder, limit=4, overrides={"params.orders": 3}).path
 
 
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Half of them, for what is altered in one ladder: each alteration validates the whole set."""
+    folder = tmp_path_factory.mktemp("run") / "two"
+    return run("multiconir_legal", out=folder, limit=2, overrides={"params.orders": 3}).path
+
+
 def altered(finished: Path, folder: Path, name: str, change: Callable[[list[Row]], Any]) -> Path:
     """A copy of the run with one table changed, and a manifest that agrees with it."""
     copy = folder / "altered"
@@ -160,9 +167,9 @@ def swapped(text: str) -> str:
     ],
 )  # fmt: skip
 def test_what_is_altered_is_named(
-    finished: Path, tmp_path: Path, name: str, change: Callable[[list[Row]], Any], told: str
+    two: Path, tmp_path: Path, name: str, change: Callable[[list[Row]], Any], told: str
 ) -> None:
-    found = messages(altered(finished, tmp_path, name, change))
+    found = messages(altered(two, tmp_path, name, change))
     assert any(told in message for message in found), found[:5]
 
 
@@ -173,19 +180,19 @@ def without_grades(finished: Path, folder: Path) -> Path:
     return copy
 
 
-def test_grades_that_are_not_there(finished: Path, tmp_path: Path) -> None:
+def test_grades_that_are_not_there(two: Path, tmp_path: Path) -> None:
     """One message, not one a label."""
-    copy = without_grades(finished, tmp_path)
+    copy = without_grades(two, tmp_path)
     assert messages(copy) == [
         "there is no table qrels_graded, which says how many of a query's conditions a document "
         "meets"
     ]
 
 
-def test_a_set_of_an_earlier_version(finished: Path, tmp_path: Path) -> None:
+def test_a_set_of_an_earlier_version(two: Path, tmp_path: Path) -> None:
     """It had the grades in qrels; they are read as such, and the message says what to do."""
-    copy = without_grades(finished, tmp_path)
-    shutil.copy(finished / GRADED, copy / QRELS)
+    copy = without_grades(two, tmp_path)
+    shutil.copy(two / GRADED, copy / QRELS)
     assert messages(copy) == [
         "there is no table qrels_graded, which says how many of a query's conditions a document "
         "meets: this set was made by an earlier version, which had the grades in qrels and so "
@@ -204,14 +211,14 @@ def test_a_row_that_is_no_grade(finished: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_two_queries_that_ask_the_same(finished: Path, tmp_path: Path) -> None:
+def test_two_queries_that_ask_the_same(two: Path, tmp_path: Path) -> None:
     """Of two ladders with one condition, both are named."""
 
     def change(rows: list[Row]) -> None:
         for part in ("conditions", "queries"):
             rows[1][part] = rows[0][part]
 
-    copy = altered(finished, tmp_path, "sources/ladders.jsonl", change)
+    copy = altered(two, tmp_path, "sources/ladders.jsonl", change)
     queries = read_jsonl(copy / QUERIES)
     first, second = (row["id"] for row in read_jsonl(copy / "sources" / "ladders.jsonl")[:2])
     texts = {
@@ -239,7 +246,7 @@ def test_documents_in_the_order_of_their_rungs(finished: Path, tmp_path: Path) -
     ]
 
 
-def test_two_orders_that_break_the_same_at_a_rung(finished: Path, tmp_path: Path) -> None:
+def test_two_orders_that_break_the_same_at_a_rung(two: Path, tmp_path: Path) -> None:
     """All documents of order 2 are said to be of order 3 as well, and the other way round."""
 
     def change(rows: list[Row]) -> None:
@@ -249,13 +256,13 @@ def test_two_orders_that_break_the_same_at_a_rung(finished: Path, tmp_path: Path
             if row["metadata"]["ladder"] == ladder and orders != [1, 2, 3]:
                 row["metadata"]["orders"] = {1: [1], 2: [2, 3], 3: []}[orders[0]]
 
-    found = messages(altered(finished, tmp_path, CORPUS, change))
+    found = messages(altered(two, tmp_path, CORPUS, change))
     assert any("two breaking orders break the same condition at the same rung" in m for m in found)
 
 
-def test_a_table_of_verdicts_that_is_not_there(finished: Path, tmp_path: Path) -> None:
+def test_a_table_of_verdicts_that_is_not_there(two: Path, tmp_path: Path) -> None:
     copy = tmp_path / "altered"
-    shutil.copytree(finished, copy)
+    shutil.copytree(two, copy)
     (copy / VERDICTS).unlink()
     told = [one.message for one in validate(copy).findings if one.rule == "sources"]
     assert told == [f"{copy / VERDICTS}: No such file or directory"]
@@ -275,10 +282,10 @@ def test_a_table_of_verdicts_that_is_not_there(finished: Path, tmp_path: Path) -
     ],
 )  # fmt: skip
 def test_damaged_sources_are_named(
-    finished: Path, tmp_path: Path, name: str, content: bytes | None, told: str
+    two: Path, tmp_path: Path, name: str, content: bytes | None, told: str
 ) -> None:
     copy = tmp_path / "altered"
-    shutil.copytree(finished, copy)
+    shutil.copytree(two, copy)
     if content is None:
         (copy / "sources" / name).unlink()
     else:

@@ -205,7 +205,7 @@ def test_the_same_figures_on_any_number_of_workers(
     folder = judged(tmp_path)
     alone = validate(folder, workers=1)
     monkeypatch.setattr(retgen.validation.scan, "_PARALLEL_FROM", 0)
-    monkeypatch.setattr(retgen.validation.scan, "_PART", 1)
+    monkeypatch.setattr(retgen.validation.scan, "_PART", 7)
     monkeypatch.setattr(retgen.data.Table.chunks, "__defaults__", (20_000,))
     together = validate(folder, workers=2)
     assert together.to_json() == alone.to_json()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from retgen.agents.backends import LANGCHAIN, backend, backends, judges
 from retgen.agents.models import another_family, settings_of
-from tests.copies import Copy
+from tests.project import Project
 
 ECHO = '''
 """A model that orders documents as they are shown, without a server."""
@@ -41,22 +41,26 @@ class Echo(Backend):
 
 
 def test_a_chat_backend_is_one_new_file(tmp_path: Path) -> None:
-    gen = Copy(tmp_path, {"retgen/agents/backends/echo.py": ECHO}).gen
-    assert gen("run", "multiconir_people", "--limit", "2", "-q", "--out", "run").returncode == 0
+    project = Project(tmp_path, {"retgen/agents/backends/echo.py": ECHO})
     call = "eval", "run", "--model", "llm:echo:first", "--limit", "1", "--json"
-    missing = gen(*call)
+    made, missing, doctor = project.gen(
+        ("run", "multiconir_people", "--limit", "2", "-q", "--out", "run"),
+        call,
+        ("doctor", "--json"),
+    )
+    assert made.returncode == 0
     assert missing.returncode == 2
     assert missing.stderr == (
         "gen: echo:first needs a key: set ECHO_API_KEY in the environment or in a .env file in "
         "this folder\n"
     )
-    found = gen(*call, ECHO_API_KEY="planted")
+    told = {one["what"]: one for one in json.loads(doctor.stdout)}
+    assert told["ECHO_API_KEY"]["state"] == "absent"
+    (found,) = project.gen(call, ECHO_API_KEY="planted")
     assert (found.returncode, found.stderr) == (0, "")
     (row,) = json.loads(found.stdout)["results"]
     assert (row["details"]["model"], row["details"]["failed_after_repairs"]) == ("echo:first", 0)
     assert row["details"]["calls"] > 0
-    told = {one["what"]: one for one in json.loads(gen("doctor", "--json").stdout)}
-    assert told["ECHO_API_KEY"]["state"] == "absent"
 
 
 def test_who_asks_whom() -> None:

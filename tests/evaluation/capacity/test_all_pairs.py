@@ -113,9 +113,9 @@ def test_an_incomplete_result_replaces_no_complete_one(tmp_path: Path) -> None:
 
 
 def test_what_else_is_asked_for_changes_nothing(tmp_path: Path) -> None:
-    alone = retgen.capacity(protocols=["paper"], dims=[5], seeds=2, out=tmp_path / "alone")
-    among = retgen.capacity(protocols=["paper"], dims=[2, 3, 4, 5], seeds=2, out=tmp_path / "among")
-    assert alone.critical["paper"][5].by_seed == among.critical["paper"][5].by_seed
+    alone = retgen.capacity(protocols=["paper"], dims=[4], seeds=2, out=tmp_path / "alone")
+    among = retgen.capacity(protocols=["paper"], dims=[2, 3, 4], seeds=2, out=tmp_path / "among")
+    assert alone.critical["paper"][4].by_seed == among.critical["paper"][4].by_seed
 
 
 @pytest.mark.parametrize(

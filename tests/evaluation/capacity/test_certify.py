@@ -111,7 +111,7 @@ def test_a_margin_out_of_reach(pairs: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_gets_its_certificate_in_its_own_folder(limit_run: Path, gen) -> None:  # type: ignore[no-untyped-def]
-    told = gen("capacity", limit_run, "--minutes", "0.1", "--seeds", "1", "--json")
+    told = gen("capacity", limit_run, "--minutes", "1", "--seeds", "1", "--json")
     assert (told.returncode, told.stderr) == (0, "")
     found = json.loads(told.stdout)
     assert found["notes"] == []

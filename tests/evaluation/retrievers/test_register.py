@@ -9,7 +9,7 @@ import pytest
 
 from retgen.errors import UsageError
 from retgen.evaluation.retrievers import check_name, known, names, ranks_a_corpus, type_of
-from tests.copies import Copy
+from tests.project import Project
 
 LONGEST = '''
 """The longest documents first."""
@@ -46,19 +46,22 @@ class Longest(RetrieverType):
 
 
 def test_a_retriever_is_one_new_file(tmp_path: Path) -> None:
-    gen = Copy(tmp_path, {"evaluation/retrievers/longest.py": LONGEST}).gen
-    assert "longest, " in gen("eval", "--help").stdout
-    made = gen("run", "multiconir_people", "--limit", "2", "-q", "--out", "run")
+    project = Project(tmp_path, {"evaluation/retrievers/longest.py": LONGEST})
+    shown, made, unknown, found, trained = project.gen(
+        ("eval", "--help"),
+        ("run", "multiconir_people", "--limit", "2", "-q", "--out", "run"),
+        ("eval", "run", "--model", "longst"),
+        ("eval", "run", "--model", "longest", "--model", "hybrid:bm25+longest", "--json"),
+        ("train", "run", "--model", "longest"),
+    )
+    assert "longest, " in shown.stdout
     assert (made.returncode, made.stderr) == (0, "")
-    unknown = gen("eval", "run", "--model", "longst")
     assert "gen: --model longst: there is no such model; did you mean longest?" in unknown.stderr
-    found = gen("eval", "run", "--model", "longest", "--model", "hybrid:bm25+longest", "--json")
     assert (found.returncode, found.stderr) == (0, "")
     one, fused = json.loads(found.stdout)["results"]
     assert (one["model"], one["ladders"]["ladders"]) == ("longest", 2)
     assert (fused["model"], "ladders" in fused) == ("hybrid:bm25+longest", False)
     assert one["metrics"]["recall@20"] <= 1
-    trained = gen("train", "run", "--model", "longest")
     assert "gen: --model longest: cannot be trained. Give minilm" in trained.stderr
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from retgen.data import open_dataset
 from retgen.evaluation.tasks import task_of, tasks
-from tests.copies import Copy
+from tests.project import Project
 
 FAMILY = '''
 """Choices: which of two documents names the colour that is asked for?"""
@@ -116,14 +116,16 @@ class Choices(Task):
 
 
 def test_a_task_with_a_measure_and_a_page_is_one_new_folder(tmp_path: Path) -> None:
-    family, task = (
-        f"{folder}/choices/__init__.py" for folder in ("generators", "evaluation/tasks")
+    project = Project(tmp_path, {
+        "generators/choices/__init__.py": FAMILY, "evaluation/tasks/choices/__init__.py": TASK,
+    })  # fmt: skip
+    new, made, found = project.gen(
+        ("new", "choices"),
+        ("run", "my_choices.yaml", "-q"),
+        ("eval", "outputs/my_choices", "--metric", "recall@1"),
     )
-    gen = Copy(tmp_path, {family: FAMILY, task: TASK}).gen
-    assert gen("new", "choices").returncode == 0
-    made = gen("run", "my_choices.yaml", "-q")
+    assert new.returncode == 0
     assert (made.returncode, made.stderr) == (0, "")
-    found = gen("eval", "outputs/my_choices", "--metric", "recall@1")
     assert (found.returncode, found.stderr) == (0, "")
     assert "Accuracy of a choice of two\nsystem      accuracy\n" in found.stdout
     assert "note: two candidates a query" in found.stdout

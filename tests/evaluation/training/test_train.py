@@ -142,9 +142,11 @@ def test_a_finished_training_is_shown_again(
     )
 
 
-def test_the_train_half_shares_no_pair(train_half: Path, limit_run: Path, tmp_path: Path) -> None:
+def test_the_train_half_shares_no_pair(
+    train_half: Path, limit_run: Path, tmp_path: Path, short: str
+) -> None:
     found = retgen.train(
-        train_half, "static:minilm", test=limit_run, settings={**FAST, "learning_rate": 0.001},
+        train_half, short, test=limit_run, settings={**FAST, "learning_rate": 0.001},
         out=tmp_path / "out",
     )  # fmt: skip
     assert found.shared == 0
@@ -156,7 +158,7 @@ def test_the_train_half_shares_no_pair(train_half: Path, limit_run: Path, tmp_pa
     assert found.views[0].scores(found.trained, "after")["recall@2"] < 0.95
 
 
-def test_some_shared_pairs_are_counted(limit_run: Path, tmp_path: Path) -> None:
+def test_some_shared_pairs_are_counted(limit_run: Path, tmp_path: Path, short: str) -> None:
     part = tmp_path / "part"
     part.mkdir()
     for name in ("corpus", "queries"):
@@ -164,15 +166,17 @@ def test_some_shared_pairs_are_counted(limit_run: Path, tmp_path: Path) -> None:
     rows = read_jsonl(limit_run / "dataset/qrels.jsonl")
     (part / "qrels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:30]))
     found = retgen.train(
-        limit_run, "static:minilm", test=part, settings={"max_steps": 1}, out=tmp_path / "out"
+        limit_run, short, test=part, settings={"max_steps": 1}, out=tmp_path / "out"
     )
     assert (found.shared, found.trained.steps) == (30, 1)
 
 
-def test_compared_with_in_batch_negatives(other: Path, limit_run: Path, tmp_path: Path) -> None:
+def test_compared_with_in_batch_negatives(
+    other: Path, limit_run: Path, tmp_path: Path, short: str
+) -> None:
     """The hard negatives that every pair has are used without a word, and named."""
     found = retgen.train(
-        other, "static:minilm", settings=FAST, metrics=["recall@1"], compare=True,
+        other, short, settings=FAST, metrics=["recall@1"], compare=True,
         out=tmp_path / "out",
     )  # fmt: skip
     assert text_of(found).splitlines()[1].startswith("1 hard negatives a pair (of 1); ")
@@ -190,14 +194,14 @@ def test_compared_with_in_batch_negatives(other: Path, limit_run: Path, tmp_path
     ]
     assert "after, in-batch negatives only" in text_of(found)
     with pytest.raises(UsageError) as error:
-        retgen.train(limit_run, "static:minilm", compare=True, out=tmp_path / "none")
+        retgen.train(limit_run, short, compare=True, out=tmp_path / "none")
     assert str(error.value) == (
         "--compare: there is nothing to compare with: no hard negatives (the pairs have none)"
     )
     assert not (tmp_path / "none").exists()
 
 
-def test_views_are_told_by_what_they_hold(limit_run: Path, tmp_path: Path) -> None:
+def test_views_are_told_by_what_they_hold(limit_run: Path, tmp_path: Path, short: str) -> None:
     """Two data sets of one name and size; a training of one is never shown as of the other."""
     here = {}
     for side in ("a", "b"):
@@ -212,12 +216,10 @@ def test_views_are_told_by_what_they_hold(limit_run: Path, tmp_path: Path) -> No
                 rows = [{**row, "query-id": after[row["query-id"]]} for row in rows]
             (folder / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     out, options = tmp_path / "out", {"max_steps": 1}
-    first = retgen.train(limit_run, "static:minilm", test=here["a"], settings=options, out=out)
+    first = retgen.train(limit_run, short, test=here["a"], settings=options, out=out)
     with pytest.raises(UsageError, match="is scored on something else"):
-        retgen.train(limit_run, "static:minilm", test=here["b"], settings=options, out=out)
-    anew = retgen.train(
-        limit_run, "static:minilm", test=here["b"], settings=options, out=out, fresh=True
-    )
+        retgen.train(limit_run, short, test=here["b"], settings=options, out=out)
+    anew = retgen.train(limit_run, short, test=here["b"], settings=options, out=out, fresh=True)
     assert not anew.trained.repeated
     assert first.views[0].scores(first.trained, "after") != anew.views[0].scores(
         anew.trained, "after"
@@ -225,29 +227,27 @@ def test_views_are_told_by_what_they_hold(limit_run: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_fresh_throws_away_the_comparison_too(other: Path, tmp_path: Path) -> None:
+def test_fresh_throws_away_the_comparison_too(other: Path, tmp_path: Path, short: str) -> None:
     settings = FAST
     out = tmp_path / "out"
-    retgen.train(
-        other, "static:minilm", settings=settings, metrics=["recall@1"], compare=True, out=out
-    )
-    retgen.train(
-        other, "static:minilm", settings=settings, metrics=["recall@2"], out=out, fresh=True
-    )
+    retgen.train(other, short, settings=settings, metrics=["recall@1"], compare=True, out=out)
+    retgen.train(other, short, settings=settings, metrics=["recall@2"], out=out, fresh=True)
     assert not (out / "in_batch_only" / "training.json").exists()
     found = retgen.train(
-        other, "static:minilm", settings=settings, metrics=["recall@2"], compare=True, out=out
+        other, short, settings=settings, metrics=["recall@2"], compare=True, out=out
     )
     assert found.trained.repeated
     assert found.to_json()["test"]["in_batch_only"] == {"recall@2": 1.0}
 
 
 @pytest.mark.slow
-def test_a_model_that_is_gone_or_changed_is_trained_anew(limit_run: Path, tmp_path: Path) -> None:
+def test_a_model_that_is_gone_or_changed_is_trained_anew(
+    limit_run: Path, tmp_path: Path, short: str
+) -> None:
     out, settings = tmp_path / "out", {"max_steps": 1}
-    first = retgen.train(limit_run, "static:minilm", settings=settings, out=out)
+    first = retgen.train(limit_run, short, settings=settings, out=out)
     shutil.rmtree(first.trained.path)
-    assert not retgen.train(limit_run, "static:minilm", settings=settings, out=out).trained.repeated
+    assert not retgen.train(limit_run, short, settings=settings, out=out).trained.repeated
     assert first.trained.path.is_dir()
     base = tmp_path / "base"
     shutil.copytree(first.trained.path, base)
@@ -266,15 +266,13 @@ def test_a_model_that_is_gone_or_changed_is_trained_anew(limit_run: Path, tmp_pa
     )
 
 
-def test_only_matryoshka_training_is_called_so(limit_run: Path, tmp_path: Path) -> None:
+def test_only_matryoshka_training_is_called_so(limit_run: Path, tmp_path: Path, short: str) -> None:
     for name, settings, said in (
         ("plain", {"max_steps": 1}, False),
-        ("nested", {"max_steps": 1, "matryoshka": [32]}, True),
+        ("nested", {"max_steps": 1, "matryoshka": [8]}, True),
     ):
-        path = retgen.train(
-            limit_run, "static:minilm", settings=settings, out=tmp_path / name
-        ).trained.path
-        scored = retgen.evaluate(limit_run, models=[str(path)], dims=[32], out=tmp_path / "eval")
+        path = retgen.train(limit_run, short, settings=settings, out=tmp_path / name).trained.path
+        scored = retgen.evaluate(limit_run, models=[str(path)], dims=[8], out=tmp_path / "eval")
         assert scored.datasets[0].scores[0].details["trained_for_truncation"] is said
 
 

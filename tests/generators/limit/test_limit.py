@@ -473,7 +473,7 @@ BRACKETS = {
 @pytest.mark.parametrize("name", [n for n in bundled() if n in BRACKETS])
 def test_bundled_recipes_run(tmp_path: Path, name: str) -> None:
     """At reduced size where they are large; limit_5m is `make bench-large`."""
-    overrides = {} if name in ("limit_small", "limit_balanced") else {"params.docs": 3000}
+    overrides = {} if name in ("limit_small", "limit_balanced") else {"params.docs": 2000}
     result = run(name, out=tmp_path / "out", overrides=overrides)
     evidence = "judged" if name == "limit_semantic" else "structural"
     assert result.manifest["evidence"][evidence] == result.manifest["counts"]["qrels"]

@@ -12,7 +12,7 @@ import pytest
 from retgen.plugins import classes, installed
 from retgen.validators.rule import CorpusRule, Judgements, QueryRule, Rule, RuleContext
 from retgen.validators.rules import GROUP, corpus_rules, listed, query_rules, types
-from tests.copies import Copy
+from tests.project import Project
 from tests.validators.sets import plain, write_set
 
 SHOUTING = '''
@@ -63,31 +63,40 @@ print(*("|".join(row) for row in table(Path())), sep="\\n")
 
 
 def test_a_rule_is_one_new_file(tmp_path: Path) -> None:
-    rules = {"shouting": SHOUTING, "asked": UNASKED}
-    copy = Copy(tmp_path, {f"validators/rules/{name}.py": text for name, text in rules.items()})
-    gen = copy.gen
+    project = Project(
+        tmp_path, {"validators/rules/shouting.py": SHOUTING, "validators/rules/asked.py": UNASKED}
+    )
     texts = {f"d{number}": plain(number) for number in range(4)}
     folder = write_set(tmp_path / "set", texts | {"d4": "THE MILL BURNED DOWN IN MAY"})
-
-    def findings(*args: str) -> list[list[object]]:
-        found = gen("validate", str(folder), "--json", *args)
-        assert found.stderr == ""
-        told = [list(one.values()) for one in json.loads(found.stdout)["findings"]]
-        return [one for one in told if one[0] in ("shouting", "no-question")]
-
-    shouts = ["shouting", "warning", ["d4"], "document d4 shouts"]
-    asks = ["no-question", "error", ["q0"], "query q0 asks nothing"]
-    rows = copy.python("-c", TABLE).stdout.splitlines()
+    validate = "validate", folder, "--json"
+    shown, unknown, *told = project.gen(
+        ("validate", "--help"),
+        ("validate", folder, "--off", "shoutin=as found"),
+        validate,
+        (*validate, "--off", "no-question=as found", "--severity", "shouting=error"),
+        (*validate, "--off", "shouting=as found", "--severity", "no-question=info"),
+    )
+    rows = project.python(TABLE).splitlines()
     assert "`shouting`|warning|documents in capitals only" in rows
     assert "`no-question`|error|queries without a question mark" in rows
-    assert " no-question, shouting." in " ".join(gen("validate", "--help").stdout.split())
-    assert findings() == [asks, shouts]
-    off, level = "no-question=as found", "shouting=error"
-    assert findings("--off", off, "--severity", level) == [[shouts[0], "error", *shouts[2:]]]
-    off, level = "shouting=as found", "no-question=info"
-    assert findings("--off", off, "--severity", level) == [[asks[0], "info", *asks[2:]]]
-    unknown = gen("validate", str(folder), "--off", "shoutin=as found")
+    assert " no-question, shouting." in " ".join(shown.stdout.split())
     assert "there is no rule 'shoutin'; did you mean shouting? Rules: " in unknown.stderr
+    assert [one.stderr for one in told] == ["", "", ""]
+    findings = [
+        [
+            list(row.values())
+            for row in json.loads(one.stdout)["findings"]
+            if row["rule"] in ("shouting", "no-question")
+        ]
+        for one in told
+    ]
+    shouts = ["shouting", "warning", ["d4"], "document d4 shouts"]
+    asks = ["no-question", "error", ["q0"], "query q0 asks nothing"]
+    assert findings == [
+        [asks, shouts],
+        [["shouting", "error", *shouts[2:]]],
+        [["no-question", "info", *asks[2:]]],
+    ]
 
 
 def test_names_in_the_order_of_their_findings() -> None:
