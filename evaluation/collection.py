@@ -66,12 +66,6 @@ class Collection:
             result.update(orjson.dumps(self.grades, option=orjson.OPT_SORT_KEYS))
         return result.hexdigest()
 
-    def by_priority(self) -> NDArray[np.int64]:
-        """The document of each priority, (documents,)."""
-        inverse = np.empty_like(self.priority)
-        inverse[self.priority] = np.arange(self.documents)
-        return inverse
-
     def blocks(self, size: int) -> Iterator[tuple[int, list[str]]]:
         """(index of the first document, texts) of up to `size` documents at a time, in order.
 
@@ -96,6 +90,13 @@ class Collection:
             for i in wanted.intersection(range(first, first + len(block))):
                 result[i] = block[i - first]
         return result
+
+
+def by_priority(priority: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The document of each priority, (documents,)."""
+    inverse = np.empty_like(priority)
+    inverse[priority] = np.arange(len(priority))
+    return inverse
 
 
 def load(path: Path | str, split: str | None = None, progress: Progress = silent) -> Collection:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import Retriever, RetrieverType, System
+from retgen.evaluation.search.names import EMBEDDERS, names_embedder
 
 
 class Embedder(RetrieverType):
-    names: ClassVar[Mapping[str, str]] = {
-        "minilm": "all-MiniLM-L6-v2 from a PyPI package, no network",
-        "static:minilm": "its word embeddings alone, averaged",
-    }
+    names: ClassVar[Mapping[str, str]] = EMBEDDERS
     form = "a folder or Hub id (owner/name)"
     about = "any sentence-transformers model, with its prompts"
     needs = ("torch", "sentence-transformers")
     trainable = True
 
     def accepts(self, name: str) -> bool:
-        return name in self.names or "/" in name or Path(name).exists()
+        return names_embedder(name)
 
     def load(self, name: str, options: Options) -> Retriever:
         from retgen.evaluation.embedders.base import load_embedder

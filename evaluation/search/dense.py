@@ -8,10 +8,11 @@ coordinates, normalised again (as with Matryoshka models; LIMIT, §5.2).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from retgen.errors import UsageError
@@ -25,7 +26,7 @@ from retgen.evaluation.search.rankings import Rankings
 from retgen.evaluation.search.topk import TopK
 from retgen.progress import Progress
 
-_BLOCK = 16_384  # documents compared at a time
+BLOCK = 16_384  # documents compared at a time
 _ENCODE = {"cpu": 256}  # documents encoded at a time; else a block
 _QUERIES = 2_048  # queries compared at a time: scores of a block take 128 MB
 
@@ -49,12 +50,12 @@ class Dense:
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
         cut = {"documents": 0, "queries": 0}
         texts = [query.text for query in collection.queries]
-        queries = torch.cat(list(self._queries(texts, cut, progress)))
-        blocks = self._blocks(collection, cut, progress)
+        queries = self.queries(texts, cut, progress)
+        parts = collection.blocks(BLOCK)
+        blocks = self.documents(parts, collection.documents, cut, progress)
         normalise = self.embedder.normalise
-        result = search(blocks, queries, self.dims, normalise, collection, depth)
-        if self._cache is not None:
-            self._cache.flush()
+        result = search(blocks, queries, self.dims, normalise, collection.priority, depth)
+        self.flush()
         for dim, top in zip(self.dims, result, strict=True):
             details = dict(self.embedder.details)
             if self.embedder.max_length is not None:
@@ -62,25 +63,34 @@ class Dense:
             full = dim == self.embedder.dimension
             yield Ranked(self._name, dim, top, details | {"full_dimension": full})
 
-    def _queries(
-        self, texts: Sequence[str], cut: dict[str, int], progress: Progress
-    ) -> Iterator[Tensor]:
+    def flush(self) -> None:
+        """Wait until all embeddings are on disk, where they are kept."""
+        if self._cache is not None:
+            self._cache.flush()
+
+    def queries(self, texts: Sequence[str], cut: dict[str, int], progress: Progress) -> Tensor:
+        """Vectors (texts, dimension) on the device; `cut`: see `embed`."""
+        parts = []
         for start in range(0, len(texts), _QUERIES):
             part = texts[start : start + _QUERIES]
             with self._shown(f"{self._name}: queries", start, len(part), len(texts), progress):
-                result = self.embed(part, "query", cut)
-            yield result
+                parts.append(self.embed(part, "query", cut))
+        return torch.cat(parts)
 
-    def _blocks(
-        self, collection: Collection, cut: dict[str, int], progress: Progress
+    def documents(
+        self,
+        blocks: Iterable[tuple[int, Sequence[str]]],
+        total: int,
+        cut: dict[str, int],
+        progress: Progress,
     ) -> Iterator[tuple[int, Tensor]]:
-        step = _ENCODE.get(self.embedder.device, _BLOCK)
-        for first, texts in collection.blocks(_BLOCK):
+        """`blocks` of (index of the first document, texts), each as vectors; `total` documents."""
+        step = _ENCODE.get(self.embedder.device, BLOCK)
+        for first, texts in blocks:
             parts = []
             for start in range(0, len(texts), step):
                 part = texts[start : start + step]
-                begun, total = first + start, collection.documents
-                with self._shown(self._name, begun, len(part), total, progress):
+                with self._shown(self._name, first + start, len(part), total, progress):
                     parts.append(self.embed(part, "document", cut))
             yield first, torch.cat(parts)
 
@@ -122,17 +132,18 @@ def search(
     queries: Tensor,
     dims: Sequence[int],
     normalise: bool,
-    collection: Collection,
+    priority: NDArray[np.int64],
     depth: int,
 ) -> list[Rankings]:
     """Exact search: `blocks` of (index of the first document, vectors (b, d)), `queries` (q, d).
 
     One `Rankings` for each of `dims`; vectors are cut to it and, with `normalise`, scaled to 1.
+    `priority`: see `TopK`.
     """
     parts = queries.split(_QUERIES)
     asked = {dim: [first_coordinates(part, dim, normalise) for part in parts] for dim in dims}
     device = str(queries.device)
-    tops = {dim: [TopK(collection, len(part), depth, device) for part in parts] for dim in dims}
+    tops = {dim: [TopK(priority, len(part), depth, device) for part in parts] for dim in dims}
     for first, vectors in blocks:
         for dim in dims:
             documents = first_coordinates(vectors, dim, normalise)

@@ -69,7 +69,7 @@ class Late:
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
         queries = self.embed([query.text for query in collection.queries], "query")
         full = {"documents": 0, "queries": self._full(queries)}
-        top = TopK(collection, len(queries), depth, self._device)
+        top = TopK(collection.priority, len(queries), depth, self._device)
         block = self._block(len(queries), queries[0].shape[1])
         for first, texts in collection.blocks(block):
             for attempt in spare_memory(min(block, len(texts)), self._name, self._notes):

@@ -27,26 +27,47 @@ class BM25:
     """bm25s with its defaults (Lucene's formula, k1 1.5, b 0.75), Snowball stemmer, stopwords."""
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
-        import bm25s
-
-        vocabulary: dict[str, int] = {}
-        documents: list[list[int]] = []
         scripts = _Scripts(collection)
-        for first, texts in collection.blocks(_BLOCK):
-            scripts.see(texts)
-            for terms in stemmed(texts):
-                documents.append([vocabulary.setdefault(t, len(vocabulary)) for t in terms])
-            progress("bm25: documents", first + len(texts), collection.documents)
-        index = bm25s.BM25()
-        index.index((documents, vocabulary or {"": 0}), show_progress=False)
-        del documents
-        queries = [
-            np.array([vocabulary[t] for t in terms if t in vocabulary], np.int32)
-            for terms in stemmed([query.text for query in collection.queries])
-        ]
-        ranked = _rank(collection, depth, queries, _bm25s_scores(index), "bm25", progress)
+
+        def blocks() -> Iterator[list[str]]:
+            for first, texts in collection.blocks(_BLOCK):
+                scripts.see(texts)
+                yield texts
+                progress("bm25: documents", first + len(texts), collection.documents)
+
+        index = BM25Index(blocks())
+        queries = index.terms([query.text for query in collection.queries])
+        ranked = _rank(collection, depth, queries, index.scores, "bm25", progress)
         details = scripts.described("bm25s' English list", "Snowball, English")
         yield Ranked("bm25", None, ranked, details)
+
+
+class BM25Index:
+    """The documents of `BM25`, which come in blocks of texts."""
+
+    def __init__(self, blocks: Iterable[list[str]]) -> None:
+        import bm25s
+
+        self._vocabulary: dict[str, int] = {}
+        documents: list[list[int]] = []
+        number = self._vocabulary
+        for texts in blocks:
+            for terms in stemmed(texts):
+                documents.append([number.setdefault(t, len(number)) for t in terms])
+        self._index: Any = bm25s.BM25()
+        self._index.index((documents, number or {"": 0}), show_progress=False)
+
+    def terms(self, queries: list[str]) -> list[NDArray[np.int32]]:
+        """The terms of queries that stand in some document, as numbers."""
+        known = self._vocabulary
+        return [
+            np.array([known[t] for t in row if t in known], np.int32) for row in stemmed(queries)
+        ]
+
+    def scores(self, query: NDArray[np.int32]) -> NDArray[np.float32]:
+        """(documents,) of a query's terms, of which there must be some."""
+        result: NDArray[np.float32] = self._index.get_scores_from_ids(query)
+        return result
 
 
 def stemmed(texts: list[str]) -> list[list[str]]:
@@ -71,14 +92,6 @@ def _stemmed_by_script(text: str) -> list[str]:
     from bm25s.stopwords import STOPWORDS_EN
 
     return stems([t for t in tokens(text) if unspaced(t) or (len(t) > 1 and t not in STOPWORDS_EN)])
-
-
-def _bm25s_scores(index: Any) -> Callable[[NDArray[np.int32]], NDArray[np.float32]]:
-    def score(query: NDArray[np.int32]) -> NDArray[np.float32]:
-        result: NDArray[np.float32] = index.get_scores_from_ids(query)
-        return result
-
-    return score
 
 
 class RankBM25:

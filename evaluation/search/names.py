@@ -1,10 +1,16 @@
-"""What a system is called in tables and files."""
+"""What a system is called: by the user, in tables and files."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+EMBEDDERS = {
+    "minilm": "all-MiniLM-L6-v2 from a PyPI package, no network",
+    "static:minilm": "its word embeddings alone, averaged",
+}
 
 
 def label(model: str, dim: int | None, details: Mapping[str, Any]) -> str:
@@ -17,3 +23,8 @@ def slug(model: str, dim: int | None = None) -> str:
     """A file name for a system."""
     name = re.sub(r"[^0-9A-Za-z._-]+", "--", model).strip("-.") or "model"
     return f"{name}-{dim}" if dim is not None else name
+
+
+def names_embedder(name: str) -> bool:
+    """Whether a name may be an embedder's: one of `EMBEDDERS`, a folder, a Hub id."""
+    return name in EMBEDDERS or "/" in name or Path(name).exists()

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from retgen.evaluation.collection import Collection
+from retgen.evaluation.collection import by_priority
 from retgen.evaluation.search.rankings import Rankings
 
 _LOW = (1 << 32) - 1
@@ -22,12 +23,15 @@ _NONE = -(1 << 63)  # below every key of a score
 
 
 class TopK:
-    """The best `depth` documents of `queries` queries, fed block by block."""
+    """The best `depth` documents of `queries` queries, fed block by block.
 
-    def __init__(self, collection: Collection, queries: int, depth: int, device: str) -> None:
-        self._collection = collection
+    `priority` (documents,): of equal scores the highest comes first, as in `Collection`.
+    """
+
+    def __init__(self, priority: NDArray[np.int64], queries: int, depth: int, device: str) -> None:
+        self._ties = priority
         self._depth = depth
-        self._priority = torch.from_numpy(collection.priority).to(device)
+        self._priority = torch.from_numpy(priority).to(device)
         self._keys = torch.full((queries, depth), _NONE, dtype=torch.int64, device=device)
         self._bar = torch.full((queries, 1), -torch.inf, device=device)
 
@@ -66,7 +70,7 @@ class TopK:
         scores = torch.where(keys > _NONE, _scores(keys), 0.0).cpu().numpy()
         places = keys.cpu().numpy()
         result = places > _NONE
-        documents = parts[0]._collection.by_priority()[np.where(result, places & _LOW, 0)]
+        documents = by_priority(parts[0]._ties)[np.where(result, places & _LOW, 0)]
         return Rankings(np.where(result, documents, -1), scores)
 
 

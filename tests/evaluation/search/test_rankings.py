@@ -43,7 +43,7 @@ def named(collection: Collection, rankings: Rankings) -> list[list[str]]:
 @pytest.mark.parametrize("block", [7, 64, 300])
 def test_search_in_blocks_is_exact_with_ties(many: Collection, levels: int, block: int) -> None:
     scores = np.random.default_rng(levels).integers(-levels, levels, (7, 300)).astype(np.float32)
-    top = TopK(many, 7, 10, "cpu")
+    top = TopK(many.priority, 7, 10, "cpu")
     for first in range(0, 300, block):
         top.add(first, torch.from_numpy(scores[:, first : first + block]))
     assert named(many, TopK.joined([top])) == brute_force(many, scores, 10)
@@ -52,13 +52,13 @@ def test_search_in_blocks_is_exact_with_ties(many: Collection, levels: int, bloc
 def test_zero_and_minus_zero_tie(many: Collection) -> None:
     scores = np.zeros((1, 300), np.float32)
     scores[0, ::2] = -0.0
-    top = TopK(many, 1, 5, "cpu")
+    top = TopK(many.priority, 1, 5, "cpu")
     top.add(0, torch.from_numpy(scores))
     assert named(many, TopK.joined([top])) == [["d99", "d98", "d97", "d96", "d95"]]
 
 
 def test_fewer_documents_than_depth(many: Collection) -> None:
-    top = TopK(many, 2, 5, "cpu")
+    top = TopK(many.priority, 2, 5, "cpu")
     top.add(10, torch.tensor([[1.0, 3.0], [2.0, -5.0]]))
     found = TopK.joined([top])
     assert found.documents.tolist() == [[11, 10, -1, -1, -1], [10, 11, -1, -1, -1]]

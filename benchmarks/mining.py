@@ -1,0 +1,98 @@
+"""Hard negatives of 100,000 generated passages against sentence-transformers' mine_hard_negatives.
+
+By the same rule with the same model, and how many of the negatives are the same; then by BM25,
+which sentence-transformers does not mine by.
+
+    .venv/bin/python benchmarks/mining.py [--documents 100000] [--queries 5000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from datasets import Dataset
+from sentence_transformers.util import mine_hard_negatives
+
+from retgen.evaluation.embedders.loading import load_model
+from retgen.evaluation.retrievers import Options
+from retgen.evaluation.search.mining import mine
+from retgen.streams import Stream
+
+COUNT, DEPTH = 4, 50
+WORDS = 30_000
+T = TypeVar("T")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--documents", type=int, default=100_000)
+    parser.add_argument("--queries", type=int, default=5_000)
+    given = parser.parse_args()
+    corpus, queries = generated(given.documents, given.queries)
+    positives = [[i] for i in range(len(queries))]
+    print(f"{platform.machine()}, {len(corpus):,} passages, {len(queries):,} queries")
+    rule = {"count": COUNT, "depth": DEPTH, "margin": 0.95}
+
+    by_words, _ = timed("mine, by bm25", lambda: mine(corpus, queries, positives, **rule))
+    print(f"    {sum(map(len, by_words)):,} negatives")
+    with tempfile.TemporaryDirectory() as folder:
+        options = Options(cache=Path(folder))
+
+        def embedded() -> list[list[int]]:
+            return mine(corpus, queries, positives, by="static:minilm", options=options, **rule)
+
+        ours, first = timed("mine, by static:minilm", embedded)
+        _, again = timed("  again, vectors from the cache", embedded)
+    model = load_model("static:minilm", "cpu")
+    rows = {"anchor": queries, "positive": corpus[: len(queries)]}
+
+    def by_others() -> Dataset:
+        return mine_hard_negatives(
+            Dataset.from_dict(rows), model, corpus=corpus, num_negatives=COUNT, range_max=DEPTH,
+            relative_margin=0.05, output_format="triplet", faiss_batch_size=2048, verbose=False,
+        )  # fmt: skip
+
+    theirs, other = timed("mine_hard_negatives, by static:minilm", by_others)
+    print(f"    {other / first:.1f} times as long; {other / again:.1f} times as with a cache")
+    where = {text: i for i, text in enumerate(corpus)}
+    number = {text: i for i, text in enumerate(queries)}
+    mined = {(q, d) for q, row in enumerate(ours) for d in row}
+    known = {(number[row["anchor"]], where[row["negative"]]) for row in theirs}
+    print(f"    {len(mined & known):,} of {len(mined):,} negatives are among their {len(known):,}")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"  peak memory of the process {peak:.1f} GiB")
+
+
+def generated(documents: int, queries: int) -> tuple[list[str], list[str]]:
+    """Passages of 40 to 80 words whose frequencies fall as in language; a query is five of one's."""
+    stream = Stream(42, "benchmarks/mining")
+    syllables = "ba ce di fo gu ha je ki lo mu na pe ri so tu va we xi yo zu".split()
+    words = ["".join(syllables[i // 20**j % 20] for j in range(4)) for i in range(WORDS)]
+    lengths = stream.integers(41, documents) + 40
+    drawn = stream.integers(1 << 30, int(lengths.sum())) / (1 << 30)
+    chosen = (WORDS**drawn).astype(int) - 1
+    texts, place = [], 0
+    for length in lengths.tolist():
+        texts.append(" ".join(words[i] for i in chosen[place : place + length]))
+        place += length
+    asked = [" ".join(text.split()[10:40:6]) for text in texts[:queries]]
+    return texts, asked
+
+
+def timed(what: str, do: Callable[[], T]) -> tuple[T, float]:
+    began = time.perf_counter()
+    result = do()
+    took = time.perf_counter() - began
+    print(f"  {what}: {took:.1f} s", flush=True)
+    return result, took
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""Hard negatives: the documents of a corpus that rank high for a query and are not relevant to it.
+
+The rule is that of `mine_hard_negatives` of sentence-transformers with `range_max`,
+`relative_margin`, `num_negatives` and the sampling strategy "top" (the TopK-PercPos of
+NV-Retriever, arXiv 2407.15831), for BM25 as well as for embedders. torch is loaded for the latter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.errors import UsageError
+from retgen.evaluation.embedders.cache import default_folder
+from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.search.lexical import BM25Index
+from retgen.evaluation.search.names import EMBEDDERS, names_embedder
+from retgen.evaluation.search.rankings import best
+from retgen.messages import did_you_mean
+from retgen.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_BLOCK = 8192  # documents that BM25 cuts at a time
+_QUERIES = 200  # between two reports of progress
+
+# of a query: documents best first (its positives may be among them), their scores, the bar's score
+_Candidates = tuple[NDArray[np.int64], NDArray[np.float32], float | None]
+
+
+def check_by(by: str) -> None:
+    """Raise `UsageError` where `mine` knows no such way."""
+    names = ["bm25", *EMBEDDERS]
+    if by != "bm25" and not names_embedder(by):
+        raise UsageError(
+            f"mining by {by!r}: there is no such model{did_you_mean(by, names) or '.'} "
+            f"Known: {', '.join(names)}, a folder or Hub id (owner/name)"
+        )
+
+
+def mine(
+    documents: Sequence[str],
+    queries: Sequence[str],
+    positives: Sequence[Collection[int]],
+    *,
+    by: str = "bm25",
+    count: int = 4,
+    depth: int = 50,
+    margin: float | None = 0.95,
+    excluded: Callable[[int, int], bool] | None = None,
+    options: Options | None = None,
+    progress: Progress = silent,
+) -> list[list[int]]:
+    """Up to `count` hard negatives of every query: indices of documents, the best-ranked first.
+
+    `positives`: for every query, the indices of its relevant documents. `by`: bm25, or an embedder
+    (minilm, static:minilm, a folder, a Hub id), whose vectors are kept on disk; `options` say how
+    it runs. Of equal scores the document that stands first in the corpus ranks first.
+
+    A negative is one of the `depth` best-ranked documents that are not positives (`range_max`),
+    `excluded(query, document)` is not true of it (near-duplicates of a positive, documents that
+    hold the answer: the caller knows), and its score is at most `margin` times that of the query's
+    lowest-scored positive: `relative_margin` is 1 - margin there, taken of the score's magnitude.
+    None: no such bar, as for queries without a positive.
+
+    BM25 ranks only documents that share a term with the query. A positive that shares none says
+    nothing of the others and sets no bar; where none of the positives shares any, all that BM25
+    ranks is above them, and there is no negative.
+
+    Raises `UsageError` for a model that cannot be loaded and for numbers that make no sense.
+    """
+    check_by(by)
+    if count < 1 or depth < count or (margin is not None and not 0 < margin < math.inf):
+        raise UsageError(
+            f"mining: count {count}, depth {depth} and margin {margin} do not go together; count "
+            "must be at least 1, depth at least count, margin above 0 (0.95 is usual)"
+        )
+    if not queries or not documents:
+        return [[] for _ in queries]
+    if by == "bm25":
+        ranked = _by_bm25(documents, queries, positives, depth, progress)
+    else:
+        options = options or Options(cache=default_folder())
+        ranked = _by_embedder(by, documents, queries, positives, depth, options, progress)
+    result = []
+    for query, (order, scores, low) in enumerate(ranked):
+        bar = math.inf
+        if margin is not None and low is not None:
+            bar = low - abs(low) * (1 - margin)
+        result.append(_chosen(query, order, scores, positives[query], bar, count, depth, excluded))
+    return result
+
+
+def _chosen(
+    query: int,
+    order: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    positives: Collection[int],
+    bar: float,
+    count: int,
+    depth: int,
+    excluded: Callable[[int, int], bool] | None,
+) -> list[int]:
+    known = set(positives)
+    seen, result = 0, []
+    for document, score in zip(order.tolist(), scores.tolist(), strict=True):
+        if document < 0 or len(result) == count or seen == depth:
+            break
+        if document in known:
+            continue
+        seen += 1
+        if score <= bar and not (excluded is not None and excluded(query, document)):
+            result.append(document)
+    return result
+
+
+def _ties(documents: int) -> NDArray[np.int64]:
+    """Priorities with which of equal scores the first document comes first."""
+    return np.arange(documents - 1, -1, -1)
+
+
+def _by_bm25(
+    documents: Sequence[str],
+    queries: Sequence[str],
+    positives: Sequence[Collection[int]],
+    depth: int,
+    progress: Progress,
+) -> Iterator[_Candidates]:
+    def blocks() -> Iterator[list[str]]:
+        for first in range(0, len(documents), _BLOCK):
+            texts = list(documents[first : first + _BLOCK])
+            yield texts
+            progress("mining by bm25: documents", first + len(texts), len(documents))
+
+    index, priority = BM25Index(blocks()), _ties(len(documents))
+    for row, terms in enumerate(index.terms(list(queries))):
+        values = index.scores(terms) if len(terms) else np.zeros(len(documents), np.float32)
+        ranked = np.flatnonzero(values > 0)
+        own = list(positives[row])
+        order, scores = best(ranked, values[ranked], priority, depth + len(own))
+        of_positives = values[own]
+        shared = of_positives[of_positives > 0]
+        low = float(shared.min()) if len(shared) else 0.0
+        yield order, scores, low if own else None
+        if (row + 1) % _QUERIES == 0:
+            progress("mining by bm25: queries", row + 1, len(queries))
+
+
+def _by_embedder(
+    name: str,
+    documents: Sequence[str],
+    queries: Sequence[str],
+    positives: Sequence[Collection[int]],
+    depth: int,
+    options: Options,
+    progress: Progress,
+) -> Iterator[_Candidates]:
+    from retgen.evaluation.embedders.base import load_embedder
+    from retgen.evaluation.search.dense import BLOCK, Dense, first_coordinates, search
+
+    dense = Dense(name, load_embedder(name, replace(options, dims=())), replace(options, dims=()))
+    embedder = dense.embedder
+    cut = {"documents": 0, "queries": 0}
+    asked = dense.queries(queries, cut, progress)
+    asked = first_coordinates(asked, embedder.dimension, embedder.normalise)
+    texts = ((i, documents[i : i + BLOCK]) for i in range(0, len(documents), BLOCK))
+    blocks = dense.documents(texts, len(documents), cut, progress)
+
+    pairs = sorted((d, q) for q, own in enumerate(positives) for d in own)
+    lowest = np.full(len(queries), np.inf, np.float32)
+
+    def watched() -> Iterator[tuple[int, Tensor]]:
+        """The blocks as they are, the scores of the positives in them noted."""
+        place = 0
+        for first, vectors in blocks:
+            end = place
+            while end < len(pairs) and pairs[end][0] < first + len(vectors):
+                end += 1
+            for start in range(place, end, BLOCK):
+                part = pairs[start : min(start + BLOCK, end)]
+                rows = vectors[[d - first for d, _ in part]]
+                rows = first_coordinates(rows, embedder.dimension, embedder.normalise)
+                of = [q for _, q in part]
+                scores = (asked[of] * rows).sum(dim=1).cpu().numpy()
+                np.minimum.at(lowest, of, scores)
+            place = end
+            yield first, vectors
+
+    most = depth + max(map(len, positives))
+    (ranked,) = search(
+        watched(), asked, [embedder.dimension], embedder.normalise, _ties(len(documents)), most
+    )
+    dense.flush()
+    for row in range(len(queries)):
+        low = float(lowest[row]) if len(positives[row]) else None
+        yield ranked.documents[row], ranked.scores[row], low
