@@ -66,6 +66,44 @@ def terms(text: str, language: str) -> list[str]:
     return result if stemmer is None else list(stemmer.stemWords(result))
 
 
+def names_something(words: Sequence[str], language: str) -> bool:
+    """Whether words can be a noun phrase: what people search for, not a cut-out of a sentence.
+
+    No function word at either end, and inside only short ones (of, de, von). In English, whose
+    inflections a lexicon knows (lemminflect's), the last word can be a noun and none before it is
+    a mere verb; participles may stand there.
+    """
+    stops = stopwords(language)
+    folded_words = [word.casefold() for word in words]
+    if not words or folded_words[0] in stops or folded_words[-1] in stops:
+        return False
+    inner = [word for word in folded_words[1:-1] if word in stops]
+    if language != "en":
+        return all(len(word) <= _SHORT for word in inner)
+    return (
+        all(word in _JOINING for word in inner)
+        and _can_be(words[-1], "NOUN", "PROPN")
+        and all(_can_be(word, "NOUN", "PROPN", "ADJ") for word in words[:-1] if word not in inner)
+    )
+
+
+_JOINING = frozenset({"of", "for"})
+_SHORT = 3  # letters of a function word within a phrase
+
+
+@cache
+def _can_be(word: str, *kinds: str) -> bool:
+    """Whether an English word can be of a kind; unknown ones are names, participles are adjectives
+    or nouns.
+    """
+    import lemminflect
+
+    known = lemminflect.getAllLemmas(word) or lemminflect.getAllLemmas(word.casefold())
+    if not known or any(kind in known for kind in kinds):
+        return True
+    return word.endswith("ing") or ("ADJ" in kinds and word.endswith("ed"))
+
+
 @cache
 def _converter() -> Any:
     import opencc

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from retgen.generators.capretrieval.language import (
     CHINESE,
     has_baseline,
+    names_something,
     simplified,
     stopwords,
     yake_name,
@@ -72,11 +73,14 @@ def _extractor(language: str, top: int) -> Any:
 
 
 def _yake(text: str, language: str, count: int) -> list[str]:
-    stops = stopwords(language)
-    result = []
+    """Noun phrases, none a part of a better one; single words may be."""
+    result: list[str] = []
     for phrase, _ in _extractor(language, _SPARE * count).extract_keywords(text):
-        words = phrase.casefold().split()
-        if words and words[0] not in stops and words[-1] not in stops:
+        words = phrase.split()
+        within = f" {phrase.casefold()} "
+        if len(words) > 1 and any(within in f" {other.casefold()} " for other in result):
+            continue
+        if names_something(words, language):
             result.append(phrase)
     return result
 
