@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,23 +22,41 @@ Terms = tuple[str, ...]
 ALIKE = 0.7  # share of their words in which near-duplicates and shared templates agree
 
 
-def holders(passages: Sequence[Passage], phrases: Iterable[Terms]) -> dict[Terms, list[int]]:
-    """The passages (their numbers, ascending) that hold each phrase, its terms side by side.
+class Phrase(NamedTuple):
+    """A phrase for comparing: its words folded, and their stems in its language."""
 
-    Terms are stems, so that "HTML pages" stands in "an HTML page" as well.
+    words: Terms
+    stems: Terms
+
+    @classmethod
+    def of(cls, text: str, language: str) -> Phrase:
+        """The phrase that a text is."""
+        return cls(tuple(terms(text, "")), tuple(terms(text, language)))
+
+
+def holders(passages: Sequence[Passage], phrases: Iterable[Phrase]) -> dict[Phrase, list[int]]:
+    """The passages (their numbers, ascending) that hold each phrase side by side.
+
+    Stems do, so that "HTML pages" stands in "an HTML page" as well; of a passage in another
+    language, whose stems are others, the words.
     """
-    result: dict[Terms, list[int]] = {phrase: [] for phrase in phrases}
-    lengths = sorted({len(phrase) for phrase in result})
+    every = set(phrases)
+    found: dict[Terms, list[int]] = {}
+    for phrase in every:
+        found[phrase.words], found[phrase.stems] = [], []
+    lengths = sorted({len(one) for one in found})
     for number, passage in enumerate(passages):
-        held = terms(f"{passage.title} {passage.text}", passage.language)
+        text = f"{passage.title} {passage.text}"
+        words, stems = terms(text, ""), terms(text, passage.language)
         seen: set[Terms] = set()
-        for size in lengths:
-            for at in range(len(held) - size + 1):
-                phrase = tuple(held[at : at + size])
-                if phrase in result and phrase not in seen:
-                    seen.add(phrase)
-                    result[phrase].append(number)
-    return result
+        for held in (words, stems) if words != stems else (words,):
+            for size in lengths:
+                for at in range(len(held) - size + 1):
+                    phrase_terms = tuple(held[at : at + size])
+                    if phrase_terms in found and phrase_terms not in seen:
+                        seen.add(phrase_terms)
+                        found[phrase_terms].append(number)
+    return {one: sorted({*found[one.words], *found[one.stems]}) for one in every}
 
 
 def alike(texts: Sequence[str]) -> NDArray[np.int64]:

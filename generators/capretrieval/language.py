@@ -80,26 +80,37 @@ def names_something(words: Sequence[str], language: str) -> bool:
     inner = [word for word in folded_words[1:-1] if word in stops]
     if language != "en":
         return all(len(word) <= _SHORT for word in inner)
+    if len(words) == 1:
+        return _only_noun(words[0])
     return (
-        all(word in _JOINING for word in inner)
+        all(word == "of" for word in inner)
         and _can_be(words[-1], "NOUN", "PROPN")
         and all(_can_be(word, "NOUN", "PROPN", "ADJ") for word in words[:-1] if word not in inner)
+        and not (inner and words[0].endswith("ed"))
     )
 
 
-_JOINING = frozenset({"of", "for"})
 _SHORT = 3  # letters of a function word within a phrase
 
 
 @cache
-def _can_be(word: str, *kinds: str) -> bool:
-    """Whether an English word can be of a kind; unknown ones are names, participles are adjectives
-    or nouns.
-    """
+def _kinds(word: str) -> frozenset[str]:
+    """What an English word can be; empty for an unknown one, which is a name or a term."""
     import lemminflect
 
     known = lemminflect.getAllLemmas(word) or lemminflect.getAllLemmas(word.casefold())
-    if not known or any(kind in known for kind in kinds):
+    return frozenset(known)
+
+
+def _only_noun(word: str) -> bool:
+    """A word by itself says little where it can be a verb or an adjective too."""
+    return not _kinds(word) or _kinds(word) <= {"NOUN", "PROPN"}
+
+
+def _can_be(word: str, *kinds: str) -> bool:
+    """Whether a word can be of a kind; participles stand for adjectives and nouns."""
+    known = _kinds(word)
+    if not known or known & set(kinds):
         return True
     return word.endswith("ing") or ("ADJ" in kinds and word.endswith("ed"))
 

@@ -11,8 +11,8 @@ from typing import Any
 from retgen.agents.agent import Rejection
 from retgen.generators.capretrieval.agents import Keyword, Summary
 from retgen.generators.capretrieval.checks import SETS, Kind, fault
-from retgen.generators.capretrieval.corpus import Terms, holders
-from retgen.generators.capretrieval.language import folded, terms
+from retgen.generators.capretrieval.corpus import Phrase, holders
+from retgen.generators.capretrieval.language import folded
 from retgen.generators.capretrieval.params import QueryCounts
 from retgen.generators.capretrieval.passages import Passage
 
@@ -90,7 +90,7 @@ def selected(
     split: Sequence[str],
     counts: QueryCounts,
     rejected: list[Rejection],
-) -> tuple[list[Query], dict[Terms, list[int]]]:
+) -> tuple[list[Query], dict[Phrase, list[int]]]:
     """The queries that are kept, with positives and split; and who holds which keyword.
 
     `split`: of each passage. A text is one query, whoever it was written for first. Every passage
@@ -99,7 +99,7 @@ def selected(
     whose keyword stands there, since documents of two splits would share a query.
     """
     phrase_of = {
-        i: tuple(terms(one.text, passages[one.passage].language))
+        i: Phrase.of(one.text, passages[one.passage].language)
         for i, one in enumerate(queries)
         if one.kind in ("keyword", "phrase")
     }

@@ -24,7 +24,7 @@ from retgen.generators.capretrieval.agents import (
     Keyword,
     Summary,
 )
-from retgen.generators.capretrieval.corpus import Terms, alike, sides
+from retgen.generators.capretrieval.corpus import Phrase, alike, sides
 from retgen.generators.capretrieval.language import language_of, terms
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import Passage, cut
@@ -142,7 +142,7 @@ def _mine(
     passages: Sequence[Passage],
     repeats: Sequence[int],
     splits: Sequence[str],
-    held: dict[Terms, list[int]],
+    held: dict[Phrase, list[int]],
     params: CapRetrievalParams,
     seed: int,
 ) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def _mine(
     positives = [{place[j] for j in one.positives} for one in trained]
     near = [{repeats[j] for j in one.positives} for one in trained]
     holding = [
-        {place[j] for j in held.get(_terms(one, passages), ()) if j in place} for one in trained
+        {place[j] for j in held.get(_phrase(one, passages), ()) if j in place} for one in trained
     ]
     left_out: set[tuple[int, int]] = set()
 
@@ -183,7 +183,7 @@ def _mine(
     bags = [frozenset(terms(texts[i], passages[j].language)) for i, j in enumerate(own)]
     for one, found in zip(trained, result, strict=True):
         one.negatives = [own[i] for i in found]
-        asked = frozenset(_terms(one, passages))
+        asked = frozenset(_phrase(one, passages).stems)
         doubtful += sum(asked <= bags[i] for i in found)
     return {
         "by": settings.by,
@@ -218,8 +218,8 @@ def _drawn(
     return drawn
 
 
-def _terms(one: Query, passages: Sequence[Passage]) -> Terms:
-    return tuple(terms(one.text, passages[one.passage].language))
+def _phrase(one: Query, passages: Sequence[Passage]) -> Phrase:
+    return Phrase.of(one.text, passages[one.passage].language)
 
 
 def _leave(folder: Path, name: str, rows: Iterator[dict[str, Any]]) -> None:
