@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from retgen.compressed import COMPRESSED
 from retgen.errors import DatasetError, DatasetMissing
 from retgen.lines import Place, around, check_header, check_start, instead, places
 
@@ -443,11 +444,8 @@ def open_dataset(path: Path | str) -> Dataset:
     root = path / "dataset" if run else path
     declared = _declared_files(root)
     tables: dict[str, Table] = {}
-    for name, also in _TABLES.items():
-        files = declared.get(name) or _find(
-            root, f"{name}.jsonl", f"{name}-*.jsonl", f"{name}.parquet", f"{name}-*.parquet",
-            f"{name}/*.jsonl", f"{name}/*.parquet", *also,
-        )  # fmt: skip
+    for name in _TABLES:
+        files = declared.get(name) or _find(root, *_patterns(name))
         if not files:
             raise DatasetError(
                 f"{path} holds no {name} table.{instead(root, name)} A data set is {LAYOUTS}."
@@ -463,6 +461,24 @@ def open_dataset(path: Path | str) -> Dataset:
     if not qrels and _lists_positives(tables["queries"]):
         qrels["test"] = _Positives("qrels (test)", tables["queries"].files)
     return Dataset(root, run, tables["corpus"], tables["queries"], qrels, graded)
+
+
+def corpus_files(path: Path) -> tuple[Path, ...]:
+    """The files of a corpus, compressed ones too, where a folder is a data set; else none."""
+    root = path / "dataset" if (path / "recipe.yaml").is_file() else path
+    if declared := _declared_files(root).get("corpus"):
+        return declared
+    if not _find(root, "queries.*", "queries-*", "queries/*", "qrels.*", "qrels/*"):
+        return ()
+    return _find(root, *_patterns("corpus"), *(f"corpus.jsonl{packed}" for packed in COMPRESSED))
+
+
+def _patterns(name: str) -> tuple[str, ...]:
+    """Where the files of a table are looked for, first found first."""
+    return (
+        f"{name}.jsonl", f"{name}-*.jsonl", f"{name}.parquet", f"{name}-*.parquet",
+        f"{name}/*.jsonl", f"{name}/*.parquet", *_TABLES[name],
+    )  # fmt: skip
 
 
 def _lists_positives(queries: Table) -> bool:
