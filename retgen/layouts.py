@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from retgen.compressed import COMPRESSED
+
 LAYOUTS = (
     "corpus.jsonl, queries.jsonl and qrels.jsonl (a run, MTEB), "
     "corpus.jsonl, queries.jsonl and qrels/test.tsv (BEIR), "
@@ -22,13 +24,25 @@ _TABLES: dict[str, tuple[str, ...]] = {
 def files_of(root: Path) -> dict[str, tuple[Path, ...]]:
     """The files of corpus and queries; none for a table that is not there."""
     declared = _declared_files(root)
-    return {
-        name: declared.get(name) or _find(
-            root, f"{name}.jsonl", f"{name}-*.jsonl", f"{name}.parquet", f"{name}-*.parquet",
-            f"{name}/*.jsonl", f"{name}/*.parquet", *also,
-        )
-        for name, also in _TABLES.items()
-    }  # fmt: skip
+    return {name: declared.get(name) or _find(root, *_patterns(name)) for name in _TABLES}
+
+
+def corpus_files(path: Path) -> tuple[Path, ...]:
+    """The files of a corpus, compressed ones too, where a folder is a data set; else none."""
+    root = path / "dataset" if (path / "recipe.yaml").is_file() else path
+    if declared := _declared_files(root).get("corpus"):
+        return declared
+    if not _find(root, "queries.*", "queries-*", "queries/*", "qrels.*", "qrels/*"):
+        return ()
+    return _find(root, *_patterns("corpus"), *(f"corpus.jsonl{packed}" for packed in COMPRESSED))
+
+
+def _patterns(name: str) -> tuple[str, ...]:
+    """Where the files of a table are looked for, first found first."""
+    return (
+        f"{name}.jsonl", f"{name}-*.jsonl", f"{name}.parquet", f"{name}-*.parquet",
+        f"{name}/*.jsonl", f"{name}/*.parquet", *_TABLES[name],
+    )  # fmt: skip
 
 
 def _find(root: Path, *patterns: str) -> tuple[Path, ...]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from retgen.generators.multiconir.domains import Domain, Strategy, bundled_domains
 from retgen.generators.params import Params
+from retgen.generators.source import Source
 from retgen.messages import did_you_mean
-from retgen.sources import FORMATS, HUB
 
 
 def _domain(value: str | Domain) -> str | Domain:
@@ -21,39 +20,6 @@ def _domain(value: str | Domain) -> str | Domain:
             f"Bundled: {', '.join(known)}; or write a block with name, noun, features, ..."
         )
     return value
-
-
-def _located(value: Path | str, info: ValidationInfo) -> Path | str:
-    """A file (of which a run keeps a copy), a folder, or a data set of the Hub."""
-    if str(value).startswith(HUB):
-        return str(value)
-    folder = (info.context or {}).get("folder")
-    if folder is None:  # no recipe file around: a notebook, the JSON Schema
-        return value
-    path: Path = folder / value
-    if path.is_dir():
-        return str(path)
-    if not path.is_file():
-        raise ValueError(f"there is no source {path}: give {FORMATS}")
-    return path
-
-
-class SourceColumns(Params):
-    """Which columns hold what. Left out, `_id` or `id` and `title` are taken where they exist."""
-
-    text: str = "text"
-    id: str | None = None
-    title: str | None = None
-
-
-class Source(Params):
-    """Where documents come from."""
-
-    path: Annotated[Path | str, AfterValidator(_located)] = Field(description=FORMATS)
-    columns: SourceColumns = SourceColumns()
-    split: str = Field("train", description="of a data set of the Hub")
-    licence: str = Field("not stated", max_length=200)
-    limit: int | None = Field(None, ge=1, description="read at most so many rows")
 
 
 class Negatives(Params):

@@ -40,6 +40,7 @@ def documents_of(params: MultiConIRParams) -> Iterator[SourceDocument | Refused]
     source = source_of(params)
     for one in read_sources(source.path, source.columns, split=source.split, limit=source.limit):
         if isinstance(one, SourceDocument):
+            one = one._replace(text=" ".join(one.text.split()))  # sentences go over lines
             there = len({text for text in split(one.text) if usable(text)})
             if there < CONDITIONS:
                 message = f"it has {there} usable sentences; {CONDITIONS} are needed"

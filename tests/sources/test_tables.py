@@ -1,4 +1,4 @@
-"""Source documents: every format, every row that is none, every source that is none."""
+"""Tables of rows: every format, columns that are guessed, every row that is no document."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ import csv
 import gzip
 import json
 import lzma
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from retgen.errors import DatasetError
-from retgen.sources import Columns, Refused, SourceDocument, read_sources, refusals
+from retgen.sources import Columns, Refused, SourceDocument, read_sources
+from retgen.sources.tables import columns_of
 
 ROWS = [
     {"key": "a", "name": "First", "body": "One  text.\nTwo lines."},
@@ -20,7 +25,7 @@ ROWS = [
 ]
 MAPPED = Columns(text="body", id="key", title="name")
 EXPECTED = [
-    SourceDocument("a", "First", "One text. Two lines."),
+    SourceDocument("a", "First", "One  text.\nTwo lines."),
     SourceDocument("b", "", "Another text, with a comma."),
 ]
 
@@ -29,9 +34,6 @@ def write(path: Path) -> Path:
     if path.suffix == ".jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     elif path.suffix == ".parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         pq.write_table(pa.Table.from_pylist(ROWS), path)
     else:
         with open(path, "w", newline="") as file:
@@ -46,8 +48,9 @@ def test_a_table_with_mapped_columns(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name)
     assert list(read_sources(path, MAPPED)) == EXPECTED
     assert list(read_sources(path, MAPPED, limit=1)) == EXPECTED[:1]
-    unnamed = list(read_sources(path, Columns(text="body")))
-    assert [one.id for one in unnamed] == ["row-1", "row-2"]  # type: ignore[union-attr]
+    assert list(read_sources(path, Columns())) == [  # `body` and `name` are usual names
+        one._replace(id=f"row-{number}") for number, one in enumerate(EXPECTED, 1)
+    ]
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.tsv", "a.parquet"])
@@ -56,7 +59,7 @@ def test_a_table_with_mapped_columns(tmp_path: Path, name: str) -> None:
     [
         (Columns(text="bodi"), "has no column 'bodi' (source.columns.text); did you mean body?"),
         (Columns(text="body", id="nr"), "has no column 'nr' (source.columns.id)."),
-        (Columns(), "has no column 'text' (source.columns.text)"),
+        (Columns(text="text"), "has no column 'text' (source.columns.text)"),
     ],
 )
 def test_a_column_that_is_not_there(tmp_path: Path, name: str, columns: Columns, told: str) -> None:
@@ -66,69 +69,20 @@ def test_a_column_that_is_not_there(tmp_path: Path, name: str, columns: Columns,
     assert "Its columns: body, key, name" in str(error.value)
 
 
-def test_a_folder_of_texts(tmp_path: Path) -> None:
-    (tmp_path / "b.txt").write_text("Second text.")
-    (tmp_path / "a.txt").write_bytes("\ufeffFirst text.".encode())
-    (tmp_path / "c.txt").write_bytes(b"caf\xe9")
-    (tmp_path / "d.txt").write_text("  \n")
-    (tmp_path / "e.md").write_text("# Third text.")
-    (tmp_path / "f.MARKDOWN").write_text("Fourth text.")
-    (tmp_path / "g.rst").write_text("Fifth text.")
-    (tmp_path / "h.txt.gz").write_bytes(gzip.compress(b"Sixth text."))
-    (tmp_path / "i.md.xz").write_bytes(lzma.compress(b"Seventh text.")[:-9])
-    read: list[SourceDocument | Refused] = [
-        SourceDocument("a", "", "First text."),
-        SourceDocument("b", "", "Second text."),
-        Refused("c.txt", "source/encoding", "the file is not UTF-8", "c"),
-        Refused("d.txt", "source/empty", "the column 'text' is empty", "d"),
-        SourceDocument("e", "", "# Third text."),
-        SourceDocument("f", "", "Fourth text."),
-        SourceDocument("g", "", "Fifth text."),
-        SourceDocument("h", "", "Sixth text."),
-        Refused(
-            "i.md.xz", "source/unreadable",
-            "is not a whole .xz file (Compressed file ended before the end-of-stream marker was "
-            "reached); compress it again", "i",
-        ),
-    ]  # fmt: skip
-    assert list(read_sources(tmp_path, Columns())) == read
-    (tmp_path / "z.docx").write_bytes(b"x")
-    (tmp_path / "b.jsonl").write_text("{}")
-    (tmp_path / "deep").mkdir()
-    kind = "a file of this kind is not read, only .txt, .md, .markdown, .rst"
-    unread = [
-        Refused("b.jsonl", "source/format", kind),
-        Refused("deep/", "source/format", "a folder within a folder is not read"),
-        Refused("z.docx", "source/format", kind),
-    ]
-    assert list(read_sources(tmp_path, Columns())) == unread + read
-    assert list(read_sources(tmp_path, Columns(), limit=2)) == unread + read[:2]
-
-
-def test_files_of_one_name_keep_their_kind(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("First text.")
-    (tmp_path / "a.md").write_text("Second text.")
-    assert list(read_sources(tmp_path, Columns())) == [
-        SourceDocument("a.md", "", "Second text."), SourceDocument("a.txt", "", "First text."),
-    ]  # fmt: skip
-
-
 def packed(name: str, content: bytes) -> bytes:
     if name == ".zst":
-        import pyarrow as pa
-
         return bytes(pa.compress(content, codec="zstd", asbytes=True))
     return {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}[name](content)
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
-@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.tsv"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.tsv", "a.parquet"])
 def test_a_compressed_table(tmp_path: Path, name: str, suffix: str) -> None:
     content = write(tmp_path / name).read_bytes()
     path = tmp_path / f"{name}{suffix.upper()}"
     path.write_bytes(packed(suffix, content))
     assert list(read_sources(path, MAPPED)) == EXPECTED
-    path.write_bytes(packed(suffix, content * 500)[:-7])  # the end is missing
+    path.write_bytes(packed(suffix, content * 500)[:-19])  # the end is missing
     with pytest.raises(DatasetError) as error:
         list(read_sources(path, MAPPED))
     assert str(error.value).startswith(f"{path}: is not a whole {suffix} file (")
@@ -136,19 +90,6 @@ def test_a_compressed_table(tmp_path: Path, name: str, suffix: str) -> None:
     path.write_bytes(b"not compressed")
     with pytest.raises(DatasetError, match=f"is not a whole {suffix} file"):
         list(read_sources(path, MAPPED))
-
-
-def test_refusals_are_counted_by_rule_with_the_first_of_each() -> None:
-    every = [
-        Refused("a:1", "source/json", "the line is not JSON"),
-        Refused("a:2", "source/encoding", "the line is not UTF-8"),
-        Refused("a:3", "source/encoding", "the line is not UTF-8"),
-    ]
-    assert refusals(every) == (
-        "Refused are 2 by source/encoding, the first at a:2: the line is not UTF-8; "
-        "1 by source/json, the first at a:1: the line is not JSON; convert the file to UTF-8."
-    )
-    assert refusals([]) == ""
 
 
 def test_rows_that_are_no_documents_are_refused_and_reading_goes_on(tmp_path: Path) -> None:
@@ -176,7 +117,7 @@ def test_csv_rows_that_are_none(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b'\xef\xbb\xbfid,text\n1,"two\nlines"\n2\n3,caf\xe9\n,x\n')
     assert list(read_sources(path, Columns(id="id"))) == [
-        SourceDocument("1", "", "two lines"),
+        SourceDocument("1", "", "two\nlines"),
         Refused("a.csv:4", "source/cells", "the row has not the 2 cells of the header"),
         Refused("a.csv:5", "source/encoding", "the text is not UTF-8"),
         Refused("a.csv:6", "source/id", "the column 'id' is empty"),
@@ -207,41 +148,106 @@ def test_utf_16(tmp_path: Path) -> None:
         list(read_sources(path, Columns()))
 
 
-def test_columns_of_a_table_do_not_matter_for_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("A text.")
-    assert list(read_sources(tmp_path, MAPPED)) == [SourceDocument("a", "", "A text.")]
-
-
 def test_a_data_set_of_the_datasets_library(tmp_path: Path) -> None:
     write(tmp_path / "train.jsonl")
     assert list(read_sources(f"hf:{tmp_path}", MAPPED)) == EXPECTED
     with pytest.raises(DatasetError, match="has no column 'text'"):
-        list(read_sources(f"hf:{tmp_path}", Columns()))
+        list(read_sources(f"hf:{tmp_path}", Columns(text="text")))
     with pytest.raises(DatasetError, match=r"source hf:.*, split test: cannot be loaded: "):
         list(read_sources(f"hf:{tmp_path}", MAPPED, split="test"))
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("rows", "text", "title"),
     [
-        ("missing.jsonl", None, "there is no source"),
-        (
-            "a.docx",
-            b"x",
-            r"a source is .jsonl, .csv or .tsv \(also .gz, .bz2, .xz, .zst\), .parquet, a folder of .txt, .md,",
-        ),
-        ("a.parquet.gz", b"x", "a source is .jsonl, .csv or .tsv"),
-        ("a.parquet", b"no", "is not a Parquet file of texts"),
-        ("a.csv", b'text\n"open', "is not CSV"),
+        ([{"Question": "Which ship sank first?", "Answer": "None."}], "Answer", "Question"),
+        ([{"title": "T", "content": "c", "body": "b"}], "body", "title"),
+        ([{"text": "", "content": "c"}], "content", None),
+        ([{"text": 7, "notes": "n"}], "notes", None),
+        ([{"text": 7}], "text", None),
+        ([{"url": "u" * 40, "s": "x"}, {"url": "u", "s": "xx"}, {"url": "u", "s": "xxx"}], "s", None),
+        ([{"_id": "an id of great length", "name": "short"}], "name", None),
+        ([{"subject": "S", "heading": "H", "story": "A story."}], "story", "heading"),
     ],
-)
-def test_sources_that_are_none(tmp_path: Path, name: str, content: bytes | None, told: str) -> None:
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(DatasetError, match=told):
-        list(read_sources(tmp_path / name, Columns()))
+)  # fmt: skip
+def test_columns_that_are_left_out_are_guessed(
+    rows: list[dict[str, Any]], text: str, title: str | None
+) -> None:
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    held = columns_of("a.jsonl", Columns(), names, rows)
+    assert (held.text, held.title) == (text, title)
 
 
-def test_a_folder_without_texts(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"holds no \.txt, \.md, \.markdown or \.rst file"):
-        list(read_sources(tmp_path, Columns()))
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet", "a.csv"])
+def test_a_table_without_texts(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    rows = [{"id": 1, "price": 2.5 if name != "a.csv" else ""}]
+    if name == "a.parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif name == "a.csv":
+        path.write_text("id,price\n1,\n")
+    else:
+        path.write_text(json.dumps(rows[0]))
+    with pytest.raises(DatasetError) as error:
+        list(read_sources(path, Columns()))
+    assert str(error.value) == (
+        f"{path}: has no column of texts; name one (source.columns.text). Its columns: id, price"
+    )
+
+
+def test_columns_are_guessed_from_the_first_hundred_rows_that_are_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    lines = (
+        ["broken"] * 150 + ['{"a": "long text", "b": "s"}'] * 60 + ['{"b": "%s"}' % ("x" * 99)] * 40
+    )
+    path.write_text("\n".join([*lines, '{"a": "a last one"}']))
+    read = list(read_sources(path, Columns()))
+    assert [one for one in read if isinstance(one, SourceDocument)] == [
+        SourceDocument("row-151", "", "long text"), SourceDocument("row-251", "", "a last one"),
+    ]  # fmt: skip
+    assert len(read) == 251
+
+
+def test_white_space_stays_and_tells_no_texts_apart(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    texts = ["  a\r\n\tb  \u00a0", "a b", "\ufeffשלום  🙂\n", "\u3000"]
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    assert list(read_sources(path, Columns())) == [
+        SourceDocument("row-1", "", texts[0]),
+        Refused("a.jsonl:2", "source/duplicate-text", "its text is that of 'row-1'", "row-2"),
+        SourceDocument("row-3", "", texts[2]),
+        Refused("a.jsonl:4", "source/empty", "the column 'text' is empty", "row-4"),
+    ]
+
+
+def test_a_thousand_copies_and_one_long_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    rows = [{"text": "One text."}] * 1000 + [{"text": "x" * 1_000_001}, {"text": "Another."}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    read = list(read_sources(path, Columns()))
+    rules = Counter(one.rule for one in read if isinstance(one, Refused))
+    assert rules == {"source/duplicate-text": 999, "source/long": 1}
+    assert read[1000] == Refused(
+        "a.jsonl:1001", "source/long",
+        "the text has 1,000,001 characters, more than 1,000,000; cut it up", "row-1001",
+    )  # fmt: skip
+    assert len(read) == 1002
+    assert (
+        len(
+            [
+                one
+                for one in read_sources(path, Columns(), longest=None)
+                if isinstance(one, SourceDocument)
+            ]
+        )
+        == 3
+    )
+
+
+def test_a_text_that_was_refused_is_no_copy_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({"id": i, "text": t}) + "\n" for i, t in ("ax", "ay", "by")))
+    assert [one.id for one in read_sources(path, Columns()) if isinstance(one, SourceDocument)] == [
+        "a",
+        "b",
+    ]

@@ -1,0 +1,46 @@
+"""Where a recipe's documents come from: the block `source` that families share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, ValidationInfo
+
+from retgen.generators.params import Params
+from retgen.sources import FORMATS, HUB
+
+
+def _located(value: Path | str, info: ValidationInfo) -> Path | str:
+    """A file (of which a run keeps a copy), a folder, or a data set of the Hub."""
+    if str(value).startswith(HUB):
+        return str(value)
+    folder = (info.context or {}).get("folder")
+    if folder is None:  # no recipe file around: a notebook, the JSON Schema
+        return value
+    path: Path = folder / value
+    if path.is_dir():
+        return str(path)
+    if not path.is_file():
+        raise ValueError(f"there is no source {path}: give {FORMATS}")
+    return path
+
+
+class SourceColumns(Params):
+    """Which columns hold what. What is left out is guessed: columns with the usual names (text,
+    body, ...; `_id` or `id`; title, name, ...), for the text else the one with the longest texts.
+    """
+
+    text: str | None = None
+    id: str | None = None
+    title: str | None = None
+
+
+class Source(Params):
+    """Where documents come from: one block of parameters for all families."""
+
+    path: Annotated[Path | str, AfterValidator(_located)] = Field(description=FORMATS)
+    columns: SourceColumns = SourceColumns()
+    split: str = Field("train", description="of a data set of the Hub")
+    licence: str = Field("not stated", max_length=200)
+    limit: int | None = Field(None, ge=1, description="read at most so many rows")

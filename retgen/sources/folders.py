@@ -1,0 +1,116 @@
+"""Folders: every text file a document, every row of a table one, in all folders below.
+
+Hidden files and folders are left out. A folder that is a retrieval data set gives its corpus.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from retgen.compressed import COMPRESSED, kind
+from retgen.layouts import corpus_files
+from retgen.errors import DatasetError
+from retgen.sources import tables, texts
+from retgen.sources.records import UNREAD, Found, Reading, Refused
+
+
+class _File(NamedTuple):
+    path: Path
+    name: str  # from the source's folder on
+
+
+def folder(path: Path, reading: Reading) -> Iterator[Found]:
+    """What the folder holds and is not read, then documents in the order of their paths."""
+    if corpus := corpus_files(path):
+        for file in corpus:
+            if kind(file) not in tables.KINDS:
+                raise DatasetError(f"{file}: a corpus is {', '.join(tables.KINDS)}")
+            name = file.relative_to(path).as_posix()
+            yield from tables.table(file, name, reading)
+        return
+    files: list[_File] = []
+    for one in _walk(path):
+        if isinstance(one, Refused):
+            yield Found(one.where, one)
+        else:
+            files.append(one)
+    if not files:
+        every = (*texts.KINDS, *tables.KINDS)
+        raise DatasetError(f"{path}: holds no {', '.join(every[:-1])} or {every[-1]} file")
+    stems = Counter(stem(name) for _, name in files)
+    for file, name in files:
+        called = stem(name) if stems[stem(name)] == 1 else name
+        if kind(file) in texts.KINDS:
+            yield Found(name, texts.text_file(file, name, called, reading), name)
+            continue
+        try:
+            yield from tables.table(file, name, reading, within=called)
+        except tables.ColumnsNotFound as error:
+            if any(reading.columns):
+                raise
+            yield Found(name, Refused(name, "source/columns", _said(error, file)))
+        except DatasetError as error:
+            yield Found(name, Refused(name, "source/unreadable", _said(error, file)))
+
+
+def stem(name: str) -> str:
+    """A file's name without what says its kind."""
+    path = Path(name)
+    if path.suffix.lower() in COMPRESSED:
+        name = name.removesuffix(path.suffix)
+    return name[: -len(kind(path))] if kind(path) else name
+
+
+def shown(name: str) -> str:
+    """The name of a file as text."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
+def _said(error: DatasetError, file: Path) -> str:
+    return str(error).removeprefix(f"{file}").removeprefix(":").removeprefix(",").strip()
+
+
+def _walk(root: Path) -> Iterator[_File | Refused]:
+    """Files that are read, and what is not, each in the order of paths."""
+    found: list[_File] = []
+    unread: list[Refused] = []
+    every = (*texts.KINDS, *tables.KINDS)
+    inside = root.resolve()
+
+    def enter(folder: Path, name: str, above: frozenset[Path]) -> None:
+        try:
+            entries = sorted(folder.iterdir())
+        except OSError as error:
+            if not name:
+                raise DatasetError(f"{root}: cannot be read: {error.strerror}") from error
+            unread.append(Refused(name, UNREAD, f"cannot be read: {error.strerror}"))
+            return
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            here = f"{name}{shown(entry.name)}"
+            if entry.is_dir():
+                target = entry.resolve()
+                if entry.is_symlink() and (target in above or target.is_relative_to(inside)):
+                    reason = "a link to a folder of the source, which is read where it lies"
+                    unread.append(Refused(f"{here}/", UNREAD, reason))
+                else:
+                    enter(entry, f"{here}/", above | {target})
+            elif not entry.is_file():
+                reason = (
+                    "a link that leads nowhere" if entry.is_symlink() else "is no file of bytes"
+                )
+                unread.append(Refused(here, UNREAD, reason))
+            elif kind(entry) not in every:
+                reason = f"a file of this kind is not read, only {', '.join(every)}"
+                unread.append(Refused(here, UNREAD, reason))
+            else:
+                found.append(_File(entry, here))
+
+    enter(root, "", frozenset({inside}))
+    yield from unread
+    yield from found

@@ -1,0 +1,185 @@
+"""Folders: files of all kinds in all folders below, links, and data sets."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from retgen.errors import DatasetError
+from retgen.sources import Columns, Refused, SourceDocument, read_sources
+
+KINDS = ".txt, .md, .markdown, .rst, .html, .htm, .jsonl, .csv, .tsv, .parquet"
+
+
+def ids(path: Path) -> list[str]:
+    return [one.id for one in read_sources(path, Columns()) if isinstance(one, SourceDocument)]
+
+
+def test_a_folder_of_texts(tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_text("Second text.")
+    (tmp_path / "a.txt").write_bytes("\ufeffFirst  text.\n".encode())
+    (tmp_path / "e.md").write_text("# Third text.")
+    (tmp_path / "f.MARKDOWN").write_text("Fourth text.")
+    (tmp_path / "g.rst").write_text("Fifth text.")
+    (tmp_path / "h.txt.gz").write_bytes(gzip.compress(b"Sixth text."))
+    (tmp_path / "i.md.xz").write_bytes(lzma.compress(b"Seventh text.")[:-9])
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "deep" / "er" / "a.txt").write_text("Eighth text.")
+    read: list[SourceDocument | Refused] = [
+        SourceDocument("a", "", "First  text.\n"),
+        SourceDocument("b", "", "Second text."),
+        SourceDocument("deep/er/a", "", "Eighth text."),
+        SourceDocument("e", "Third text.", "# Third text."),
+        SourceDocument("f", "", "Fourth text."),
+        SourceDocument("g", "", "Fifth text."),
+        SourceDocument("h", "", "Sixth text."),
+        Refused(
+            "i.md.xz", "source/unreadable",
+            "is not a whole .xz file (Compressed file ended before the end-of-stream marker was "
+            "reached); compress it again", "i",
+        ),
+    ]  # fmt: skip
+    assert list(read_sources(tmp_path, Columns())) == read
+    (tmp_path / "z.docx").write_bytes(b"x")
+    (tmp_path / "deep" / "LICENSE").write_bytes(b"x")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "a.txt").write_text("Hidden text.")
+    (tmp_path / ".hidden.txt").write_text("Hidden text.")
+    kind = f"a file of this kind is not read, only {KINDS}"
+    unread = [
+        Refused("deep/LICENSE", "source/format", kind), Refused("z.docx", "source/format", kind),
+    ]  # fmt: skip
+    assert list(read_sources(tmp_path, Columns())) == unread + read
+    assert list(read_sources(tmp_path, Columns(), limit=2)) == unread + read[:2]
+
+
+def test_files_of_one_name_keep_their_kind(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("First text.")
+    (tmp_path / "a.md").write_text("Second text.")
+    assert list(read_sources(tmp_path, Columns())) == [
+        SourceDocument("a.md", "", "Second text."), SourceDocument("a.txt", "", "First text."),
+    ]  # fmt: skip
+
+
+def test_tables_among_texts(tmp_path: Path) -> None:
+    """Each with columns of its own; the same id in two files is two documents."""
+    (tmp_path / "a.md").write_text("# Title\n\nText.")
+    (tmp_path / "faq.csv").write_text(
+        "id,question,answer\n1,Why?,Because.\n2,How?,Like this.\n1,No?,Yes.\n"
+    )
+    (tmp_path / "posts").mkdir()
+    (tmp_path / "posts" / "old.jsonl").write_text(
+        '{"id": 1, "body": "A post."}\n{"body": "Unnamed."}\nno\n'
+    )
+    (tmp_path / "prices.tsv").write_text("id\tprice\n1\t\n")
+    (tmp_path / "torn.parquet").write_bytes(b"no")
+    found = list(read_sources(tmp_path, Columns()))
+    assert found[:-1] == [
+        SourceDocument("a", "Title", "# Title\n\nText."),
+        SourceDocument("1", "Why?", "Because."),
+        SourceDocument("2", "How?", "Like this."),
+        Refused("faq.csv:4", "source/duplicate-id", "the id '1' stands there twice", "1"),
+        SourceDocument("posts/old/1", "", "A post."),
+        SourceDocument("posts/old/row-2", "", "Unnamed."),
+        Refused("posts/old.jsonl:3", "source/json", "the line is not JSON"),
+        Refused(
+            "prices.tsv", "source/columns",
+            "has no column of texts; name one (source.columns.text). Its columns: id, price",
+        ),
+    ]  # fmt: skip
+    torn = found[-1]
+    assert isinstance(torn, Refused)
+    assert (torn.where, torn.rule) == ("torn.parquet", "source/unreadable")
+    assert torn.reason.startswith("is not a Parquet file of texts: ")
+    with pytest.raises(
+        DatasetError, match=r"faq\.csv: has no column 'body' \(source.columns.text\)"
+    ):
+        list(read_sources(tmp_path, Columns(text="body")))
+
+
+def test_columns_of_a_table_do_not_matter_for_texts(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("A text.")
+    columns = Columns(text="body", id="key", title="name")
+    assert list(read_sources(tmp_path, columns)) == [SourceDocument("a", "", "A text.")]
+
+
+def test_links(tmp_path: Path) -> None:
+    kb, other = tmp_path / "kb", tmp_path / "other"
+    (kb / "b").mkdir(parents=True)
+    other.mkdir()
+    (kb / "b" / "x.txt").write_text("A text.")
+    (other / "y.txt").write_text("Another text.")
+    os.symlink(kb, kb / "a-loop")
+    os.symlink(kb / "b", kb / "c-twice")
+    os.symlink(other, kb / "d-other")
+    os.symlink(other, other / "self")
+    os.symlink(kb, other / "back")
+    os.symlink("nowhere", kb / "e.txt")
+    os.symlink(other / "y.txt", kb / "f.txt")
+    os.mkfifo(kb / "g.txt")
+    link = "a link to a folder of the source, which is read where it lies"
+    assert list(read_sources(kb, Columns())) == [
+        Refused("a-loop/", "source/format", link),
+        Refused("c-twice/", "source/format", link),
+        Refused("d-other/back/", "source/format", link),
+        Refused("d-other/self/", "source/format", link),
+        Refused("e.txt", "source/format", "a link that leads nowhere"),
+        Refused("g.txt", "source/format", "is no file of bytes"),
+        SourceDocument("b/x", "", "A text."),
+        SourceDocument("d-other/y", "", "Another text."),
+        Refused("f.txt", "source/duplicate-text", "its text is that of 'd-other/y'", "f"),
+    ]
+
+
+def test_a_folder_without_files_that_are_read(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    with pytest.raises(DatasetError) as error:
+        list(read_sources(tmp_path, Columns()))
+    every = KINDS.replace(", .parquet", " or .parquet")
+    assert str(error.value) == f"{tmp_path}: holds no {every} file"
+
+
+CORPUS = [
+    {"_id": "d1", "title": "T", "text": "One  text.\n"},
+    {"_id": "d2", "title": "", "text": "Another text."},
+]
+DOCUMENTS = [SourceDocument("d1", "T", "One  text.\n"), SourceDocument("d2", "", "Another text.")]
+
+
+def lines(rows: list[dict[str, str]]) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_folder_of_a_beir_data_set_gives_its_corpus(tmp_path: Path, packed: bool) -> None:
+    if packed:
+        (tmp_path / "corpus.jsonl.gz").write_bytes(gzip.compress(lines(CORPUS)))
+    else:
+        (tmp_path / "corpus.jsonl").write_bytes(lines(CORPUS))
+    (tmp_path / "queries.jsonl").write_bytes(lines([{"_id": "q", "text": "A query?"}]))
+    (tmp_path / "README.md").write_text("# A data set")
+    assert list(read_sources(tmp_path, Columns())) == DOCUMENTS
+
+
+def test_the_folder_of_an_mteb_data_set_gives_its_corpus(tmp_path: Path) -> None:
+    for number, name in enumerate(["corpus/test-0-of-2", "corpus/test-1-of-2", "queries/test-0"]):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        rows = [CORPUS[number]] if number < 2 else [{"_id": "q", "text": "A query?"}]
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / f"{name}.parquet")
+    (tmp_path / "README.md").write_text(
+        "---\nconfigs:\n- config_name: corpus\n  data_files: corpus/test-*\n---\n# A data set\n"
+    )
+    assert list(read_sources(tmp_path, Columns())) == DOCUMENTS
+
+
+def test_a_folder_with_a_table_called_corpus_is_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_bytes(lines(CORPUS))
+    (tmp_path / "notes.txt").write_text("Notes.")
+    assert ids(tmp_path) == ["d1", "d2", "notes"]
