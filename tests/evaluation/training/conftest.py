@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ def with_negatives(pairs: Pairs) -> Pairs:
     for anchor, positive in zip(pairs.anchors, pairs.positives, strict=True):
         of.setdefault(anchor, set()).add(positive)
     negatives = [[d for d in documents if d not in of[anchor]][:2] for anchor in pairs.anchors]
-    return Pairs(pairs.anchors, pairs.positives, negatives, pairs.query_ids, "a test")
+    return replace(pairs, negatives=negatives, origin="a test")
 
 
 FAST: dict[str, Any] = {"learning_rate": 0.02, "batch_size": 16, "epochs": 4, "warmup_ratio": 0.0}
