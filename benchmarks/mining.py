@@ -26,7 +26,6 @@ from retgen.evaluation.search.mining import mine
 from retgen.streams import Stream
 
 COUNT, DEPTH = 4, 50
-WORDS = 30_000
 T = TypeVar("T")
 
 
@@ -71,19 +70,28 @@ def main() -> None:
 
 
 def generated(documents: int, queries: int) -> tuple[list[str], list[str]]:
-    """Passages of 40 to 80 words whose frequencies fall as in language; a query is five of one's."""
+    """Passages of 40 to 80 words, half of them of one of 2,000 topics; a query is five of those."""
     stream = Stream(42, "benchmarks/mining")
-    syllables = "ba ce di fo gu ha je ki lo mu na pe ri so tu va we xi yo zu".split()
-    words = ["".join(syllables[i // 20**j % 20] for j in range(4)) for i in range(WORDS)]
+    words = bundled()
+    of_topic = stream.integers(len(words), 2_000 * 60).reshape(2_000, 60)
+    topics = stream.integers(2_000, documents)
     lengths = stream.integers(41, documents) + 40
-    drawn = stream.integers(1 << 30, int(lengths.sum())) / (1 << 30)
-    chosen = (WORDS**drawn).astype(int) - 1
-    texts, place = [], 0
-    for length in lengths.tolist():
-        texts.append(" ".join(words[i] for i in chosen[place : place + length]))
-        place += length
-    asked = [" ".join(text.split()[10:40:6]) for text in texts[:queries]]
+    texts, asked = [], []
+    for topic, length in zip(topics.tolist(), lengths.tolist(), strict=True):
+        half = of_topic[topic, stream.integers(60, length // 2)]
+        rest = stream.integers(len(words), length - length // 2)
+        mixed = [words[i] for pair in zip(half, rest, strict=False) for i in pair]
+        texts.append(" ".join(mixed))
+        if len(asked) < queries:
+            asked.append(" ".join(mixed[0:10:2]))
     return texts, asked
+
+
+def bundled() -> list[str]:
+    """Words of the bundled catalogue, cut to those of letters."""
+    catalogue = Path(__file__).parent.parent / "generators" / "limit" / "catalogue"
+    lines = [path.read_text("utf-8").lower() for path in sorted(catalogue.glob("*.txt"))]
+    return sorted({word for text in lines for word in text.split() if word.isalpha()})
 
 
 def timed(what: str, do: Callable[[], T]) -> tuple[T, float]:

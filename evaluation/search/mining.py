@@ -88,7 +88,7 @@ def mine(
     else:
         options = options or Options(cache=default_folder())
         ranked = _by_embedder(by, documents, queries, positives, depth, options, progress)
-    result = []
+    result: list[list[int]] = []
     for query, (order, scores, low) in enumerate(ranked):
         bar = math.inf
         if margin is not None and low is not None:
@@ -108,7 +108,8 @@ def _chosen(
     excluded: Callable[[int, int], bool] | None,
 ) -> list[int]:
     known = set(positives)
-    seen, result = 0, []
+    seen = 0
+    result: list[int] = []
     for document, score in zip(order.tolist(), scores.tolist(), strict=True):
         if document < 0 or len(result) == count or seen == depth:
             break

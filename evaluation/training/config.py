@@ -78,7 +78,10 @@ class TrainConfig(BaseModel):
         description="no text twice in a batch of mnrl and cached-mnrl, whose other documents count "
         "as negatives; batches may be smaller and an epoch longer",
     )
-    learning_rate: float = Field(5e-5, gt=0, allow_inf_nan=False, description="of AdamW")
+    learning_rate: float | None = Field(
+        None, gt=0, allow_inf_nan=False,
+        description="of AdamW; none: 0.005 for static embeddings, 2e-05 for other models",
+    )  # fmt: skip
     epochs: int = Field(1, ge=1, description="times that every pair is trained on")
     max_steps: int | None = Field(
         None, ge=1, description="as many steps, however many epochs that takes"
@@ -133,6 +136,10 @@ class TrainConfig(BaseModel):
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+
+# where none is given: word vectors need larger steps than a transformer
+LEARNING_RATES = {"static": 5e-3, "other": 2e-5}
 
 
 class _Keys(Origin):

@@ -48,6 +48,7 @@ from retgen.evaluation.training.models import (
     extend_card,
     pick_device,
     products_dtype,
+    resolved,
     same_random_state,
     set_prompts,
     weights_dtype,
@@ -82,7 +83,7 @@ def train(
     Raises `UsageError` where `out` holds another training, model and configuration do not fit, the
     loss is no longer a finite number, or memory ran out.
     """
-    where = pick_device(device, config.dtype)
+    where, config = pick_device(device, config.dtype), resolved(config, model)
     name = model if isinstance(model, str) else f"a model with weights {fingerprint(model)}"
     weights = _weights(Path(model)) if isinstance(model, str) else None
     identity = {
@@ -279,7 +280,7 @@ class _Training:
             output_dir=str(self.checkpoints),
             num_train_epochs=1,  # the list of batches holds all epochs
             per_device_train_batch_size=max(map(len, self.batches)),
-            learning_rate=config.learning_rate,
+            learning_rate=float(config.learning_rate or 0.0),  # resolved
             warmup_steps=config.warmup_ratio,  # below 1 it is a share
             seed=config.seed,
             bf16=config.dtype == "bf16",  # products by autocast, weights stay as they are

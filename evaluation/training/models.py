@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense
@@ -18,13 +19,33 @@ from sentence_transformers.sentence_transformer.modules import Normalize, Static
 
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.devices import choose_device
-from retgen.evaluation.embedders.loading import prompts_of
-from retgen.evaluation.training.config import TrainConfig
+from retgen.evaluation.embedders.loading import load_model, prompts_of
+from retgen.evaluation.training.config import LEARNING_RATES, TrainConfig
 from retgen.markdown import escaped, markdown_table
 from retgen.version import __version__
 from retgen.write import write_file
 
-# the names under which sentence-transformers looks for the prompt of a document, in its order
+
+def resolved(config: TrainConfig, model: str | SentenceTransformer) -> TrainConfig:
+    """The configuration with the learning rate of the model's kind, where it names none."""
+    if config.learning_rate is not None:
+        return config
+    rate = LEARNING_RATES["static" if _is_static(model) else "other"]
+    return config.model_copy(update={"learning_rate": rate})
+
+
+def _is_static(model: str | SentenceTransformer) -> bool:
+    """Whether a model is word vectors, by its name or its folder where that is enough."""
+    if model in ("minilm", "static:minilm"):
+        return model == "static:minilm"
+    if isinstance(model, str) and Path(model).is_dir():
+        try:
+            modules = orjson.loads((Path(model) / "modules.json").read_bytes())
+            return str(modules[0]["type"]).endswith("StaticEmbedding")
+        except (OSError, ValueError, LookupError, TypeError):
+            return False  # a transformer without modules, or nothing that loads
+    loaded = load_model(model, "cpu") if isinstance(model, str) else model
+    return isinstance(loaded[0], StaticEmbedding)
 
 
 def check_fit(model: SentenceTransformer, config: TrainConfig) -> None:

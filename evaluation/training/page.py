@@ -9,6 +9,9 @@ from retgen.evaluation import plots as draw
 from retgen.evaluation.scoring.page import baseline_levels
 from retgen.evaluation.scoring.summary import LEVEL, against
 from retgen.evaluation.scoring.tables import bound_rows, p_value, primary_of
+from retgen.evaluation.training.arms import ARMS
+from retgen.evaluation.training.compared import compared_section, compared_table, sentence
+from retgen.evaluation.training.result import AFTER, BEFORE
 from retgen.markdown import escaped, markdown_table
 from retgen.pages import Figure, Page, Section, TableView, best_places, terminal, text_table
 from retgen.write import write_file
@@ -26,24 +29,21 @@ def scores_table(result: Training, view: View) -> TableView:
     """A row a model, a column a measure; below the best reachable and the baselines."""
     names = view.measures.names
     models = [
-        ("before", view.scores(result.trained, "before")),
-        ("after", view.scores(result.trained, "after")),
+        (BEFORE, view.scores(result.trained, BEFORE)),
+        *((arm.words, arm.scores(view)) for arm in result.arms),
     ]
-    if result.in_batch_only is not None:
-        scores = view.scores(result.in_batch_only, "after")
-        models.append(("after, in-batch negatives only", scores))
     rows = [[label, *(f"{scores[name]:.4f}" for name in names)] for label, scores in models]
     begin = len(rows)
     rows += [[label, *cells] for label, cells in bound_rows(view.ceiling, view.floors, names)]
-    changes = {c.measure: c for c in view.comparisons if (c.first, c.second) == ("after", "before")}
     columns = {i: [of[name] for _, of in models] for i, name in enumerate(names, start=1)}
     return TableView(
         [f"{view.role}: {view.collection.name}", *names], rows, faint=range(begin, len(rows)),
         best=best_places(columns),
         beside={
-            (1, i): f"{change.low:+.3f} to {change.high:+.3f}"
+            (row, i): f"{change[1]:+.3f} to {change[2]:+.3f}"
+            for row, arm in enumerate(result.arms, start=1)
             for i, name in enumerate(names, start=1)
-            if (change := changes.get(name)) is not None
+            if (change := view.difference(arm.name, BEFORE, name)) is not None
         },
     )  # fmt: skip
 
@@ -52,16 +52,19 @@ def text(result: Training) -> str:
     """For a terminal."""
     parts = [_what_was_done(result)]
     parts += [text_table(scores_table(result, view)) for view in result.views]
+    if result.compared:
+        parts.append(f"{text_table(compared_table(result))}\n{sentence(result)}")
     shown, _, page = terminal(parts, result.notes(), result.folder / "train.html").rpartition("\n")
     return f"{shown}\nmodel: {result.trained.path}\n{page}"
 
 
 def sentences(result: Training) -> list[str]:
     """The summary of the page: what the training changed, against what, and what to know of it."""
-    message = [_change(result, view) for view in result.views]
+    message = [sentence(result)] if result.compared else []
+    message += [_change(result, view) for view in result.views]
     view = result.views[0]
     measure = primary_of(view.measures.names, view.collection)
-    after = view.scores(result.trained, "after")[measure]
+    after = result.arms[0].scores(view)[measure]
     message.append(f"After training it is {against(view.floors, view.ceiling, measure, after)}.")
     note = result.notes()[0]
     return [*message, f"{note[0].upper()}{note[1:]}."]
@@ -69,14 +72,15 @@ def sentences(result: Training) -> list[str]:
 
 def _change(result: Training, view: View) -> str:
     measure = primary_of(view.measures.names, view.collection)
-    before, after = (view.scores(result.trained, when)[measure] for when in ("before", "after"))
+    first = result.arms[0]
+    before, after = view.scores(result.trained, BEFORE)[measure], first.scores(view)[measure]
     where = "the test view" if view.role == "test" else "the view outside"
     text = (
         f"{measure} on {where} {view.collection.name} is {before:.4f} before and {after:.4f} after "
-        "training"
+        f"training{'' if first.name == AFTER else f' with {ARMS[first.name]}'}"
     )
     for c in view.comparisons:
-        if (c.first, c.second, c.measure) == ("after", "before", measure):
+        if (c.first, c.second, c.measure) == (first.name, BEFORE, measure):
             held = "holds" if c.adjusted < LEVEL else "does not hold"
             p = p_value(c.adjusted)
             text += (
@@ -127,6 +131,8 @@ def write_page(result: Training) -> None:
 
 def _sections(result: Training) -> Iterator[Section]:
     views = result.views
+    if result.compared:
+        yield compared_section(result)
     yield Section(
         "Before and after",
         [
@@ -214,10 +220,10 @@ def _losses(result: Training) -> str:
     ]
     if held:
         curves.append(draw.Line("held-out loss", [s for s, _ in held], [v for _, v in held]))
-    if result.in_batch_only is not None:
-        other = result.in_batch_only.losses
+    for arm in result.arms[1:]:
+        other = arm.runs[0].losses
         curves.append(
-            draw.Line("training loss, in-batch negatives only", [float(s) for s, _ in other],
+            draw.Line(f"training loss, {ARMS[arm.name]}", [float(s) for s, _ in other],
                       [v for _, v in other])
         )  # fmt: skip
     return draw.lines(

@@ -8,7 +8,9 @@ so in a sentence.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,13 +23,17 @@ from retgen.messages import did_you_mean
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs in order, one entry a pair in every list. `negatives`: texts, possibly none."""
+    """Pairs in order, one entry a pair in every list. `negatives`: texts, possibly none.
+
+    `positive_ids`: of the documents, "" (or no list at all) where only the text is known.
+    """
 
     anchors: list[str]
     positives: list[str]
     negatives: list[list[str]]
     query_ids: list[str]
     origin: str
+    positive_ids: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.anchors)
@@ -62,20 +68,31 @@ class Pairs:
         return hashlib.sha256(orjson.dumps(rows)).hexdigest()
 
 
-def read_pairs(path: Path | str, split: str | None = None, limit: int | None = None) -> Pairs:
+def read_pairs(
+    path: Path | str,
+    split: str | None = None,
+    limit: int | None = None,
+    data: Sequence[str] = (),
+) -> Pairs:
     """The training pairs of a run directory or data set, the first `limit` of them.
 
-    Without `split`: training/*.parquet of the run if there, else the qrels of split train, else of
-    split test (or the only one). Qrels above 0 are the pairs; a query's qrels of 0 are its
-    negatives. Raises `DatasetError` where there is no pair, a row is broken or a document missing,
-    `UsageError` for a split that is not there.
+    Without `split`: training/*.parquet of the run if there, or those of them that `data` names,
+    else the qrels of split train, else of split test (or the only one). Qrels above 0 are the
+    pairs; a query's qrels of 0 are its negatives. Raises `DatasetError` where there is no pair, a
+    row is broken or a document missing, `UsageError` for a split or a file that is not there.
     """
     path = Path(path)
     if limit is not None and limit < 1:
         raise UsageError(f"the number of pairs must be at least 1, not {limit}")
     dataset = open_dataset(path)
     name = path.resolve().name
-    files = _with_pairs(sorted((dataset.run or dataset.root).glob("training/*.parquet")))
+    files = sorted((dataset.run or dataset.root).glob("training/*.parquet"))
+    if data and split is not None:
+        raise UsageError(
+            f"the pairs are those of training files ({', '.join(data)}) or of qrels (split "
+            f"{split}); name one of them"
+        )
+    files = _named(files, data, path) if data else _with_pairs(files)
     if files and split is None:
         rows = _from_tables(files, path)
         origin = f"the training pairs of {name} ({', '.join(file.name for file in files)})"
@@ -90,11 +107,25 @@ def read_pairs(path: Path | str, split: str | None = None, limit: int | None = N
         rows = rows[:limit]
     else:
         origin = f"{len(rows):,} pairs from {origin}"
-    anchors, positives, negatives, ids = (list(column) for column in zip(*rows, strict=True))
-    return Pairs(anchors, positives, negatives, ids, origin)
+    anchors, positives, negatives, ids, docs = (list(c) for c in zip(*rows, strict=True))
+    return Pairs(anchors, positives, negatives, ids, origin, docs)
 
 
-_Row = tuple[str, str, list[str], str]
+_Row = tuple[str, str, list[str], str, str]
+
+
+def _named(files: list[Path], names: Sequence[str], path: Path) -> list[Path]:
+    """The files of some names, with or without .parquet, in the order of the files."""
+    there = {file.stem: file for file in files}
+    wanted = [name.removesuffix(".parquet") for name in names]
+    for name in wanted:
+        if name not in there:
+            known = ", ".join(there) or "none"
+            raise UsageError(
+                f"{path} has no training file {name!r}{did_you_mean(name, there) or '.'} "
+                f"Files in its folder training: {known}"
+            )
+    return [file for name, file in there.items() if name in wanted]
 
 
 def _with_pairs(files: list[Path]) -> list[Path]:
@@ -116,7 +147,7 @@ def _from_tables(files: list[Path], path: Path) -> list[_Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    result: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
+    result: dict[tuple[str, str], tuple[str, str, dict[str, None]]] = {}
     for file in files:
         try:
             table = pq.read_table(file)
@@ -127,17 +158,18 @@ def _from_tables(files: list[Path], path: Path) -> list[_Row]:
                 f"{file} has no column {' and no column '.join(sorted(missing))}. Training pairs "
                 "have the columns anchor, positive and, if any, negative or negative_1, negative_2"
             )
-        of_negatives = [c for c in table.column_names if c.partition("_")[0] == "negative"]
+        of_negatives = [c for c in table.column_names if re.fullmatch(r"negative(_\d+)?", c)]
         for number, row in enumerate(table.to_pylist(), start=1):
             anchor, positive = row["anchor"], row["positive"]
             if not isinstance(anchor, str) or not isinstance(positive, str):
                 raise DatasetError(f"{file}: row {number:,} has no anchor or no positive text")
             query_id = str(row.get("query-id") or row.get("query_id") or anchor)
-            kept = result.setdefault((anchor, positive), (query_id, {}))[1]
+            doc_id = str(row.get("positive-id") or "")
+            kept = result.setdefault((anchor, positive), (query_id, doc_id, {}))[2]
             kept.update((row[c], None) for c in of_negatives if row[c])
     if not result:
         raise DatasetError(f"{path}: the files of its training folder hold no pair")
-    return [(a, p, list(negatives), i) for (a, p), (i, negatives) in result.items()]
+    return [(a, p, list(texts), i, doc) for (a, p), (i, doc, texts) in result.items()]
 
 
 def _from_qrels(dataset: Dataset, path: Path, split: str) -> list[_Row]:
@@ -174,6 +206,7 @@ def _from_qrels(dataset: Dataset, path: Path, split: str) -> list[_Row]:
             _text(texts, qrel.doc_id),
             [_text(texts, doc_id) for doc_id in negatives.get(qrel.query_id, ())],
             qrel.query_id,
+            qrel.doc_id,
         )
         for qrel in positives
     ]

@@ -14,13 +14,19 @@ from retgen.evaluation.training import (
     TrainConfig,
     Trained,
 )
+from retgen.evaluation.training.arms import ARMS
 
-WITHOUT = "in-batch negatives only"
+AFTER = "after"  # the only arm, where nothing is compared
+BEFORE = "before"
 
 
 @dataclass(frozen=True)
 class View:
-    """A data set that a model is scored on. `comparisons`: of the models, see `Bootstrap`."""
+    """A data set that a model is scored on.
+
+    `comparisons`: of the arms and the model before, see `Bootstrap`; `intervals`: 95%, by arm (or
+    before) and measure.
+    """
 
     role: Literal["test", "outside"]
     collection: Collection
@@ -28,30 +34,85 @@ class View:
     floors: dict[str, Any] = field(default_factory=dict)
     ceiling: dict[str, float | None] = field(default_factory=dict)
     comparisons: list[Comparison] = field(default_factory=list)
+    intervals: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """What its scores are called: test, or outside NAME."""
+        return self.role if self.role == "test" else f"{self.role} {self.collection.name}"
 
     def scores(self, trained: Trained, when: str) -> dict[str, float]:
         """Measure to score before or after a training."""
-        result, prefix = trained.scores(when), f"{self.role} "
-        return {k.removeprefix(prefix): v for k, v in result.items() if k.startswith(prefix)}
+        result = trained.scores(when)
+        keys = {name: f"{self.label} {name}" for name in self.measures.names}
+        return {name: result[key] for name, key in keys.items() if key in result}
+
+    def difference(
+        self, first: str, second: str, measure: str
+    ) -> tuple[float, float, float] | None:
+        """Mean of first - second and its 95% interval; None where they were not compared."""
+        for c in self.comparisons:
+            if (c.first, c.second, c.measure) == (first, second, measure):
+                return c.difference, c.low, c.high
+            if (c.second, c.first, c.measure) == (first, second, measure):
+                return -c.difference, -c.high, -c.low
+        return None
+
+
+@dataclass(frozen=True)
+class Arm:
+    """The same model trained with some negatives, once a seed. `name`: see `arms`, or "after"."""
+
+    name: str
+    pairs: Pairs
+    config: TrainConfig
+    runs: list[Trained]
+
+    @property
+    def words(self) -> str:
+        """What it is in tables."""
+        return self.name if self.name == AFTER else f"{AFTER}, {ARMS[self.name]}"
+
+    def scores(self, view: View) -> dict[str, float]:
+        """Measure to score after training, the mean over the seeds."""
+        rows = [view.scores(run, "after") for run in self.runs]
+        return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
 
 
 @dataclass(frozen=True)
 class Training:
     """What `train` did and found.
 
-    `in_batch_only`: the training compared with, None without `compare`. `shared`: how many of the
-    training pairs are pairs of the test view too.
+    `arms`: what was trained, the reference first. `shared`: how many of the training pairs are
+    pairs of the test view too.
     """
 
     folder: Path
     model: str
-    config: TrainConfig
-    pairs: Pairs
-    trained: Trained
-    in_batch_only: Trained | None
+    arms: list[Arm]
     views: list[View]
     shared: int
     command: str
+
+    @property
+    def trained(self) -> Trained:
+        """The training of the reference, with its first seed."""
+        return self.arms[0].runs[0]
+
+    @property
+    def pairs(self) -> Pairs:
+        """Those of the reference."""
+        return self.arms[0].pairs
+
+    @property
+    def config(self) -> TrainConfig:
+        """That of the reference, with its first seed."""
+        return self.arms[0].config
+
+    @property
+    def compared(self) -> bool:
+        """Whether arms were named to be compared."""
+        return self.arms[0].name != AFTER
 
     def notes(self) -> list[str]:
         """What a reader of the scores must know."""
@@ -66,6 +127,16 @@ class Training:
             notes.append(f"no training pair is a pair of the test view {name}")
         if len(self.views) == 1:
             notes.append("outside: not measured (--outside PATH or mteb:NAME measures it)")
+        seeds = len(self.arms[0].runs)
+        if seeds > 1:
+            first = self.config.seed
+            notes.append(
+                f"scores after training are means over {seeds} seeds ({first} to "
+                f"{first + seeds - 1}); intervals are over queries"
+            )
+        for arm in self.arms:
+            if arm.name == "mined":
+                notes.append(f"mined: {arm.pairs.origin}")
         for view in self.views:
             notes += [f"{view.collection.name}: {note}" for note in view.collection.notes]
         return notes
@@ -89,23 +160,43 @@ class Training:
             "dtype": run.dtype,
             "weights_dtype": run.weights_dtype,
             "config": self.config.model_dump(mode="json"),
+            "seeds": [self.config.seed + i for i in range(len(self.arms[0].runs))],
+            "arms": None,
             "test": None,
-            "outside": None,
+            "outside": {},
             "history": run.history,
             "losses": run.losses,
             "notes": self.notes(),
         }
+        if self.compared:
+            shown["arms"] = {arm.name: _arm(arm) for arm in self.arms}
         for view in self.views:
-            shown[view.role] = {
+            told = {
                 "dataset": str(view.collection.path),
                 "split": view.collection.split,
                 "before": view.scores(run, "before"),
-                "after": view.scores(run, "after"),
-                "in_batch_only": (
-                    view.scores(self.in_batch_only, "after") if self.in_batch_only else None
+                "after": self.arms[0].scores(view),
+                "arms": (
+                    {arm.name: arm.scores(view) for arm in self.arms} if self.compared else None
                 ),
                 "ceiling": view.ceiling,
                 "floors": view.floors,
+                "intervals": view.intervals,
                 "comparisons": [one._asdict() for one in view.comparisons],
             }
+            if view.role == "test":
+                shown["test"] = told
+            else:
+                shown["outside"][view.collection.name] = told
         return shown
+
+
+def _arm(arm: Arm) -> dict[str, Any]:
+    return {
+        "models": [str(run.path) for run in arm.runs],
+        "origin": arm.pairs.origin,
+        "pairs": arm.runs[0].pairs,
+        "hard_negatives": arm.runs[0].hard_negatives,
+        "steps": [run.steps for run in arm.runs],
+        "seconds": [run.seconds for run in arm.runs],
+    }

@@ -4,7 +4,8 @@ out/
   views.json       what is scored; a folder holds one training and its scores
   scores/          values query by query, before and after, (queries, measures) .npy
   model/ ...       see retgen.evaluation.training.fit
-  in_batch_only/   with `compare`: the same training without its hard negatives
+  NAME/            with `compare`: the same for every arm but the first
+  seed-43/ ...     with `seeds`: the same for every seed but the first, of each arm
   train.json/.md/.html, figures/
 """
 
@@ -22,22 +23,24 @@ from numpy.typing import NDArray
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection, load
+from retgen.evaluation.embedders.cache import default_folder
 from retgen.evaluation.retrievers import Options, check_name, type_of
 from retgen.evaluation.scoring.baselines import baselines
 from retgen.evaluation.scoring.measures import Measures, default_names
 from retgen.evaluation.scoring.mteb_datasets import located
-from retgen.evaluation.scoring.significance import Bootstrap, Comparison
+from retgen.evaluation.scoring.significance import Bootstrap
+from retgen.evaluation.search.mining import check_by
 from retgen.evaluation.search.names import slug
 from retgen.evaluation.training import (
     Pairs,
-    TrainConfig,
     Trained,
     make_config,
     read_pairs,
     without_hard_negatives,
 )
+from retgen.evaluation.training.arms import ARMS, Plan, check_arms, plans
 from retgen.evaluation.training.config import discard, read_own
-from retgen.evaluation.training.result import WITHOUT, Training, View
+from retgen.evaluation.training.result import AFTER, BEFORE, Arm, Training, View
 from retgen.progress import Progress, silent
 from retgen.write import dump_json, make_folder, write_file
 
@@ -50,13 +53,16 @@ def train(
     model: str = "minilm",
     *,
     test: str | Path | None = None,
-    outside: str | Path | None = None,
+    outside: str | Path | Sequence[str | Path] = (),
     split: str | None = None,
+    data: Sequence[str] = (),
     limit: int | None = None,
     preset: str | None = None,
     settings: Mapping[str, Any] | None = None,
     metrics: Sequence[str] = (),
-    compare: bool = False,
+    compare: Sequence[str] = (),
+    mine_by: str = "bm25",
+    seeds: int = 1,
     out: str | Path | None = None,
     device: str | None = None,
     fresh: bool = False,
@@ -65,63 +71,87 @@ def train(
 ) -> Training:
     """Fine-tune `model` on the pairs of `path`, score it before, during and after, write `out`.
 
-    `test`: the data set scored on, `path` itself by default. `outside`: another one, or mteb:NAME,
-    scored before and after. `split`, `limit`: see `read_pairs`. `preset` and `settings`: see
-    `TrainConfig`. `compare`: train once more with in-batch negatives only, for as many steps.
-    `out` defaults to outputs/train_NAME_MODEL. A repeated call resumes, or shows what is finished,
-    unless `fresh`. Raises `UsageError` or `DatasetError` for what cannot be.
+    `test`: the data set scored on, `path` itself by default. `outside`: others, or mteb:NAME,
+    scored before and after. `split`, `data`, `limit`: see `read_pairs`. `preset` and `settings`:
+    see `TrainConfig`. `compare`: arms (see `arms.ARMS`) that are trained with the same pairs, steps
+    and seeds, the reference first; `mine_by`: what `mined` ranks by. `seeds`: so many trainings an
+    arm, from the configuration's seed on; scores are their means. `out` defaults to
+    outputs/train_NAME_MODEL. A repeated call resumes, or shows what is finished, unless `fresh`.
+    Raises `UsageError` or `DatasetError` for what cannot be.
     """
     _check_trainable(model)
     config = make_config(preset, settings)
-    other = without_hard_negatives(config) if compare else None
+    check_arms(compare)
+    check_by(mine_by)
+    if "in-batch" in compare:
+        without_hard_negatives(config)  # which not every loss can do
+    if seeds < 1:
+        raise UsageError(f"--seeds must be at least 1, not {seeds}")
     path = located(path)
-    pairs = read_pairs(path, split, limit)
-    if compare and not pairs.negatives_used(config.hard_negatives):
-        message = pairs.negatives_in_words(config.hard_negatives)
-        raise UsageError(f"--compare: there is nothing to compare with: {message}")
-    views = _views(test or path, outside, metrics, progress)
+    pairs = read_pairs(path, split, limit, data)
+    views = _views(test or path, _several(outside), metrics, progress)
+    # takes seconds to import
+    from retgen.evaluation.training.fit import train as fit
+    from retgen.evaluation.training.models import resolved
+
+    config = resolved(config, model)
+    embeddings = Options(device=device, cache=default_folder())
+    todo = plans(compare, pairs, config, path, mine_by, embeddings, progress) or {
+        AFTER: Plan(pairs, config)
+    }
     folder = Path(out) if out is not None else (
         Path("outputs") / f"train_{path.resolve().name}_{slug(model)}"
     )  # fmt: skip
     make_folder(folder)
     if fresh:  # before anything new is said of the folder
-        for old in (folder, folder / "in_batch_only"):
+        for old in _places(folder):
             discard(old)
             shutil.rmtree(old / "scores", ignore_errors=True)
     _claim_views(folder, views)
-    # takes seconds to import
-    from retgen.evaluation.training.fit import train as fit
-
-    def one(config: TrainConfig, place: Path) -> Trained:
-        scorer = _Scorer(views, place / "scores", model)
-        return fit(
-            model, pairs, config, place, evaluate=scorer, device=device, progress=progress,
-        )  # fmt: skip
-
-    trained = one(config, folder)
-    in_batch_only = None
-    if other is not None:
-        steps = without_hard_negatives(config, trained.steps)
-        in_batch_only = one(steps, folder / "in_batch_only")
+    before: dict[str, NDArray[np.float64]] = {}
+    arms: list[Arm] = []
+    for place, (name, plan) in enumerate(todo.items()):
+        runs: list[Trained] = []
+        for turn in range(seeds):
+            change: dict[str, Any] = {"seed": config.seed + turn}
+            if arms:  # the reference's budget
+                change["max_steps"] = arms[0].runs[turn].steps
+            into = folder / name if place else folder
+            into = into / f"seed-{config.seed + turn}" if turn else into
+            runs.append(
+                fit(
+                    model, plan.pairs, plan.config.model_copy(update=change), into,
+                    evaluate=_Scorer(views, into / "scores", model, before), device=device,
+                    progress=progress,
+                )
+            )  # fmt: skip
+        arms.append(Arm(name, plan.pairs, plan.config, runs))
     message = command or shlex.join(["gen", "train", str(path), "--model", model])
     measured = [
         replace(
             view,
             floors=baselines(view.collection, view.measures, progress),
             ceiling=view.measures.ceiling(view.collection),
-            comparisons=_compare(view, folder, in_batch_only is not None),
+            **_compare(view, arms),
         )
         for view in views
     ]
-    result = Training(
-        folder, model, config, pairs, trained, in_batch_only, measured,
-        _shared(pairs, views[0].collection), message,
-    )  # fmt: skip
+    result = Training(folder, model, arms, measured, _shared(pairs, views[0].collection), message)
     write_file(folder / "train.json", dump_json(result.to_json()))
     from retgen.evaluation.training.page import write_page
 
     write_page(result)
     return result
+
+
+def _several(outside: str | Path | Sequence[str | Path]) -> list[str | Path]:
+    return [outside] if isinstance(outside, str | Path) else list(outside)
+
+
+def _places(folder: Path) -> list[Path]:
+    """Where trainings of an earlier call may stand."""
+    arms = [folder, *(folder / name for name in ARMS)]
+    return [*arms, *(place for arm in arms for place in sorted(arm.glob("seed-*")))]
 
 
 def _check_trainable(name: str) -> None:
@@ -135,17 +165,21 @@ def _check_trainable(name: str) -> None:
 
 
 def _views(
-    test: str | Path, outside: str | Path | None, metrics: Sequence[str], progress: Progress
+    test: str | Path, outside: Sequence[str | Path], metrics: Sequence[str], progress: Progress
 ) -> list[View]:
-    views = []
-    for role, path in (("test", test), ("outside", outside)):
-        if path is None:
-            continue
+    views: list[View] = []
+    for place, path in enumerate([test, *outside]):
         collection = load(located(path), None, progress)
         names = metrics or default_names(collection.documents, collection.grades is not None)
         measures = Measures(names)
         measures.check(collection)
-        views.append(View("test" if role == "test" else "outside", collection, measures))
+        view = View("outside" if place else "test", collection, measures)
+        if any(view.label == other.label for other in views):
+            raise UsageError(
+                f"--outside {path}: another data set outside is called {collection.name} too, and "
+                "scores go by the name. Rename one of the folders."
+            )
+        views.append(view)
     return views
 
 
@@ -153,7 +187,7 @@ def _claim_views(folder: Path, views: Sequence[View]) -> None:
     """A training keeps what it is scored on: or its "before" would be of something else."""
     wanted = [
         {
-            "role": view.role,
+            "role": view.label,
             "name": view.collection.name,
             "split": view.collection.split,
             "documents": view.collection.documents,
@@ -166,7 +200,7 @@ def _claim_views(folder: Path, views: Sequence[View]) -> None:
     path = folder / "views.json"
     begun = any(
         (place / "training.json").is_file() or any(place.glob("checkpoints/*/progress.json"))
-        for place in (folder, folder / "in_batch_only")
+        for place in _places(folder)
     )
     if path.is_file() and begun and read_own(path) != wanted:
         raise UsageError(
@@ -177,47 +211,71 @@ def _claim_views(folder: Path, views: Sequence[View]) -> None:
 
 
 class _Scorer:
-    """Scores a model on the views; outside ones only before and after."""
+    """Scores a model on the views; outside ones only before and after.
 
-    def __init__(self, views: Sequence[View], folder: Path, model: str) -> None:
-        self._views, self._folder, self._model = views, folder, model
+    `before`: values of the model as it was, by view, which all arms share.
+    """
+
+    def __init__(
+        self,
+        views: Sequence[View],
+        folder: Path,
+        model: str,
+        before: dict[str, NDArray[np.float64]],
+    ) -> None:
+        self._views, self._folder, self._model, self._before = views, folder, model, before
 
     def __call__(self, model: SentenceTransformer, when: str) -> dict[str, float]:
         result: dict[str, float] = {}
         for view in self._views:
             if when == "during" and view.role == "outside":
                 continue
-            values = self._values(model, view)
+            if when == BEFORE and view.label in self._before:
+                values = self._before[view.label]
+            else:
+                values = self._values(model, view, when == BEFORE)
+            if when == BEFORE:
+                self._before[view.label] = values
             if when != "during":
                 make_folder(self._folder)
-                np.save(self._folder / f"{view.role}_{when}.npy", values)
+                np.save(_file(self._folder, view, when), values)
             for name, mean in zip(view.measures.names, values.mean(axis=0).tolist(), strict=True):
-                result[f"{view.role} {name}"] = mean
+                result[f"{view.label} {name}"] = mean
         return result
 
-    def _values(self, model: SentenceTransformer, view: View) -> NDArray[np.float64]:
+    def _values(self, model: SentenceTransformer, view: View, keep: bool) -> NDArray[np.float64]:
+        """`keep`: embeddings on disk, as those of a model that others score too."""
         from retgen.evaluation.embedders.base import SentenceEmbedder
         from retgen.evaluation.search.dense import Dense
 
-        options = Options()
+        options = Options(cache=default_folder() if keep else None)
         dense = Dense(self._model, SentenceEmbedder(self._model, model, options), options)
         depth = view.measures.depth(view.collection.documents)
         (ranked,) = dense.rank(view.collection, depth, silent)
         return view.measures.per_query(view.collection, ranked.rankings)
 
 
-def _compare(view: View, folder: Path, in_batch_only: bool) -> list[Comparison]:
-    """Paired differences between the models, on the same draws of what queries share."""
-    files = {
-        "after": folder / "scores" / f"{view.role}_after.npy",
-        "before": folder / "scores" / f"{view.role}_before.npy",
+def _file(folder: Path, view: View, when: str) -> Path:
+    return folder / f"{slug(view.label)}_{when}.npy"
+
+
+def _compare(view: View, arms: Sequence[Arm]) -> dict[str, Any]:
+    """Comparisons and intervals, on the same draws of what queries share; seeds are averaged."""
+    places = {arm.name: [run.path.parent / "scores" for run in arm.runs] for arm in arms}
+    files = {name: [_file(one, view, AFTER) for one in of] for name, of in places.items()}
+    files[BEFORE] = [_file(places[arms[0].name][0], view, BEFORE)]
+    if not all(file.is_file() for of in files.values() for file in of):
+        return {}
+    values = {name: np.mean([np.load(file) for file in of], axis=0) for name, of in files.items()}
+    bootstrap, names = Bootstrap(view.collection), view.measures.names
+    spans = {name: bootstrap.interval(of).tolist() for name, of in values.items()}
+    return {
+        "comparisons": bootstrap.compare(values, names),
+        "intervals": {
+            name: {m: (low, high) for m, (low, high) in zip(names, of, strict=True)}
+            for name, of in spans.items()
+        },
     }
-    if in_batch_only:
-        files[WITHOUT] = folder / "in_batch_only" / "scores" / f"{view.role}_after.npy"
-    if not all(file.is_file() for file in files.values()):
-        return []
-    values = {name: np.load(file) for name, file in files.items()}
-    return Bootstrap(view.collection).compare(values, view.measures.names)
 
 
 def _shared(pairs: Pairs, collection: Collection) -> int:

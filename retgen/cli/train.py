@@ -23,13 +23,14 @@ from retgen.cli.base import (
     shown_progress,
 )
 from retgen.cli.datasets import look_at
+from retgen.errors import UsageError
 
 
 @app.command(
     "train",
     epilog="Examples:  gen train outputs/limit_train --model minilm --test outputs/limit_small "
     "--preset limit  |  gen train ~/mine --model owner/name --set epochs=3 --set hard_negatives=2 "
-    "--compare --outside ~/beir/scifact",
+    "--compare own,mined,in-batch --outside ~/beir/scifact",
 )
 @expected
 def train_command(
@@ -51,8 +52,18 @@ def train_command(
         str | None, typer.Option(metavar="PATH", help="What it is scored on; default PATH.")
     ] = None,
     outside: Annotated[
-        str | None,
-        typer.Option(metavar="PATH", help="Scored too, before and after: a folder or mteb:NAME."),
+        list[str] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Scored too, before and after: a folder or mteb:NAME. Repeatable.",
+        ),
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Which of training/*.parquet to train on; default all with pairs. Repeatable.",
+        ),
     ] = None,
     preset: Annotated[
         str | None, typer.Option(help="A paper's hyper-parameters: limit.")
@@ -75,8 +86,23 @@ def train_command(
         str | None, typer.Option(metavar="TEXT", help="The same, before every document.")
     ] = None,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Train also with in-batch negatives only.")
-    ] = False,
+        str | None,
+        typer.Option(
+            metavar="ARMS",
+            help="Train once for each kind of negatives, and say which wins: own,mined,in-batch "
+            "or some of them, the reference first.",
+        ),
+    ] = None,
+    mine_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="M", autocompletion=complete_model,
+            help="What the negatives of --compare mined rank high by: bm25 (default), minilm, ...",
+        ),
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Train under so many seeds; scores are their means.")
+    ] = 1,
     metric: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="As in gen eval. Repeatable.")
     ] = None,
@@ -95,7 +121,10 @@ def train_command(
     verbose: Verbose = False,
 ) -> None:  # fmt: skip
     """Fine-tune an embedder on a data set, scored before, during and after."""
-    look_at(path, test, outside)
+    look_at(path, test, *(outside or ()))
+    arms = [name.strip() for name in compare.split(",")] if compare is not None else []
+    if mine_by is not None and "mined" not in arms:
+        raise UsageError("--mine-by: says what --compare mined ranks by; nothing is mined here")
     prompts = {
         name: text
         for name, text in (("query_prompt", query_prompt), ("document_prompt", document_prompt))
@@ -106,9 +135,10 @@ def train_command(
     interruptible()
     with shown_progress(quiet, json) as progress:
         result = train(
-            path, model, test=test, outside=outside, split=split, limit=limit, preset=preset,
-            settings=training_settings(settings) | prompts, metrics=metric or (), compare=compare,
-            out=out, device=device, fresh=fresh, command=shlex.join(["gen", *sys.argv[1:]]),
+            path, model, test=test, outside=outside or (), split=split, data=data or (),
+            limit=limit, preset=preset, settings=training_settings(settings) | prompts,
+            metrics=metric or (), compare=arms, mine_by=mine_by or "bm25", seeds=seeds, out=out,
+            device=device, fresh=fresh, command=shlex.join(["gen", *sys.argv[1:]]),
             progress=progress,
         )  # fmt: skip
     if json:

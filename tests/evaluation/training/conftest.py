@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,24 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def pairs(run: Path) -> Pairs:
     return read_pairs(run)
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set of other things, with a hard negative for every query."""
+    folder = tmp_path_factory.mktemp("other") / "animals"
+    folder.mkdir()
+    names = ["owl", "cat", "dog", "fox", "bee", "ant"]
+    corpus = [{"_id": f"d{i}", "title": "", "text": f"the {n} runs"} for i, n in enumerate(names)]
+    queries = [{"_id": f"q{i}", "text": f"where is the {n}"} for i, n in enumerate(names)]
+    qrels = [
+        {"query-id": f"q{i}", "corpus-id": f"d{(i + j) % 6}", "score": 1 - j}
+        for i in range(6)
+        for j in range(2)
+    ]
+    for name, rows in (("corpus", corpus), ("queries", queries), ("qrels", qrels)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +108,7 @@ def with_negatives(pairs: Pairs) -> Pairs:
     for anchor, positive in zip(pairs.anchors, pairs.positives, strict=True):
         of.setdefault(anchor, set()).add(positive)
     negatives = [[d for d in documents if d not in of[anchor]][:2] for anchor in pairs.anchors]
-    return Pairs(pairs.anchors, pairs.positives, negatives, pairs.query_ids, "a test")
+    return replace(pairs, negatives=negatives, origin="a test")
 
 
 FAST: dict[str, Any] = {"learning_rate": 0.02, "batch_size": 16, "epochs": 4, "warmup_ratio": 0.0}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from sentence_transformers import SentenceTransformer
 
 from retgen.errors import UsageError
 from retgen.evaluation.training import (
@@ -12,6 +14,7 @@ from retgen.evaluation.training import (
     make_config,
     without_hard_negatives,
 )
+from retgen.evaluation.training.models import resolved
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -73,3 +76,19 @@ def test_without_hard_negatives_keeps_the_budget() -> None:
     )
     with pytest.raises(UsageError, match=r"^loss triplet has no in-batch negatives"):
         without_hard_negatives(TrainConfig(loss="triplet", hard_negatives=1))
+
+
+def test_the_learning_rate_follows_the_kind_of_model(
+    static: SentenceTransformer, layer: Path, tmp_path: Path
+) -> None:
+    """By name, by the folder's modules, by the model; what is given stays."""
+    static.save_pretrained(str(tmp_path / "words"))
+    rates = {
+        str(model): resolved(TrainConfig(), model).learning_rate
+        for model in ("static:minilm", "minilm", str(tmp_path / "words"), str(layer))
+    }
+    assert list(rates.values()) == [0.005, 2e-5, 0.005, 2e-5]
+    assert resolved(TrainConfig(), static).learning_rate == 0.005
+    assert resolved(make_config("limit"), static).learning_rate == 5e-5
+    given = make_config(None, {"learning_rate": 0.5})
+    assert resolved(given, static) is given

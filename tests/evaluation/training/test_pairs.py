@@ -69,6 +69,7 @@ def test_the_train_split_comes_first_and_judged_zeros_are_negatives(tmp_path: Pa
         [["Dogs bark", "Cats purr"], []],
         ["q1", "q2"],
         "2 pairs from the qrels of split train of animals",
+        ["d1", "d2"],
     )
     assert read_pairs(path, "test").query_ids == ["q2"]
 
@@ -84,18 +85,33 @@ def test_training_tables_come_before_qrels(tmp_path: Path) -> None:
             "negative_1": ["x-", "x--", "z-"],
             "negative_2": ["x-", None, "z--"],
             "query-id": ["q7", "q7", "q9"],
+            "positive-id": ["d7", "d7", "d9"],
+            "negative-ids": [["d1", "d2"], ["d3", "d2"], []],
         },
     }.items():
         pq.write_table(pa.table(columns), path / f"training/{name}.parquet")
     pairs = read_pairs(path)
     assert (pairs.anchors, pairs.positives) == (["x", "y", "z"], ["x+", "y+", "z+"])
     assert pairs.negatives == [["x-", "x--"], [], ["z-", "z--"]]
-    assert pairs.query_ids == ["x", "y", "q9"]
+    assert (pairs.query_ids, pairs.positive_ids) == (["x", "y", "q9"], ["", "", "d9"])
     assert (
         pairs.origin
         == "3 pairs from the training pairs of animals (a_pairs.parquet, b_triplets.parquet)"
     )
     assert read_pairs(path, "test").anchors == ["who purrs?"]
+    named = read_pairs(path, data=["b_triplets"])
+    assert (named.anchors, named.positive_ids) == (["x", "z"], ["d7", "d9"])
+    assert named.origin == "2 pairs from the training pairs of animals (b_triplets.parquet)"
+    both = read_pairs(path, data=["b_triplets.parquet", "a_pairs"])
+    assert (both.anchors, both.origin) == (pairs.anchors, pairs.origin)
+    with pytest.raises(UsageError) as caught:
+        read_pairs(path, data=["a_pair"])
+    assert str(caught.value) == (
+        f"{path} has no training file 'a_pair'; did you mean a_pairs? Files in its folder "
+        "training: a_pairs, b_triplets"
+    )
+    with pytest.raises(UsageError, match=r"training files \(a_pairs\) or of qrels \(split test\)"):
+        read_pairs(path, "test", data=["a_pairs"])
 
 
 @pytest.mark.parametrize(

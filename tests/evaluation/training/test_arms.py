@@ -1,0 +1,230 @@
+"""`gen train --compare`: what each arm trains on, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+import retgen
+from retgen.errors import DatasetError, UsageError
+from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.training import Pairs, TrainConfig, read_pairs
+from retgen.evaluation.training.arms import check_arms, mined, plans
+from retgen.evaluation.training.page import text as text_of
+from retgen.evaluation.training.result import Training
+from retgen.progress import silent
+from tests.conftest import Gen, Write
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+FAST = {"learning_rate": 0.01, "epochs": 2, "batch_size": "full"}
+ARMS = ["own", "mined", "in-batch"]
+
+
+@pytest.fixture
+def kettles(dataset: Write) -> Path:
+    """d1 and d5 answer q1, d5 in another split's words; d2 is d1 but for a word."""
+    corpus = {
+        "d1": "the old copper kettle boils two litres of water in three short minutes flat",
+        "d2": "the old copper kettle boils two litres of water in four short minutes flat",
+        "d3": "copper kettle lids",
+        "d4": "copper pans and pots",
+        "d5": "copper kettle repairs",
+        "d6": "trains arrive late",
+        "d7": "copper kettle",
+    }
+    queries = {"q1": "copper kettle", "q2": "late trains", "q3": "copper kettle"}
+    return dataset(corpus, queries, [("q1", "d1", 1), ("q1", "d5", 2), ("q1", "d4", 0),
+                                     ("q2", "d6", 1), ("q3", "d7", 1)])  # fmt: skip
+
+
+def test_mined_leaves_out_what_is_relevant_and_its_near_duplicates(kettles: Path) -> None:
+    """q1 and q3 are one question, so what either asks for is relevant to both."""
+    pairs = read_pairs(kettles)
+    found = mined(pairs, kettles, 2, "bm25", Options(), silent)
+    assert (found.anchors, found.positives) == (pairs.anchors, pairs.positives)
+    copper = ["copper kettle lids", "copper pans and pots"]
+    assert found.query_ids == ["q1", "q1", "q2", "q3"]
+    assert [found.negatives[i] for i in (0, 1, 3)] == [copper] * 3
+    # bm25 ranks nothing else for the trains: the others are taken at random
+    assert len(set(found.negatives[2])) == 2
+    assert not any("trains" in text for text in found.negatives[2])
+    assert found.origin == (
+        f"{pairs.origin}, with 2 negatives a query mined by bm25 (2 of 4 taken at random, where "
+        "bm25 ranks too few)"
+    )
+    assert mined(pairs, kettles, 2, "bm25", Options(), silent) == found
+
+
+def test_positives_are_known_by_document_and_by_text(kettles: Path) -> None:
+    """A positive in training may be the document without a span; its id or its words tell."""
+    by_text = Pairs(["litres of water"], [
+        "the old copper kettle boils two litres of water in three short minutes"
+    ], [[]], ["x"], "a test")  # fmt: skip
+    by_id = Pairs(["copper pots"], ["pans"], [[]], ["y"], "a test", ["d4"])
+    of = [mined(pairs, kettles, 1, "bm25", Options(), silent) for pairs in (by_text, by_id)]
+    assert not {"in three short", "in four short"} & {of[0].negatives[0][0][50:64]}
+    assert of[0].negatives[0][0] not in (
+        "the old copper kettle boils two litres of water in three short minutes flat",
+        "the old copper kettle boils two litres of water in four short minutes flat",
+    )
+    assert of[1].negatives == [["copper kettle"]]
+
+
+def test_a_corpus_of_positives_alone(dataset: Write) -> None:
+    path = dataset({"d1": "owls hoot"}, {"q1": "who hoots"}, [("q1", "d1", 1)])
+    with pytest.raises(DatasetError, match="relevant to 1 of the queries, such as 'who hoots'"):
+        mined(read_pairs(path), path, 1, "bm25", Options(), silent)
+
+
+def test_plans_take_as_many_negatives_as_the_pairs_have(other: Path) -> None:
+    pairs, config = read_pairs(other), TrainConfig()
+    of = plans(["in-batch", "mined", "own"], pairs, config, other, "bm25", Options(), silent)
+    assert list(of) == ["in-batch", "mined", "own"]
+    assert of["own"] == (pairs, config)
+    assert of["in-batch"] == (pairs, TrainConfig(hard_negatives=0))
+    assert of["mined"].config == TrainConfig(hard_negatives=1)
+    assert set(map(len, of["mined"].pairs.negatives)) == {1}
+    alone = plans(["mined"], pairs, TrainConfig(hard_negatives=0), other, "bm25", Options(), silent)
+    assert alone["mined"].config.hard_negatives == 4
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (["own", "mind"], "--compare: there is no 'mind'; did you mean mined? Possible: own, mined, in-batch"),
+        ([""], "--compare: there is no ''. Possible: own, mined, in-batch"),
+        (["own", "own"], "--compare: own is named twice"),
+    ],
+)  # fmt: skip
+def test_arms_that_cannot_be(names: list[str], text: str) -> None:
+    with pytest.raises(UsageError) as error:
+        check_arms(names)
+    assert str(error.value) == text
+
+
+@pytest.fixture(scope="module")
+def compared(
+    other: Path,
+    limit_run: Path,
+    static: SentenceTransformer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Training:
+    """All arms under two seeds, scored on the training data and on two other data sets."""
+    folder = tmp_path_factory.mktemp("compared")
+    static.save_pretrained(str(folder / "words"))
+    twin = folder / "twin"
+    twin.mkdir()
+    for name in ("corpus", "queries", "qrels"):
+        (twin / f"{name}.jsonl").write_bytes((other / f"{name}.jsonl").read_bytes())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        patch.setenv("RETGEN_CACHE", str(folder / "cache"))
+        return retgen.train(
+            other, str(folder / "words"), outside=[limit_run, twin], settings=FAST,
+            metrics=["recall@1", "nDCG@10"], compare=ARMS, seeds=2, out=folder / "out",
+        )  # fmt: skip
+
+
+def test_arms_differ_in_their_negatives_alone(compared: Training) -> None:
+    found = compared.to_json()
+    stored = json.loads((compared.folder / "train.json").read_text())
+    assert stored == json.loads(json.dumps(found))
+    assert [arm.name for arm in compared.arms] == list(found["arms"]) == ARMS
+    assert found["seeds"] == [42, 43]
+    assert [(a["pairs"], a["hard_negatives"]) for a in found["arms"].values()] == [
+        (6, 1), (6, 1), (6, 0),
+    ]  # fmt: skip
+    assert len({tuple(a["steps"]) for a in found["arms"].values()}) == 1
+    out = compared.folder
+    assert [[Path(model) for model in a["models"]] for a in found["arms"].values()] == [
+        [out / "model", out / "seed-43/model"],
+        [out / "mined/model", out / "mined/seed-43/model"],
+        [out / "in-batch/model", out / "in-batch/seed-43/model"],
+    ]
+    identities = [
+        json.loads((out / name / "identity.json").read_text())["config"]
+        for name in ("", "mined", "in-batch", "seed-43")
+    ]
+    same = [{k: v for k, v in one.items() if k not in ("hard_negatives", "max_steps")}
+            for one in identities]  # fmt: skip
+    assert same[0] == same[1] == same[2]
+    assert same[3] == same[0] | {"seed": 43}
+
+
+def test_all_arms_are_scored_on_all_data_sets(compared: Training) -> None:
+    found = compared.to_json()
+    assert list(found["outside"]) == ["limit", "twin"]
+    for told, label in ((found["test"], "test"), (found["outside"]["limit"], "outside--limit")):
+        for arm, place in zip(ARMS, ("", "mined", "in-batch"), strict=True):
+            stored = [
+                np.load(compared.folder / place / seed / "scores" / f"{label}_after.npy")
+                for seed in ("", "seed-43")
+            ]
+            mean = np.mean(stored, axis=0).mean(axis=0)
+            assert list(told["arms"][arm].values()) == pytest.approx(mean.tolist(), abs=1e-12)
+        assert told["after"] == told["arms"]["own"]
+        assert {(c["first"], c["second"]) for c in told["comparisons"]} == {
+            ("own", "mined"), ("own", "in-batch"), ("own", "before"),
+            ("mined", "in-batch"), ("mined", "before"), ("in-batch", "before"),
+        }  # fmt: skip
+        assert list(told["intervals"]) == [*ARMS, "before"]
+    assert found["test"]["arms"] == found["outside"]["twin"]["arms"]
+
+
+def test_what_is_said_of_the_arms(compared: Training) -> None:
+    lines = text_of(compared).splitlines()
+    head = lines.index(next(line for line in lines if line.startswith("data set ")))
+    assert lines[head].split("  ")[-1].strip() == "against untrained"
+    assert [line.split("  ")[0] for line in lines[head + 1 : head + 10]] == (
+        ["test"] * 3 + ["outside limit"] * 3 + ["outside twin"] * 3
+    )
+    assert lines[head + 10].startswith("On the test view animals ")
+    assert "; on outside limit " in lines[head + 10]
+    assert (
+        "note: scores after training are means over 2 seeds (42 to 43); intervals are over queries"
+        in lines
+    )
+    page = (compared.folder / "train.html").read_text()
+    assert page.count("<svg") == 3
+    assert "Which negatives win" in page
+    assert (compared.folder / "figures" / "compared.svg").is_file()
+
+
+def test_a_finished_comparison_is_shown_again(
+    compared: Training, other: Path, limit_run: Path
+) -> None:
+    call = {"outside": [limit_run, compared.folder.parent / "twin"], "settings": FAST,
+            "metrics": ["recall@1", "nDCG@10"], "compare": ARMS, "seeds": 2,
+            "out": compared.folder}  # fmt: skip
+    again = retgen.train(other, compared.model, **call)  # type: ignore[arg-type]
+    assert all(run.repeated for arm in again.arms for run in arm.runs)
+    assert again.to_json() == compared.to_json()
+    with pytest.raises(UsageError, match="holds another training; what differs: hard_negatives"):
+        retgen.train(other, compared.model, **call | {"compare": ["in-batch"]})  # type: ignore[arg-type]
+
+
+def test_data_sets_and_arms_that_do_not_go_together(
+    gen: Gen, limit_run: Path, other: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "none"
+    with pytest.raises(UsageError) as error:
+        retgen.train(limit_run, "static:minilm", compare=["own"], out=out)
+    assert str(error.value) == (
+        "--compare own: there is nothing to compare with: no hard negatives (the pairs have none)"
+    )
+    with pytest.raises(UsageError, match=r"^loss triplet has no in-batch negatives"):
+        retgen.train(
+            other, "static:minilm", compare=["in-batch"], settings={"loss": "triplet"}, out=out
+        )
+    with pytest.raises(UsageError, match="another data set outside is called animals too"):
+        retgen.train(limit_run, "static:minilm", outside=[other, other], out=out)
+    assert not out.exists()
+    done = gen("train", other, "--model", "static:minilm", "--compare", "own", "--mine-by", "bm25")
+    assert (done.returncode, done.stderr) == (
+        2, "gen: --mine-by: says what --compare mined ranks by; nothing is mined here\n",
+    )  # fmt: skip
