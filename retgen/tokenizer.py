@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from operator import add
 from typing import Any
@@ -84,21 +84,43 @@ def tokens(text: str) -> list[str]:
     folded = text.casefold()
     if words_only(folded):
         return _WORD.findall(folded)
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    return _cut(unicodedata.normalize("NFKC", text).casefold(), _characters_and_pairs)
+
+
+def sequence(text: str) -> list[str]:
+    """The same without pairs, and an underscore divides words: what subsequences are counted in.
+
+    Where all letters and digits are ASCII, these are the tokens of rouge-score: runs of [a-z0-9],
+    not stemmed. It drops every other letter.
+    """
+    folded = text.casefold().replace("_", " ")
+    if words_only(folded):
+        return _WORD.findall(folded)
+    return _cut(unicodedata.normalize("NFKC", text).casefold().replace("_", " "), _characters)
+
+
+def _cut(folded: str, characters: Callable[[str], list[str]]) -> list[str]:
+    """Words, and of runs of a script without spaces what `characters` makes of them."""
     result: list[str] = []
     for word in (_marked_word() if _mark().search(folded) else _WORD).findall(folded):
         for place, piece in enumerate(_UNSPACED_RUN.split(word)):
             if place % 2:
-                result += _characters_and_pairs(piece)
+                result += characters(piece)
             elif piece:
                 result.append(piece)
     return result
 
 
+def _characters(run: str) -> list[str]:
+    """Characters, each with its marks."""
+    if _mark().search(run):
+        return re.findall(f".{_mark().pattern}*", run)
+    return list(run)
+
+
 def _characters_and_pairs(run: str) -> list[str]:
-    """Characters, each with its marks, and between two of them the pair."""
-    marked = _mark().search(run)
-    characters = re.findall(f".{_mark().pattern}*", run) if marked else list(run)
+    """Characters, and between two of them the pair."""
+    characters = _characters(run)
     result = [""] * (2 * len(characters) - 1)
     result[::2] = characters
     result[1::2] = map(add, characters, characters[1:])
