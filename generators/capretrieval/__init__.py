@@ -54,7 +54,13 @@ __all__ = ["CapRetrieval"]
 _QUERIES = 12  # of a passage, for plans: not all that are asked for pass
 _QUERY, _QREL, _ROW = 260, 60, 120  # bytes, for plans
 # ISO 15924, where it is not the first four letters of the name
-_SCRIPTS = {"Han": "Hans", "Japanese": "Jpan", "Hangul": "Kore", "Cyrillic": "Cyrl", "Greek": "Grek"}
+_SCRIPTS = {
+    "Han": "Hans",
+    "Japanese": "Jpan",
+    "Hangul": "Kore",
+    "Cyrillic": "Cyrl",
+    "Greek": "Grek",
+}
 _PROMPT, _ANSWER = 1800, 30  # bytes of a prompt besides the passage; tokens of a query
 
 
@@ -76,7 +82,9 @@ class CapRetrieval(Family[CapRetrievalParams]):
         source = params.source
         if source is not None and str(source.path).startswith(HUB):
             limits = [n for n in (job.limit, source.limit) if n is not None]
-            note = f"{source.path} is not looked up for a plan: how many documents it has is not known"
+            note = (
+                f"{source.path} is not looked up for a plan: how many documents it has is not known"
+            )
             count = min(limits, default=0)
             return Plan(documents=count, queries=_QUERIES * count, qrels=_QUERIES * count, bytes=0,
                         notes=(note,), unknown=not limits)  # fmt: skip
@@ -171,9 +179,7 @@ def _notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) ->
     return notes
 
 
-def _estimates(
-    job: Job[CapRetrievalParams], passages: int, size: int
-) -> dict[str, CallEstimate]:
+def _estimates(job: Job[CapRetrievalParams], passages: int, size: int) -> dict[str, CallEstimate]:
     counts = job.params.queries
     wanted = {
         "write_queries": counts.keywords + counts.summaries,
@@ -266,4 +272,3 @@ def _example(tables: Tables) -> Example | None:
                 f"The queries of {passage.id}", ("kind", "query", "rests on (begins)"), rows
             )
     return None
-

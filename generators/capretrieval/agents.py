@@ -119,9 +119,7 @@ WRITE_KEYWORDS = Agent(
     prompt=bundled("capretrieval/write_keywords"),
     question=AskKeywords,
     answer=Keywords,
-    offline=lambda asked: Keywords(
-        keywords=_keywords(asked.passage, asked.language, asked.count)
-    ),
+    offline=lambda asked: Keywords(keywords=_keywords(asked.passage, asked.language, asked.count)),
     check=lambda asked, answer: _check(asked.passage, asked.language, answer.keywords, ()),
     max_tokens=2048,
 )

@@ -121,9 +121,7 @@ async def _asked(passage: Passage, params: CapRetrievalParams, context: Context)
     return _Answer(keywords, summaries)
 
 
-def _read(
-    job: Job[CapRetrievalParams], folder: Path
-) -> tuple[list[SourceDocument], list[Refused]]:
+def _read(job: Job[CapRetrievalParams], folder: Path) -> tuple[list[SourceDocument], list[Refused]]:
     """Copy the source's documents into the run."""
     documents: list[SourceDocument] = []
     refused: list[Refused] = []
@@ -226,5 +224,3 @@ def _leave(folder: Path, name: str, rows: Iterator[dict[str, Any]]) -> None:
     with AtomicFile(folder / name) as file:
         for row in rows:
             file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
-
-
