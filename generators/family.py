@@ -26,6 +26,7 @@ from retgen.validators.rule import CorpusRule, Judgements
 
 if TYPE_CHECKING:  # it brings the ledger's library, which most runs do not need
     from retgen.agents.context import Context
+    from retgen.generators.source_description import SourceDescription
 
 
 Evidence = Literal["structural", "judged"]
@@ -45,6 +46,7 @@ class Family(ABC, Generic[P]):
     tests then, a sentence.
     `independent_judge`: the judge is by default of another model family than the writer, where
     there are keys of two.
+    `takes_source`: its parameters have a block `source`, of documents to write from.
     """
 
     name: ClassVar[str]
@@ -60,6 +62,7 @@ class Family(ABC, Generic[P]):
     structure: ClassVar[str] = ""
     candidate_sets: ClassVar[bool] = False
     tests: ClassVar[str] = ""
+    takes_source: ClassVar[bool] = False
 
     @abstractmethod
     def plan(self, job: Job[P]) -> Plan:
@@ -109,5 +112,8 @@ class Family(ABC, Generic[P]):
         """Rules that prove the structural labels from the written files, without the generator."""
 
     @abstractmethod
-    def scaffold(self) -> str:
-        """A commented recipe to start from, as `gen new` writes it."""
+    def scaffold(self, source: SourceDescription | None = None) -> str:
+        """A commented recipe to start from, as `gen new` writes it.
+
+        `source`: of documents that it is for; only families that take a source are given one.
+        """

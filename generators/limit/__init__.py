@@ -83,6 +83,7 @@ from retgen.validators.rule import CorpusRule, Judgements
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
+    from retgen.generators.source_description import SourceDescription
 
 __all__ = ["Limit"]
 
@@ -214,7 +215,7 @@ class Limit(Family[LimitParams]):
     def checks(self, job: Job[LimitParams], judgements: Judgements) -> Sequence[CorpusRule]:
         return proof.proof_rules(_spec(job), judgements)
 
-    def scaffold(self) -> str:
+    def scaffold(self, source: SourceDescription | None = None) -> str:
         return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
 
 

@@ -42,6 +42,7 @@ from retgen.validators.rule import CorpusRule, Judgements
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
+    from retgen.generators.source_description import SourceDescription
 
 __all__ = ["MultiConIR"]
 
@@ -59,6 +60,7 @@ class MultiConIR(Family[MultiConIRParams]):
     fixed_records = False
     agents = AGENTS
     independent_judge = True
+    takes_source = True
     judged = (
         "that a sentence meets its condition, and that its rewrite does not, rests on a judge who "
         "saw ten texts, half of them rewrites, and ten conditions; tables/verdicts.jsonl has every "
@@ -163,8 +165,14 @@ class MultiConIR(Family[MultiConIRParams]):
         )  # fmt: skip
         return proof.proof_rules(spec, judgements)
 
-    def scaffold(self) -> str:
-        return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
+    def scaffold(self, source: SourceDescription | None = None) -> str:
+        folder = Path(__file__).parent
+        text = (folder / "scaffold.yaml").read_text("utf-8")
+        if source is None:
+            return text
+        head, _, rest = text.partition("  domain:")
+        rest = rest[rest.index("  # ladders:") :]
+        return head + source.block() + (folder / "own_domain.yaml").read_text("utf-8") + rest
 
 
 def _sources(job: Job[MultiConIRParams]) -> Path:

@@ -52,7 +52,10 @@ def schema_command() -> None:
     print_json(json_schema())
 
 
-@app.command("new", epilog="Example:  gen new limit --out my.yaml")
+@app.command(
+    "new",
+    epilog="Examples:  gen new limit --out my.yaml  |  gen new multiconir --source texts/",
+)
 @expected
 def new_command(
     family: Annotated[
@@ -65,9 +68,22 @@ def new_command(
     out: Annotated[
         Path | None, typer.Option(parser=given_path, help="File; default my_FAMILY.yaml.")
     ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH", show_default=False,
+            help="Your documents: a file, a folder or hf:owner/name. They are looked at, and the "
+            "recipe is for them.",
+        ),
+    ] = None,
 ) -> None:  # fmt: skip
     """Write a commented recipe to start from."""
-    from retgen.scaffold import new_recipe
+    from retgen.scaffold import describe, new_recipe
 
-    path = new_recipe(family, out)
+    if source is None:
+        path = new_recipe(family, out)
+    else:
+        description = describe(family, source, out)
+        print("\n".join(description.lines()))
+        path = new_recipe(family, out, description)
     print(f"wrote {path}; look at it, then: gen plan {path}")

@@ -13,9 +13,10 @@ of a folder that is not read; reading goes on. A file that cannot be read at all
 """
 
 from retgen.sources.read import FORMATS, LONGEST, read_sources, refusals
-from retgen.sources.records import Columns, Refused, SourceDocument
+from retgen.sources.records import Columns, Held, Refused, SourceDocument
 from retgen.sources.tables import HUB
 
 __all__ = [
-    "FORMATS", "HUB", "LONGEST", "Columns", "Refused", "SourceDocument", "read_sources", "refusals",
+    "FORMATS", "HUB", "LONGEST", "Columns", "Held", "Refused", "SourceDocument", "read_sources",
+    "refusals",
 ]  # fmt: skip

@@ -12,7 +12,15 @@ from retgen.compressed import COMPRESSED, kind
 from retgen.errors import DatasetError
 from retgen.sources import tables, texts
 from retgen.sources.folders import folder, shown, stem
-from retgen.sources.records import UNREAD, Columns, Found, Reading, Refused, SourceDocument
+from retgen.sources.records import (
+    UNREAD,
+    Columns,
+    Found,
+    Held,
+    Reading,
+    Refused,
+    SourceDocument,
+)
 
 LONGEST = 1_000_000  # characters of a document; what is longer is a book
 FORMATS = (
@@ -29,18 +37,20 @@ def read_sources(
     split: str = "train",
     limit: int | None = None,
     longest: int | None = LONGEST,
+    held: dict[str, Held] | None = None,
 ) -> Iterator[SourceDocument | Refused]:
     """The documents of a source in its order, at most `limit` rows.
 
     Documents without an id column are numbered by row, a text file is called as its file. What a
     folder holds and is not read comes first, and is no row. `longest`: characters of a document,
-    None for any number. Raises `DatasetError` for a source that is not there, cannot be read, or
-    lacks a column.
+    None for any number. `held`: the columns of each table are noted there, by the name of its file.
+    Raises `DatasetError` for a source that is not there, cannot be read, or lacks a column.
     """
     seen: dict[str, str] = {}  # id -> the file that it came from
     first: dict[int, str] = {}  # hash of a text -> the id it stands under
     number = -1
-    for where, one, file in _read(path, Reading(columns, split, longest)):
+    reading = Reading(columns, split, longest, {} if held is None else held)
+    for where, one, file in _read(path, reading):
         if isinstance(one, Refused) and one.rule == UNREAD:
             yield one
             continue

@@ -40,12 +40,23 @@ class Columns(NamedTuple):
     title: str | None = None
 
 
+class Held(NamedTuple):
+    """The columns of a table that are read; of `ids` the first that is not empty."""
+
+    text: str
+    ids: tuple[str, ...]
+    title: str | None
+
+
 class Reading(NamedTuple):
-    """How a source is read. `longest`: characters of a document, None for any number."""
+    """How a source is read. `longest`: characters of a document, None for any number. `held`: where
+    the columns of each table are noted, by the name of its file.
+    """
 
     columns: Columns
     split: str
     longest: int | None
+    held: dict[str, Held]
 
 
 class Found(NamedTuple):

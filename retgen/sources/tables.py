@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -22,6 +22,7 @@ from retgen.sources.records import (
     TITLES,
     Columns,
     Found,
+    Held,
     Reading,
     Refused,
     SourceDocument,
@@ -37,14 +38,6 @@ _Row = tuple[str, "Mapping[str, Any] | Refused"]
 
 class ColumnsNotFound(DatasetError):
     """A table without a column that was named, or without any that holds texts."""
-
-
-class Held(NamedTuple):
-    """The columns of a table that are read; of `ids` the first that is not empty."""
-
-    text: str
-    ids: tuple[str, ...]
-    title: str | None
 
 
 def table(path: Path, name: str, reading: Reading, *, within: str = "") -> Iterator[Found]:
@@ -109,9 +102,16 @@ def _text(
 
 
 def _documents(
-    rows: Iterator[_Row], what: Path | str, names: Sequence[str], reading: Reading, within: str
+    rows: Iterator[_Row],
+    what: Path | str,
+    name: str,
+    names: Sequence[str],
+    reading: Reading,
+    within: str,
 ) -> Iterator[Found]:
-    """Rows as documents. `names`: the columns, none where they follow from the rows."""
+    """Rows as documents. `name`: of the table; `names`: its columns, none where they follow from
+    the rows.
+    """
     first: list[_Row] = []
     sample: list[Mapping[str, Any]] = []
     for where, row in rows:
@@ -122,7 +122,7 @@ def _documents(
             break
     names = names or list(dict.fromkeys(key for row in sample for key in row))
     if names:  # else there is no row that has any
-        held = columns_of(what, reading.columns, names, sample)
+        held = reading.held[name] = columns_of(what, reading.columns, names, sample)
         yield from _made(chain(first, rows), held, reading, within)
     else:
         yield from (Found(where, row, within) for where, row in first if isinstance(row, Refused))
@@ -179,7 +179,7 @@ def _jsonl(path: Path, name: str, reading: Reading, within: str) -> Iterator[Fou
                 else:
                     yield where, Refused(where, "source/json", "the line is no JSON object")
 
-    return _documents(rows(), path, (), reading, within)
+    return _documents(rows(), path, name, (), reading, within)
 
 
 def _broken(line: bytes) -> tuple[str, str]:
@@ -215,7 +215,7 @@ def _csv(path: Path, name: str, reading: Reading, within: str) -> Iterator[Found
         reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
         try:
             yield from _documents(
-                rows(reader), path, list(reader.fieldnames or ()), reading, within
+                rows(reader), path, name, list(reader.fieldnames or ()), reading, within
             )
         except csv.Error as error:
             raise DatasetError(f"{path}, line {reader.line_num}: is not CSV: {error}") from error
@@ -239,7 +239,7 @@ def _parquet(path: Path, name: str, reading: Reading, within: str) -> Iterator[F
         schema = file.schema_arrow
         texts = [one.name for one in schema if _is_text(one.type)]
         sample = next(file.iter_batches(_SAMPLE, columns=texts), None)
-        held = columns_of(
+        held = reading.held[name] = columns_of(
             path, reading.columns, schema.names, sample.to_pylist() if sample is not None else ()
         )
         wanted = {held.text, held.title, *held.ids}
@@ -282,7 +282,7 @@ def hub(name: str, reading: Reading) -> Iterator[Found]:
         names = list(data.column_names or ())
     except Exception as error:  # of many kinds: network, no such data set, split or file
         raise _not_loaded(name, split, error) from error
-    yield from _documents(rows(data), f"hf:{name}", names, reading, "")
+    yield from _documents(rows(data), f"hf:{name}", f"hf:{name}", names, reading, "")
 
 
 def _not_loaded(name: str, split: str, error: Exception) -> DatasetError:
