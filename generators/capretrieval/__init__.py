@@ -40,6 +40,7 @@ from retgen.generators.family import Family
 from retgen.generators.params import Job
 from retgen.generators.plan import CallEstimate, Plan
 from retgen.generators.records import Example, Records
+from retgen.generators.source_description import SourceDescription
 from retgen.sources import HUB, Refused, SourceDocument, refusals
 from retgen.tokenizer import length
 from retgen.validators import capretrieval as proof
@@ -75,6 +76,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
     covers = proof.COVERS
     proofs = proof.RULES
     fixed_records = False
+    takes_source = True
     agents = AGENTS
 
     def plan(self, job: Job[CapRetrievalParams]) -> Plan:
@@ -155,8 +157,12 @@ class CapRetrieval(Family[CapRetrievalParams]):
             judgements,
         )
 
-    def scaffold(self) -> str:
-        return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
+    def scaffold(self, source: SourceDescription | None = None) -> str:
+        text = (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
+        if source is None:
+            return text
+        head, _, rest = text.partition("  # source:")
+        return head + source.block() + rest.partition("\n")[2]
 
 
 def _sources(job: Job[CapRetrievalParams]) -> Path:

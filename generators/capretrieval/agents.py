@@ -104,7 +104,7 @@ def _check(
     passage: str, language: str, keywords: Sequence[Keyword], summaries: Sequence[Summary]
 ) -> str | None:
     """Less than half can be used: what is wrong with the first three."""
-    every = [*keywords, *summaries]
+    every: list[Keyword | Summary] = [*keywords, *summaries]
     faults = []
     for one in every:
         reason = fault(one.kind, one.text, one.rests_on, passage, language)

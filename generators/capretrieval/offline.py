@@ -168,7 +168,7 @@ def abouts(text: str, language: str, count: int) -> list[Phrase]:
 
 def topics(text: str, language: str, count: int) -> list[str]:
     """Several keyphrases side by side: the best two, the best three, then later ones together."""
-    phrases = []
+    phrases: list[str] = []
     for one in keyphrases(text, language, _TOPICS):
         words = set(one.text.casefold().split())
         if not any(words & set(other.casefold().split()) for other in phrases):

@@ -48,9 +48,8 @@ def written(
     """The queries of a passage that can be used, its title among them, without repetitions."""
     seen: set[str] = set()
     whole = passage.start, passage.stop
-    given: list[tuple[Kind, str, str]] = [
-        *((one.kind, one.text, one.rests_on) for one in (*keywords, *summaries)),
-    ]
+    every: list[Keyword | Summary] = [*keywords, *summaries]
+    given: list[tuple[Kind, str, str]] = [(one.kind, one.text, one.rests_on) for one in every]
     if passage.title:
         given.insert(0, ("title", passage.title, ""))
     for kind, text, rests_on in given:

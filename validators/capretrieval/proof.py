@@ -1,4 +1,4 @@
-"""`own-documents`: whether the corpus, the queries, the splits and the pairs are what they claim."""
+"""`own-documents`: the corpus, the queries, the splits and the pairs are what they claim to be."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class OwnDocuments(CorpusRule):
         """A query's span lies in its document, and a keyword stands in its span."""
         for query in self._judgements.queries:
             note = _note(query)
-            source = documents.get(note.get("source", ""))
+            source = documents.get(str(note.get("source", "")))
             span = note.get("span") or [0, 0]
             if source is None or not 0 <= span[0] < span[1] <= len(source["text"]):
                 message = f"{query.query_id}: rests on no characters of a document"
@@ -121,7 +121,7 @@ class OwnDocuments(CorpusRule):
             for query_id, doc_id, _ in qrels:
                 row = passages.get(doc_id)
                 if row is not None and row["split"] != split:
-                    message = f"{query_id}: its qrel of split {split} names {doc_id}, of split {row['split']}"  # noqa: E501
+                    message = f"{query_id}: a query of {split} finds {doc_id} of {row['split']}"
                     yield self._finding([query_id, doc_id], message)
                 asked.setdefault(query_id, split)
         texts: dict[str, str] = {}
