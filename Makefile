@@ -11,7 +11,7 @@ INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --
 SPREAD := -n auto --dist worksteal --durations 20
 RECIPE ?= recipes/limit_dense.yaml
 
-.PHONY: run test slow proof check lint types docs bench bench-agents bench-ledger bench-ladders bench-models bench-validate bench-large clean
+.PHONY: run test slow proof check lint types docs bench bench-agents bench-decontamination bench-ledger bench-ladders bench-models bench-validate bench-large clean
 
 run: .venv/core  ## install the core and make the main data set
 	$(BIN)/gen run $(RECIPE)
@@ -54,6 +54,9 @@ bench-models: .venv/dev  ## what needs a device, as fractions of what it can do;
 
 bench-validate: .venv/dev  ## all rules over a million documents; near-duplicates against datasketch
 	$(BIN)/python benchmarks/validate.py
+
+bench-decontamination: .venv/dev  ## 121 million pairs of captions by ROUGE-L, against rouge-score
+	$(BIN)/python benchmarks/decontamination.py
 
 bench-large: .venv/dev  ## five million documents
 	$(BIN)/python benchmarks/large.py

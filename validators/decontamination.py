@@ -143,7 +143,8 @@ def contained(texts: Sequence[str], others: Sequence[str]) -> list[tuple[int, in
 
 def _long(texts: Sequence[Sequence[str]]) -> list[bool]:
     """Which texts have `LEAST` words or more."""
-    words = {token: 0.5 if unspaced(token) else 1.0 for text in texts for token in text}
+    distinct: set[str] = set().union(*texts)
+    words = {token: 0.5 if unspaced(token) else 1.0 for token in distinct}
     return [sum(map(words.__getitem__, text)) >= LEAST for text in texts]
 
 

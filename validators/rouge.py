@@ -11,6 +11,7 @@ Three steps, each far cheaper a pair than the next, so that only the last counts
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -55,7 +56,7 @@ def rouge_l(a: Sequence[str], b: Sequence[str]) -> float:
     if not a or not b:
         return 0.0
     size = np.array([len(a)]), np.array([len(b)])
-    return float(_f1(np.array([LCSseq.similarity(a, b)]), *size)[0])
+    return float(_f1(np.array([float(LCSseq.similarity(a, b))]), *size)[0])
 
 
 def overlapping(
@@ -158,7 +159,9 @@ class _Search:
         for word in range(words):
             apart += np.bitwise_count(own[word, rows, None] ^ other[word, None, columns])
         room = (1 - self._threshold) * np.arange(sizes[-1] + theirs[-1] + 1) + _SLACK
-        return apart <= np.minimum(room, 1 << 15).astype(np.uint16)[sizes[:, None] + theirs]
+        most = np.minimum(room, 1 << 15).astype(np.uint16)[sizes[:, None] + theirs]
+        result: NDArray[np.bool_] = apart <= most
+        return result
 
 
 class _Side:
@@ -195,10 +198,10 @@ def _parities(texts: Sequence[Coded], words: int) -> NDArray[np.uint64]:
 def _words(size: float) -> int:
     """How many times 64 parities tell texts of so many tokens apart: a power of two."""
     needed = min(size * _BITS_A_TOKEN, _MOST_BITS)
-    return 1 << max(0, round(np.log2(max(needed, 1) / 64)))
+    return 1 << max(0, round(math.log2(needed / 64)))
 
 
-def _f1(lcs: NDArray[np.number], a: Ints, b: Ints) -> Floats:
+def _f1(lcs: Floats, a: Ints, b: Ints) -> Floats:
     """rouge-score's own arithmetic, whose last bit decides where F1 is the threshold itself."""
     precision, recall = lcs / b, lcs / a
     both = precision + recall

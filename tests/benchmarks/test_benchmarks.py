@@ -127,6 +127,18 @@ CASES: dict[str, tuple[str, list[str]]] = {
             rf"largest process: {N} MB",
         ],
     ),
+    "decontamination": (
+        "--texts 200 --test 60 --sample 10",
+        [
+            "...",
+            rf"200 captions x 60 of the test set, {F} tokens on average",
+            rf"retgen: {F} s, {F} s of CPU, {F} million pairs a second of CPU; {N} dropped",
+            rf"contained: {F} s, {F} s of CPU; {N} found",
+            rf"rouge-score, 600 of the pairs: {F} s of CPU, {N} pairs a second; 5 of 10 dropped, "
+            "the same with the same pairs and F1",
+            rf"ratio: {N}",
+        ],
+    ),
     "plain": ("plain 60", []),
     "validate": (
         "--documents 300 --floors 200 20 --proof 200 --near 300",
