@@ -1,4 +1,4 @@
-"""What holds for all passages together: who holds a phrase, who repeats whom, who is on which side."""
+"""What holds for all passages together: who holds a phrase, who repeats whom, who is held out."""
 
 from __future__ import annotations
 

@@ -28,10 +28,8 @@ _SPARE = 3  # times as many are asked for as are wanted: some do not pass
 _SENTENCES = 3  # of a passage that are put into few words
 _TOPICS = 8  # keyphrases that are put side by side
 _FEWEST, _MOST = 3, 12  # content words of such a query
-_BREAK = re.compile(
-    r"(?<=[.!?:])\s+|(?<=[。！？；])|\n\s*\n\s*|\n\s*(?:[-*+•]|\d+[.)])\s+|\n(?=#)"  # noqa: RUF001
-)
-_WORD = re.compile(r"\w+(?:[-'’.+#/]\w+)*[+#]*")  # noqa: RUF001
+_BREAK = re.compile(r"(?<=[.!?:])\s+|(?<=[。！？；])|\n\s*\n\s*|\n\s*(?:[-*+•]|\d+[.)])\s+|\n(?=#)")
+_WORD = re.compile(r"\w+(?:[-'’.+#/]\w+)*[+#]*")
 _NOUNS = ("n", "nr", "ns", "nt", "nz", "vn", "an", "eng", "i", "l", "j")
 
 
@@ -44,7 +42,7 @@ class Phrase(NamedTuple):
 
 
 def keyphrases(text: str, language: str, count: int) -> list[Phrase]:
-    """The most salient phrases of a passage, best first; none where the language has no baseline."""
+    """The most salient phrases of a passage, best first; none where no rules know the language."""
     text = text[:_LONGEST]
     if not count or not has_baseline(language):
         return []
@@ -105,7 +103,7 @@ def _chinese(text: str, count: int) -> list[str]:
 
 
 def _weights(text: str) -> tuple[dict[str, float], list[tuple[str, str]]]:
-    jieba, posseg, analyse = _jieba()
+    posseg, analyse = _jieba()
     cut = [(pair.word, pair.flag) for pair in posseg.cut(text)]
     table, median = analyse.default_tfidf.idf_freq, analyse.default_tfidf.median_idf
     stops = stopwords(CHINESE)
@@ -117,14 +115,14 @@ def _weights(text: str) -> tuple[dict[str, float], list[tuple[str, str]]]:
 
 
 @cache
-def _jieba() -> tuple[Any, Any, Any]:
+def _jieba() -> tuple[Any, Any]:
     import logging
 
     import jieba
     from jieba import analyse, posseg
 
     jieba.setLogLevel(logging.WARNING)
-    return jieba, posseg, analyse
+    return posseg, analyse
 
 
 def sentences(text: str) -> list[tuple[int, int]]:

@@ -1,8 +1,11 @@
-"""Parameters of the CapRetrieval family: whose documents, how they are cut, asked about and split."""
+"""Parameters of the CapRetrieval family: whose documents, how they are cut, asked and split."""
 
 from __future__ import annotations
 
-from pydantic import Field, model_validator
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from retgen.generators.params import Params
 from retgen.generators.source import Source
@@ -71,6 +74,30 @@ class Splits(Params):
         return self
 
 
+MTEB = "mteb:"
+
+
+def _test_set(value: str, info: ValidationInfo) -> str:
+    """A data set: a folder, or mteb:NAME."""
+    folder = (info.context or {}).get("folder")
+    if value.startswith(MTEB) or folder is None:
+        return value
+    path: Path = folder / value
+    if not path.is_dir():
+        raise ValueError(f"there is no data set {path}: give a folder, or {MTEB}NAME")
+    return str(path)
+
+
+class Decontaminate(Params):
+    """Test sets whose texts must not be met: documents and queries that repeat one are left out.
+
+    `rouge_l`: a ROUGE-L F1 above it is a repetition; so is a text that stands whole in another.
+    """
+
+    test_sets: tuple[Annotated[str, AfterValidator(_test_set)], ...] = ()
+    rouge_l: float = Field(0.6, gt=0, lt=1)
+
+
 class CapRetrievalParams(Params):
     """Queries over the documents of a source."""
 
@@ -85,3 +112,4 @@ class CapRetrievalParams(Params):
     queries: QueryCounts = QueryCounts()
     mine: Mine = Mine()
     splits: Splits = Splits()
+    decontaminate: Decontaminate = Decontaminate()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from retgen.generators.capretrieval.params import PassageSize
 from retgen.tokenizer import unspaced
 
-_END = re.compile(r"(?:[.!?][\"')\]]*(?=\s)|[。！？]|\n\s*\n)\s*")  # noqa: RUF001
+_END = re.compile(r"(?:[.!?][\"')\]]*(?=\s)|[。！？]|\n\s*\n)\s*")
 _SLACK = 0.2  # of a passage's words, within which a sentence's end is looked for
 
 

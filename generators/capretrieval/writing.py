@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from retgen.agents.agent import Rejection, RepairsFailed
+from retgen.data import open_dataset
 from retgen.generators.capretrieval.agents import (
     WRITE_KEYWORDS,
     WRITE_QUERIES,
@@ -27,12 +28,13 @@ from retgen.generators.capretrieval.agents import (
 from retgen.generators.capretrieval.corpus import Phrase, alike, sides
 from retgen.generators.capretrieval.language import language_of, terms
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.passages import Passage, cut
+from retgen.generators.capretrieval.passages import Passage, cut, spans
 from retgen.generators.capretrieval.queries import Query, selected, written
 from retgen.generators.capretrieval.sourcing import documents_of
 from retgen.generators.params import Job
 from retgen.sources import Refused, SourceDocument
 from retgen.streams import Stream
+from retgen.validators.decontamination import Drop, HeldOut, decontaminated, read_test_set
 from retgen.write import AtomicFile, dump_json, write_file
 
 if TYPE_CHECKING:
@@ -50,7 +52,8 @@ class _Answer(NamedTuple):
 async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     """Read, cut, ask, check, split and mine; see the module."""
     params = job.params
-    documents, refused = _read(job, context.folder)
+    tests = _test_sets(params)
+    documents, refused, clean = _read(job, context.folder, tests)
     texts = [f"{one.title} {one.text}" for one in documents]
     languages = language_of(texts, params.language)
     repeats = alike(texts)
@@ -72,12 +75,13 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
         return number, await _asked(passages[number], params, context)
 
     every: list[Query] = []
-    rejected: list[Rejection] = []
+    rejected: list[Rejection] = clean
     async for number, answer in context.accepted(
         stage, range(len(passages)), work,
         lambda number: {"id": passages[number].id}, exact=False,
     ):  # fmt: skip
         every += written(number, passages[number], *answer, rejected)
+    every = _unmet(every, passages, tests, params, rejected)
     splits = [side[i] for i in document_of]
     kept, held = selected(every, passages, splits, params.queries, rejected)
     mined = _mine(kept, passages, [int(repeats[i]) for i in document_of], splits, held, params,
@@ -121,18 +125,66 @@ async def _asked(passage: Passage, params: CapRetrievalParams, context: Context)
     return _Answer(keywords, summaries)
 
 
-def _read(job: Job[CapRetrievalParams], folder: Path) -> tuple[list[SourceDocument], list[Refused]]:
-    """Copy the source's documents into the run."""
-    documents: list[SourceDocument] = []
+def _test_sets(params: CapRetrievalParams) -> list[HeldOut]:
+    from retgen.evaluation.scoring.mteb_datasets import located
+
+    return [
+        read_test_set(name, open_dataset(located(name))) for name in params.decontaminate.test_sets
+    ]
+
+
+def _read(
+    job: Job[CapRetrievalParams], folder: Path, tests: Sequence[HeldOut]
+) -> tuple[list[SourceDocument], list[Refused], list[Rejection]]:
+    """Copy the source's documents into the run, without those that a test set holds."""
+    read: list[SourceDocument] = []
     refused: list[Refused] = []
+    for one in documents_of(job.params, job.limit):
+        if isinstance(one, Refused):
+            refused.append(one)
+        else:
+            read.append(one)
+    dropped: dict[str, Drop] = {}
+    if tests:
+        texts = {
+            f"{one.id}\0{start}": one.text[start:stop]
+            for one in read
+            for start, stop in spans(one.text, job.params.passages)
+        }
+        found = decontaminated(texts, {}, tests, job.params.decontaminate.rouge_l)
+        dropped = {drop.id.rpartition("\0")[0]: drop for drop in reversed(found.drops)}
+    kept = [one for one in read if one.id not in dropped]
     with AtomicFile(folder / DOCUMENTS) as file:
-        for one in documents_of(job.params, job.limit):
-            if isinstance(one, Refused):
-                refused.append(one)
-            else:
-                documents.append(one)
-                file.write(orjson.dumps(one._asdict(), option=orjson.OPT_APPEND_NEWLINE))
-    return documents, refused
+        for one in kept:
+            file.write(orjson.dumps(one._asdict(), option=orjson.OPT_APPEND_NEWLINE))
+    rejected = [
+        Rejection("decontaminated/document", dropped[one.id].reason, one._asdict())
+        for one in read
+        if one.id in dropped
+    ]
+    return kept, refused, rejected
+
+
+def _unmet(
+    queries: list[Query],
+    passages: Sequence[Passage],
+    tests: Sequence[HeldOut],
+    params: CapRetrievalParams,
+    rejected: list[Rejection],
+) -> list[Query]:
+    """The queries that no test set holds."""
+    if not tests:
+        return queries
+    texts = {str(number): one.text for number, one in enumerate(queries)}
+    dropped = {
+        int(drop.id): drop
+        for drop in decontaminated({}, texts, tests, params.decontaminate.rouge_l).drops
+    }
+    for number, drop in sorted(dropped.items()):
+        one = queries[number]
+        record = {"passage": passages[one.passage].id, "kind": one.kind, "text": one.text}
+        rejected.append(Rejection("decontaminated/query", drop.reason, record))
+    return [one for number, one in enumerate(queries) if number not in dropped]
 
 
 def _mine(
