@@ -47,9 +47,10 @@ bench-ledger: .venv/dev  ## a ledger of a million calls: opening, starting, a ca
 bench-ladders: .venv/dev  ## assembling, writing and proving up to 50,000 ladders
 	$(BIN)/python benchmarks/ladders.py
 
-bench-models: .venv/dev  ## what needs a device, as fractions of what it can do; BM25; free embeddings
+bench-models: .venv/dev  ## what needs a device, as fractions of what it can do; BM25; mining; free embeddings
 	$(BIN)/python benchmarks/gpu.py
 	$(BIN)/python benchmarks/bm25.py
+	$(BIN)/python benchmarks/mining.py
 	$(BIN)/python benchmarks/free_embedding.py
 
 bench-validate: .venv/dev  ## all rules over a million documents; near-duplicates against datasketch

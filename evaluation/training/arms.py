@@ -128,7 +128,8 @@ def mined(
             f"{path}: all documents of the corpus are relevant to {len(lacking):,} of the queries, "
             f"such as {lacking[0]!r}, so no negative can be mined for them"
         )
-    origin = f"{pairs.origin}, with {count:,} negatives a query mined by {by}"
+    noun = "negative" if count == 1 else "negatives"
+    origin = f"{pairs.origin}, with {count:,} {noun} a query mined by {by}"
     if filled:
         total = count * len(queries)
         origin += f" ({filled:,} of {total:,} taken at random, where {by} ranks too few)"

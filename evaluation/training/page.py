@@ -10,7 +10,7 @@ from retgen.evaluation.scoring.page import baseline_levels
 from retgen.evaluation.scoring.summary import LEVEL, against
 from retgen.evaluation.scoring.tables import bound_rows, p_value, primary_of
 from retgen.evaluation.training.arms import ARMS
-from retgen.evaluation.training.compared import compared_section, compared_table, sentence
+from retgen.evaluation.training.compared import compared_section, compared_table
 from retgen.evaluation.training.result import AFTER, BEFORE
 from retgen.markdown import escaped, markdown_table
 from retgen.pages import Figure, Page, Section, TableView, best_places, terminal, text_table
@@ -53,14 +53,15 @@ def text(result: Training) -> str:
     parts = [_what_was_done(result)]
     parts += [text_table(scores_table(result, view)) for view in result.views]
     if result.compared:
-        parts.append(f"{text_table(compared_table(result))}\n{sentence(result)}")
+        parts.append(f"{text_table(compared_table(result))}\n{result.conclusion()}")
     shown, _, page = terminal(parts, result.notes(), result.folder / "train.html").rpartition("\n")
     return f"{shown}\nmodel: {result.trained.path}\n{page}"
 
 
 def sentences(result: Training) -> list[str]:
     """The summary of the page: what the training changed, against what, and what to know of it."""
-    message = [sentence(result)] if result.compared else []
+    conclusion = result.conclusion()
+    message = [] if conclusion is None else [conclusion]
     message += [_change(result, view) for view in result.views]
     view = result.views[0]
     measure = primary_of(view.measures.names, view.collection)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.significance import Comparison
+from retgen.evaluation.scoring.tables import primary_of
 from retgen.evaluation.training import (
     Pairs,
     TrainConfig,
@@ -41,6 +42,11 @@ class View:
         """What its scores are called: test, or outside NAME."""
         return self.role if self.role == "test" else f"{self.role} {self.collection.name}"
 
+    @property
+    def primary(self) -> str:
+        """The measure that it is judged by."""
+        return primary_of(self.measures.names, self.collection)
+
     def scores(self, trained: Trained, when: str) -> dict[str, float]:
         """Measure to score before or after a training."""
         result = trained.scores(when)
@@ -57,6 +63,16 @@ class View:
             if (c.second, c.first, c.measure) == (first, second, measure):
                 return -c.difference, -c.high, -c.low
         return None
+
+    def change(self, first: str, second: str) -> str:
+        """The difference by the primary measure in words; empty where there is none."""
+        found = self.difference(first, second, self.primary)
+        return "" if found is None else "{:+.4f} ({:+.3f} to {:+.3f})".format(*found)
+
+    def above(self, first: str, second: str) -> bool:
+        """Whether the interval of the difference by the primary measure lies above 0."""
+        found = self.difference(first, second, self.primary)
+        return found is not None and found[1] > 0
 
 
 @dataclass(frozen=True)
@@ -114,6 +130,32 @@ class Training:
         """Whether arms were named to be compared."""
         return self.arms[0].name != AFTER
 
+    def conclusion(self) -> str | None:
+        """Of each data set, which arm won there: its intervals against all others are above 0."""
+        if not self.compared:
+            return None
+        told = [self._winner(view) for view in self.views]
+        return " ".join(f"{one[0].upper()}{one[1:]}." for one in told)
+
+    def _winner(self, view: View) -> str:
+        measure, name = view.primary, view.collection.name
+        where = f"on the test view {name}" if view.role == "test" else f"on {name}, outside,"
+        order = sorted(self.arms, key=lambda arm: -arm.scores(view)[measure])
+        best, others = order[0].name, [arm.name for arm in order[1:]]
+        trained = "above" if view.above(best, BEFORE) else "not surely above"
+        trained = f"it is {trained} the untrained model"
+        if not others:
+            return f"{where} there is nothing beside {best}; {trained} by {measure}"
+        level = next((other for other in others if not view.above(best, other)), None)
+        if level is not None:
+            _, low, high = view.difference(best, level, measure) or (0.0, 0.0, 0.0)
+            return (
+                f"{where} no negatives win by {measure} (the 95% interval of {best} − {level}, "
+                f"{low:+.3f} to {high:+.3f}, includes 0)"
+            )
+        parts = [f"{other} by {view.change(best, other)}" for other in others]
+        return f"{where} {best} wins by {measure}: over {' and '.join(parts)}; {trained}"
+
     def notes(self) -> list[str]:
         """What a reader of the scores must know."""
         name, notes = self.views[0].collection.name, []
@@ -162,6 +204,7 @@ class Training:
             "config": self.config.model_dump(mode="json"),
             "seeds": [self.config.seed + i for i in range(len(self.arms[0].runs))],
             "arms": None,
+            "conclusion": self.conclusion(),
             "test": None,
             "outside": {},
             "history": run.history,

@@ -55,7 +55,7 @@ def test_blocks_cut_anywhere_are_the_same(collection: Collection) -> None:
 def test_dense_search_is_the_product_of_cut_vectors(
     collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dense_module, "_BLOCK", 4)
+    monkeypatch.setattr(dense_module, "BLOCK", 4)
     monkeypatch.setattr(dense_module, "_QUERIES", 7)
     found = ranked("static:minilm", collection, dims=(16, 384))
     model = load_model("static:minilm")

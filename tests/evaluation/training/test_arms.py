@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +14,13 @@ from sentence_transformers import SentenceTransformer
 import retgen
 from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.scoring.measures import Measures
+from retgen.evaluation.scoring.significance import Bootstrap
 from retgen.evaluation.training import Pairs, TrainConfig, read_pairs
 from retgen.evaluation.training.arms import check_arms, mined, plans
+from retgen.evaluation.training.config import Trained
 from retgen.evaluation.training.page import text as text_of
-from retgen.evaluation.training.result import Training
+from retgen.evaluation.training.result import Arm, Training
 from retgen.progress import silent
 from tests.conftest import Gen, Write
 
@@ -183,8 +188,7 @@ def test_what_is_said_of_the_arms(compared: Training) -> None:
     assert [line.split("  ")[0] for line in lines[head + 1 : head + 10]] == (
         ["test"] * 3 + ["outside limit"] * 3 + ["outside twin"] * 3
     )
-    assert lines[head + 10].startswith("On the test view animals ")
-    assert "; on outside limit " in lines[head + 10]
+    assert lines[head + 10] == compared.to_json()["conclusion"]
     assert (
         "note: scores after training are means over 2 seeds (42 to 43); intervals are over queries"
         in lines
@@ -193,6 +197,48 @@ def test_what_is_said_of_the_arms(compared: Training) -> None:
     assert page.count("<svg") == 3
     assert "Which negatives win" in page
     assert (compared.folder / "figures" / "compared.svg").is_file()
+
+
+def answered(arms: dict[str, list[float]], before: list[float], at: Training) -> str | None:
+    """The conclusion where each of the 100 queries of `limit` was answered so by the models."""
+    (view,) = (view for view in at.views if view.label == "outside limit")
+    only = Measures(["recall@1"])
+    values = {
+        name: np.array(column)[:, None] for name, column in (arms | {"before": before}).items()
+    }
+    comparisons = Bootstrap(view.collection).compare(values, only.names)
+
+    def run(column: list[float]) -> Trained:
+        score = {"outside limit recall@1": float(np.mean(column))}
+        entries = [{"when": "before", "scores": {}}, {"when": "after", "scores": score}]
+        return Trained(Path(), entries)
+
+    made = [Arm(name, at.pairs, at.config, [run(column)]) for name, column in arms.items()]
+    views = [replace(view, measures=only, comparisons=comparisons)]
+    return replace(at, arms=made, views=views).conclusion()
+
+
+def test_who_won(compared: Training) -> None:
+    """Won: above each of the others for sure; and whether that is better than not to train."""
+    none, half, most = [0.0] * 100, [0.0, 1.0] * 50, [0.0, 1.0, 1.0, 1.0] * 25
+    told = answered({"own": most, "mined": half, "in-batch": none}, half, compared)
+    assert told is not None
+    assert re.fullmatch(
+        r"On limit, outside, own wins by recall@1: over mined by \+0\.2500 \(\+0\.\d+ to \+0\.\d+\) "
+        r"and in-batch by \+0\.7500 \(.*\); it is above the untrained model\.", told,
+    )  # fmt: skip
+    told = answered({"own": none, "mined": half}, most, compared)
+    assert told is not None
+    assert told.startswith("On limit, outside, mined wins by recall@1: over own by +0.5000 (+0.")
+    assert told.endswith("; it is not surely above the untrained model.")
+    assert answered({"own": half, "mined": half, "in-batch": none}, none, compared) == (
+        "On limit, outside, no negatives win by recall@1 (the 95% interval of own − mined, +0.000 "
+        "to +0.000, includes 0)."
+    )
+    assert answered({"mined": half}, none, compared) == (
+        "On limit, outside, there is nothing beside mined; it is above the untrained model by "
+        "recall@1."
+    )
 
 
 def test_a_finished_comparison_is_shown_again(
