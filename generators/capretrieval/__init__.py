@@ -33,6 +33,7 @@ from retgen.generators.capretrieval.writing import (
     DOCUMENTS,
     MINED,
     PASSAGES,
+    QUERIES,
     agents_of,
     write_queries,
 )
@@ -157,7 +158,12 @@ class CapRetrieval(Family[CapRetrievalParams]):
     def checks(self, job: Job[CapRetrievalParams], judgements: Judgements) -> Sequence[CorpusRule]:
         sources = _sources(job)
         return proof.proof_rules(
-            proof.Spec(sources / DOCUMENTS, sources / PASSAGES, sources.parent / "training"),
+            proof.Spec(
+                sources / DOCUMENTS,
+                sources / PASSAGES,
+                sources / QUERIES,
+                sources.parent / "training",
+            ),
             judgements,
         )
 

@@ -27,7 +27,7 @@ from retgen.generators.capretrieval.agents import (
     Keyword,
     Summary,
 )
-from retgen.generators.capretrieval.corpus import Phrase, alike, sides
+from retgen.generators.capretrieval.corpus import Held, Phrase, alike, sides
 from retgen.generators.capretrieval.language import has_baseline, language_of, terms
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import Passage, cut, spans
@@ -245,7 +245,7 @@ def _mine(
     passages: Sequence[Passage],
     repeats: Sequence[int],
     splits: Sequence[str],
-    held: dict[Phrase, list[int]],
+    held: dict[Phrase, Held],
     params: CapRetrievalParams,
     seed: int,
 ) -> dict[str, Any]:
@@ -265,7 +265,8 @@ def _mine(
     positives = [{place[j] for j in one.positives} for one in trained]
     near = [{repeats[j] for j in one.positives} for one in trained]
     holding = [
-        {place[j] for j in held.get(_phrase(one, passages), ()) if j in place} for one in trained
+        {place[j] for j in held[phrase].stems if j in place} if phrase in held else set()
+        for phrase in (_phrase(one, passages) for one in trained)
     ]
     left_out: set[tuple[int, int]] = set()
 
