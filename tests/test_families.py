@@ -47,12 +47,12 @@ class Colours(CorpusRule):
         self.state = Named()
 
     def scan(self, batch):
-        self.state.found += [(doc_id, "seen") for doc_id in batch.ids]
+        self.state.documents += [(doc_id, "seen") for doc_id in batch.ids]
 
     def findings(self):
-        found = len(self.state.found)
-        if found != self.balls:
-            yield Finding(self.name, "error", [], f"{found} balls, not {self.balls}")
+        result = len(self.state.documents)
+        if result != self.balls:
+            yield Finding(self.name, "error", [], f"{result} balls, not {self.balls}")
 
 
 class Toy(Family[ToyParams]):
@@ -196,9 +196,9 @@ def call(env: dict[str, str], folder: Path, *args: str) -> subprocess.CompletedP
 
 def test_a_new_family_is_one_new_folder(with_toy: dict[str, str], tmp_path: Path) -> None:
     assert call(with_toy, tmp_path, "new", "toy").returncode == 0
-    found = call(with_toy, tmp_path, "run", "my_toy.yaml", "--json")
-    assert found.returncode == 0, found.stderr
-    manifest = json.loads(found.stdout)
+    result = call(with_toy, tmp_path, "run", "my_toy.yaml", "--json")
+    assert result.returncode == 0, result.stderr
+    manifest = json.loads(result.stdout)
     assert manifest["counts"] == {"documents": 10, "queries": 10, "qrels": 10, "rejected": 1}
     rejected = (tmp_path / "outputs" / "my_toy" / "rejected.jsonl").read_text()
     assert rejected == ('{"rule":"dull","reason":"grey is no colour","record":{"colour":"grey"}}\n')

@@ -126,10 +126,10 @@ class State(ABC):
 class Named(State):
     """Document ids with a note, in order: all that many rules need to know."""
 
-    found: list[tuple[str, str]] = field(default_factory=list)
+    documents: list[tuple[str, str]] = field(default_factory=list)
 
     def merge(self, later: Self, offset: int) -> None:
-        self.found += later.found
+        self.documents += later.documents
 
 
 class RuleContext(NamedTuple):

@@ -88,7 +88,7 @@ def _sections(result: Evaluation, scored: Scored) -> Iterable[Section]:
     title = f"{collection.name}: scores" if several else "Scores"
     yield Section(
         title,
-        [_what_is_said(scored)] if scored.scores else [],
+        [_summary_of(scored)] if scored.scores else [],
         [table(scored)] if scored.scores else [],
         _pictures(result, scored),
         [*scored.all_notes, *_remarks(scored.scores)],
@@ -110,7 +110,7 @@ def _sections(result: Evaluation, scored: Scored) -> Iterable[Section]:
         )
 
 
-def _what_is_said(scored: Scored) -> str:
+def _summary_of(scored: Scored) -> str:
     text = (
         "Means over the queries, between 0 and 1, the best of a column in bold; ties are broken as "
         "trec_eval does. Below each score stands its 95% bootstrap interval: drawn are "

@@ -33,10 +33,10 @@ def measured(name: str, judge: Mapping[str, Any] | None) -> str:
 
 
 def judges(
-    found: Mapping[str, Mapping[str, Any]], models: Mapping[str, Mapping[str, Any]]
+    judged_by: Mapping[str, Mapping[str, Any]], models: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[str]:
     """Each judge: who it is, and how often it was right on its calibration set."""
-    for agent, one in found.items():
+    for agent, one in judged_by.items():
         name = who(models[agent]["model"]) if agent in models else OFFLINE
         yield f"{agent} by {measured(name, one)}"
 

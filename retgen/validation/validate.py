@@ -168,7 +168,7 @@ def _validate(
         statistics,
         floors,
         stated,
-        next(rule for rule in rules if isinstance(rule, Origin)).found,
+        next(rule for rule in rules if isinstance(rule, Origin)).measured,
         samples=next(rule for rule in rules if isinstance(rule, Samples)).shown(),
         proven=labels if evidence == "structural" else 0,
         judged=labels if evidence == "judged" else 0,

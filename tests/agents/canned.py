@@ -36,8 +36,8 @@ class Server(ThreadingHTTPServer):
 
 @contextmanager
 def serving(answer: Callable[[dict[str, Any]], Canned]) -> Iterator[Server]:
-    with running(Server(answer)) as found:
-        yield found
+    with running(Server(answer)) as result:
+        yield result
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -48,14 +48,14 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.requests.append(body)
-        found = self.server.answer(body)
-        if not found.status:
+        result = self.server.answer(body)
+        if not result.status:
             self.close_connection = True
             self.connection.shutdown(2)
             return
-        data = found.body if isinstance(found.body, bytes) else json.dumps(found.body).encode()
-        self.send_response(found.status)
-        for name, value in {"content-type": "application/json", **found.headers}.items():
+        data = result.body if isinstance(result.body, bytes) else json.dumps(result.body).encode()
+        self.send_response(result.status)
+        for name, value in {"content-type": "application/json", **result.headers}.items():
             self.send_header(name, value)
         self.send_header("content-length", str(len(data)))
         self.end_headers()

@@ -56,36 +56,36 @@ def core(tmp_path: Path) -> Call:
 def test_lexical_retrievers_need_no_torch(core: Call, limit_run: Path, tmp_path: Path) -> None:
     names = ("bm25", "rank-bm25", "tfidf", "hybrid:bm25+tfidf")
     models = [word for name in names for word in ("--model", name)]
-    found = core("eval", limit_run, *models, "--out", tmp_path / "out", "--json")
-    assert (found.returncode, found.stderr) == (0, "")
-    assert [one["model"] for one in json.loads(found.stdout)["results"]] == list(names)
+    result = core("eval", limit_run, *models, "--out", tmp_path / "out", "--json")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert [one["model"] for one in json.loads(result.stdout)["results"]] == list(names)
     assert (tmp_path / "out" / "eval.html").is_file()
 
 
 def test_a_model_that_needs_it_says_so(core: Call, limit_run: Path, tmp_path: Path) -> None:
     for command in (("eval", limit_run, "--model", "minilm"), ("capacity", "--construct"),
                     ("train", limit_run)):  # fmt: skip
-        found = core(*command, "--out", tmp_path / command[0])
-        assert found.returncode == 2, command
-        assert "this needs the package torch: pip install 'retgen[eval]'" in found.stderr, command
-        assert "Traceback" not in found.stderr
+        result = core(*command, "--out", tmp_path / command[0])
+        assert result.returncode == 2, command
+        assert "this needs the package torch: pip install 'retgen[eval]'" in result.stderr, command
+        assert "Traceback" not in result.stderr
 
 
 def test_candidate_sets_need_no_torch_either(core: Call, tmp_path: Path) -> None:
     recipe = ("multiconir_people", "--limit", "2", "-q", "--out", "run")
     assert core("run", *recipe).returncode == 0
     models = ("--model", "bm25-paper", "--model", "hybrid:bm25+tfidf", "--model", "tfidf")
-    found = core("eval", "run", *models, "--json")
-    assert (found.returncode, found.stderr) == (0, "")
-    rows = {one["model"]: one for one in json.loads(found.stdout)["results"]}
+    result = core("eval", "run", *models, "--json")
+    assert (result.returncode, result.stderr) == (0, "")
+    rows = {one["model"]: one for one in json.loads(result.stdout)["results"]}
     assert sorted(rows) == ["bm25-paper", "hybrid:bm25+tfidf", "tfidf"]
     assert "ladders" not in rows["hybrid:bm25+tfidf"]
 
 
 def test_theorems_need_no_torch(core: Call, limit_run: Path, tmp_path: Path) -> None:
-    found = core("capacity", limit_run, "--out", tmp_path / "out", "--json")
-    assert (found.returncode, found.stderr) == (0, "")
-    shown = json.loads(found.stdout)
+    result = core("capacity", limit_run, "--out", tmp_path / "out", "--json")
+    assert (result.returncode, result.stderr) == (0, "")
+    shown = json.loads(result.stdout)
     why = "this needs the package torch: pip install 'retgen[eval]'"
     assert shown["notes"] == [f"no embedding and no margin was sought: {why}"]
     skipped = shown["certificate"]["skipped"]
@@ -106,20 +106,20 @@ def test_a_wrong_path_is_told_before_anything_heavy_is_imported(
     command: str, tmp_path: Path
 ) -> None:
     (tmp_path / "file.txt").write_text("no data set")
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", IMPORTED, *command.split()], capture_output=True, text=True,
         cwd=tmp_path, timeout=60,
     )  # fmt: skip
     wrong = "WRONG does not exist" if "WRONG" in command else "file.txt is a file"
-    assert found.stderr == f"gen: {wrong}. Give the folder of a run or of a data set.\n"
-    assert found.stdout == "[]\n"
+    assert result.stderr == f"gen: {wrong}. Give the folder of a run or of a data set.\n"
+    assert result.stdout == "[]\n"
 
 
 @pytest.mark.parametrize("option", ["--test", "--outside"])
 def test_what_training_is_scored_on_is_looked_at_first(
     gen: Gen, limit_run: Path, option: str
 ) -> None:
-    found = gen("train", limit_run, option, "WRONG")
-    assert (found.returncode, found.stderr) == (
+    result = gen("train", limit_run, option, "WRONG")
+    assert (result.returncode, result.stderr) == (
         2, "gen: WRONG does not exist. Give the folder of a run or of a data set.\n"
     )  # fmt: skip

@@ -35,12 +35,12 @@ def collection(seed: int, documents: int, queries: int) -> tuple[list[str], Judg
 
 
 def batches(texts: Sequence[str], size: int = 64) -> list[Batch]:
-    found = []
+    results = []
     for first in range(0, len(texts), size):
         some = list(texts[first : first + size])
         ids = [f"d{first + i}" for i in range(len(some))]
-        found.append(Batch(first, ids, [""] * len(some), some, [None] * len(some)))
-    return found
+        results.append(Batch(first, ids, [""] * len(some), some, [None] * len(some)))
+    return results
 
 
 def spooled(texts: Sequence[str], judgements: Judgements, folder: Path) -> WordTerms:
@@ -90,8 +90,8 @@ def pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 def test_rankings_are_those_of_the_definition(tmp_path: Path, seed: int) -> None:
     texts, judgements = collection(seed, documents=300, queries=(1, 5, 40, 90, 200, 400)[seed])
     rule = spooled(texts, judgements, tmp_path)
-    found = query_blind_rankings(rule.state, rule.query_terms(), 25)
-    assert found == by_definition(texts, judgements, 25)
+    result = query_blind_rankings(rule.state, rule.query_terms(), 25)
+    assert result == by_definition(texts, judgements, 25)
 
 
 def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

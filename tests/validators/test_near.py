@@ -108,8 +108,8 @@ def test_distractors_that_are_equal_but_for_the_name(dataset: Write) -> None:
     corpus = {f"d{i}": f"Name{i} likes {LIST}" for i in range(300)}
     corpus |= {f"r{i}": " ".join(f"word{i * 7 + j}" for j in range(7)) for i in range(50)}
     folder = dataset(corpus, {"q": "word0"}, [("q", "r0", 1)])
-    found = [f for f in validate(folder).findings if f.rule == "near-duplicate"]
-    assert [(f.severity, f.ids, f.message) for f in found] == [
+    findings = [f for f in validate(folder).findings if f.rule == "near-duplicate"]
+    assert [(f.severity, f.ids, f.message) for f in findings] == [
         (
             "warning",
             [f"d{i}" for i in range(300)],
@@ -121,8 +121,8 @@ def test_distractors_that_are_equal_but_for_the_name(dataset: Write) -> None:
 
 def test_case_and_punctuation_have_a_rule_of_their_own(dataset: Write) -> None:
     corpus = {"a": "One two, three.", "b": "one TWO three", "c": "Something else", "d": ""}
-    found = validate(dataset(corpus, {"q": "else"}, [("q", "c", 1)])).findings
-    assert [(f.rule, f.ids) for f in found] == [
+    findings = validate(dataset(corpus, {"q": "else"}, [("q", "c", 1)])).findings
+    assert [(f.rule, f.ids) for f in findings] == [
         ("empty-text", ["d"]),
         ("normalised-duplicate", ["a", "b"]),
     ]
@@ -156,8 +156,8 @@ def test_queries(dataset: Write) -> None:
         "q4": "trains from Rome that stop",
     }
     folder = dataset(corpus, queries, [(q, f"d{i % 4}", 1) for i, q in enumerate(queries)])
-    found = [f for f in validate(folder).findings if f.rule == "near-duplicate-query"]
-    assert [(f.severity, f.ids, f.message) for f in found] == [
+    findings = [f for f in validate(folder).findings if f.rule == "near-duplicate-query"]
+    assert [(f.severity, f.ids, f.message) for f in findings] == [
         (
             "warning",
             ["q0", "q1"],

@@ -52,7 +52,7 @@ class ExportedTables(CorpusRule):
 
     def __init__(self, proof: LadderProof) -> None:
         self.proof = proof
-        self.found: list[Finding] = []
+        self._findings: list[Finding] = []
         self.start()
 
     def start(self) -> None:
@@ -62,7 +62,7 @@ class ExportedTables(CorpusRule):
         """Documents are the proof's."""
 
     def findings(self) -> Iterator[Finding]:
-        yield from self.found
+        yield from self._findings
 
     def judge(self, dataset: Dataset, split: str) -> None:
         if dataset.run is None:
@@ -76,11 +76,11 @@ class ExportedTables(CorpusRule):
             "tables/position.jsonl": (None, self._position),
         }
         for name, (columns, rows) in tables.items():
-            self.found += self._file(dataset.run, name, columns, rows)
+            self._findings += self._file(dataset.run, name, columns, rows)
         for words in (512, 1024):
-            self.found += self._padded(dataset.run, words)
-        self.found += self._verdicts(dataset.run)
-        self.found += self._reviews(dataset.run)
+            self._findings += self._padded(dataset.run, words)
+        self._findings += self._verdicts(dataset.run)
+        self._findings += self._reviews(dataset.run)
 
     # --- what rows are to be ----------------------------------------------------------------
 

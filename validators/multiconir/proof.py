@@ -108,7 +108,7 @@ class LadderProof(CorpusRule):
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
         self.ladders = LadderFile(spec.ladders)
-        self.found: list[Finding] = []
+        self._findings: list[Finding] = []
         self.asked = Asked()
         self._counts: dict[str, Any] = {}
         self.start()
@@ -168,7 +168,7 @@ class LadderProof(CorpusRule):
     # --- queries and qrels ------------------------------------------------------------------
 
     def judge(self, dataset: Dataset, split: str) -> None:
-        self.found = list(self._judged(dataset, split))
+        self._findings = list(self._judged(dataset, split))
 
     def _judged(self, dataset: Dataset, split: str) -> Iterator[Finding]:
         """Each ladder has twenty queries, and each of these all its ladder's documents judged."""
@@ -314,8 +314,8 @@ class LadderProof(CorpusRule):
             for what in ladder_faults(rungs, self.spec.orders):
                 ids = [name, *(self.state.ids[i] for i in places)]
                 yield _error(ids, f"ladder {name}: {what}")
-        yield from self.found
-        yield from self._told_by_place()
+        yield from self._findings
+        yield from self._order_by_rung()
 
     def _unsound(self) -> Iterator[Finding]:
         """What is wrong with the ladders, their source documents, the verdicts behind them."""
@@ -335,7 +335,7 @@ class LadderProof(CorpusRule):
             message = getattr(error, "strerror", None) or "is damaged"
             yield Finding("sources", "error", [str(path)], f"{path}: {message}")
 
-    def _told_by_place(self) -> Iterator[Finding]:
+    def _order_by_rung(self) -> Iterator[Finding]:
         """Whether a document's place among those of its ladder tells its rung.
 
         Spearman's correlation of both, a mean over ladders, against its variance 1 / (n - 1).

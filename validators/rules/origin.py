@@ -36,7 +36,7 @@ class Origin(CorpusRule):
     def __init__(self, judgements: Judgements) -> None:
         self.pairs = list(sampled(judged_pairs(judgements)))
         self.wanted = frozenset(doc_id for pair in self.pairs for doc_id in pair[1:])
-        self.found: dict[str, Any] = {}
+        self.measured: dict[str, Any] = {}
         self.start()
 
     @classmethod
@@ -59,10 +59,10 @@ class Origin(CorpusRule):
         if not pairs:
             pairs = list(sampled(trained_pairs(dataset)))
             texts = {text: text for pair in pairs for text in pair[1:]}
-        self.found = measure(pairs, texts)
+        self.measured = measure(pairs, texts)
 
     def findings(self) -> Iterator[Finding]:
-        if marked(self.found):
-            words = ", ".join(map(repr, self.found["words"]))
+        if marked(self.measured):
+            words = ", ".join(map(repr, self.measured["words"]))
             hint = f"; most telling: {words}" if words else ""
-            yield Finding(self.name, self.severity, [], in_words(self.found) + hint)
+            yield Finding(self.name, self.severity, [], in_words(self.measured) + hint)

@@ -65,13 +65,13 @@ def test_a_chat_backend_is_one_new_file(tmp_path: Path) -> None:
         "gen: echo:first needs a key: set ECHO_API_KEY in the environment or in a .env file in "
         "this folder\n"
     )
-    found = gen(*call, ECHO_API_KEY="planted")
-    assert (found.returncode, found.stderr) == (0, "")
-    (row,) = json.loads(found.stdout)["results"]
+    result = gen(*call, ECHO_API_KEY="planted")
+    assert (result.returncode, result.stderr) == (0, "")
+    (row,) = json.loads(result.stdout)["results"]
     assert (row["details"]["model"], row["details"]["failed_after_repairs"]) == ("echo:first", 0)
     assert row["details"]["calls"] > 0
-    told = {one["what"]: one for one in json.loads(gen("doctor", "--json").stdout)}
-    assert told["ECHO_API_KEY"]["state"] == "absent"
+    lines_of_doctor = {one["what"]: one for one in json.loads(gen("doctor", "--json").stdout)}
+    assert lines_of_doctor["ECHO_API_KEY"]["state"] == "absent"
 
 
 def test_who_asks_whom() -> None:

@@ -78,21 +78,21 @@ def test_nothing_solves_four_documents_on_a_circle():
 
 
 def test_critical_n_of_the_papers_protocol():
-    found = list(free.critical([1, 2, 4], seeds=3))
-    assert [(one.dimension, one.complete) for one in found] == [(1, True), (2, True), (4, True)]
-    assert found[0].documents == 2  # on a line all but one document tie
-    assert found[1].documents == 3
-    assert 8 <= found[2].documents <= 12
-    assert found[2].documents == max(found[2].by_seed)
-    assert len(found[2].by_seed) == 3
-    assert found[2].margin > 0
+    results = list(free.critical([1, 2, 4], seeds=3))
+    assert [(one.dimension, one.complete) for one in results] == [(1, True), (2, True), (4, True)]
+    assert results[0].documents == 2  # on a line all but one document tie
+    assert results[1].documents == 3
+    assert 8 <= results[2].documents <= 12
+    assert results[2].documents == max(results[2].by_seed)
+    assert len(results[2].by_seed) == 3
+    assert results[2].margin > 0
 
 
 def test_a_deadline_is_said():
     (one,) = free.critical([4, 5], seeds=1, deadline=0.0)
     assert one[:4] == (4, 2, (2,), False)
-    found = list(best.critical([4, 5], seeds=1, deadline=0.0))
-    assert [one[:4] for one in found] == [(4, 2, (), False), (5, 2, (), False)]
+    results = list(best.critical([4, 5], seeds=1, deadline=0.0))
+    assert [one[:4] for one in results] == [(4, 2, (), False), (5, 2, (), False)]
 
 
 def test_the_same_arguments_give_the_same_result():
@@ -104,9 +104,9 @@ def test_the_same_arguments_give_the_same_result():
 @pytest.mark.parametrize(("dimension", "documents"), [(4, 20), (5, 30), (6, 60)])
 def test_the_best_optimiser_goes_far_beyond_the_papers_critical_n(dimension, documents):
     assert documents >= 2 * free.TABLE_6[dimension]
-    found = best.embed(dimension, documents)
-    assert found is not None
-    queries, vectors = (tensor.numpy() for tensor in found)
+    result = best.embed(dimension, documents)
+    assert result is not None
+    queries, vectors = (tensor.numpy() for tensor in result)
     assert queries.dtype == vectors.dtype == np.float32
     assert queries.shape == (documents * (documents - 1) // 2, dimension)
     assert vectors.shape == (documents, dimension)
@@ -118,11 +118,11 @@ def test_the_best_optimiser_goes_far_beyond_the_papers_critical_n(dimension, doc
 
 def test_best_says_the_margin_of_what_it_solved():
     (attempt,) = best.solve(4, 12, [0])
-    found = best.embed(4, 12, seeds=1)
-    assert found is not None
+    result = best.embed(4, 12, seeds=1)
+    assert result is not None
     assert attempt.solved
     assert attempt.margin == pytest.approx(
-        brute_margin(found[0].numpy(), found[1].numpy()), abs=1e-12
+        brute_margin(result[0].numpy(), result[1].numpy()), abs=1e-12
     )
 
 

@@ -67,9 +67,9 @@ def test_a_retriever_is_one_new_file(tmp_path: Path) -> None:
     assert (made.returncode, made.stderr) == (0, "")
     unknown = gen("eval", "run", "--model", "longst")
     assert "gen: --model longst: there is no such model; did you mean longest?" in unknown.stderr
-    found = gen("eval", "run", "--model", "longest", "--model", "hybrid:bm25+longest", "--json")
-    assert (found.returncode, found.stderr) == (0, "")
-    one, fused = json.loads(found.stdout)["results"]
+    result = gen("eval", "run", "--model", "longest", "--model", "hybrid:bm25+longest", "--json")
+    assert (result.returncode, result.stderr) == (0, "")
+    one, fused = json.loads(result.stdout)["results"]
     assert (one["model"], one["ladders"]["ladders"]) == ("longest", 2)
     assert (fused["model"], "ladders" in fused) == ("hybrid:bm25+longest", False)
     assert one["metrics"]["recall@20"] <= 1
@@ -97,7 +97,7 @@ def test_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("late:", "--model late:: name a model after late:"),
         ("late:bm26", "--model bm26: there is no such model; did you mean bm25? Known: "),
@@ -107,7 +107,7 @@ def test_names() -> None:
         ("llm:openai", "--model llm:openai: name a chat model after llm:, for example "),
     ],
 )
-def test_names_that_mean_nothing(name: str, told: str) -> None:
+def test_names_that_mean_nothing(name: str, message: str) -> None:
     with pytest.raises(UsageError) as error:
         check_name(name)
-    assert str(error.value).startswith(told)
+    assert str(error.value).startswith(message)

@@ -32,12 +32,12 @@ class Shouting(CorpusRule):
         self.state = Named()
 
     def scan(self, batch):
-        self.state.found += [
+        self.state.documents += [
             (one, "") for one, text in zip(batch.ids, batch.texts, strict=True) if text.isupper()
         ]
 
     def findings(self):
-        for doc_id, _ in self.state.found:
+        for doc_id, _ in self.state.documents:
             yield Finding(self.name, self.severity, [doc_id], f"document {doc_id} shouts")
 '''
 UNASKED = '''
@@ -54,8 +54,8 @@ class Unasked(QueryRule):
     def findings(self):
         for query in self.judgements.queries:
             if "?" not in query.text:
-                told = f"query {query.query_id} asks nothing"
-                yield Finding(self.name, self.severity, [query.query_id], told)
+                message = f"query {query.query_id} asks nothing"
+                yield Finding(self.name, self.severity, [query.query_id], message)
 '''
 TABLE = """
 from pathlib import Path
@@ -85,10 +85,10 @@ def test_a_rule_is_one_new_file(tmp_path: Path) -> None:
         return python("-m", "retgen.cli", *args)
 
     def findings(*args: str) -> list[list[object]]:
-        found = gen("validate", str(folder), "--json", *args)
-        assert found.stderr == ""
-        told = [list(one.values()) for one in json.loads(found.stdout)["findings"]]
-        return [one for one in told if one[0] in ("shouting", "no-question")]
+        result = gen("validate", str(folder), "--json", *args)
+        assert result.stderr == ""
+        rows = [list(one.values()) for one in json.loads(result.stdout)["findings"]]
+        return [one for one in rows if one[0] in ("shouting", "no-question")]
 
     shouts = ["shouting", "warning", ["d4"], "document d4 shouts"]
     asks = ["no-question", "error", ["q0"], "query q0 asks nothing"]
@@ -153,6 +153,6 @@ def test_an_installed_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     (about / "entry_points.txt").write_text("[retgen.rules]\nshouting = rules_of_others\n")
     assert classes("none", [], Rule, GROUP) == ()
     monkeypatch.syspath_prepend(tmp_path)
-    (found,) = classes("none", [], Rule, GROUP)
-    assert found.table() == (("shouting", "warning", "documents in capitals only"),)
+    (result,) = classes("none", [], Rule, GROUP)
+    assert result.table() == (("shouting", "warning", "documents in capitals only"),)
     assert [(one.name, one.value) for one in installed(GROUP)] == [("shouting", "rules_of_others")]
