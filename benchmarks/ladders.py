@@ -1,4 +1,4 @@
-"""Ladders a second: assembling, writing and proving them with all their views, at flat memory.
+"""Ladders a second: assembling, writing and proving them with all exported tables, at flat memory.
 
 What models say is not made here: the ladders of the bundled documents stand again and again under
 other ids. Each size is a process of its own, and goes through what `gen run` does once its agents

@@ -38,8 +38,8 @@ class Family(ABC, Generic[P]):
     discriminator). `covers` names generic rules that the family's own proof makes superfluous,
     `proofs` the rules of that proof, which cannot be switched off.
     `fixed_records`: the number of records follows from the parameters, so `--limit` is refused.
-    `agents`: the typed tasks that a recipe's models do for it. `judged`: of judged labels, what
-    they rest on; `structure`: what is proven all the same. Both end a sentence.
+    `agents`: the typed tasks that a recipe's models do for it. `label_source`: of judged labels,
+    what they rest on; `structure`: what is proven all the same. Both end a sentence.
     `candidate_sets`: a query has a candidate set of its own, so rankings of the whole corpus say
     nothing; the query-blind baselines are then those of a rule of its proof. `tests`: what a score
     tests then, a sentence.
@@ -56,7 +56,7 @@ class Family(ABC, Generic[P]):
     fixed_records: ClassVar[bool] = True
     agents: ClassVar[tuple[Agent[Any, Any], ...]] = ()
     independent_judge: ClassVar[bool] = False
-    judged: ClassVar[str] = "labels of a judge"
+    label_source: ClassVar[str] = "labels of a judge"
     structure: ClassVar[str] = ""
     candidate_sets: ClassVar[bool] = False
     tests: ClassVar[str] = ""

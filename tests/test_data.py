@@ -253,19 +253,19 @@ def test_order_leak(tmp_path: Path) -> None:
     assert "Spearman 1.00 over 40 queries" in findings[1].message
 
 
-def test_floors_of_a_set_that_position_and_length_give_away(tmp_path: Path) -> None:
+def test_baselines_of_a_set_that_position_and_length_give_away(tmp_path: Path) -> None:
     documents = [{"_id": f"d{i:03}", "text": "same words"} for i in range(200)]
     for i in range(3):
         documents[i * 50 + 7]["text"] = f"rare{i} " * 40
     queries = [{"_id": f"q{i}", "text": f"rare{i}"} for i in range(3)]
     qrels = [(f"q{i}", f"d{i * 50 + 7:03}", 1) for i in range(3)]
     mteb(tmp_path, documents, queries, qrels)
-    floors = validate(tmp_path).floors
-    assert floors["random"] == {"recall@2": 0.01, "recall@3": 0.015, "recall@10": 0.05,
+    baselines = validate(tmp_path).baselines
+    assert baselines["random"] == {"recall@2": 0.01, "recall@3": 0.015, "recall@10": 0.05,
                                 "recall@20": 0.1, "recall@100": 0.5}  # fmt: skip
-    assert floors["rankings"]["longest first"]["recall@3"] == 1.0
-    assert floors["rankings"]["summed IDF"]["recall@2"] == pytest.approx(2 / 3, abs=1e-6)
-    assert floors["rankings"]["shortest first"]["recall@100"] == 0.0
+    assert baselines["rankings"]["longest first"]["recall@3"] == 1.0
+    assert baselines["rankings"]["summed IDF"]["recall@2"] == pytest.approx(2 / 3, abs=1e-6)
+    assert baselines["rankings"]["shortest first"]["recall@100"] == 0.0
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ class Limit(Family[LimitParams]):
     covers = proof.COVERS
     proofs = proof.RULES
     agents = AGENTS
-    judged = (
+    label_source = (
         "which documents hold what a query asks for was rebuilt from their words, but that the "
         "words of the query mean it rests on a judge, who recognised it among similar things"
     )

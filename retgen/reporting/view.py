@@ -32,11 +32,11 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
     manifest = content.get("manifest") or {}
     statistics = content.get("statistics") or {}
     certificate = content.get("certificate") or {}
-    floors = content.get("floors") or {}
+    baselines = content.get("floors") or {}
     recipe = content.get("recipe") or {}
     evidence = manifest.get("evidence") or {}
     ok = content.get("ok", False)
-    head_start = _head_start(statistics, floors)
+    head_start = _head_start(statistics, baselines)
     groups = _groups(content.get("findings") or [])
     examples = _examples(content.get("samples") or {})
     yaml = to_yaml(recipe) if recipe else ""
@@ -54,7 +54,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "verdict": _verdict(content, statistics),
         "tiles": _tiles(manifest.get("counts") or {}, statistics, certificate, evidence),
         # of data that did not pass its checks nothing is claimed
-        "tests": _tests(statistics, floors, manifest) if ok else [],
+        "tests": _tests(statistics, baselines, manifest) if ok else [],
         "solved": bool(content.get("solved_blindly") or head_start),
         "not_tests": _not_tests(content, head_start, certificate, examples, manifest) if ok else [],
         "failed": [g for g in groups if g["severity"] == "error"],
@@ -63,7 +63,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "facts": manifest.get("facts") or {},
         "example": _example(manifest.get("example")),
         "certificate": _certificate(certificate),
-        "floors": _floors(floors),
+        "baselines": _baselines(baselines),
         "origin": _origin(content.get("origin") or {}),
         "figures": _figures(statistics, content.get("samples") or {}, content.get("picture")),
         "groups": groups,
@@ -175,7 +175,7 @@ def _span(values: Mapping[str, Any]) -> str:
 
 
 def _tests(
-    statistics: Mapping[str, Any], floors: Mapping[str, Any], manifest: Mapping[str, Any]
+    statistics: Mapping[str, Any], baselines: Mapping[str, Any], manifest: Mapping[str, Any]
 ) -> list[tuple[str, str]]:
     """(bold, plain) statements of what a score on this set means."""
     if manifest.get("candidate_sets"):
@@ -199,9 +199,10 @@ def _tests(
             f"relevant to {plots.number(columns['mean'], 1)} queries on average: the same "
             "documents must come first for different queries.",
         ))  # fmt: skip
-    rankings = (floors.get("rankings") or {}).values()
+    rankings = (baselines.get("rankings") or {}).values()
     best = {
-        c: max((r[c] for r in rankings if c in r), default=0.0) for c in floors.get("random") or {}
+        c: max((r[c] for r in rankings if c in r), default=0.0)
+        for c in baselines.get("random") or {}
     }
     telling = [(cutoff, recall) for cutoff, recall in best.items() if recall < 0.5]
     if telling:
@@ -215,12 +216,12 @@ def _tests(
     return text
 
 
-def _head_start(statistics: Mapping[str, Any], floors: Mapping[str, Any]) -> str:
+def _head_start(statistics: Mapping[str, Any], baselines: Mapping[str, Any]) -> str:
     """How far a query-blind ranking is above chance, "" where luck could explain it."""
     play = statistics.get("relevant_documents", 0)
     best: tuple[float, float, str, str] = (0.0, 0.0, "", "")
-    for name, scores in (floors.get("rankings") or {}).items():
-        for cutoff, chance in (floors.get("random") or {}).items():
+    for name, scores in (baselines.get("rankings") or {}).items():
+        for cutoff, chance in (baselines.get("random") or {}).items():
             recall = scores.get(cutoff, 0.0)
             # ten relevant documents where at most two are expected: one in 20,000 by luck
             if chance and recall * play >= 10 and recall >= 5 * chance:
@@ -379,7 +380,7 @@ def _highlight(text: str, phrases: Sequence[str]) -> _Pieces:
     return [piece for piece in pieces if piece[0]]
 
 
-# --- certificate, floors, figures ---------------------------------------------------------------
+# --- certificate, baselines, figures ------------------------------------------------------------
 
 
 def _certificate(stated: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -436,17 +437,19 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
-def _floors(floors: Mapping[str, Any]) -> dict[str, Any] | None:
-    random = floors.get("random") or {}
+def _baselines(baselines: Mapping[str, Any]) -> dict[str, Any] | None:
+    random = baselines.get("random") or {}
     if not random:
         return None
-    rankings = {"random order": random, **(floors.get("rankings") or {})}
-    best = (floors.get("best") or {}).get("ranking")
+    rankings = {"random order": random, **(baselines.get("rankings") or {})}
+    best = (baselines.get("best") or {}).get("ranking")
     rows = [
         {
             "name": name,
             "best": name == best,
-            "scores": [(scores.get(c), evidence.solves(c, scores.get(c), floors)) for c in random],
+            "scores": [
+                (scores.get(c), evidence.solves(c, scores.get(c), baselines)) for c in random
+            ],
         }
         for name, scores in rankings.items()
     ]

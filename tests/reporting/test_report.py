@@ -62,7 +62,7 @@ def render(folder: Path, content: dict[str, Any]) -> str:
 @pytest.fixture
 def content() -> dict[str, Any]:
     """A run over 1,200 documents with all six pairs of four of them as queries."""
-    floors = {
+    baselines = {
         "random": {"recall@2": 0.001667, "recall@4": 0.003333},
         "rankings": {
             "summed IDF": {"recall@2": 0.1667, "recall@4": 1.0},
@@ -106,7 +106,7 @@ def content() -> dict[str, Any]:
             "relevant_per_query": {"min": 2, "mean": 2.0, "max": 2, "histogram": {"2": 6}},
             "queries_per_relevant_document": {"min": 3, "mean": 3.0, "max": 3, "histogram": {"3": 4}},
         },
-        "floors": floors,
+        "floors": baselines,
         "certificate": {
             "documents": 4,
             "queries": 6,
@@ -175,7 +175,7 @@ def test_a_proven_run(tmp_path: Path, content: dict[str, Any]) -> None:
         'load_dataset(\'limit tiny/dataset\', "corpus", split="corpus")',
     ):
         assert text in page.text, text
-    assert page.tags["svg"] == 6  # bracket, floors, words, positions, matrix, document graph
+    assert page.tags["svg"] == 6  # bracket, baselines, words, positions, matrix, document graph
     assert page.tags["code"] >= 1
 
 

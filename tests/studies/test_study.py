@@ -105,7 +105,7 @@ def test_training_by_split_and_dimension(recipe_file: Write, tmp_path: Path) -> 
     assert isinstance(result, Trainings)
     assert list(result.trained) == [("test", 8), ("test", 16), ("train", 8), ("train", 16)]
     after = {
-        key: one.views[0].scores(one.trained, "after")["recall@2"]
+        key: one.scored_sets[0].scores(one.trained, "after")["recall@2"]
         for key, one in result.trained.items()
     }
     # the paper's contrast: the test pairs are memorised, training on other words is not that
@@ -124,8 +124,8 @@ def test_training_by_split_and_dimension(recipe_file: Write, tmp_path: Path) -> 
     page = (tmp_path / "out" / "study.html").read_text()
     assert page.count("<svg") == 2
     assert "recall@2 of static:minilm after training, at the best dimension: " in page
-    assert page.count("a model has seen pairs of the test view") == 1
-    assert "trained on train: no training pair is a pair of the test view test" in page
+    assert page.count("a model has seen pairs of the test set") == 1
+    assert "trained on train: no training pair is a pair of the test set test" in page
     again = run_study(path, out=tmp_path / "out")
     assert isinstance(again, Trainings)
     assert all(one.trained.repeated for one in again.trained.values())

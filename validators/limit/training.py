@@ -53,7 +53,7 @@ class TrainingPairs(CorpusRule):
                 if doc_id in self.wanted:
                     self.state.hashes[doc_id] = _hash(text)
 
-    def judge(self, dataset: Dataset, split: str) -> None:
+    def read_qrels(self, dataset: Dataset, split: str) -> None:
         if dataset.run is None or not self.spec.training:
             return
         path = dataset.run / _FILE

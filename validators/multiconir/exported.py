@@ -64,7 +64,7 @@ class ExportedTables(CorpusRule):
     def findings(self) -> Iterator[Finding]:
         yield from self._findings
 
-    def judge(self, dataset: Dataset, split: str) -> None:
+    def read_qrels(self, dataset: Dataset, split: str) -> None:
         if dataset.run is None:
             return
         tables: dict[str, tuple[dict[str, str] | None, Callable[[_Parts], Iterator[Row]]]] = {

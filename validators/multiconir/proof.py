@@ -167,7 +167,7 @@ class LadderProof(CorpusRule):
 
     # --- queries and qrels ------------------------------------------------------------------
 
-    def judge(self, dataset: Dataset, split: str) -> None:
+    def read_qrels(self, dataset: Dataset, split: str) -> None:
         self._findings = list(self._judged(dataset, split))
 
     def _judged(self, dataset: Dataset, split: str) -> Iterator[Finding]:
@@ -357,7 +357,7 @@ class LadderProof(CorpusRule):
     def statistics(self) -> dict[str, Any]:
         return self._counts
 
-    def floors(self) -> dict[str, Any]:
+    def baselines(self) -> dict[str, Any]:
         """Win rates of orders that read no query: HN1 below the positive, and all rungs.
 
         A rewrite that says a fact of somebody else adds a clause, and a word like "whereas".

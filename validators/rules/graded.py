@@ -39,7 +39,7 @@ class GradedQrels(QueryRule):
         """Never: no proof reads tables of other splits, nor rows that are none."""
         return False
 
-    def judge(self, dataset: Dataset, split: str) -> None:
+    def read_qrels(self, dataset: Dataset, split: str) -> None:
         self._findings = list(self._of(dataset, split))
 
     def findings(self) -> Iterator[Finding]:

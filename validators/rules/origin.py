@@ -53,7 +53,7 @@ class Origin(CorpusRule):
                     text = f"{batch.titles[index]}\n{batch.texts[index]}"
                     self.state.texts.setdefault(doc_id, text)
 
-    def judge(self, dataset: Dataset, split: str) -> None:
+    def read_qrels(self, dataset: Dataset, split: str) -> None:
         texts = self.state.texts
         pairs = [pair for pair in self.pairs if pair.positive in texts and pair.negative in texts]
         if not pairs:

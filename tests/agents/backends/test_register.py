@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from retgen.agents.backends import LANGCHAIN, backend, backends, judges
-from retgen.agents.models import another_family, settings_of
+from retgen.agents.models import judge_of_another_provider, settings_of
 
 ECHO = '''
 """A model that orders documents as they are shown, without a server."""
@@ -90,7 +90,7 @@ def test_the_judge_of_another_family() -> None:
     ):
         settings = settings_of(writer)
         assert settings is not None
-        assert another_family(settings, both) == judge
+        assert judge_of_another_provider(settings, both) == judge
     settings = settings_of("openai:gpt-5-mini")
     assert settings is not None
-    assert another_family(settings, {"OPENAI_API_KEY": "a"}) is None
+    assert judge_of_another_provider(settings, {"OPENAI_API_KEY": "a"}) is None

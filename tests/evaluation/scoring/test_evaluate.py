@@ -1,4 +1,4 @@
-"""`gen eval`: scores, floors, intervals, what is written, and what bad input says."""
+"""`gen eval`: scores, baselines, intervals, what is written, and what bad input says."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUERIES = {"q1": "red apples", "q2": "pears", "q3": "who cares"}
 QRELS = [("q1", "a", 2), ("q1", "c", 1), ("q2", "b", 1), ("q3", "d", 0)]
 
 
-def test_bm25_and_floors_by_hand(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_bm25_and_baselines_by_hand(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     result = evaluate(
         dataset(CORPUS, QUERIES, QRELS), metrics=["recall@1", "nDCG@2", "MRR", "success@1"],
         out=tmp_path / "out",
@@ -124,7 +124,7 @@ def test_grades_that_are_not_there_or_broken(dataset, tmp_path: Path) -> None:  
     )
 
 
-def test_the_measure_without_closed_form_has_no_random_floor(dataset) -> None:  # type: ignore[no-untyped-def]
+def test_the_measure_without_closed_form_has_no_random_baseline(dataset) -> None:  # type: ignore[no-untyped-def]
     collection = load(dataset(CORPUS, QUERIES, QRELS))
     result = baselines(collection, Measures(["MAP"]))
     assert result["random"] == {"MAP": None}
@@ -542,7 +542,7 @@ def test_queries_without_any_document(dataset, tmp_path: Path) -> None:  # type:
     assert f"{run}: 1 queries are not in the run and count as 0" in result["notes"]
 
 
-def test_floors_of_absent_documents_and_deep_cutoffs(dataset) -> None:  # type: ignore[no-untyped-def]
+def test_baselines_of_absent_documents_and_deep_cutoffs(dataset) -> None:  # type: ignore[no-untyped-def]
     # of two relevant documents one is not in the corpus of four
     path = dataset(CORPUS, {"q": "x"}, [("q", "a", 1), ("q", "gone", 1)])
     random = baselines(load(path), Measures(["recall@2", "P@8", "success@2", "MRR@2"]))["random"]

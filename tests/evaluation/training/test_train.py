@@ -91,7 +91,7 @@ def test_differences_are_of_the_stored_values(memorised: Training) -> None:
         for when in ("before", "after")
     }
     assert stored["after"].shape == (100, 2)
-    (first, _) = memorised.views[0].comparisons
+    (first, _) = memorised.scored_sets[0].comparisons
     assert (first.first, first.second, first.measure) == ("after", "before", "recall@2")
     assert first.difference == pytest.approx(
         (stored["after"] - stored["before"])[:, 0].mean(), abs=1e-12
@@ -111,7 +111,7 @@ def test_what_is_said(memorised: Training) -> None:
     ]  # fmt: skip
     assert memorised.to_json()["test"]["ceiling"] == {"recall@2": 1.0, "nDCG@10": 1.0}
     assert (
-        "note: 200 of the 200 training pairs are pairs of the test view limit: its scores measure "
+        "note: 200 of the 200 training pairs are pairs of the test set limit: its scores measure "
         "memory, not retrieval"
     ) in lines
     assert ["outside:", "animals", "recall@2", "nDCG@10"] in [line.split() for line in lines]
@@ -149,11 +149,11 @@ def test_the_train_half_shares_no_pair(train_half: Path, limit_run: Path, tmp_pa
     )  # fmt: skip
     assert result.shared == 0
     assert result.notes() == [
-        "no training pair is a pair of the test view limit",
+        "no training pair is a pair of the test set limit",
         "outside: not measured (--outside PATH or mteb:NAME measures it)",
     ]
     assert result.to_json()["outside"] is None
-    assert result.views[0].scores(result.trained, "after")["recall@2"] < 0.95
+    assert result.scored_sets[0].scores(result.trained, "after")["recall@2"] < 0.95
 
 
 def test_some_shared_pairs_are_counted(limit_run: Path, tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_compared_with_in_batch_negatives(other: Path, limit_run: Path, tmp_path
     assert not (tmp_path / "none").exists()
 
 
-def test_views_are_told_by_what_they_hold(limit_run: Path, tmp_path: Path) -> None:
+def test_data_sets_are_known_by_what_they_hold(limit_run: Path, tmp_path: Path) -> None:
     """Two data sets of one name and size; a training of one is never shown as of the other."""
     here = {}
     for side in ("a", "b"):
@@ -219,7 +219,7 @@ def test_views_are_told_by_what_they_hold(limit_run: Path, tmp_path: Path) -> No
         limit_run, "static:minilm", test=here["b"], settings=options, out=out, fresh=True
     )
     assert not anew.trained.repeated
-    assert first.views[0].scores(first.trained, "after") != anew.views[0].scores(
+    assert first.scored_sets[0].scores(first.trained, "after") != anew.scored_sets[0].scores(
         anew.trained, "after"
     )
 

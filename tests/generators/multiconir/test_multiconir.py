@@ -172,7 +172,7 @@ def test_flat_tables(finished: Path) -> None:
     assert max(labels.values()) - min(labels.values()) <= 2
 
 
-def test_training_views(finished: Path) -> None:
+def test_training_tables(finished: Path) -> None:
     ladders = len(read_jsonl(finished / "sources" / "ladders.jsonl"))
     triplets, lists, pairs = (
         pq.read_table(finished / "training" / f"{name}.parquet").to_pylist()
