@@ -24,7 +24,6 @@ import orjson
 from retgen.errors import SourceRefused
 from retgen.generators.family import Evidence, Family
 from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, VERIFY
-from retgen.generators.multiconir.asking import ask_ladders
 from retgen.generators.multiconir.calibration import CALIBRATION, in_words
 from retgen.generators.multiconir.estimate import call_estimates
 from retgen.generators.multiconir.exported import STYLES, Exported
@@ -33,6 +32,7 @@ from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.multiconir.review import review_tables
 from retgen.generators.multiconir.sentences import CONDITIONS, word_count
 from retgen.generators.multiconir.sourcing import documents_of, on_the_hub, source_of
+from retgen.generators.multiconir.with_agents import generate_ladders
 from retgen.generators.params import Job
 from retgen.generators.plan import Plan
 from retgen.generators.records import Example, Records
@@ -114,7 +114,7 @@ class MultiConIR(Family[MultiConIRParams]):
         return frozenset(agent.name for agent in AGENTS)
 
     async def generate_with_agents(self, job: Job[MultiConIRParams], context: Context) -> None:
-        await ask_ladders(job, context)
+        await generate_ladders(job, context)
 
     def repeatable(self, job: Job[MultiConIRParams]) -> bool:
         source = job.params.source

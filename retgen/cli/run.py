@@ -46,7 +46,7 @@ def run_command(
     workers: Workers = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="At most N records; refused where a latent matrix fixes them."),
+        typer.Option(min=1, help="At most N records; refused where the parameters fix them."),
     ] = None,
     model: ModelOption = None,
     max_usd: Annotated[

@@ -91,7 +91,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
                            "training, float32", "free embeddings, float32")),
         ],
     ),
-    "ladders": (
+    "multiconir": (
         "--sizes 3 8 --domains books",
         [
             "...",

@@ -19,10 +19,10 @@ import numpy as np
 from retgen.data import Dataset, Qrel, Query, Table, qrel_of, query_of
 from retgen.validators.chance import spearman
 from retgen.validators.multiconir.accounts import unaccounted
-from retgen.validators.multiconir.asked import Asked
 from retgen.validators.multiconir.counts import Counts
 from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, Spec
 from retgen.validators.multiconir.pieces import bits, listed, pieces
+from retgen.validators.multiconir.query_index import QueryIndex
 from retgen.validators.multiconir.rungs import ladder_faults
 from retgen.validators.multiconir.verdicts import verdict_faults
 from retgen.validators.rule import Batch, CorpusRule, Finding, State
@@ -109,7 +109,7 @@ class LadderProof(CorpusRule):
         self.spec = spec
         self.ladders = LadderFile(spec.ladders)
         self._findings: list[Finding] = []
-        self.asked = Asked()
+        self.asked = QueryIndex()
         self._counts: dict[str, Any] = {}
         self.start()
 
@@ -173,7 +173,7 @@ class LadderProof(CorpusRule):
     def _judged(self, dataset: Dataset, split: str) -> Iterator[Finding]:
         """Each ladder has twenty queries, and each of these all its ladder's documents judged."""
         there = np.zeros(len(self.ladders), np.int64)  # which of the twenty, as bits
-        asked = self.asked = Asked()
+        asked = self.asked = QueryIndex()
         for query in _parsed(dataset.queries, query_of):
             result = self._asked(query)
             if isinstance(result, str):
@@ -208,7 +208,7 @@ class LadderProof(CorpusRule):
         self._counts = counts.in_words(int(np.bitwise_count(there).sum()))
 
     def _labels(
-        self, table: Table, asked: Asked, kind: _Kind, counts: Counts | None
+        self, table: Table, asked: QueryIndex, kind: _Kind, counts: Counts | None
     ) -> Iterator[Finding]:
         """What is wrong with a table of labels, query by query."""
         rows = _parsed(table, qrel_of)

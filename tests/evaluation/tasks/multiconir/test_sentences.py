@@ -55,6 +55,9 @@ def test_other_tasks_and_a_trace_of_the_rewriting() -> None:
         "Among neighbours down the ladder (Task 2) a wins most, 70.0% (95% interval 60.0 to 80.0); "
         "between query styles (Task 3) a changes least, 25.0% (95% interval 15.0 to 35.0)."
     )
+    # where systems change equally little, all of them are named
+    equal = sentences({name: reading(rates(0.5, 0.5) | more) for name in ("a", "b")})
+    assert "Task 3) a and b change least, 25.0% (95% interval 15.0 to 35.0)." in equal[2]
     # with a fifth of the pairs tied, chance is 40%
     assert result[3] == (
         "Blind control: under the query of another ladder b 75.0% where chance is 50.0%: the "

@@ -19,9 +19,9 @@ from retgen.generators.limit.agents import (
     Identify,
     glossary,
 )
-from retgen.generators.limit.asking import _Growing, catalogue_size
 from retgen.generators.limit.attributes import CatalogueParams, load_attributes
 from retgen.generators.limit.params import LimitParams
+from retgen.generators.limit.with_agents import _Growing, catalogue_size
 from retgen.plan import plan
 from retgen.recipe import load_recipe
 from tests.conftest import read_jsonl
