@@ -49,7 +49,7 @@ class Pairs:
         there = f"{least:,}" if least == most else f"{least:,} to {most:,}"
         if used:
             short = sum(count < used for count in counts)
-            repeated = f"; {short:,} pairs have fewer and repeat theirs" if few else ""
+            repeated = f"; {short:,} pairs have fewer and repeat theirs" if short else ""
             return f"{used:,} hard negatives a pair (of {there}{repeated})"
         why = "as hard_negatives says"
         if wanted == "all":

@@ -297,7 +297,7 @@ def _spec(job: Job[LimitParams]) -> proof.Spec:
         document_templates=params.templates.document,
         query_templates=params.templates.query,
         row_sums=sums,
-        attributes_per_query=1 if isinstance(params.form, Single | Semantic) else 2,
+        per_query=1 if isinstance(params.form, Single | Semantic) else 2,
         descriptions=(
             proof.read_descriptions(job.sources / DESCRIPTIONS)
             if isinstance(params.form, Semantic) and job.sources is not None
