@@ -28,7 +28,7 @@ class Spec:
     """What the recipe promises, as far as it can be read from the files.
 
     `attributes`: every allowed attribute and its id. `row_sums`: the relevant documents of a
-    query, as (least, most). `per_query`: how many a query asks for.
+    query, as (least, most). `per_query`: how many attributes a query asks for.
     """
 
     documents: int
@@ -124,7 +124,7 @@ def parse_queries(
             given := content_stems(words[0]) & content_stems(query.text)
         ):
             reason = f"{min(given)!r} is a word of what it should not name, {words[0]!r}"
-        elif len(set(words)) != spec.per_query or len(words) != spec.attributes_per_query:
+        elif len(set(words)) != spec.per_query or len(words) != spec.per_query:
             reason = f"it asks for {len(words)} attributes, not {spec.per_query}"
         else:
             terms = tuple(spec.attributes[word] for word in words)
