@@ -1,4 +1,4 @@
-"""An agent in conversation with a model on loopback: what is sent, taken, repaired and given up."""
+"""An agent in conversation with a model on loopback: sent, taken, repaired, failed after repairs."""
 
 from __future__ import annotations
 

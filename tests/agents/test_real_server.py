@@ -1,7 +1,7 @@
 """A serving program that is not ours, with a real model: `transformers serve` on loopback.
 
-The model is a tiny Llama with random weights, so it knows no JSON: what it says is given up, and
-every answer of it is kept and charged. Its log says how many requests it has had.
+The model is a tiny Llama with random weights, so it knows no JSON: what it says fails after
+repairs, and every answer of it is kept and charged. Its log says how many requests it has had.
 """
 
 from __future__ import annotations

@@ -374,9 +374,9 @@ def test_many_systems_are_told_apart(limit_run: Path) -> None:
     assert max(c.adjusted for c in others) == pytest.approx(210 * smallest)
     assert 210 * smallest < 0.05
     assert bootstrap.compare(values, ["m"]) == result
-    few = Bootstrap(collection)
-    assert len(few.compare({"a": values["system 0"], "b": values["system 1"]}, ["m"])) == 1
-    assert few.compared == 5000
+    small = Bootstrap(collection)
+    assert len(small.compare({"a": values["system 0"], "b": values["system 1"]}, ["m"])) == 1
+    assert small.compared == 5000
 
 
 def test_shared_documents_widen_the_interval(limit_run: Path) -> None:
