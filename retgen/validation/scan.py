@@ -34,10 +34,8 @@ from retgen.validators.samples import Samples
 from retgen.workers import process_pool
 
 _BATCH = 4096  # documents
-_AT_MOST, _EACH = (
-    2000,
-    100,
-)  # queries that rules see where one reads all itself; qrels of each, at most
+_AT_MOST = 2000  # queries that rules see where one of them reads all itself
+_EACH = 100  # qrels of each, at most
 _PARALLEL_FROM = 100 << 20  # bytes of corpus; below, a second process costs more than it saves
 _PART = (
     64 << 20
