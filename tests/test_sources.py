@@ -52,17 +52,19 @@ def test_a_table_with_mapped_columns(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.tsv", "a.parquet"])
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "message"),
     [
         (Columns(text="bodi"), "has no column 'bodi' (source.columns.text); did you mean body?"),
         (Columns(text="body", id="nr"), "has no column 'nr' (source.columns.id)."),
         (Columns(), "has no column 'text' (source.columns.text)"),
     ],
 )
-def test_a_column_that_is_not_there(tmp_path: Path, name: str, columns: Columns, told: str) -> None:
+def test_a_column_that_is_not_there(
+    tmp_path: Path, name: str, columns: Columns, message: str
+) -> None:
     with pytest.raises(DatasetError) as error:
         list(read_sources(write(tmp_path / name), columns))
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert "Its columns: body, key, name" in str(error.value)
 
 
@@ -222,7 +224,7 @@ def test_a_data_set_of_the_datasets_library(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
         ("missing.jsonl", None, "there is no source"),
         (
@@ -235,10 +237,12 @@ def test_a_data_set_of_the_datasets_library(tmp_path: Path) -> None:
         ("a.csv", b'text\n"open', "is not CSV"),
     ],
 )
-def test_sources_that_are_none(tmp_path: Path, name: str, content: bytes | None, told: str) -> None:
+def test_sources_that_are_none(
+    tmp_path: Path, name: str, content: bytes | None, message: str
+) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(DatasetError, match=told):
+    with pytest.raises(DatasetError, match=message):
         list(read_sources(tmp_path / name, Columns()))
 
 

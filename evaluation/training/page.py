@@ -14,7 +14,7 @@ from retgen.pages import Figure, Page, Section, TableView, best_places, terminal
 from retgen.write import write_file
 
 if TYPE_CHECKING:
-    from retgen.evaluation.training.result import Training, View
+    from retgen.evaluation.training.result import ScoredSet, Training
 
 _LOSS = (
     "The training loss, a mean over the steps between two points. Without duplicates the last "
@@ -22,23 +22,27 @@ _LOSS = (
 )
 
 
-def scores_table(result: Training, view: View) -> TableView:
+def scores_table(result: Training, scored: ScoredSet) -> TableView:
     """A row a model, a column a measure; below the best reachable and the baselines."""
-    names = view.measures.names
+    names = scored.measures.names
     models = [
-        ("before", view.scores(result.trained, "before")),
-        ("after", view.scores(result.trained, "after")),
+        ("before", scored.scores(result.trained, "before")),
+        ("after", scored.scores(result.trained, "after")),
     ]
     if result.in_batch_only is not None:
-        scores = view.scores(result.in_batch_only, "after")
+        scores = scored.scores(result.in_batch_only, "after")
         models.append(("after, in-batch negatives only", scores))
     rows = [[label, *(f"{scores[name]:.4f}" for name in names)] for label, scores in models]
     begin = len(rows)
-    rows += [[label, *cells] for label, cells in bound_rows(view.ceiling, view.floors, names)]
-    changes = {c.measure: c for c in view.comparisons if (c.first, c.second) == ("after", "before")}
+    rows += [
+        [label, *cells] for label, cells in bound_rows(scored.ceiling, scored.baselines, names)
+    ]
+    changes = {
+        c.measure: c for c in scored.comparisons if (c.first, c.second) == ("after", "before")
+    }
     columns = {i: [of[name] for _, of in models] for i, name in enumerate(names, start=1)}
     return TableView(
-        [f"{view.role}: {view.collection.name}", *names], rows, faint=range(begin, len(rows)),
+        [f"{scored.role}: {scored.collection.name}", *names], rows, faint=range(begin, len(rows)),
         best=best_places(columns),
         beside={
             (1, i): f"{change.low:+.3f} to {change.high:+.3f}"
@@ -51,31 +55,33 @@ def scores_table(result: Training, view: View) -> TableView:
 def text(result: Training) -> str:
     """For a terminal."""
     parts = [_what_was_done(result)]
-    parts += [text_table(scores_table(result, view)) for view in result.views]
+    parts += [text_table(scores_table(result, scored)) for scored in result.scored_sets]
     shown, _, page = terminal(parts, result.notes(), result.folder / "train.html").rpartition("\n")
     return f"{shown}\nmodel: {result.trained.path}\n{page}"
 
 
 def sentences(result: Training) -> list[str]:
     """The summary of the page: what the training changed, against what, and what to know of it."""
-    message = [_change(result, view) for view in result.views]
-    view = result.views[0]
-    measure = primary_of(view.measures.names, view.collection)
-    after = view.scores(result.trained, "after")[measure]
-    message.append(f"After training it is {against(view.floors, view.ceiling, measure, after)}.")
+    message = [_change(result, scored) for scored in result.scored_sets]
+    scored = result.scored_sets[0]
+    measure = primary_of(scored.measures.names, scored.collection)
+    after = scored.scores(result.trained, "after")[measure]
+    message.append(
+        f"After training it is {against(scored.baselines, scored.ceiling, measure, after)}."
+    )
     note = result.notes()[0]
     return [*message, f"{note[0].upper()}{note[1:]}."]
 
 
-def _change(result: Training, view: View) -> str:
-    measure = primary_of(view.measures.names, view.collection)
-    before, after = (view.scores(result.trained, when)[measure] for when in ("before", "after"))
-    where = "the test view" if view.role == "test" else "the view outside"
+def _change(result: Training, scored: ScoredSet) -> str:
+    measure = primary_of(scored.measures.names, scored.collection)
+    before, after = (scored.scores(result.trained, when)[measure] for when in ("before", "after"))
+    where = "the test set" if scored.role == "test" else "the data set outside"
     text = (
-        f"{measure} on {where} {view.collection.name} is {before:.4f} before and {after:.4f} after "
-        "training"
+        f"{measure} on {where} {scored.collection.name} is {before:.4f} before and {after:.4f} "
+        "after training"
     )
-    for c in view.comparisons:
+    for c in scored.comparisons:
         if (c.first, c.second, c.measure) == ("after", "before", measure):
             held = "holds" if c.adjusted < LEVEL else "does not hold"
             p = p_value(c.adjusted)
@@ -126,7 +132,7 @@ def write_page(result: Training) -> None:
 
 
 def _sections(result: Training) -> Iterator[Section]:
-    views = result.views
+    scored_sets = result.scored_sets
     yield Section(
         "Before and after",
         [
@@ -134,24 +140,24 @@ def _sections(result: Training) -> Iterator[Section]:
             "The best of a column is in bold; below a score after training stands the 95% "
             "interval of its difference to the one before.",
         ],
-        [scores_table(result, view) for view in views],
-        [Figure(_by_step(result, views[0]), "Scores of the test view on the way.")],
+        [scores_table(result, scored) for scored in scored_sets],
+        [Figure(_by_step(result, scored_sets[0]), "Scores of the test set on the way.")],
         result.notes(),
     )  # fmt: skip
     tables = [
         TableView(
-            [f"{view.collection.name}: difference", "measure", "mean", "95% interval", "p"],
+            [f"{scored.collection.name}: difference", "measure", "mean", "95% interval", "p"],
             [
                 [
                     f"{c.first} − {c.second}", c.measure, f"{c.difference:+.4f}",
                     f"{c.low:+.4f} to {c.high:+.4f}", p_value(c.adjusted),
                 ]
-                for c in view.comparisons
+                for c in scored.comparisons
             ],
             names=2,
         )
-        for view in views
-        if view.comparisons
+        for scored in scored_sets
+        if scored.comparisons
     ]  # fmt: skip
     if tables:
         yield Section(
@@ -180,10 +186,10 @@ def _sections(result: Training) -> Iterator[Section]:
     )
 
 
-def _by_step(result: Training, view: View) -> str:
+def _by_step(result: Training, scored: ScoredSet) -> str:
     """Test scores at every evaluation; the last planned step is scored as saved."""
-    chosen = primary_of(view.measures.names, view.collection)
-    names = [chosen, *(name for name in view.measures.names if name != chosen)][:4]
+    chosen = primary_of(scored.measures.names, scored.collection)
+    names = [chosen, *(name for name in scored.measures.names if name != chosen)][:4]
     points: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     for entry in result.trained.history:
         for name in names:
@@ -195,11 +201,11 @@ def _by_step(result: Training, view: View) -> str:
     ]
     levels = [
         level._replace(name=f"{chosen}, {level.name}")
-        for level in baseline_levels(view.floors, chosen)
+        for level in baseline_levels(scored.baselines, chosen)
     ]
     return draw.lines(
         result.folder / "figures" / "scores", curves, levels,
-        title=f"Scores by step: {view.collection.name}", x="training steps", y="score",
+        title=f"Scores by step: {scored.collection.name}", x="training steps", y="score",
         fraction=True,
     )  # fmt: skip
 

@@ -8,26 +8,23 @@ from typing import Any, Literal
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures
-from retgen.evaluation.scoring.significance import Comparison
-from retgen.evaluation.training import (
-    Pairs,
-    TrainConfig,
-    Trained,
-)
+from retgen.evaluation.scoring.significance import Difference
+from retgen.evaluation.training.config import TrainConfig, Trained
+from retgen.evaluation.training.pairs import Pairs
 
 WITHOUT = "in-batch negatives only"
 
 
 @dataclass(frozen=True)
-class View:
+class ScoredSet:
     """A data set that a model is scored on. `comparisons`: of the models, see `Bootstrap`."""
 
     role: Literal["test", "outside"]
     collection: Collection
     measures: Measures
-    floors: dict[str, Any] = field(default_factory=dict)
+    baselines: dict[str, Any] = field(default_factory=dict)
     ceiling: dict[str, float | None] = field(default_factory=dict)
-    comparisons: list[Comparison] = field(default_factory=list)
+    comparisons: list[Difference] = field(default_factory=list)
 
     def scores(self, trained: Trained, when: str) -> dict[str, float]:
         """Measure to score before or after a training."""
@@ -40,7 +37,7 @@ class Training:
     """What `train` did and found.
 
     `in_batch_only`: the training compared with, None without `compare`. `shared`: how many of the
-    training pairs are pairs of the test view too.
+    training pairs are pairs of the test set too.
     """
 
     folder: Path
@@ -49,25 +46,25 @@ class Training:
     pairs: Pairs
     trained: Trained
     in_batch_only: Trained | None
-    views: list[View]
+    scored_sets: list[ScoredSet]
     shared: int
     command: str
 
     def notes(self) -> list[str]:
         """What a reader of the scores must know."""
-        name, notes = self.views[0].collection.name, []
+        name, notes = self.scored_sets[0].collection.name, []
         held = " (held-out ones among them)" if self.trained.held_out_pairs else ""
         if self.shared:
             notes.append(
                 f"{self.shared:,} of the {len(self.pairs):,} training pairs{held} are pairs of the "
-                f"test view {name}: its scores measure memory, not retrieval"
+                f"test set {name}: its scores measure memory, not retrieval"
             )
         else:
-            notes.append(f"no training pair is a pair of the test view {name}")
-        if len(self.views) == 1:
+            notes.append(f"no training pair is a pair of the test set {name}")
+        if len(self.scored_sets) == 1:
             notes.append("outside: not measured (--outside PATH or mteb:NAME measures it)")
-        for view in self.views:
-            notes += [f"{view.collection.name}: {note}" for note in view.collection.notes]
+        for scored in self.scored_sets:
+            notes += [f"{scored.collection.name}: {note}" for note in scored.collection.notes]
         return notes
 
     def to_json(self) -> dict[str, Any]:
@@ -95,17 +92,17 @@ class Training:
             "losses": run.losses,
             "notes": self.notes(),
         }
-        for view in self.views:
-            shown[view.role] = {
-                "dataset": str(view.collection.path),
-                "split": view.collection.split,
-                "before": view.scores(run, "before"),
-                "after": view.scores(run, "after"),
+        for scored in self.scored_sets:
+            shown[scored.role] = {
+                "dataset": str(scored.collection.path),
+                "split": scored.collection.split,
+                "before": scored.scores(run, "before"),
+                "after": scored.scores(run, "after"),
                 "in_batch_only": (
-                    view.scores(self.in_batch_only, "after") if self.in_batch_only else None
+                    scored.scores(self.in_batch_only, "after") if self.in_batch_only else None
                 ),
-                "ceiling": view.ceiling,
-                "floors": view.floors,
-                "comparisons": [one._asdict() for one in view.comparisons],
+                "ceiling": scored.ceiling,
+                "floors": scored.baselines,
+                "comparisons": [one._asdict() for one in scored.comparisons],
             }
         return shown

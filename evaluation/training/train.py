@@ -1,4 +1,4 @@
-"""`gen train`: what does training on the data change, on its test view and outside of it?
+"""`gen train`: what does training on the data change, on its test set and outside of it?
 
 out/
   views.json       what is scored; a folder holds one training and its scores
@@ -26,18 +26,18 @@ from retgen.evaluation.retrievers import Options, check_name, type_of
 from retgen.evaluation.scoring.baselines import baselines
 from retgen.evaluation.scoring.measures import Measures, default_names
 from retgen.evaluation.scoring.mteb_datasets import located
-from retgen.evaluation.scoring.significance import Bootstrap, Comparison
+from retgen.evaluation.scoring.significance import Bootstrap, Difference
 from retgen.evaluation.search.names import slug
-from retgen.evaluation.training import (
-    Pairs,
+from retgen.evaluation.training.config import (
     TrainConfig,
     Trained,
+    discard,
     make_config,
-    read_pairs,
+    read_own,
     without_hard_negatives,
 )
-from retgen.evaluation.training.config import discard, read_own
-from retgen.evaluation.training.result import WITHOUT, Training, View
+from retgen.evaluation.training.pairs import Pairs, read_pairs
+from retgen.evaluation.training.result import WITHOUT, ScoredSet, Training
 from retgen.progress import Progress, silent
 from retgen.write import dump_json, make_folder, write_file
 
@@ -79,7 +79,7 @@ def train(
     if compare and not pairs.negatives_used(config.hard_negatives):
         message = pairs.negatives_in_words(config.hard_negatives)
         raise UsageError(f"--compare: there is nothing to compare with: {message}")
-    views = _views(test or path, outside, metrics, progress)
+    scored_sets = _scored_sets(test or path, outside, metrics, progress)
     folder = Path(out) if out is not None else (
         Path("outputs") / f"train_{path.resolve().name}_{slug(model)}"
     )  # fmt: skip
@@ -88,12 +88,12 @@ def train(
         for old in (folder, folder / "in_batch_only"):
             discard(old)
             shutil.rmtree(old / "scores", ignore_errors=True)
-    _claim_views(folder, views)
+    _check_scored_sets(folder, scored_sets)
     # takes seconds to import
     from retgen.evaluation.training.fit import train as fit
 
     def one(config: TrainConfig, place: Path) -> Trained:
-        scorer = _Scorer(views, place / "scores", model)
+        scorer = _Scorer(scored_sets, place / "scores", model)
         return fit(
             model, pairs, config, place, evaluate=scorer, device=device, progress=progress,
         )  # fmt: skip
@@ -106,16 +106,16 @@ def train(
     message = command or shlex.join(["gen", "train", str(path), "--model", model])
     measured = [
         replace(
-            view,
-            floors=baselines(view.collection, view.measures, progress),
-            ceiling=view.measures.ceiling(view.collection),
-            comparisons=_compare(view, folder, in_batch_only is not None),
+            scored,
+            baselines=baselines(scored.collection, scored.measures, progress),
+            ceiling=scored.measures.ceiling(scored.collection),
+            comparisons=_compare(scored, folder, in_batch_only is not None),
         )
-        for view in views
+        for scored in scored_sets
     ]
     result = Training(
         folder, model, config, pairs, trained, in_batch_only, measured,
-        _shared(pairs, views[0].collection), message,
+        _shared(pairs, scored_sets[0].collection), message,
     )  # fmt: skip
     write_file(folder / "train.json", dump_json(result.to_json()))
     from retgen.evaluation.training.page import write_page
@@ -134,10 +134,10 @@ def _check_trainable(name: str) -> None:
         )
 
 
-def _views(
+def _scored_sets(
     test: str | Path, outside: str | Path | None, metrics: Sequence[str], progress: Progress
-) -> list[View]:
-    views = []
+) -> list[ScoredSet]:
+    scored_sets = []
     for role, path in (("test", test), ("outside", outside)):
         if path is None:
             continue
@@ -145,23 +145,23 @@ def _views(
         names = metrics or default_names(collection.documents, collection.grades is not None)
         measures = Measures(names)
         measures.check(collection)
-        views.append(View("test" if role == "test" else "outside", collection, measures))
-    return views
+        scored_sets.append(ScoredSet("test" if role == "test" else "outside", collection, measures))
+    return scored_sets
 
 
-def _claim_views(folder: Path, views: Sequence[View]) -> None:
+def _check_scored_sets(folder: Path, scored_sets: Sequence[ScoredSet]) -> None:
     """A training keeps what it is scored on: or its "before" would be of something else."""
     wanted = [
         {
-            "role": view.role,
-            "name": view.collection.name,
-            "split": view.collection.split,
-            "documents": view.collection.documents,
-            "queries": len(view.collection.queries),
-            "measures": view.measures.names,
-            "digest": view.collection.digest(),
+            "role": scored.role,
+            "name": scored.collection.name,
+            "split": scored.collection.split,
+            "documents": scored.collection.documents,
+            "queries": len(scored.collection.queries),
+            "measures": scored.measures.names,
+            "digest": scored.collection.digest(),
         }
-        for view in views
+        for scored in scored_sets
     ]
     path = folder / "views.json"
     begun = any(
@@ -177,47 +177,47 @@ def _claim_views(folder: Path, views: Sequence[View]) -> None:
 
 
 class _Scorer:
-    """Scores a model on the views; outside ones only before and after."""
+    """Scores a model on the data sets; that outside only before and after."""
 
-    def __init__(self, views: Sequence[View], folder: Path, model: str) -> None:
-        self._views, self._folder, self._model = views, folder, model
+    def __init__(self, scored_sets: Sequence[ScoredSet], folder: Path, model: str) -> None:
+        self._scored_sets, self._folder, self._model = scored_sets, folder, model
 
     def __call__(self, model: SentenceTransformer, when: str) -> dict[str, float]:
         result: dict[str, float] = {}
-        for view in self._views:
-            if when == "during" and view.role == "outside":
+        for scored in self._scored_sets:
+            if when == "during" and scored.role == "outside":
                 continue
-            values = self._values(model, view)
+            values = self._values(model, scored)
             if when != "during":
                 make_folder(self._folder)
-                np.save(self._folder / f"{view.role}_{when}.npy", values)
-            for name, mean in zip(view.measures.names, values.mean(axis=0).tolist(), strict=True):
-                result[f"{view.role} {name}"] = mean
+                np.save(self._folder / f"{scored.role}_{when}.npy", values)
+            for name, mean in zip(scored.measures.names, values.mean(axis=0).tolist(), strict=True):
+                result[f"{scored.role} {name}"] = mean
         return result
 
-    def _values(self, model: SentenceTransformer, view: View) -> NDArray[np.float64]:
+    def _values(self, model: SentenceTransformer, scored: ScoredSet) -> NDArray[np.float64]:
         from retgen.evaluation.embedders.base import SentenceEmbedder
         from retgen.evaluation.search.dense import Dense
 
         options = Options()
         dense = Dense(self._model, SentenceEmbedder(self._model, model, options), options)
-        depth = view.measures.depth(view.collection.documents)
-        (ranked,) = dense.rank(view.collection, depth, silent)
-        return view.measures.per_query(view.collection, ranked.rankings)
+        depth = scored.measures.depth(scored.collection.documents)
+        (ranked,) = dense.rank(scored.collection, depth, silent)
+        return scored.measures.per_query(scored.collection, ranked.rankings)
 
 
-def _compare(view: View, folder: Path, in_batch_only: bool) -> list[Comparison]:
+def _compare(scored: ScoredSet, folder: Path, in_batch_only: bool) -> list[Difference]:
     """Paired differences between the models, on the same draws of what queries share."""
     files = {
-        "after": folder / "scores" / f"{view.role}_after.npy",
-        "before": folder / "scores" / f"{view.role}_before.npy",
+        "after": folder / "scores" / f"{scored.role}_after.npy",
+        "before": folder / "scores" / f"{scored.role}_before.npy",
     }
     if in_batch_only:
-        files[WITHOUT] = folder / "in_batch_only" / "scores" / f"{view.role}_after.npy"
+        files[WITHOUT] = folder / "in_batch_only" / "scores" / f"{scored.role}_after.npy"
     if not all(file.is_file() for file in files.values()):
         return []
     values = {name: np.load(file) for name, file in files.items()}
-    return Bootstrap(view.collection).compare(values, view.measures.names)
+    return Bootstrap(scored.collection).compare(values, scored.measures.names)
 
 
 def _shared(pairs: Pairs, collection: Collection) -> int:
