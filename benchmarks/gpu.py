@@ -106,7 +106,7 @@ def encode(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
         tokens = sum(min(t, embedder.max_length or t) for t in counts)
         flops = 2 * weights(model) * tokens
         seconds = timed(partial(embedder.encode, texts, "document"), device, sizes)
-        said("encode", name, seconds, flops, rates, f"{len(texts) / seconds:,.0f} documents/s of "
+        line("encode", name, seconds, flops, rates, f"{len(texts) / seconds:,.0f} documents/s of "
              f"{tokens / len(texts):.0f} tokens")  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def exact_search(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
         )
     )
     flops = 2 * count * dim * len(queries)
-    said("exact search", "float32", whole, flops, rates,
+    line("exact search", "float32", whole, flops, rates,
          f"{count:,} x {dim:,}: {whole / alone:.2f} of the product alone, "
          f"{whole / plain:.2f} of matmul and topk without blocks")  # fmt: skip
 
@@ -157,7 +157,7 @@ def training_step(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
         config = make_config(None, {"batch_size": batch, "max_steps": steps, "dtype": name})
         with tempfile.TemporaryDirectory() as folder:
             seconds = train(model, pairs, config, Path(folder) / "out", device=device).seconds
-        said("training", name, seconds, 6 * weights(model) * tokens, rates,
+        line("training", name, seconds, 6 * weights(model) * tokens, rates,
              f"{steps / seconds:.2f} steps/s of {batch} pairs")  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def free_embeddings(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
         seconds = (time.perf_counter() - began) / steps
         queries = count * (count - 1) // 2
         flops = 8 * 3 * 2 * queries * count * dimension  # scores, and both gradients
-        said("free embeddings", "float32", seconds, flops, rates,
+        line("free embeddings", "float32", seconds, flops, rates,
              f"d={dimension}, n={count}, 8 seeds: {1 / seconds:,.0f} steps/s, "
              f"{8 * queries * count * 4 * 4 / seconds / 1e9:.0f} GB/s of scores")  # fmt: skip
 
@@ -213,7 +213,7 @@ def sync(device: str) -> None:
         torch.mps.synchronize()
 
 
-def said(
+def line(
     what: str, name: str, seconds: float, flops: float, rates: dict[str, float], more: str
 ) -> None:
     """One line of results."""

@@ -41,10 +41,10 @@ def holders(passages: Sequence[Passage], phrases: Iterable[Phrase]) -> dict[Phra
     language, whose stems are others, the words.
     """
     every = set(phrases)
-    found: dict[Terms, list[int]] = {}
+    holding: dict[Terms, list[int]] = {}
     for phrase in every:
-        found[phrase.words], found[phrase.stems] = [], []
-    lengths = sorted({len(one) for one in found})
+        holding[phrase.words], holding[phrase.stems] = [], []
+    lengths = sorted({len(one) for one in holding})
     for number, passage in enumerate(passages):
         text = f"{passage.title} {passage.text}"
         words, stems = terms(text, ""), terms(text, passage.language)
@@ -53,10 +53,10 @@ def holders(passages: Sequence[Passage], phrases: Iterable[Phrase]) -> dict[Phra
             for size in lengths:
                 for at in range(len(held) - size + 1):
                     phrase_terms = tuple(held[at : at + size])
-                    if phrase_terms in found and phrase_terms not in seen:
+                    if phrase_terms in holding and phrase_terms not in seen:
                         seen.add(phrase_terms)
-                        found[phrase_terms].append(number)
-    return {one: sorted({*found[one.words], *found[one.stems]}) for one in every}
+                        holding[phrase_terms].append(number)
+    return {one: sorted({*holding[one.words], *holding[one.stems]}) for one in every}
 
 
 def alike(texts: Sequence[str]) -> NDArray[np.int64]:

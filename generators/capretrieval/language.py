@@ -141,10 +141,10 @@ def language_of(texts: Sequence[str], stated: str | None) -> list[str]:
 
     if stated is not None:
         return [stated] * len(texts)
-    told = [tell(letters_of(text[:2000])) for text in texts]
-    sure = Counter(code for code, share in told if code and share >= _SURE)
+    guesses = [tell(letters_of(text[:2000])) for text in texts]
+    sure = Counter(code for code, share in guesses if code and share >= _SURE)
     most = max(sure, key=lambda code: (sure[code], code), default="en")
-    return [code if code and share >= _SURE else most for code, share in told]
+    return [code if code and share >= _SURE else most for code, share in guesses]
 
 
 _SURE = 0.9  # probability of a language that is believed

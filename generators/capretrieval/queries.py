@@ -74,10 +74,10 @@ def _placed(passage: Passage, words: str) -> tuple[int, int] | None:
     at = passage.text.find(words)
     if at < 0:
         pattern = r"\s+".join(map(re.escape, words.split()))
-        found = re.search(pattern, passage.text, re.IGNORECASE)
-        if found is None:  # the same but for width or script
+        match = re.search(pattern, passage.text, re.IGNORECASE)
+        if match is None:  # the same but for width or script
             return None
-        at, end = found.span()
+        at, end = match.span()
     else:
         end = at + len(words)
     return passage.start + at, passage.start + end
@@ -115,8 +115,8 @@ def selected(
         if same[0] != i:
             continue
         passage, kind_set = passages[one.passage], SETS[one.kind]
-        found = held[phrase_of[i]] if i in phrase_of else []
-        everyone = {*found, *(queries[j].passage for j in same)}
+        holding = held[phrase_of[i]] if i in phrase_of else []
+        everyone = {*holding, *(queries[j].passage for j in same)}
         if len(everyone) > most and len(everyone) > 1:
             reason = f"{len(everyone):,} passages hold it, more than {most:,}"
             rejected.append(_dropped("query/common", reason, one, passage))

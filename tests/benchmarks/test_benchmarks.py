@@ -91,7 +91,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
                            "training, float32", "free embeddings, float32")),
         ],
     ),
-    "ladders": (
+    "multiconir": (
         "--sizes 3 8 --domains books",
         [
             "...",
@@ -141,7 +141,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     ),
     "plain": ("plain 60", []),
     "validate": (
-        "--documents 300 --floors 200 20 --proof 200 --near 300",
+        "--documents 300 --baselines 200 20 --proof 200 --near 300",
         [
             "...",
             rf"all rules, 300 documents: {F} s, {N} documents/s, {F} us of CPU a document; "
