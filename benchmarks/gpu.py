@@ -19,14 +19,13 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 
 from retgen.evaluation.capacity import free
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.embedders.base import SentenceEmbedder
 from retgen.evaluation.embedders.devices import choose_device
 from retgen.evaluation.embedders.loading import load_model
@@ -120,15 +119,10 @@ def exact_search(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
         part /= part.norm(dim=1, keepdim=True)
     queries = torch.nn.functional.normalize(torch.randn(1_000, dim, device=device), dim=1)
     blocks = [(i, vectors[i : i + block]) for i in range(0, count, block)]
-    place: Any = None
-    collection = Collection(
-        Path(), "random", "test", place, np.array([b"%d" % i for i in range(count)]),
-        np.arange(count), [], {}, True,
-    )  # fmt: skip
     whole, alone, plain = (
         timed(work, device, sizes)
         for work in (
-            lambda: search(iter(blocks), queries, [dim], False, collection, 100),
+            lambda: search(iter(blocks), queries, [dim], False, np.arange(count), 100),
             lambda: [queries @ vectors[i : i + block].T for i, _ in blocks],
             lambda: (queries @ vectors.T).topk(100, dim=1),
         )

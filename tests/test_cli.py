@@ -220,8 +220,8 @@ def test_preview(gen: Gen, small: Path, tmp_path: Path) -> None:
 
 def test_recipes(gen: Gen) -> None:
     shown = gen("recipes").stdout
-    assert shown.splitlines()[4].startswith("limit_dense         The paper's LIMIT: every pair")
-    assert shown.splitlines()[18:21] == [
+    assert shown.splitlines()[5].startswith("limit_dense         The paper's LIMIT: every pair")
+    assert shown.splitlines()[19:22] == [
         "",
         "Studies, for gen eval:",
         "limit_density           Denser qrels against scores: six patterns over 2,000 documents "
@@ -229,7 +229,7 @@ def test_recipes(gen: Gen) -> None:
     ]
     names = [row["name"] for row in json.loads(gen("recipes", "--json").stdout)]
     assert names == sorted(names)
-    assert len(names) == 18
+    assert len(names) == 19
 
 
 def test_a_recipe_where_a_data_set_is_wanted(gen: Gen) -> None:
@@ -270,7 +270,10 @@ def test_new_writes_a_recipe_that_runs(gen: Gen, tmp_path: Path) -> None:
         2, "gen: my_limit.yaml is there already; choose another file with --out\n",
     )  # fmt: skip
     wrong = gen("new", "limits")
-    assert wrong.stderr == "gen: there is no family 'limits'. Families: limit, multiconir\n"
+    assert (
+        wrong.stderr
+        == "gen: there is no family 'limits'. Families: capretrieval, limit, multiconir\n"
+    )
     ran = gen("run", "my_limit.yaml", "--set", "params.docs=200", "--set", "params.queries=50")
     assert ran.returncode == 0, ran.stderr
 
@@ -366,7 +369,7 @@ def test_doctor(gen: Gen) -> None:
     result = gen("doctor", "--json", env={"PATH": "", "OPENAI_API_KEY": "sk-secret-value"})
     checks = {check["what"]: check for check in json.loads(result.stdout)}
     assert checks["retgen"]["note"] == retgen.__version__
-    assert checks["families"]["note"] == "limit, multiconir"
+    assert checks["families"]["note"] == "capretrieval, limit, multiconir"
     assert (checks["OPENAI_API_KEY"]["state"], checks["HF_TOKEN"]["state"]) == ("ok", "absent")
     assert checks["numpy"]["state"] == "ok"
     assert checks["accelerator"]["state"] in ("ok", "absent")

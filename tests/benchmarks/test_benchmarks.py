@@ -91,6 +91,20 @@ CASES: dict[str, tuple[str, list[str]]] = {
                            "training, float32", "free embeddings, float32")),
         ],
     ),
+    "mining": (
+        "--documents 300 --queries 20",
+        [
+            r"\S+, 300 passages, 20 queries",
+            rf"  mine, by bm25: {F} s",
+            "    80 negatives",
+            rf"  mine, by static:minilm: {F} s",
+            rf"    again, vectors from the cache: {F} s",
+            rf"  mine_hard_negatives, by static:minilm: {F} s",
+            rf"    {F} times as long; {F} times as with a cache",
+            "    76 of 76 negatives are among their 76",
+            rf"  peak memory of the process {F} GiB",
+        ],
+    ),
     "multiconir": (
         "--sizes 3 8 --domains books",
         [
