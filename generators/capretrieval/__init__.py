@@ -186,8 +186,8 @@ def _notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) ->
     if agents_of(job.params) <= job.live:
         return []
     notes = ["hypernyms and questions are a model's work (--model); rules write the other queries"]
-    told = Counter(language_of([one.text for one in documents[:500]], job.params.language))
-    for code in sorted(code for code in told if not has_baseline(code)):
+    languages = Counter(language_of([one.text for one in documents[:500]], job.params.language))
+    for code in sorted(code for code in languages if not has_baseline(code)):
         notes.append(
             f"{LANGUAGES.get(code, code)} has no rules: without a model its documents get no "
             "query but their titles"

@@ -60,8 +60,8 @@ def _place(text: str, phrase: str) -> tuple[int, int] | None:
     """Where a phrase stands in a text, its words apart by any white space."""
     pattern = r"\s+".join(map(re.escape, phrase.split()))
     bounds = (r"(?<!\w)", r"(?!\w)") if phrase.isascii() else ("", "")
-    found = re.search(bounds[0] + pattern + bounds[1], text, re.IGNORECASE)
-    return found.span() if found else None
+    match = re.search(bounds[0] + pattern + bounds[1], text, re.IGNORECASE)
+    return match.span() if match else None
 
 
 @cache
@@ -134,13 +134,13 @@ def _jieba() -> tuple[Any, Any]:
 def sentences(text: str) -> list[tuple[int, int]]:
     """Where the sentences of a text stand, list items and headings among them."""
     result, begin = [], 0
-    for found in [*_BREAK.finditer(text), None]:
-        end = found.start() if found else len(text)
+    for gap in [*_BREAK.finditer(text), None]:
+        end = gap.start() if gap else len(text)
         part = text[begin:end]
         left = len(part) - len(part.lstrip())
         if part.strip():
             result.append((begin + left, begin + len(part.rstrip())))
-        begin = found.end() if found else end
+        begin = gap.end() if gap else end
     return result
 
 

@@ -76,10 +76,10 @@ def _placed(passage: Passage, words: str) -> tuple[int, int] | None:
     at = passage.text.find(words)
     if at < 0:
         pattern = r"\s+".join(map(re.escape, words.split()))
-        found = re.search(pattern, passage.text, re.IGNORECASE)
-        if found is None:  # the same but for width or script
+        match = re.search(pattern, passage.text, re.IGNORECASE)
+        if match is None:  # the same but for width or script
             return None
-        at, end = found.span()
+        at, end = match.span()
     else:
         end = at + len(words)
     return passage.start + at, passage.start + end
@@ -117,9 +117,9 @@ def selected(
         if same[0] != i:
             continue
         passage, kind_set = passages[one.passage], SETS[one.kind]
-        found = held[phrase_of[i]].words if i in phrase_of else []
+        holding = held[phrase_of[i]].words if i in phrase_of else []
         one.written_for = sorted({queries[j].passage for j in same})
-        everyone = {*found, *one.written_for}
+        everyone = {*holding, *one.written_for}
         if len(everyone) > most and len(everyone) > 1:
             reason = f"{len(everyone):,} passages hold it, more than {most:,}"
             rejected.append(_dropped("query/common", reason, one, passage))

@@ -204,8 +204,8 @@ def _read(
             for one in read
             for start, stop in spans(one.text, job.params.passages)
         }
-        found = decontaminated(texts, {}, tests, job.params.decontaminate.rouge_l)
-        dropped = {drop.id.rpartition("\0")[0]: drop for drop in reversed(found.drops)}
+        decontamination = decontaminated(texts, {}, tests, job.params.decontaminate.rouge_l)
+        dropped = {drop.id.rpartition("\0")[0]: drop for drop in reversed(decontamination.drops)}
     kept = [one for one in read if one.id not in dropped]
     with AtomicFile(folder / DOCUMENTS) as file:
         for one in kept:
@@ -285,10 +285,10 @@ def _mine(
     drawn = _drawn(result, len(own), settings.negatives, excluded, positives, seed)
     doubtful = 0
     bags = [frozenset(terms(texts[i], passages[j].language)) for i, j in enumerate(own)]
-    for one, found in zip(trained, result, strict=True):
-        one.negatives = [own[i] for i in found]
+    for one, negatives in zip(trained, result, strict=True):
+        one.negatives = [own[i] for i in negatives]
         asked = frozenset(_phrase(one, passages).stems)
-        doubtful += sum(asked <= bags[i] for i in found)
+        doubtful += sum(asked <= bags[i] for i in negatives)
     return {
         "by": settings.by,
         "queries": len(trained),
@@ -300,7 +300,7 @@ def _mine(
 
 
 def _drawn(
-    found: list[list[int]],
+    mined: list[list[int]],
     documents: int,
     count: int,
     excluded: Callable[[int, int], bool],
@@ -310,8 +310,8 @@ def _drawn(
     """Fill up with documents drawn at random where mining gave too few; how many these are."""
     drawn = 0
     stream = Stream(seed, "capretrieval/negatives")
-    picks = stream.integers(documents, 4 * count * len(found)).reshape(len(found), -1).tolist()
-    for query, (negatives, tried) in enumerate(zip(found, picks, strict=True)):
+    picks = stream.integers(documents, 4 * count * len(mined)).reshape(len(mined), -1).tolist()
+    for query, (negatives, tried) in enumerate(zip(mined, picks, strict=True)):
         for document in tried:
             if len(negatives) == count:
                 break

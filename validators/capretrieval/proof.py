@@ -130,8 +130,8 @@ class OwnDocuments(CorpusRule):
                 asked.setdefault(query_id, split)
         texts: dict[str, str] = {}
         for query in self._judgements.queries:
-            key, split = _plain(query.text), asked.get(query.query_id)
-            if split is not None and texts.setdefault(key, split) != split:
+            key, own = _plain(query.text), asked.get(query.query_id)
+            if own is not None and texts.setdefault(key, own) != own:
                 message = f"{query.query_id}: its text is a query of split {texts[key]} too"
                 yield self._finding([query.query_id], message)
 
