@@ -79,6 +79,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
     fixed_records = False
     takes_source = True
     agents = AGENTS
+    proof = "each document is one that the query was written for, or it holds the keyword"
 
     def plan(self, job: Job[CapRetrievalParams]) -> Plan:
         from retgen.evaluation.search.mining import check_by
@@ -148,6 +149,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 "training/sm": {"negatives-id": ["string"]},
             },
             card=_card(mined),
+            notes=_lines(mined),
             facts=_facts(tables),
             example=_example(tables),
             training=tables.training(),
@@ -254,6 +256,20 @@ def _card(mined: Mapping[str, Any]) -> list[str]:
             "all words of their query, though not side by side: so many may be relevant after all."
         )
     return paragraphs
+
+
+def _lines(mined: Mapping[str, Any]) -> dict[str, str]:
+    """What `gen run` prints of the negatives: how many may be positives that nobody labelled."""
+    if not mined.get("negatives"):
+        return {}
+    doubt = mined["doubtful"] / mined["negatives"]
+    return {
+        "negatives": (
+            f"{mined['negatives']:,} of the training documents by {mined['by']}; "
+            f"{mined['left_out']:,} likely positives left out; {doubt:.1%} of the rest hold all "
+            "words of their query"
+        )
+    }
 
 
 def _facts(tables: Tables) -> dict[str, str]:
