@@ -16,8 +16,9 @@ class Validation:
     `query_blind_baselines`. `certificate`: of the qrel matrix, see `retgen.qrels`. `origin`: how
     well positives are told from hard negatives without the query, {} without any. `proven`: qrels
     whose labels were proven, 0 without a proof, and `proof` what was shown of each; `judged`: whose
-    labels rest on a judge, all else being proven; `judges`: how good these were found to be. `seconds`: by stage. `taken_up`: parts
-    of the corpus that a killed validation had finished. `splits`: that under test, then the others.
+    labels rest on a judge, all else being proven; `judges`: how good these were found to be.
+    `seconds`: by stage. `taken_up`: parts of the corpus that a killed validation had finished.
+    `splits`: that under test, then the others.
     """
 
     findings: list[Finding]
