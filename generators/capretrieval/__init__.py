@@ -80,7 +80,11 @@ class CapRetrieval(Family[CapRetrievalParams]):
     agents = AGENTS
 
     def plan(self, job: Job[CapRetrievalParams]) -> Plan:
+        from retgen.evaluation.search.mining import check_by
+
         params = job.params
+        if params.mine.negatives:
+            check_by(params.mine.by)
         source = params.source
         if source is not None and str(source.path).startswith(HUB):
             limits = [n for n in (job.limit, source.limit) if n is not None]

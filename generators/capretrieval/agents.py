@@ -86,18 +86,23 @@ def _keywords(passage: str, language: str, count: int) -> list[Keyword]:
     result = []
     for one in offline.keyphrases(passage, language, count):
         kind: Literal["keyword", "phrase"] = "phrase" if " " in one.text.strip() else "keyword"
-        result.append(Keyword(kind=kind, text=" ".join(one.text.split()), rests_on=one.text))
+        text = " ".join(one.text.split())
+        if fault(kind, text, one.text, passage, language) is None:
+            result.append(Keyword(kind=kind, text=text, rests_on=one.text))
     return result
 
 
 def _summaries(passage: str, language: str, count: int) -> list[Summary]:
+    short = offline.abouts(passage, language, count)
     result = [
         Summary(kind="summary", text=one.text, rests_on=passage[one.start : one.stop])
-        for one in offline.abouts(passage, language, count)
+        for one in short
     ]
     for text in offline.topics(passage, language, count - len(result)):
         result.append(Summary(kind="topics", text=text, rests_on=""))
-    return result
+    return [
+        one for one in result if fault(one.kind, one.text, one.rests_on, passage, language) is None
+    ]
 
 
 def _check(

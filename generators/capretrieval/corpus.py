@@ -67,20 +67,23 @@ def alike(texts: Sequence[str]) -> NDArray[np.int64]:
 def sides(seed: int, repeats: NDArray[np.int64], splits: Splits) -> list[str]:
     """The split of each document: "train", "dev" or "test"; near-duplicates on one side.
 
-    `repeats`: see `alike`. A group goes to a held-out split where it fits into its share.
+    `repeats`: see `alike`. A group goes to a held-out split where it fits into its share; where
+    none does, the smallest one goes there. All are "train" where all are alike; two groups are
+    train and test.
     """
     members: dict[int, list[int]] = defaultdict(list)
     for document, group in enumerate(repeats.tolist()):
         members[group].append(document)
-    result = ["train"] * len(repeats)
-    order = Stream(seed, "capretrieval/splits").permutation(len(members)).tolist()
     every = list(members.values())
     left = {
-        name: max(1, round(share * len(repeats))) if share else 0
+        name: max(1, round(share * len(repeats)))
         for name, share in (("test", splits.test), ("dev", splits.dev))
+        if share
     }
-    if len(members) < 1 + sum(1 for count in left.values() if count):
-        return result  # too few to hold out any
+    while left and len(left) >= len(every):
+        left.popitem()
+    order = Stream(seed, "capretrieval/splits").permutation(len(every)).tolist()
+    split_of = dict.fromkeys(order, "train")
     trained = len(repeats)
     for group in order:
         size = len(every[group])
@@ -88,7 +91,14 @@ def sides(seed: int, repeats: NDArray[np.int64], splits: Splits) -> list[str]:
             if size <= left[name] and trained > size:
                 left[name] -= size
                 trained -= size
-                for document in every[group]:
-                    result[document] = name
+                split_of[group] = name
                 break
+    for name in left:
+        trained_groups = [group for group in order if split_of[group] == "train"]
+        if name not in split_of.values() and len(trained_groups) > 1:
+            split_of[min(trained_groups, key=lambda group: len(every[group]))] = name
+    result = ["train"] * len(repeats)
+    for group, name in split_of.items():
+        for document in every[group]:
+            result[document] = name
     return result

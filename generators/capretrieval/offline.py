@@ -117,9 +117,13 @@ def _weights(text: str) -> tuple[dict[str, float], list[tuple[str, str]]]:
 @cache
 def _jieba() -> tuple[Any, Any]:
     import logging
+    import warnings
 
     import jieba
-    from jieba import analyse, posseg
+
+    with warnings.catch_warnings():  # it leaves the file of its weights open
+        warnings.simplefilter("ignore", ResourceWarning)
+        from jieba import analyse, posseg
 
     jieba.setLogLevel(logging.WARNING)
     return posseg, analyse
