@@ -135,14 +135,14 @@ def _nothing_asked(
     """Why there are no test queries."""
     tested = [number for number, name in enumerate(side) if name == "test"]
     counts = Counter(languages[number] for number in tested)
-    told = ", ".join(f"{LANGUAGES.get(code, code)} {n:,}" for code, n in counts.most_common(3))
+    named = ", ".join(f"{LANGUAGES.get(code, code)} {n:,}" for code, n in counts.most_common(3))
     reasons = Counter(one.rule for one in rejected)
     why = ", ".join(f"{n:,} by {rule}" for rule, n in reasons.most_common())
     silent = sorted(LANGUAGES.get(code, code) for code in counts if not has_baseline(code))
     return (
         f"params.source: none of the {len(tested):,} of {len(documents):,} documents that are held "
-        f"out for the test split ({told}) has a query that can be used, so nothing could be scored "
-        f"({len(kept):,} queries of other splits; rejected: {why or 'none'}). "
+        f"out for the test split ({named}) has a query that can be used, so nothing could be "
+        f"scored ({len(kept):,} queries of other splits; rejected: {why or 'none'}). "
         + (f"{', '.join(silent)} has no rules: name a model that writes (--model), "
            if silent else "Give a model that writes (--model), ")
         + "more documents, or a larger share (params.splits.test)."
