@@ -146,8 +146,8 @@ def classify(
         full = {"full_dimension": dim == retriever.embedder.dimension}
         outcomes = [
             Outcome(
-                name, dim, label(name, dim, full), float(edge), True, int(hit), int(wrong),
-                len(positives) - int(hit),
+                name, dim, label(name, dim, full), round(float(edge), _DECIMALS), True,
+                int(hit), int(wrong), len(positives) - int(hit),
             )
             for edge, hit, wrong in zip(edges, hits, above, strict=True)
         ]  # fmt: skip
