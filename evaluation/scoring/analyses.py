@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from retgen.data import Dataset
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
+from retgen.evaluation.retrievers import type_of
 from retgen.evaluation.scoring import misses as errors
 from retgen.evaluation.scoring import thresholds
 from retgen.evaluation.scoring.by_type import break_down
@@ -18,7 +19,6 @@ from retgen.evaluation.scoring.scores import Score
 from retgen.evaluation.scoring.significance import Bootstrap
 from retgen.evaluation.scoring.tables import primary_of
 from retgen.evaluation.search.base import Ranked, Retriever
-from retgen.evaluation.search.names import names_embedder
 from retgen.pages import Section
 from retgen.progress import Progress
 
@@ -43,11 +43,17 @@ class Analyses:
         for path, dataset in datasets.items():
             for column in self.by:
                 values_of(dataset, column, path)
-        if self.threshold is not None and not any(map(names_embedder, models)):
+        if self.threshold is not None and not any(map(_has_vectors, models)):
             raise UsageError(
                 "--threshold: is one on the cosine of embeddings, and no embedder is named. Name "
                 "one, as --model minilm"
             )
+
+
+def _has_vectors(name: str) -> bool:
+    """Whether a system has one vector a text, as what can be trained has."""
+    kind = type_of(name)
+    return kind is not None and kind.trainable
 
 
 class Part(NamedTuple):
@@ -83,7 +89,7 @@ class Analysis:
     def classify(self, name: str, retriever: Retriever, progress: Progress) -> None:
         """Look at the cosines of an embedder, where that is wanted."""
         threshold = self.wanted.threshold
-        if threshold is not None and self._pairs is not None and names_embedder(name):
+        if threshold is not None and self._pairs is not None and _has_vectors(name):
             self._outcomes += thresholds.classify(
                 name, retriever, self._pairs, self.collection, threshold, progress
             )

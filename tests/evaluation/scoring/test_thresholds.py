@@ -157,6 +157,7 @@ def test_a_threshold_needs_an_embedder_and_a_cosine(dataset, gen: Any) -> None: 
     for value, words, message in (
         ("best", (), "--threshold: is one on the cosine of embeddings, and no embedder is named. "
                      "Name one, as --model minilm"),
+        ("best", ("--model", "late:minilm"), "no embedder is named"),
         ("1.5", ("--model", "minilm"), "--threshold 1.5: is a cosine from -1 to 1, or best"),
         ("high", ("--model", "minilm"), "--threshold high: is a cosine from -1 to 1, or best"),
     ):  # fmt: skip
