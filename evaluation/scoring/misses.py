@@ -76,10 +76,12 @@ class Misses(NamedTuple):
             f"Relevant documents that are not among a query's first {DEPTH}, by how many of the "
             "query's words stand in them: literal errors hold all or some, semantic ones none."
         ]
-        notes = [
-            f"{self.positives:,} documents are to be found; {self.beyond:,} of them are missed by "
-            f"any ranking, for their queries have more than {DEPTH}"
-        ]
+        notes = []
+        if self.beyond:
+            notes.append(
+                f"{self.positives:,} documents are to be found; {self.beyond:,} of them are missed "
+                f"by any ranking, for their queries have more than {DEPTH}"
+            )
         rows, wrong = [], []
         for one in self.systems:
             of = self._counts(one.missed)

@@ -141,6 +141,24 @@ def test_keywords_and_summaries_are_shown_without_asking(with_columns, tmp_path:
         assert "by" not in analysed(path, tmp_path, metrics=["recall@1"]).to_json()
 
 
+def test_several_data_sets_are_told_apart(with_columns, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    paths = [with_columns(CORPUS, QUERIES, QRELS, name) for name in ("one", "two")]
+    result = evaluate(paths, metrics=["recall@1"], analyses=Analyses(by=("kind",)),
+                      out=tmp_path / "out")  # fmt: skip
+    assert [line for line in text_of(result).splitlines() if "Scores by" in line] == [
+        "one: Scores by kind", "two: Scores by kind",
+    ]  # fmt: skip
+    assert (tmp_path / "out" / "eval.md").read_text().count("### Scores by kind") == 2
+    text = Read((tmp_path / "out" / "eval.html").read_text()).text
+    assert "one: Scores by kind" in text
+    assert "two: Scores by kind" in text
+    # a column that one of them lacks is said before anything is scored
+    plain = with_columns(CORPUS, {q: {"text": w} for q, w in WORDS.items()}, QRELS, "plain")
+    with pytest.raises(UsageError, match=f"no query of {plain} has such a column"):
+        evaluate([*paths, plain], analyses=Analyses(by=("kind",)), out=tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_column_that_tells_every_query_apart_is_refused(with_columns, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     names = [f"{i:02}" for i in range(51)]
     path = with_columns(
