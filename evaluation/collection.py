@@ -82,6 +82,16 @@ class Collection:
         if texts:
             yield first, texts
 
+    def places(self, ids: Iterable[str]) -> dict[str, int]:
+        """The index of each of some documents; those that the corpus lacks are left out."""
+        wanted = list(dict.fromkeys(ids))
+        names = np.array([doc.encode() for doc in wanted], dtype=np.bytes_)
+        order = by_priority(self.priority)
+        place = np.searchsorted(self.doc_ids, names, sorter=order)
+        index = order[np.minimum(place, len(order) - 1)]
+        there = self.doc_ids[index] == names
+        return {d: i for d, i, held in zip(wanted, index.tolist(), there, strict=True) if held}
+
     def texts(self, documents: NDArray[np.int64]) -> dict[int, str]:
         """The texts of some documents, by index."""
         wanted = set(documents.tolist())

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from retgen.data import open_dataset
 from retgen.errors import RetgenError, UsageError
-from retgen.evaluation.collection import Collection, load
+from retgen.evaluation.collection import load
 from retgen.evaluation.embedders.cache import default_folder
 from retgen.evaluation.retrievers import (
     Options,
@@ -26,6 +26,7 @@ from retgen.evaluation.retrievers import (
     retriever,
     runs_a_model,
 )
+from retgen.evaluation.scoring.analyses import Analyses, Analysis
 from retgen.evaluation.scoring.baselines import baselines
 from retgen.evaluation.scoring.measures import Measures, default_names, judged_names
 from retgen.evaluation.scoring.mteb_datasets import located
@@ -59,6 +60,7 @@ def evaluate(
     out: str | Path | None = None,
     over_seeds: bool = False,
     options: Options | None = None,
+    analyses: Analyses | None = None,
     cache: bool = True,
     replicates: int = 5000,
     limit: int | None = None,
@@ -72,7 +74,8 @@ def evaluate(
 
     `out` defaults to RUN/eval for one run directory, else to outputs/eval_NAME. `models` defaults
     to bm25 where no `runs` are given, or to those of a task with candidate sets. `over_seeds`: the
-    data sets are one recipe under several seeds. `limit` and `model_options` are about chat models
+    data sets are one recipe under several seeds. `analyses`: what is looked at beside means.
+    `limit` and `model_options` are about chat models
     (llm:): how many items of a domain they order, and their ledger, cap and prices. `title` and
     `about` head the page. Raises `UsageError` or `DatasetError` for what cannot be scored; a model
     that fails after others were scored lands in `failures` instead.
@@ -87,7 +90,10 @@ def evaluate(
     if cache and options.cache is None:
         options = replace(options, cache=default_folder())
     folder = Path(out) if out is not None else output_folder(paths)
-    held = [task_of(open_dataset(one)) for one in paths]
+    opened = {one: open_dataset(one) for one in paths}
+    analyses = analyses or Analyses()
+    analyses.check(opened, models)
+    held = [task_of(opened[one]) for one in paths]
     for name in models:
         if None in held and not ranks_a_corpus(name):
             raise UsageError(
@@ -99,6 +105,10 @@ def evaluate(
     errors: dict[str, RetgenError] = {}
     for one, task in zip(paths, held, strict=True):
         collection = load(one, split, progress)
+        if analyses.complete:
+            note = "a pair without a qrel counts as judged and not relevant (--complete)"
+            notes = [*collection.notes, note]
+            collection = replace(collection, complete=True, notes=notes)
         of_task = TaskResults(task, collection, chats) if task is not None else None
         names = list(dict.fromkeys(models)) or _defaults(runs, task)
         measured = metrics or default_names(collection.documents, collection.grades is not None)
@@ -108,8 +118,9 @@ def evaluate(
         place = folder if len(paths) == 1 else folder / name
         make_folder(place)
         scored = _score(
-            collection, of_task, measures, names, runs, options, place, replicates, errors, progress
-        )
+            Analysis(analyses, collection), of_task, measures, names, runs, options, place,
+            replicates, errors, progress,
+        )  # fmt: skip
         scored.name = name
         results.append(scored)
     failures = {name: str(error) for name, error in errors.items()}
@@ -198,7 +209,7 @@ def _unique(name: str, path: Path, paths: Sequence[Path]) -> str:
 
 
 def _score(
-    collection: Collection,
+    analysis: Analysis,
     of_task: TaskResults | None,
     measures: Measures,
     models: Sequence[str],
@@ -209,16 +220,18 @@ def _score(
     errors: dict[str, RetgenError],
     progress: Progress,
 ) -> Scored:
+    collection = analysis.collection
     judged = [] if collection.complete else judged_names(measures.names)
     beside = Measures(judged) if judged else None
     bootstrap = Bootstrap(collection, replicates)
     main = Measures([name] if (name := measure(mteb_task_of(collection).main_score)) else [])
     depth = max(measures.depth(collection.documents), main.depth(collection.documents))
+    depth = max(depth, analysis.depth())
     scores: list[Score] = []
     notes: list[str] = []
     began = time.perf_counter()
     systems = _systems(
-        collection, of_task, models, runs, options, folder, depth, errors, notes, progress
+        analysis, of_task, models, runs, options, folder, depth, errors, notes, progress
     )
     for ranked in systems:
         values = measures.per_query(collection, ranked.rankings)
@@ -236,6 +249,7 @@ def _score(
         at = main if main.names else measures  # of a score without a counterpart, the first asked
         own = float(at.per_query(collection, ranked.rankings)[:, 0].mean())
         write_mteb(folder, collection, score, own, options.settings(), seconds)
+        analysis.add(score, ranked)
         scores.append(score)
         began = time.perf_counter()
     if scores and spaced(collection.doc_ids):
@@ -256,11 +270,12 @@ def _score(
         notes,
         task=of_task,
         compared=bootstrap.compared,
+        parts=analysis.finish(scores, bootstrap, folder),
     )  # fmt: skip
 
 
 def _systems(
-    collection: Collection,
+    analysis: Analysis,
     of_task: TaskResults | None,
     models: Sequence[str],
     runs: Sequence[str | Path],
@@ -271,7 +286,7 @@ def _systems(
     notes: list[str],
     progress: Progress,
 ) -> Iterator[Ranked]:
-    names = _run_names(runs, models)
+    collection, names = analysis.collection, _run_names(runs, models)
     for name in models:
         if name in errors:
             continue
@@ -279,6 +294,7 @@ def _systems(
             result = retriever(name, options) if ranks_a_corpus(name) else None
             if result is not None:
                 yield from result.rank(collection, depth, progress)
+                analysis.classify(name, result, progress)
             if of_task is not None:
                 of_task.measure(name, result, options, folder, progress)
         except RetgenError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from retgen.evaluation import plots as draw
@@ -36,12 +37,19 @@ def text(result: Evaluation) -> str:
     parts = [over_seeds(result.datasets)] if result.seeds else [table(d) for d in ranked]
     names = ["" if result.seeds else f"{d.collection.path}\n" for d in ranked]
     texts = [name + text_table(part) for name, part in zip(names, parts, strict=False)]
+    if not result.seeds:
+        texts += [
+            "\n\n".join([_titled(result, scored, part.title), *map(text_table, part.tables)])
+            for scored in ranked
+            for part in _beside(scored)
+        ]
     for task, results in result.of_tasks():
         views = task.tables(results).items() if results else ()
         texts += [f"{title}\n{text_table(view)}" for title, view in views]
     notes = dict.fromkeys(
         note for d in result.datasets for note in (*d.all_notes, *model_notes(d.scores))
     )
+    notes |= dict.fromkeys(note for d in ranked for part in _beside(d) for note in part.notes)
     return terminal(texts, list(notes), result.folder / "eval.html")
 
 
@@ -55,6 +63,7 @@ def write_pages(result: Evaluation) -> None:
         parts.append(f"## {escaped(title)}\n\n{markdown_table(view.head, view.rows)}")
         if spans := view.small_print():
             parts.append(f"95% intervals:\n\n{markdown_table(spans.head, spans.rows)}")
+        parts += [_as_markdown(part) for part in _beside(scored)]
     of_tasks = [(task, results) for task, results in result.of_tasks() if results]
     for task, results in of_tasks:
         views = task.tables(results).items()
@@ -82,6 +91,26 @@ def write_pages(result: Evaluation) -> None:
     write_file(result.folder / "eval.html", page.html())
 
 
+def _beside(scored: Scored) -> Iterable[Section]:
+    """What was looked at beside means over all queries."""
+    return (section for part in scored.parts for section in part.sections)
+
+
+def _titled(result: Evaluation, scored: Scored, title: str) -> str:
+    return f"{scored.name}: {title}" if len(result.datasets) > 1 else title
+
+
+def _as_markdown(section: Section) -> str:
+    parts = [f"### {escaped(section.title)}", escaped(" ".join(section.text))]
+    for view in section.tables:
+        parts.append(markdown_table(view.head, view.rows, view.names).rstrip())
+        if spans := view.small_print():
+            parts.append("95% intervals:")
+            parts.append(markdown_table(spans.head, spans.rows, spans.names).rstrip())
+    parts += map(escaped, section.notes)
+    return "\n\n".join(parts) + "\n"
+
+
 def _sections(result: Evaluation, scored: Scored) -> Iterable[Section]:
     collection = scored.collection
     several = len(result.datasets) > 1
@@ -93,6 +122,8 @@ def _sections(result: Evaluation, scored: Scored) -> Iterable[Section]:
         _pictures(result, scored),
         [*scored.all_notes, *_remarks(scored.scores)],
     )
+    for part in _beside(scored):
+        yield replace(part, title=_titled(result, scored, part.title))
     if scored.comparisons:
         name = primary(scored)
         view = differences(scored, name)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from retgen.evaluation.collection import Collection
+from retgen.evaluation.scoring.analyses import Part
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.scores import Score
 from retgen.evaluation.scoring.significance import Difference
@@ -17,7 +18,8 @@ from retgen.evaluation.tasks.task import SystemResult, Task
 @dataclass
 class Scored:
     """All systems on one data set. `ceiling`: the best that any ranking reaches, by measure.
-    `task`: what systems reached on its candidate sets, None where it holds none.
+    `task`: what systems reached on its candidate sets, None where it holds none. `parts`: what was
+    looked at beside means over all queries.
     """
 
     collection: Collection
@@ -33,6 +35,7 @@ class Scored:
     name: str = ""  # tells data sets of one call apart
     task: TaskResults | None = None
     compared: int = 0  # replicates behind the p-values
+    parts: list[Part] = field(default_factory=list)
 
     @property
     def all_notes(self) -> list[str]:
@@ -41,7 +44,7 @@ class Scored:
 
     def to_json(self) -> dict[str, Any]:
         """The keys that `gen eval --json` prints of one data set."""
-        return {
+        content = {
             "dataset": str(self.collection.path),
             "split": self.collection.split,
             "documents": self.collection.documents,
@@ -60,6 +63,9 @@ class Scored:
             },
             "notes": self.all_notes,
         }
+        for part in self.parts:
+            content |= part.keys
+        return content
 
     def _results(self) -> list[dict[str, Any]]:
         """Every system once: `metrics` is empty where it only orders candidate sets."""

@@ -111,6 +111,19 @@ class Bootstrap:
         spans: NDArray[np.float64] = np.quantile(self.means(values), [0.025, 0.975], axis=0).T
         return spans
 
+    def interval_within(
+        self, values: NDArray[np.float64], rows: NDArray[np.int64]
+    ) -> NDArray[np.float64] | None:
+        """The same of the means over the queries in `rows`; None where hardly any draw has one."""
+        weights = self._weights[:, rows]
+        sums = weights.sum(axis=1, dtype=np.float64)
+        drawn = sums > 0
+        if 2 * np.count_nonzero(drawn) < len(sums) or not len(sums):
+            return None
+        means = (weights[drawn] @ values[rows].astype(np.float32)) / sums[drawn, None]
+        spans: NDArray[np.float64] = np.quantile(means, [0.025, 0.975], axis=0).T
+        return spans
+
     def compare(
         self, values: Mapping[str, NDArray[np.float64]], measures: Sequence[str]
     ) -> list[Difference]:

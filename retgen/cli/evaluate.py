@@ -66,6 +66,28 @@ def eval_command(
         list[str] | None,
         typer.Option(metavar="NAME", help="recall@10, nDCG@10, MRR@10, MAP, ... Repeatable."),
     ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Scores by a column of the queries (type, kind, language, ...), and against BM25 "
+            "query by query. Repeatable.",
+        ),
+    ] = None,
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X|best",
+            help="Precision, recall, F1 and F2 of embedders at this cosine, and at the best one.",
+        ),
+    ] = None,
+    misses: Annotated[
+        bool, typer.Option("--misses", help="What stands wrongly in the first 10, and what lacks.")
+    ] = False,
+    complete: Annotated[
+        bool,
+        typer.Option("--complete", help="All pairs were judged: without a qrel is not relevant."),
+    ] = False,
     split: Annotated[
         str | None, typer.Option(help="Which qrels; default test, else the first.")
     ] = None,
@@ -130,6 +152,7 @@ def eval_command(
     if study is None and seeds is None:
         look_at(*paths)
     from retgen.evaluation.retrievers import Options
+    from retgen.evaluation.scoring.analyses import Analyses
     from retgen.evaluation.tasks import paper_prompt as task_instruction
 
     if paper_prompt and query_prompt is not None:
@@ -142,12 +165,18 @@ def eval_command(
         for option, given in (("--limit", limit), ("--max-usd", max_usd), ("--price", price)):
             if given not in (None, []):
                 raise UsageError(f"{option} is about chat models: name one, as llm:PROVIDER:NAME")
+    asked = {"--by": by, "--threshold": threshold, "--misses": misses, "--complete": complete}
+    if study is not None and (unused := [name for name, value in asked.items() if value]):
+        raise UsageError(f"{', '.join(unused)}: about data sets; a study makes its own")
     options = Options(
         device=device, dtype=dtype, batch_size=batch_size, max_length=max_length,
         query_prompt=task_instruction() if paper_prompt else query_prompt,
         document_prompt=document_prompt, rerank=rerank_depth,
         attn_implementation=attn_implementation, trust_remote_code=trust_remote_code,
     )  # fmt: skip
+    analyses = Analyses(
+        tuple(dict.fromkeys(by or ())), _threshold(threshold), misses=misses, complete=complete
+    )
     command, cut = shlex.join(["gen", *sys.argv[1:]]), numbers("--dims", dims)
     result: Any
     with shown_progress(quiet, json) as progress:
@@ -163,7 +192,8 @@ def eval_command(
         else:
             wanted: dict[str, Any] = {
                 "models": model or (), "runs": run or (), "metrics": metric or (), "dims": cut,
-                "split": split, "out": out, "options": options, "cache": not no_cache,
+                "split": split, "out": out, "analyses": analyses, "options": options,
+                "cache": not no_cache,
                 "limit": limit, "model_options": model_options, "command": command,
                 "progress": progress,
             }  # fmt: skip
@@ -185,6 +215,21 @@ def eval_command(
         code = 2 if study is not None else result.exit_code
         message = "\n".join(result.failures.values())
         fail(message + (f"\nResume with:\n  {again()}" if code in (3, 4) else ""), code)
+
+
+def _threshold(given: str | None) -> Any:
+    """A cosine, or "best"."""
+    from retgen.errors import UsageError
+
+    if given is None or given == "best":
+        return given
+    try:
+        value = float(given)
+    except ValueError:
+        value = 2.0
+    if not -1 <= value <= 1:
+        raise UsageError(f"--threshold {given}: is a cosine from -1 to 1, or best")
+    return value
 
 
 def _text(result: Any) -> str:

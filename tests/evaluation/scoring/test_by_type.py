@@ -1,0 +1,171 @@
+"""Scores by a column of the queries, and against BM25 query by query."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen.errors import UsageError
+from retgen.evaluation.scoring.analyses import Analyses
+from retgen.evaluation.scoring.evaluate import evaluate
+from retgen.evaluation.scoring.page import text as text_of
+from tests.pages import Read
+
+CORPUS = {"a": "ash", "b": "birch", "c": "cedar", "d": "date", "e": "elm", "f": "fir"}
+WORDS = {"q1": "ash", "q2": "birch", "q3": "cedar", "q4": "date", "q5": "elm", "q6": "fir"}
+QRELS = [(f"q{i}", doc, 1) for i, doc in enumerate(CORPUS, start=1)]
+# bm25 finds all of them but q6, whose word is another one
+QUERIES: dict[str, dict[str, Any]] = {
+    "q1": {"text": "ash", "metadata": {"kind": "keyword"}},
+    "q2": {"text": "birch", "metadata": {"kind": "keyword"}},
+    "q3": {"text": "cedar", "metadata": {"kind": "keyword"}},
+    "q4": {"text": "date", "metadata": {"kind": "question"}},
+    "q5": {"text": "elm", "metadata": {"kind": "question"}},
+    "q6": {"text": "oak", "metadata": {}},
+}
+SECOND = 1 / math.log2(3)
+
+
+def analysed(path: Path, tmp_path: Path, *by: str, **given: Any) -> Any:
+    return evaluate(path, out=tmp_path / "out", analyses=Analyses(by=by), **given)
+
+
+def test_scores_by_value_and_shares_against_bm25(with_columns, trec, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = with_columns(CORPUS, QUERIES, QRELS)
+    run = trec("mine", {"q1": "a", "q2": "a b", "q3": "c", "q4": "d", "q5": "a", "q6": "f"})
+    result = analysed(path, tmp_path, "kind", models=["bm25"], runs=[run], metrics=["nDCG@2"])
+    by = result.to_json()["by"]["kind"]
+    assert (by["measure"], by["reference"], by["tolerance"]) == ("nDCG@2", "bm25", 0.01)
+    rows = {(row["value"], row["model"]): row for row in by["results"]}
+    assert [(value, rows[value, "mine"]["queries"]) for value, _ in rows if _ == "mine"] == [
+        ("keyword", 3), ("question", 2), ("(none)", 1), ("all queries", 6),
+    ]  # fmt: skip
+    scores = {key: row["metrics"]["nDCG@2"] for key, row in rows.items()}
+    assert scores == pytest.approx({
+        ("keyword", "mine"): (2 + SECOND) / 3, ("keyword", "bm25"): 1.0,
+        ("question", "mine"): 0.5, ("question", "bm25"): 1.0,
+        ("(none)", "mine"): 1.0, ("(none)", "bm25"): 0.0,
+        ("all queries", "mine"): (4 + SECOND) / 6, ("all queries", "bm25"): 5 / 6,
+    })  # fmt: skip
+    shares = {
+        value: [rows[value, "mine"][name] for name in ("better", "worse", "equal")]
+        for value in ("keyword", "question", "(none)", "all queries")
+    }
+    assert shares == {
+        "keyword": [0.0, 1 / 3, 2 / 3], "question": [0.0, 0.5, 0.5], "(none)": [1.0, 0.0, 0.0],
+        "all queries": [1 / 6, 2 / 6, 3 / 6],
+    }  # fmt: skip
+    assert not any("better" in row for key, row in rows.items() if key[1] == "bm25")
+    # of fewer than five queries no interval is given; of all it is the one of the scores
+    assert rows["keyword", "mine"]["intervals"] is None
+    mine = next(row for row in result.to_json()["results"] if row["model"] == "mine")
+    assert rows["all queries", "mine"]["intervals"]["nDCG@2"] == pytest.approx(
+        mine["intervals"]["nDCG@2"], abs=1e-6
+    )
+    lines = text_of(result).splitlines()
+    begin = lines.index("Scores by kind") + 2
+    assert [line.split() for line in lines[begin : begin + 3]] == [
+        ["kind", "system", "queries", "nDCG@2"],
+        ["keyword", "bm25", "3", "1.0000"],
+        ["keyword", "mine", "3", "0.8770"],
+    ]
+    assert "all queries  mine          6            17%  33%              50%" in lines
+    assert next(line for line in lines if "nDCG@2 > bm25" in line).endswith("<  = (within 0.01)")
+    for page in (Read((tmp_path / "out" / "eval.html").read_text()).text,
+                 (tmp_path / "out" / "eval.md").read_text()):  # fmt: skip
+        assert "Scores by kind" in page
+        assert "Equal means less than 0.01 apart." in page
+    assert json.loads((tmp_path / "out" / "eval.json").read_text())["by"]["kind"] == by
+
+
+def test_nearly_equal_scores_are_equal(with_columns, trec, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """Reciprocal ranks 1/10 and 1/11 are 0.0091 apart, 1/9 and 1/10 are 0.0111."""
+    corpus = {"hit": "ash tree", **{f"x{i:02}": "ash" for i in range(12)}}
+    path = with_columns(
+        corpus,
+        {f"q{i}": {"text": f"ash {i}", "lang": "en"} for i in (1, 2)},
+        [("q1", "hit", 1), ("q2", "hit", 1)],
+    )
+    # bm25 ranks the longer document last of 13
+    others = [f"x{i:02}" for i in range(12)]
+    first = trec("near", {f"q{i}": " ".join([*others[:11], "hit"]) for i in (1, 2)})
+    second = trec("far", {"q1": " ".join([*others[:10], "hit"]), "q2": " ".join([*others, "hit"])})
+    result = analysed(path, tmp_path, "lang", models=["bm25"], runs=[first, second],
+                      metrics=["MRR"])  # fmt: skip
+    rows = {(r["value"], r["model"]): r for r in result.to_json()["by"]["lang"]["results"]}
+    assert rows["en", "bm25"]["metrics"]["MRR"] == pytest.approx(1 / 13)
+    assert rows["en", "near"]["metrics"]["MRR"] == pytest.approx(1 / 12)
+    assert [rows["en", "near"][name] for name in ("better", "worse", "equal")] == [0, 0, 1]
+    assert [rows["en", "far"][name] for name in ("better", "worse", "equal")] == [0.5, 0, 0.5]
+
+
+def test_intervals_of_a_value_are_of_its_queries(with_columns, trec, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """40 queries that share nothing: of `all` every one is found, of `half` every second."""
+    names = [f"{i:02}" for i in range(40)]
+    path = with_columns(
+        {f"d{i}": f"word{i}" for i in names},
+        {f"q{i}": {"text": i, "side": "all" if i < "20" else "half"} for i in names},
+        [(f"q{i}", f"d{i}", 1) for i in names],
+    )
+    ranked = {f"q{i}": f"d{i}" for i in names if i < "20" or int(i) % 2} | {"q20": "d00"}
+    result = analysed(path, tmp_path, "side", runs=[trec("r", ranked)], metrics=["recall@1"])
+    by = result.to_json()["by"]["side"]
+    assert by["reference"] is None
+    first, second, whole = (row["intervals"]["recall@1"] for row in by["results"])
+    assert first == [1.0, 1.0]
+    assert second[0] == pytest.approx(0.29, abs=0.03)  # 20 draws of a half: 0.5 +- 1.96 * 0.112
+    assert second[1] == pytest.approx(0.71, abs=0.03)
+    assert whole[0] == pytest.approx(0.625, abs=0.03)
+
+
+def test_keywords_and_summaries_are_shown_without_asking(with_columns, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    sets = {"q1": "KW", "q2": "KW", "q3": "SM"}
+    queries = {q: {"text": WORDS[q], "metadata": {"set": s}} for q, s in sets.items()}
+    path = with_columns(CORPUS, queries, QRELS[:3])
+    result = analysed(path, tmp_path, metrics=["recall@1"])
+    rows = result.to_json()["by"]["set"]["results"]
+    assert [(r["value"], r["queries"]) for r in rows] == [("KW", 2), ("SM", 1), ("all queries", 3)]
+    assert "Scores by set" in text_of(result)
+    # other sets, or one of the two alone, are not
+    for name, other in (("one", "KW"), ("else", "dev")):
+        path = with_columns(
+            CORPUS,
+            queries | {"q3": {"text": "cedar", "metadata": {"set": other}}},
+            QRELS[:3],
+            name,
+        )
+        assert "by" not in analysed(path, tmp_path, metrics=["recall@1"]).to_json()
+
+
+def test_several_data_sets_are_told_apart(with_columns, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    paths = [with_columns(CORPUS, QUERIES, QRELS, name) for name in ("one", "two")]
+    result = evaluate(paths, metrics=["recall@1"], analyses=Analyses(by=("kind",)),
+                      out=tmp_path / "out")  # fmt: skip
+    assert [line for line in text_of(result).splitlines() if "Scores by" in line] == [
+        "one: Scores by kind", "two: Scores by kind",
+    ]  # fmt: skip
+    assert (tmp_path / "out" / "eval.md").read_text().count("### Scores by kind") == 2
+    text = Read((tmp_path / "out" / "eval.html").read_text()).text
+    assert "one: Scores by kind" in text
+    assert "two: Scores by kind" in text
+    # a column that one of them lacks is said before anything is scored
+    plain = with_columns(CORPUS, {q: {"text": w} for q, w in WORDS.items()}, QRELS, "plain")
+    with pytest.raises(UsageError, match=f"no query of {plain} has such a column"):
+        evaluate([*paths, plain], analyses=Analyses(by=("kind",)), out=tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_column_that_tells_every_query_apart_is_refused(with_columns, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    names = [f"{i:02}" for i in range(51)]
+    path = with_columns(
+        CORPUS, {f"q{i}": {"text": i, "row": i} for i in names}, [(f"q{i}", "a", 1) for i in names]
+    )
+    with pytest.raises(UsageError) as error:
+        analysed(path, tmp_path, "row")
+    assert str(error.value) == (
+        "--by row: the 51 queries have 51 different values there; a breakdown takes up to 50"
+    )
