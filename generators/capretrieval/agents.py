@@ -101,9 +101,7 @@ def _summaries(passage: str, language: str, count: int) -> list[Summary]:
     for text in offline.topics(passage, language, count - len(result)):
         result.append(Summary(kind="topics", text=text, rests_on=""))
     return [
-        one
-        for one in result
-        if fault(one.kind, one.text, one.rests_on, passage, language) is None
+        one for one in result if fault(one.kind, one.text, one.rests_on, passage, language) is None
     ]
 
 

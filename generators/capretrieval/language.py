@@ -7,12 +7,14 @@ Stems are Snowball's where it knows the language, stopwords yake's. Texts are fo
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from retgen.tokenizer import STOPWORDS, tokens
+from retgen.validators.languages import letters_of, script_of, tell
 
 CHINESE = "zh"
 _SNOWBALL = {
@@ -134,17 +136,23 @@ def folded(text: str, language: str) -> str:
 
 
 def language_of(texts: Sequence[str], stated: str | None) -> list[str]:
-    """The language of each text; where a text is too short to tell, that of most texts."""
-    from collections import Counter
-
-    from retgen.validators.languages import letters_of, tell
-
+    """The language of each text; of one too short to tell, that of most others in its script."""
     if stated is not None:
         return [stated] * len(texts)
-    told = [tell(letters_of(text[:2000])) for text in texts]
-    sure = Counter(code for code, share in told if code and share >= _SURE)
-    most = max(sure, key=lambda code: (sure[code], code), default="en")
-    return [code if code and share >= _SURE else most for code, share in told]
+    guesses = [tell(letters_of(text[:_READ])) for text in texts]
+    scripts = [script_of(text[:_READ])[0] for text in texts]
+    sure: dict[str, Counter[str]] = {}
+    for (code, share), script in zip(guesses, scripts, strict=True):
+        if code and share >= _SURE:
+            sure.setdefault(script, Counter())[code] += 1
+    result = []
+    for (code, share), script in zip(guesses, scripts, strict=True):
+        others = sure.get(script)
+        if share < _SURE and others:
+            code = max(others, key=lambda one: (others[one], one))
+        result.append(code or "en")
+    return result
 
 
+_READ = 2000  # characters of a text
 _SURE = 0.9  # probability of a language that is believed
