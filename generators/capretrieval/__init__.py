@@ -33,6 +33,7 @@ from retgen.generators.capretrieval.writing import (
     DOCUMENTS,
     MINED,
     PASSAGES,
+    QUERIES,
     agents_of,
     write_queries,
 )
@@ -82,7 +83,11 @@ class CapRetrieval(Family[CapRetrievalParams]):
     agents = AGENTS
 
     def plan(self, job: Job[CapRetrievalParams]) -> Plan:
+        from retgen.evaluation.search.mining import check_by
+
         params = job.params
+        if params.mine.negatives:
+            check_by(params.mine.by)
         source = params.source
         if source is not None and str(source.path).startswith(HUB):
             limits = [n for n in (job.limit, source.limit) if n is not None]
@@ -159,7 +164,12 @@ class CapRetrieval(Family[CapRetrievalParams]):
     def checks(self, job: Job[CapRetrievalParams], judgements: Judgements) -> Sequence[CorpusRule]:
         sources = _sources(job)
         return proof.proof_rules(
-            proof.Spec(sources / DOCUMENTS, sources / PASSAGES, sources.parent / "training"),
+            proof.Spec(
+                sources / DOCUMENTS,
+                sources / PASSAGES,
+                sources / QUERIES,
+                sources.parent / "training",
+            ),
             judgements,
         )
 
@@ -182,8 +192,8 @@ def _notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) ->
     if agents_of(job.params) <= job.live:
         return []
     notes = ["hypernyms and questions are a model's work (--model); rules write the other queries"]
-    told = Counter(language_of([one.text for one in documents[:500]], job.params.language))
-    for code in sorted(code for code in told if not has_baseline(code)):
+    languages = Counter(language_of([one.text for one in documents[:500]], job.params.language))
+    for code in sorted(code for code in languages if not has_baseline(code)):
         notes.append(
             f"{LANGUAGES.get(code, code)} has no rules: without a model its documents get no "
             "query but their titles"

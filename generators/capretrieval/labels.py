@@ -4,7 +4,7 @@ Every query rests on characters [start, stop) of its document, also on those of 
 same text that was merged into it. A passage is relevant if it holds such a span whole. Where none
 does, as a span that is longer than a passage, those are relevant that lie in it by more than half
 of themselves, or, if there is none, the one that overlaps it most. To keywords and phrases every
-passage is relevant that holds their words side by side, whatever its document. No model is asked.
+passage is relevant that holds the words side by side, whatever its document. No model is asked.
 """
 
 from __future__ import annotations
@@ -18,12 +18,7 @@ from retgen.generators.capretrieval.corpus import Phrase, holders
 from retgen.generators.capretrieval.passages import Passage
 
 
-class Span(NamedTuple):
-    """Characters [start, stop) of a source document."""
-
-    source: str
-    start: int
-    stop: int
+Span = tuple[str, int, int]  # a source document, and characters [start, stop) of it
 
 
 class _Places(NamedTuple):
@@ -48,18 +43,17 @@ class Labels:
 
     def relevant(self, phrase: Phrase | None, rests_on: Iterable[Span]) -> set[int]:
         """Numbers of the passages, of all splits. `phrase`: of a keyword or phrase."""
-        result = set(self.held[phrase]) if phrase is not None else set()
+        result = set(self.held[phrase].words) if phrase is not None else set()
         return result.union(*map(self.holding, rests_on))
 
     def holding(self, span: Span) -> list[int]:
         """Numbers of the passages that are relevant to who rests on a span, ascending."""
-        numbers, starts, stops = self._places[span.source]
-        low, high = bisect_right(stops, span.start), bisect_left(starts, span.stop)
-        shared = {
-            i: min(stops[i], span.stop) - max(starts[i], span.start) for i in range(low, high)
-        }
+        source, start, stop = span
+        numbers, starts, stops = self._places[source]
+        low, high = bisect_right(stops, start), bisect_left(starts, stop)
+        shared = {i: min(stops[i], stop) - max(starts[i], start) for i in range(low, high)}
         if not shared:  # it is empty, or the white space between two passages
             return [numbers[min(low, len(numbers) - 1)]]
-        whole = [i for i, count in shared.items() if count == span.stop - span.start]
+        whole = [i for i, count in shared.items() if count == stop - start]
         inside = [i for i, count in shared.items() if 2 * count > stops[i] - starts[i]]
         return [numbers[i] for i in whole or inside or [max(shared, key=shared.__getitem__)]]

@@ -43,11 +43,17 @@ class Mine(Params):
     depth: int = Field(50, ge=1, le=10_000)
     margin: float = Field(0.95, gt=0, le=1)
 
+    @model_validator(mode="after")
+    def _deep_enough(self) -> Mine:
+        if self.negatives > self.depth:
+            raise ValueError(f"negatives {self.negatives} is more than depth {self.depth}")
+        return self
+
 
 class Splits(Params):
     """Shares of the documents whose queries are held out. Near-duplicates stay on one side."""
 
-    test: float = Field(0.15, ge=0, lt=1)
+    test: float = Field(0.15, gt=0, lt=1)
     dev: float = Field(0.05, ge=0, lt=1)
 
     @model_validator(mode="after")

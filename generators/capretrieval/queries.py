@@ -11,7 +11,7 @@ from typing import Any
 from retgen.agents.agent import Rejection
 from retgen.generators.capretrieval.agents import Keyword, Summary
 from retgen.generators.capretrieval.checks import SETS, Kind, fault
-from retgen.generators.capretrieval.corpus import Phrase
+from retgen.generators.capretrieval.corpus import Held, Phrase
 from retgen.generators.capretrieval.labels import Labels, Span
 from retgen.generators.capretrieval.language import folded
 from retgen.generators.capretrieval.params import QueryCounts
@@ -23,8 +23,8 @@ class Query:
     """A query, as sources/queries.jsonl has it.
 
     `passage`: number of the one it was written for. `span`: characters of the source document that
-    it rests on. `also`: (passage, start, stop) of queries of the same text and split that were
-    merged into it. `positives`: numbers of passages; `negatives`: mined ones.
+    it rests on. `rests_on`: (document, start, stop) of all queries of this text, its own first.
+    `positives`: numbers of passages; `negatives`: mined ones.
     """
 
     text: str
@@ -32,9 +32,9 @@ class Query:
     passage: int
     span: tuple[int, int]
     split: str = "train"
+    rests_on: list[Span] = field(default_factory=list)
     positives: list[int] = field(default_factory=list)
     negatives: list[int] = field(default_factory=list)
-    also: list[tuple[int, int, int]] = field(default_factory=list)
 
     def phrase(self, passages: Sequence[Passage]) -> Phrase | None:
         """What a passage has to hold to be relevant, where that is enough."""
@@ -83,10 +83,10 @@ def _placed(passage: Passage, words: str) -> tuple[int, int] | None:
     at = passage.text.find(words)
     if at < 0:
         pattern = r"\s+".join(map(re.escape, words.split()))
-        found = re.search(pattern, passage.text, re.IGNORECASE)
-        if found is None:  # the same but for width or script
+        match = re.search(pattern, passage.text, re.IGNORECASE)
+        if match is None:  # the same but for width or script
             return None
-        at, end = found.span()
+        at, end = match.span()
     else:
         end = at + len(words)
     return passage.start + at, passage.start + end
@@ -98,7 +98,7 @@ def selected(
     split: Sequence[str],
     counts: QueryCounts,
     rejected: list[Rejection],
-) -> tuple[list[Query], dict[Phrase, list[int]]]:
+) -> tuple[list[Query], dict[Phrase, Held]]:
     """The queries that are kept, with positives and split; and who holds which keyword.
 
     `split`: of each passage. A text is one query, whoever it was written for first. Positives are
@@ -108,7 +108,7 @@ def selected(
     """
     phrases = [one.phrase(passages) for one in queries]
     labels = Labels(passages, {phrase for phrase in phrases if phrase is not None})
-    rests_on = [Span(passages[one.passage].source, *one.span) for one in queries]
+    spans: list[Span] = [(passages[one.passage].source, *one.span) for one in queries]
     most = max(1, int(counts.common * len(passages)))
     texts: dict[str, list[int]] = defaultdict(list)
     for i, one in enumerate(queries):
@@ -121,7 +121,8 @@ def selected(
         if same[0] != i:
             continue
         passage, kind_set = passages[one.passage], SETS[one.kind]
-        everyone = labels.relevant(phrases[i], (rests_on[j] for j in same))
+        one.rests_on = [spans[j] for j in same]
+        everyone = labels.relevant(phrases[i], one.rests_on)
         if len(everyone) > most and len(everyone) > 1:
             reason = f"{len(everyone):,} passages hold it, more than {most:,}"
             rejected.append(_dropped("query/common", reason, one, passage))
@@ -136,8 +137,6 @@ def selected(
             continue
         taken[one.passage, kind_set] += 1
         one.positives = sorted(j for j in everyone if split[j] == one.split)
-        others = (queries[j] for j in same[1:] if split[queries[j].passage] == one.split)
-        one.also = [(other.passage, *other.span) for other in others]
         kept.append(one)
     return kept, labels.held
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.generators.capretrieval.checks import SETS
-from retgen.generators.capretrieval.labels import Labels, Span
+from retgen.generators.capretrieval.labels import Labels
 from retgen.generators.capretrieval.passages import Passage, cut
 from retgen.generators.capretrieval.queries import Query
 from retgen.generators.capretrieval.writing import DOCUMENTS, PASSAGES, QUERIES
@@ -49,8 +49,11 @@ class Tables:
             )  # fmt: skip
             self.split.append(row["split"])
         self.queries = [
-            Query(**(row | {"span": tuple(row["span"])})) for row in _lines(folder / QUERIES)
-        ]
+            Query(**(row | {
+                "span": tuple(row["span"]), "rests_on": [tuple(span) for span in row["rests_on"]],
+            }))
+            for row in _lines(folder / QUERIES)
+        ]  # fmt: skip
         count = len(self.queries)
         self._ids = Ids(seed, "capretrieval/queries", "q", max(1, count)).texts(_numbers(count))
         # another order than that of the documents: a place in one tells nothing of the other
@@ -79,13 +82,9 @@ class Tables:
         labels = Labels(result.passages, {phrase for phrase in phrases if phrase is not None})
         result.queries = []
         for one, phrase in zip(self.queries, phrases, strict=True):
-            rests_on = [
-                Span(self.passages[number].source, start, stop)
-                for number, start, stop in [(one.passage, *one.span), *one.also]
-            ]
-            relevant = labels.relevant(phrase, rests_on)
+            relevant = labels.relevant(phrase, one.rests_on)
             result.queries.append(replace(
-                one, passage=labels.holding(rests_on[0])[0], negatives=[], also=[],
+                one, passage=labels.holding(one.rests_on[0])[0], negatives=[],
                 positives=sorted(j for j in relevant if result.split[j] == one.split),
             ))  # fmt: skip
         return result

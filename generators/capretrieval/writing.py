@@ -7,6 +7,7 @@ the split), `queries.jsonl` (with positives and negatives, by the passages' numb
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +16,7 @@ import orjson
 
 from retgen.agents.agent import Rejection, RepairsFailed
 from retgen.data import open_dataset
+from retgen.errors import SourceRefused
 from retgen.generators.capretrieval.agents import (
     WRITE_KEYWORDS,
     WRITE_QUERIES,
@@ -25,16 +27,17 @@ from retgen.generators.capretrieval.agents import (
     Keyword,
     Summary,
 )
-from retgen.generators.capretrieval.corpus import Phrase, alike, sides
-from retgen.generators.capretrieval.language import language_of, terms
+from retgen.generators.capretrieval.corpus import Held, Phrase, alike, sides
+from retgen.generators.capretrieval.language import has_baseline, language_of, terms
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import Passage, cut, spans
 from retgen.generators.capretrieval.queries import Query, selected, written
 from retgen.generators.capretrieval.sourcing import documents_of
 from retgen.generators.params import Job
-from retgen.sources import Refused, SourceDocument
+from retgen.sources import Refused, SourceDocument, refusals
 from retgen.streams import Stream
 from retgen.validators.decontamination import Drop, HeldOut, decontaminated, read_test_set
+from retgen.validators.languages import LANGUAGES
 from retgen.write import AtomicFile, dump_json, write_file
 
 if TYPE_CHECKING:
@@ -58,6 +61,9 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     languages = language_of(texts, params.language)
     repeats = alike(texts)
     side = sides(job.seed, repeats, params.splits)
+    if "test" not in side:  # before any model is asked
+        context.rejected += clean
+        raise SourceRefused(_nothing_held_out(documents, refused, clean), ())
     passages: list[Passage] = []
     document_of: list[int] = []
     for number, (one, language) in enumerate(zip(documents, languages, strict=True)):
@@ -84,6 +90,9 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     every = _unmet(every, passages, tests, params, rejected)
     splits = [side[i] for i in document_of]
     kept, held = selected(every, passages, splits, params.queries, rejected)
+    if context.pilot is None and all(one.split != "test" for one in kept):
+        context.rejected += rejected
+        raise SourceRefused(_nothing_asked(kept, documents, side, languages, rejected), ())
     mined = _mine(kept, passages, [int(repeats[i]) for i in document_of], splits, held, params,
                   job.seed)  # fmt: skip
     context.rejected += rejected
@@ -94,6 +103,50 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     ))  # fmt: skip
     _leave(context.folder, QUERIES, (one.to_json() for one in kept))
     write_file(context.folder / MINED, dump_json(mined))
+
+
+def _nothing_held_out(
+    documents: Sequence[SourceDocument], refused: Sequence[Refused], clean: Sequence[Rejection]
+) -> str:
+    """Why there is no test split."""
+    if not documents:
+        return (
+            f"params.decontaminate: of {len(clean):,} documents none is left, since the test sets "
+            f"hold all of them; the first: {clean[0].reason}. They are listed in rejected.jsonl."
+        )
+    same = "is one document" if len(documents) == 1 else (
+        f"are {len(documents):,} documents that share their wording (near-duplicates, or filled-in "
+        "templates), which have to stay on one side"
+    )  # fmt: skip
+    message = (
+        f"params.source: there {same}: none can be held out for a test split. Give 2 documents or "
+        "more that differ."
+    )
+    return f"{message} {refusals(refused)}".rstrip()
+
+
+def _nothing_asked(
+    kept: Sequence[Query],
+    documents: Sequence[SourceDocument],
+    side: Sequence[str],
+    languages: Sequence[str],
+    rejected: Sequence[Rejection],
+) -> str:
+    """Why there are no test queries."""
+    tested = [number for number, name in enumerate(side) if name == "test"]
+    counts = Counter(languages[number] for number in tested)
+    told = ", ".join(f"{LANGUAGES.get(code, code)} {n:,}" for code, n in counts.most_common(3))
+    reasons = Counter(one.rule for one in rejected)
+    why = ", ".join(f"{n:,} by {rule}" for rule, n in reasons.most_common())
+    silent = sorted(LANGUAGES.get(code, code) for code in counts if not has_baseline(code))
+    return (
+        f"params.source: none of the {len(tested):,} of {len(documents):,} documents that are held "
+        f"out for the test split ({told}) has a query that can be used, so nothing could be scored "
+        f"({len(kept):,} queries of other splits; rejected: {why or 'none'}). "
+        + (f"{', '.join(silent)} has no rules: name a model that writes (--model), "
+           if silent else "Give a model that writes (--model), ")
+        + "more documents, or a larger share (params.splits.test)."
+    )  # fmt: skip
 
 
 def agents_of(params: CapRetrievalParams) -> frozenset[str]:
@@ -151,8 +204,8 @@ def _read(
             for one in read
             for start, stop in spans(one.text, job.params.passages)
         }
-        found = decontaminated(texts, {}, tests, job.params.decontaminate.rouge_l)
-        dropped = {drop.id.rpartition("\0")[0]: drop for drop in reversed(found.drops)}
+        decontamination = decontaminated(texts, {}, tests, job.params.decontaminate.rouge_l)
+        dropped = {drop.id.rpartition("\0")[0]: drop for drop in reversed(decontamination.drops)}
     kept = [one for one in read if one.id not in dropped]
     with AtomicFile(folder / DOCUMENTS) as file:
         for one in kept:
@@ -192,7 +245,7 @@ def _mine(
     passages: Sequence[Passage],
     repeats: Sequence[int],
     splits: Sequence[str],
-    held: dict[Phrase, list[int]],
+    held: dict[Phrase, Held],
     params: CapRetrievalParams,
     seed: int,
 ) -> dict[str, Any]:
@@ -212,7 +265,8 @@ def _mine(
     positives = [{place[j] for j in one.positives} for one in trained]
     near = [{repeats[j] for j in one.positives} for one in trained]
     holding = [
-        {place[j] for j in held.get(_phrase(one, passages), ()) if j in place} for one in trained
+        {place[j] for j in held[phrase].stems if j in place} if phrase in held else set()
+        for phrase in (_phrase(one, passages) for one in trained)
     ]
     left_out: set[tuple[int, int]] = set()
 
@@ -231,10 +285,10 @@ def _mine(
     drawn = _drawn(result, len(own), settings.negatives, excluded, positives, seed)
     doubtful = 0
     bags = [frozenset(terms(texts[i], passages[j].language)) for i, j in enumerate(own)]
-    for one, found in zip(trained, result, strict=True):
-        one.negatives = [own[i] for i in found]
+    for one, negatives in zip(trained, result, strict=True):
+        one.negatives = [own[i] for i in negatives]
         asked = frozenset(_phrase(one, passages).stems)
-        doubtful += sum(asked <= bags[i] for i in found)
+        doubtful += sum(asked <= bags[i] for i in negatives)
     return {
         "by": settings.by,
         "queries": len(trained),
@@ -246,7 +300,7 @@ def _mine(
 
 
 def _drawn(
-    found: list[list[int]],
+    mined: list[list[int]],
     documents: int,
     count: int,
     excluded: Callable[[int, int], bool],
@@ -256,8 +310,8 @@ def _drawn(
     """Fill up with documents drawn at random where mining gave too few; how many these are."""
     drawn = 0
     stream = Stream(seed, "capretrieval/negatives")
-    picks = stream.integers(documents, 4 * count * len(found)).reshape(len(found), -1).tolist()
-    for query, (negatives, tried) in enumerate(zip(found, picks, strict=True)):
+    picks = stream.integers(documents, 4 * count * len(mined)).reshape(len(mined), -1).tolist()
+    for query, (negatives, tried) in enumerate(zip(mined, picks, strict=True)):
         for document in tried:
             if len(negatives) == count:
                 break

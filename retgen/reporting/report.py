@@ -44,7 +44,7 @@ def collect_report(
             "word_lists", "files", *(k for k in _OF_MODELS if k in manifest),
         )},
         "card": list(manifest.get("card", ())),
-        "solved_blindly": solved_blindly(result.floors),
+        "solved_blindly": solved_blindly(result.baselines),
         **result.to_json(),
         "seconds": result.seconds,
         "samples": result.samples,
