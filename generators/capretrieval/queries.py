@@ -121,7 +121,7 @@ def selected(
         if same[0] != i:
             continue
         passage, kind_set = passages[one.passage], SETS[one.kind]
-        one.rests_on = [spans[j] for j in same]
+        one.rests_on = list(dict.fromkeys(spans[j] for j in same))
         everyone = labels.relevant(phrases[i], one.rests_on)
         if len(everyone) > most and len(everyone) > 1:
             reason = f"{len(everyone):,} passages hold it, more than {most:,}"
