@@ -43,7 +43,8 @@ class Family(ABC, Generic[P]):
     `fixed_records`: the number of records follows from the parameters, so `--limit` is refused;
     `why_no_limit` says why, and what to set instead.
     `agents`: the typed tasks that a recipe's models do for it. `label_source`: of judged labels,
-    what they rest on; `structure`: what is proven all the same. Both end a sentence.
+    what they rest on; `structure`: what is proven all the same. `proof`: what is proven of each
+    label where all are. All end a sentence.
     `candidate_sets`: a query has a candidate set of its own, so rankings of the whole corpus say
     nothing; the query-blind baselines are then those of a rule of its proof. `tests`: what a score
     tests then, a sentence.
@@ -64,6 +65,7 @@ class Family(ABC, Generic[P]):
     independent_judge: ClassVar[bool] = False
     label_source: ClassVar[str] = "labels of a judge"
     structure: ClassVar[str] = ""
+    proof: ClassVar[str] = "rebuilt from the words of the documents"
     candidate_sets: ClassVar[bool] = False
     tests: ClassVar[str] = ""
     takes_source: ClassVar[bool] = False

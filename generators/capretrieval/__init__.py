@@ -81,6 +81,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
     fixed_records = False
     takes_source = True
     agents = AGENTS
+    proof = "each document is one that the query was written for, or it holds the keyword"
 
     def plan(self, job: Job[CapRetrievalParams]) -> Plan:
         from retgen.evaluation.search.mining import check_by
@@ -150,6 +151,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 "training/sm": {"negatives-id": ["string"]},
             },
             card=_card(mined),
+            notes=_lines(mined),
             facts=_facts(tables),
             example=_example(tables),
             training=tables.training(),
@@ -242,8 +244,8 @@ def _card(mined: Mapping[str, Any]) -> list[str]:
         "`rejected.jsonl`. Every query names the document and the characters that it rests on "
         "(`source`, `span`). Set KW holds keywords and phrases that stand in the passage, and "
         "hypernyms; set SM holds titles, short summaries, topics and questions (CapRetrieval). A "
-        "passage is relevant that a query was written for, and of keywords every passage of the "
-        "same split that holds them. Other pairs are not judged.",
+        "passage is relevant that holds the characters that a query rests on, and of keywords "
+        "every passage of the same split that holds them. Other pairs are not judged.",
         "Splits are by document: queries of a split are written for its documents, a query of two "
         "splits is dropped, and near-duplicates stay on one side.",
     ]
@@ -276,6 +278,20 @@ def _recut_card(size: PassageSize | None) -> list[str]:
         "else the one that overlaps them most. To keywords and phrases passages of the same split "
         "are relevant that hold them. Other pairs are not judged."
     ]
+
+
+def _lines(mined: Mapping[str, Any]) -> dict[str, str]:
+    """What `gen run` prints of the negatives: how many may be positives that nobody labelled."""
+    if not mined.get("negatives"):
+        return {}
+    doubt = mined["doubtful"] / mined["negatives"]
+    return {
+        "negatives": (
+            f"{mined['negatives']:,} of the training documents by {mined['by']}; "
+            f"{mined['left_out']:,} likely positives left out; {doubt:.1%} of the rest hold all "
+            "words of their query"
+        )
+    }
 
 
 def _facts(tables: Tables) -> dict[str, str]:

@@ -30,7 +30,7 @@ _TOPICS = 8  # keyphrases that are put side by side
 _FEWEST, _MOST = 3, 12  # content words of such a query
 _BREAK = re.compile(r"(?<=[.!?:])\s+|(?<=[。！？；])|\n\s*\n\s*|\n\s*(?:[-*+•]|\d+[.)])\s+|\n(?=#)")
 _WORD = re.compile(r"\w+(?:[-'’.+#/]\w+)*[+#]*")
-_MARKS = " .,;:!?\"'()[]{}<>*_`=|/\\"  # around a phrase, not part of it
+_MARKS = re.compile(r"^[^\w+#.]+|[^\w+#]+$")  # around a phrase, not part of it
 _NOUNS = ("n", "nr", "ns", "nt", "nz", "vn", "an", "eng", "i", "l", "j")
 
 
@@ -75,7 +75,7 @@ def _yake(text: str, language: str, count: int) -> list[str]:
     """Noun phrases, none a part of a better one; single words may be."""
     result: list[str] = []
     for named, _ in _extractor(language, _SPARE * count).extract_keywords(text):
-        phrase = named.strip(_MARKS)
+        phrase = _MARKS.sub("", named)
         words = phrase.split()
         within = f" {phrase.casefold()} "
         if len(words) > 1 and any(within in f" {other.casefold()} " for other in result):

@@ -132,12 +132,14 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
     head += ", finished before: nothing to do" if repeated else f" in {took:.1f} s"
     lines = [head]
     if labels["structural"]:
-        lines.append(f"  proven      {evidence.proven(labels['structural'], counts['qrels'])}")
+        shown = evidence.proven(labels["structural"], counts["qrels"], manifest["proof"])
+        lines.append(f"  proven      {shown}")
     if labels["judged"]:
         if structure := manifest.get("structure"):
             lines.append(f"  proven      in all {counts['documents']:,} documents: {structure}")
         judges = "; ".join(evidence.judges(manifest["judges"], manifest["models"]))
         lines.append(f"  judged      {evidence.judged(labels['judged'], counts['qrels'], judges)}")
+    lines += [f"  {name:<11} {text}" for name, text in manifest["notes"].items()]
     if counts["rejected"]:
         lines.append(f"  rejected    {counts['rejected']:,}, see {path / 'rejected.jsonl'}")
     if any(one["model"] != "offline" for one in manifest["models"].values()):

@@ -87,8 +87,7 @@ def _labels(recipe: Recipe, result: Validation, qrels: int) -> list[str]:
     if not result.judged:
         return [
             f"{result.proven:,} of {qrels:,} qrels are proven: a check that shares no code "
-            "with the generator read the finished documents back and rebuilt the qrels from their "
-            "words."
+            f"with the generator read the finished documents back; of each: {family.proof}."
         ]
     lines = [
         f"{result.judged:,} of {qrels:,} qrels are judged: {escaped(family.label_source)}."

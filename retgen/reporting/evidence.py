@@ -17,9 +17,9 @@ def who(model: str) -> str:
     return OFFLINE if model == "offline" else model
 
 
-def proven(number: int, qrels: int) -> str:
-    """Of labels that a proof has rebuilt."""
-    return f"{number:,} of {qrels:,} qrels, rebuilt from the words of the documents"
+def proven(number: int, qrels: int, proof: str) -> str:
+    """Of labels that a proof has shown; `proof`: what it shows of each, as the family says it."""
+    return f"{number:,} of {qrels:,} qrels, {proof}"
 
 
 def judged(number: int, qrels: int, label: str) -> str:

@@ -59,6 +59,7 @@ _OF_MODELS = (
     "example",
     "judged",
     "structure",
+    "proof",
     "models",
     "judges",
     "calls",

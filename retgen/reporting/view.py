@@ -112,6 +112,7 @@ class _Verdict(NamedTuple):
 def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verdict:
     qrels, proven = statistics.get("qrels", 0), content.get("proven_qrels", 0)
     count = f"{plots.number(proven)} of {plots.number(qrels)} qrels"
+    proof = (content.get("manifest") or {}).get("proof") or "rebuilt from the words"
     if not content.get("ok", False):
         errors = content.get("errors", 0)
         return _Verdict(
@@ -123,7 +124,7 @@ def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verd
         return _Verdict(
             "good",
             "PROVEN",
-            f"{count} rebuilt from the words, independently of the generator",
+            f"{count}, {proof}, by a check that shares no code with the generator",
         )
     if judged := content.get("judged_qrels", 0):
         judges = (content.get("manifest") or {}).get("judged") or "they rest on a judge"
@@ -133,7 +134,7 @@ def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verd
             f"{plots.number(judged)} of {plots.number(qrels)} qrels: {judges}",
         )
     if proven:
-        return _Verdict("fair", "PARTLY PROVEN", f"{count} rebuilt from the words; no errors")
+        return _Verdict("fair", "PARTLY PROVEN", f"{count}, {proof}; no errors")
     return _Verdict("fair", "NOT PROVEN", "no rule found an error, but no qrel is proven")
 
 

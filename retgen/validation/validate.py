@@ -171,6 +171,7 @@ def _validate(
         next(rule for rule in rules if isinstance(rule, Origin)).measured,
         samples=next(rule for rule in rules if isinstance(rule, Samples)).shown(),
         proven=labels if evidence == "structural" else 0,
+        proof=recipe.family.proof if recipe else "",
         judged=labels if evidence == "judged" else 0,
         judges=judges,
         taken_up=states.loaded if states is not None else 0,
