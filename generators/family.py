@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -26,6 +27,7 @@ from retgen.validators.rule import CorpusRule, Judgements
 
 if TYPE_CHECKING:  # it brings the ledger's library, which most runs do not need
     from retgen.agents.context import Context
+    from retgen.generators.source import PassageSize
     from retgen.generators.source_description import SourceDescription
 
 
@@ -103,6 +105,14 @@ class Family(ABC, Generic[P]):
     @abstractmethod
     def generate(self, job: Job[P]) -> Records:
         """The records. Same job, same records, whoever asks and in whatever order."""
+
+    def recut(self, sources: Path, seed: int, size: PassageSize | None) -> Records | None:
+        """The records of a finished run, its source documents cut in another way (None: not cut).
+
+        `sources`, `seed`: the run's. Nothing but these is read, as the source itself may have
+        moved, and no agent is asked. None: the family cuts no documents.
+        """
+        return None
 
     def word_lists(self, job: Job[P]) -> Mapping[str, str]:
         """Lists that the proof reads again, name -> SHA-256, as `Records.word_lists` names them.

@@ -1,11 +1,11 @@
-"""Where a recipe's documents come from: the block `source` that families share."""
+"""Where a recipe's documents come from, and how they are cut: blocks that families share."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, ValidationInfo
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from retgen.generators.params import Params
 from retgen.sources import FORMATS, HUB
@@ -44,3 +44,20 @@ class Source(Params):
     split: str = Field("train", description="of a data set of the Hub")
     licence: str = Field("not stated", max_length=200)
     limit: int | None = Field(None, ge=1, description="read at most so many rows")
+
+
+class PassageSize(Params):
+    """Long documents are cut into passages: so many words (characters of scripts without spaces).
+
+    `overlap`: words that a passage shares with the one before it. A document of at most `tokens`
+    words stays whole.
+    """
+
+    tokens: int = Field(256, ge=16, le=100_000)
+    overlap: int = Field(32, ge=0)
+
+    @model_validator(mode="after")
+    def _smaller(self) -> PassageSize:
+        if self.overlap * 2 > self.tokens:
+            raise ValueError(f"overlap {self.overlap} is more than half of tokens {self.tokens}")
+        return self

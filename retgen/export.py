@@ -1,8 +1,9 @@
-"""`gen export`: a data set in other layouts, streamed."""
+"""`gen export`: a data set in other layouts, streamed; its documents cut anew where asked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,16 @@ import orjson
 from retgen.data import GRADED, Dataset, Qrel, open_dataset
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.evaluation.scoring.mteb_files import NO_LANGUAGE, main_score, task_name
+from retgen.generators.source import PassageSize
 from retgen.markdown import escaped, front_matter
+from retgen.recut import passage_size, recut, written
 from retgen.reporting.card import content_id, free
 from retgen.write import AtomicFile, FileInfo, make_folder, write_file
 
 
-def export(path: str | Path, to: str, out: str | Path | None = None) -> Path:
+def export(
+    path: str | Path, to: str, out: str | Path | None = None, passages: str | None = None
+) -> Path:
     """Write the data set of a run (or any that `gen validate` reads) in another layout.
 
     `to`: "beir" (corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv) or "mteb" (corpus.jsonl,
@@ -24,18 +29,40 @@ def export(path: str | Path, to: str, out: str | Path | None = None) -> Path:
     go into qrels_graded/SPLIT.tsv or qrels_graded.jsonl. Default folder:
     RUN/exports/TO of a run, else outputs/export_NAME_TO. Returns the folder. Raises `OutputError`
     where the folder is not empty.
+
+    `passages`: cut the source documents of a finished run in another way ("tokens=256,overlap=32",
+    or "none": whole), and make the qrels again from the characters that the queries rest on,
+    without any model; the family has the rule. A README.md states it, and the default folder is
+    RUN/exports/TO_passages_256_32. Raises `UsageError` for families that cut no documents.
     """
     if to not in LAYOUTS:
         raise UsageError(f"--to {to}: there is no such layout. Possible: {', '.join(LAYOUTS)}")
+    size = passage_size(passages) if passages is not None else None
     dataset = open_dataset(path)
-    folder = Path(out) if out is not None else _default_folder(dataset, Path(path), to)
+    made = recut(dataset, Path(path), size) if passages is not None else None
+    name = to if passages is None else f"{to}_passages_{_cutting(size)}"
+    folder = Path(out) if out is not None else _default_folder(dataset, Path(path), name)
     if folder.is_file():
         raise OutputError(f"{folder} is a file; choose a folder with --out")
     if folder.exists() and any(folder.iterdir()):
         raise OutputError(f"{folder} is not empty; choose another folder with --out")
     make_folder(folder)
-    LAYOUTS[to](dataset, folder, Path(path).resolve().name)
+    with written(made, dataset, folder) if made is not None else nullcontext(dataset) as shown:
+        LAYOUTS[to](shown, folder, Path(path).resolve().name)
+    if made is not None:
+        _say(made.card, folder, Path(path).resolve().name)
     return folder
+
+
+def _cutting(size: PassageSize | None) -> str:
+    return "none" if size is None else f"{size.tokens}_{size.overlap}"
+
+
+def _say(paragraphs: Sequence[str], folder: Path, name: str) -> None:
+    """Add paragraphs to the layout's card, or write one."""
+    path = folder / "README.md"
+    before = path.read_text("utf-8") if path.exists() else f"# {escaped(name)}\n"
+    write_file(path, "\n".join([before, *(f"{paragraph}\n" for paragraph in paragraphs)]))
 
 
 def _beir(dataset: Dataset, folder: Path, name: str) -> None:

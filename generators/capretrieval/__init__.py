@@ -41,6 +41,7 @@ from retgen.generators.family import Family
 from retgen.generators.params import Job
 from retgen.generators.plan import CallEstimate, Plan
 from retgen.generators.records import Example, Records
+from retgen.generators.source import PassageSize
 from retgen.generators.source_description import SourceDescription
 from retgen.sources import HUB, Refused, SourceDocument, refusals
 from retgen.tokenizer import length
@@ -57,6 +58,7 @@ _QUERIES = 12  # of a passage, for plans: not all that are asked for pass
 _QUERY, _QREL, _ROW = 260, 60, 120  # bytes, for plans
 # ISO 15924, where it is not the first four letters of the name
 _SCRIPTS = {
+    "Latin": "Latn",
     "Han": "Hans",
     "Japanese": "Jpan",
     "Hangul": "Kore",
@@ -131,7 +133,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
 
     def generate(self, job: Job[CapRetrievalParams]) -> Records:
         sources = _sources(job)
-        tables = Tables(sources, job.seed, job.params)
+        tables = Tables(sources, job.seed)
         mined = orjson.loads((sources / MINED).read_bytes())
         return Records(
             corpus=tables.corpus(),
@@ -156,6 +158,10 @@ class CapRetrieval(Family[CapRetrievalParams]):
             languages=_languages(tables),
             licences=_licences(job),
         )  # fmt: skip
+
+    def recut(self, sources: Path, seed: int, size: PassageSize | None) -> Records:
+        tables = Tables(sources, seed).recut(size)
+        return Records(tables.corpus(), tables.query_rows(), tables.qrels(), card=_recut_card(size))
 
     def checks(self, job: Job[CapRetrievalParams], judgements: Judgements) -> Sequence[CorpusRule]:
         sources = _sources(job)
@@ -238,8 +244,8 @@ def _card(mined: Mapping[str, Any]) -> list[str]:
         "`rejected.jsonl`. Every query names the document and the characters that it rests on "
         "(`source`, `span`). Set KW holds keywords and phrases that stand in the passage, and "
         "hypernyms; set SM holds titles, short summaries, topics and questions (CapRetrieval). A "
-        "passage is relevant that a query was written for, and of keywords every passage of the "
-        "same split that holds them. Other pairs are not judged.",
+        "passage is relevant that holds the characters that a query rests on, and of keywords "
+        "every passage of the same split that holds them. Other pairs are not judged.",
         "Splits are by document: queries of a split are written for its documents, a query of two "
         "splits is dropped, and near-duplicates stay on one side.",
     ]
@@ -256,6 +262,22 @@ def _card(mined: Mapping[str, Any]) -> list[str]:
             "all words of their query, though not side by side: so many may be relevant after all."
         )
     return paragraphs
+
+
+def _recut_card(size: PassageSize | None) -> list[str]:
+    cutting = (
+        "Its documents are whole."
+        if size is None
+        else f"Its documents are cut into passages of {size.tokens:,} words, of which "
+        f"{size.overlap:,} stand in the passage before as well."
+    )
+    return [
+        f"{cutting} The qrels were made again for this cutting, without any model. Every query "
+        "rests on characters of its document (`source`, `span`): a passage is relevant that holds "
+        "them whole; where none does, those that lie in them by more than half of themselves, or "
+        "else the one that overlaps them most. To keywords and phrases passages of the same split "
+        "are relevant that hold them. Other pairs are not judged."
+    ]
 
 
 def _lines(mined: Mapping[str, Any]) -> dict[str, str]:

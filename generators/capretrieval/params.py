@@ -8,24 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from retgen.generators.params import Params
-from retgen.generators.source import Source
-
-
-class PassageSize(Params):
-    """Long documents are cut into passages: so many words (characters of scripts without spaces).
-
-    `overlap`: words that a passage shares with the one before it. A document of at most `tokens`
-    words stays whole.
-    """
-
-    tokens: int = Field(256, ge=16, le=100_000)
-    overlap: int = Field(32, ge=0)
-
-    @model_validator(mode="after")
-    def _smaller(self) -> PassageSize:
-        if self.overlap * 2 > self.tokens:
-            raise ValueError(f"overlap {self.overlap} is more than half of tokens {self.tokens}")
-        return self
+from retgen.generators.source import PassageSize, Source
 
 
 class QueryCounts(Params):

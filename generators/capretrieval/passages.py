@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from retgen.generators.capretrieval.params import PassageSize
+from retgen.generators.source import PassageSize
 from retgen.tokenizer import unspaced
 
 _END = re.compile(r"(?:[.!?][\"')\]]*(?=\s)|[。！？]|\n\s*\n)\s*")

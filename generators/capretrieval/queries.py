@@ -11,7 +11,8 @@ from typing import Any
 from retgen.agents.agent import Rejection
 from retgen.generators.capretrieval.agents import Keyword, Summary
 from retgen.generators.capretrieval.checks import SETS, Kind, fault
-from retgen.generators.capretrieval.corpus import Held, Phrase, holders
+from retgen.generators.capretrieval.corpus import Held, Phrase
+from retgen.generators.capretrieval.labels import Labels, Span
 from retgen.generators.capretrieval.language import folded
 from retgen.generators.capretrieval.params import QueryCounts
 from retgen.generators.capretrieval.passages import Passage
@@ -22,8 +23,8 @@ class Query:
     """A query, as sources/queries.jsonl has it.
 
     `passage`: number of the one it was written for. `span`: characters of the source document that
-    it rests on. `written_for`: numbers of all passages that this text was written for. `positives`:
-    these and others that hold the keyword; `negatives`: mined ones.
+    it rests on. `rests_on`: (document, start, stop) of all queries of this text, its own first.
+    `positives`: numbers of passages; `negatives`: mined ones.
     """
 
     text: str
@@ -31,9 +32,15 @@ class Query:
     passage: int
     span: tuple[int, int]
     split: str = "train"
-    written_for: list[int] = field(default_factory=list)
+    rests_on: list[Span] = field(default_factory=list)
     positives: list[int] = field(default_factory=list)
     negatives: list[int] = field(default_factory=list)
+
+    def phrase(self, passages: Sequence[Passage]) -> Phrase | None:
+        """What a passage has to hold to be relevant, where that is enough."""
+        if self.kind not in ("keyword", "phrase"):
+            return None
+        return Phrase.of(self.text, passages[self.passage].language)
 
     def to_json(self) -> dict[str, Any]:
         """A row of sources/queries.jsonl."""
@@ -94,17 +101,14 @@ def selected(
 ) -> tuple[list[Query], dict[Phrase, Held]]:
     """The queries that are kept, with positives and split; and who holds which keyword.
 
-    `split`: of each passage. A text is one query, whoever it was written for first. Every passage
-    of the same split that holds a keyword is a positive of it. Dropped are: keywords of too many
+    `split`: of each passage. A text is one query, whoever it was written for first. Positives are
+    the passages of the same split that `Labels` calls relevant. Dropped are: keywords of too many
     passages; queries of a held-out split whose text was written for a document of another one, or
     whose keyword stands there, since documents of two splits would share a query.
     """
-    phrase_of = {
-        i: Phrase.of(one.text, passages[one.passage].language)
-        for i, one in enumerate(queries)
-        if one.kind in ("keyword", "phrase")
-    }
-    held = holders(passages, set(phrase_of.values()))
+    phrases = [one.phrase(passages) for one in queries]
+    labels = Labels(passages, {phrase for phrase in phrases if phrase is not None})
+    spans: list[Span] = [(passages[one.passage].source, *one.span) for one in queries]
     most = max(1, int(counts.common * len(passages)))
     texts: dict[str, list[int]] = defaultdict(list)
     for i, one in enumerate(queries):
@@ -117,9 +121,8 @@ def selected(
         if same[0] != i:
             continue
         passage, kind_set = passages[one.passage], SETS[one.kind]
-        holding = held[phrase_of[i]].words if i in phrase_of else []
-        one.written_for = sorted({queries[j].passage for j in same})
-        everyone = {*holding, *one.written_for}
+        one.rests_on = list(dict.fromkeys(spans[j] for j in same))
+        everyone = labels.relevant(phrases[i], one.rests_on)
         if len(everyone) > most and len(everyone) > 1:
             reason = f"{len(everyone):,} passages hold it, more than {most:,}"
             rejected.append(_dropped("query/common", reason, one, passage))
@@ -135,7 +138,7 @@ def selected(
         taken[one.passage, kind_set] += 1
         one.positives = sorted(j for j in everyone if split[j] == one.split)
         kept.append(one)
-    return kept, held
+    return kept, labels.held
 
 
 def _dropped(rule: str, reason: str, one: Query, passage: Passage) -> Rejection:

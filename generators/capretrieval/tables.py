@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,12 +12,13 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.generators.capretrieval.checks import SETS
-from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.passages import Passage
+from retgen.generators.capretrieval.labels import Labels
+from retgen.generators.capretrieval.passages import Passage, cut
 from retgen.generators.capretrieval.queries import Query
 from retgen.generators.capretrieval.writing import DOCUMENTS, PASSAGES, QUERIES
 from retgen.generators.ids import Ids
 from retgen.generators.records import Rows, rows_of
+from retgen.generators.source import PassageSize
 from retgen.streams import Permutation
 from retgen.tokenizer import length
 
@@ -31,8 +34,7 @@ class _Pair(NamedTuple):
 class Tables:
     """All tables of a run, from its sources/."""
 
-    def __init__(self, folder: Path, seed: int, params: CapRetrievalParams) -> None:
-        self.params = params
+    def __init__(self, folder: Path, seed: int) -> None:
         self.documents: dict[str, tuple[str, str]] = {}
         for row in _lines(folder / DOCUMENTS):
             self.documents[row["id"]] = row["title"], row["text"]
@@ -47,8 +49,11 @@ class Tables:
             )  # fmt: skip
             self.split.append(row["split"])
         self.queries = [
-            Query(**(row | {"span": tuple(row["span"])})) for row in _lines(folder / QUERIES)
-        ]
+            Query(**(row | {
+                "span": tuple(row["span"]), "rests_on": [tuple(span) for span in row["rests_on"]],
+            }))
+            for row in _lines(folder / QUERIES)
+        ]  # fmt: skip
         count = len(self.queries)
         self._ids = Ids(seed, "capretrieval/queries", "q", max(1, count)).texts(_numbers(count))
         # another order than that of the documents: a place in one tells nothing of the other
@@ -56,6 +61,33 @@ class Tables:
             Permutation(seed, "capretrieval/order", count)(_numbers(count)).tolist()
             if count else []
         )  # fmt: skip
+
+    def recut(self, size: PassageSize | None) -> Tables:
+        """The same queries over the same documents, cut in another way; without negatives.
+
+        `Labels` has the rule by which the positives are found again. Queries keep their splits.
+        """
+        told = {
+            one.source: (one.language, name)
+            for one, name in zip(self.passages, self.split, strict=True)
+        }
+        result = copy(self)
+        result.passages = [
+            passage
+            for source, (title, text) in self.documents.items()
+            for passage in cut(source, title, text, told[source][0], size)
+        ]
+        result.split = [told[one.source][1] for one in result.passages]
+        phrases = [one.phrase(self.passages) for one in self.queries]
+        labels = Labels(result.passages, {phrase for phrase in phrases if phrase is not None})
+        result.queries = []
+        for one, phrase in zip(self.queries, phrases, strict=True):
+            relevant = labels.relevant(phrase, one.rests_on)
+            result.queries.append(replace(
+                one, passage=labels.holding(one.rests_on[0])[0], negatives=[],
+                positives=sorted(j for j in relevant if result.split[j] == one.split),
+            ))  # fmt: skip
+        return result
 
     def corpus(self) -> Rows:
         """Every passage, as it stands in its document."""

@@ -21,7 +21,8 @@ from retgen.cli.base import (
 @app.command(
     "export",
     epilog="Examples:  gen export outputs/limit_dense --to beir  |  "
-    "gen export outputs/limit_dense --to mteb --out ~/limit",
+    "gen export outputs/limit_dense --to mteb --out ~/limit  |  "
+    "gen export outputs/kb --to beir --passages tokens=128,overlap=16",
 )
 @expected
 def export_command(
@@ -33,13 +34,21 @@ def export_command(
             parser=given_path, help="Folder; default RUN/exports/TO, else outputs/export_NAME_TO."
         ),
     ] = None,
+    passages: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Cut the source documents in another way, and make the qrels again: "
+            "tokens=256,overlap=32 or none (whole documents).",
+        ),
+    ] = None,
     json: Json = False,
     verbose: Verbose = False,
 ) -> None:
     """Write a data set in another layout."""
     from retgen.export import export
 
-    folder = export(run, to, out)
+    folder = export(run, to, out, passages)
     if json:
         files = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
         print_json({"path": str(folder), "to": to, "files": files})

@@ -138,19 +138,20 @@ class OwnDocuments(CorpusRule):
     def _labels(
         self, documents: Mapping[str, Any], passages: Mapping[str, Any]
     ) -> Iterator[Finding]:
-        """A relevant passage is one that the query was written for, or it holds the keyword."""
-        names = list(passages)
-        authors = {
-            row["text"]: {names[number] for number in row["written_for"]}
-            for row in _lines(self._spec.queries)
-        }
+        """A relevant passage holds characters that the query rests on, or it holds the keyword."""
+        rests_on = {row["text"]: row["rests_on"] for row in _lines(self._spec.queries)}
         asked = {query.query_id: query for query in self._judgements.queries}
         for _, qrels in self._judgements.splits():
             for query_id, doc_id, _ in qrels:
                 query = asked.get(query_id)
-                if query is None or doc_id not in passages or doc_id in authors.get(query.text, ()):
+                if query is None or doc_id not in passages:
                     continue
                 row = passages[doc_id]
+                if any(
+                    row["source"] == source and row["start"] <= start and stop <= row["stop"]
+                    for source, start, stop in rests_on.get(query.text, ())
+                ):
+                    continue
                 source = documents[row["source"]]
                 text = f"{source['title']} {source['text'][row['start'] : row['stop']]}"
                 if _note(query).get("kind") not in ("keyword", "phrase") or not _holds(
