@@ -21,18 +21,21 @@ def mind(body: dict[str, Any]) -> str:
     passage = prompt.partition("Passage:\n")[2]
     if "owls" in passage and not repaired:
         return "Here are some queries, not JSON."
-    if "chess" in passage:
-        return json.dumps({"keywords": [{"kind": "keyword", "text": "x", "rests_on": "nowhere"}],
-                           "summaries": []})  # fmt: skip
     words = list(dict.fromkeys(re.findall(r"[A-Za-z]{6,}", passage)))[:4]
     kind = "keyword"
     keywords = [{"kind": kind, "text": word.lower(), "rests_on": word} for word in words]
     keywords.append({"kind": "hypernym", "text": f"{HYPERNYM} {words[0]}", "rests_on": words[0]})
     if "honey" in passage.lower() and not repaired:
         keywords = [{"kind": kind, "text": "elephant", "rests_on": "elephant"}] * 5
+    if "chess" in passage:
+        keywords = [{"kind": kind, "text": "x", "rests_on": "nowhere"}] * 5
     sentence = passage.partition(". ")[0] + "."
     summaries = [
-        {"kind": "summary", "text": f"something on {words[0]} and {words[1]}", "rests_on": sentence},
+        {
+            "kind": "summary",
+            "text": f"something on {words[0]} and {words[1]}",
+            "rests_on": sentence,
+        },
         {"kind": "question", "text": f"What is said of {words[2]} there?", "rests_on": ""},
     ]
     return json.dumps(

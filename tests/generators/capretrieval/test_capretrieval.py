@@ -26,10 +26,12 @@ from tests.generators.capretrieval.texts import (
 from tests.with_agents.conftest import contents
 
 Row = dict[str, Any]
-BROKEN = (
-    '{"_id": "e", "text": " "}\n{"_id": "x", "text": %s}\n{"_id": "d1", "text": "again"}\n{broken\n'
-    % json.dumps(TEXTS[0])
-)
+BROKEN = [  # rows that are no documents
+    '{"_id": "e", "text": " "}',
+    json.dumps({"_id": "x", "text": TEXTS[0]}),
+    '{"_id": "d1", "text": "again"}',
+    "{broken",
+]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Eight documents, the first with a title, and four rows that are none."""
     folder = tmp_path_factory.mktemp("capretrieval")
     source = write_rows(folder / "kb.jsonl", TEXTS, ["Windmills to visit"])
-    source.write_text(source.read_text() + BROKEN)
+    source.write_text(source.read_text() + "\n".join(BROKEN))
     return run(write_recipe(folder / "kb.yaml", source), out=folder / "kb").path
 
 
@@ -209,9 +211,7 @@ def test_a_limit_takes_the_first_rows(finished: Path, tmp_path: Path) -> None:
 def test_passages_keep_their_place_in_the_document(tmp_path: Path) -> None:
     texts = [" ".join(TEXTS[n:] + TEXTS[:n])[: 400 + 10 * n] for n in (0, 3, 5)]
     source = write_rows(tmp_path / "long.jsonl", texts, ["First", "Second", "Third"])
-    recipe = write_recipe(
-        tmp_path / "long.yaml", source, "  passages: {tokens: 24, overlap: 6}\n"
-    )
+    recipe = write_recipe(tmp_path / "long.yaml", source, "  passages: {tokens: 24, overlap: 6}\n")
     path = run(recipe, out=tmp_path / "long").path
     corpus = read_jsonl(path / "dataset" / "corpus.jsonl")
     assert [row["_id"] for row in corpus][:3] == ["d0#1", "d0#2", "d0#3"]

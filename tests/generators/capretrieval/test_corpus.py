@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from retgen.generators.capretrieval.corpus import Phrase, alike, holders, sides
+from retgen.generators.capretrieval.corpus import Phrase, holders, sides
 from retgen.generators.capretrieval.language import folded, language_of, terms
 from retgen.generators.capretrieval.params import Splits
 from retgen.generators.capretrieval.passages import Passage
@@ -18,7 +18,6 @@ from tests.generators.capretrieval.texts import (
     GERMAN,
     HEBREW,
     JAPANESE,
-    TEXTS,
 )
 
 
@@ -78,13 +77,6 @@ def test_languages_are_told_for_each_text() -> None:
     assert language_of([GERMAN, "Rad", GERMAN + " Amen", CHINESE, "猫"], None) == [
         "de", "de", "de", "zh", "zh",
     ]  # fmt: skip
-
-
-def test_near_duplicates_share_a_number() -> None:
-    repeats = alike([ENGLISH, GERMAN, ENGLISH + " Closed.", ENGLISH.upper(), FRENCH]).tolist()
-    assert repeats[0] == repeats[2] == repeats[3]
-    assert len(set(repeats)) == 3
-    assert len(set(alike(TEXTS).tolist())) == len(TEXTS)
 
 
 @pytest.mark.parametrize(

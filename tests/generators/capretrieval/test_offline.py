@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from retgen.generators.capretrieval.language import has_baseline
-from retgen.generators.capretrieval.offline import abouts, in_few_words, keyphrases, sentences, topics
+from retgen.generators.capretrieval.offline import (
+    abouts,
+    in_few_words,
+    keyphrases,
+    sentences,
+    topics,
+)
 from tests.generators.capretrieval.texts import (
     CHINESE,
     ENGLISH,
