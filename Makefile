@@ -11,7 +11,7 @@ INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --
 SPREAD := -n auto --dist worksteal --durations 20
 RECIPE ?= recipes/limit_dense.yaml
 
-.PHONY: run test slow proof check lint types docs bench bench-agents bench-decontamination bench-ledger bench-ladders bench-models bench-validate bench-large clean
+.PHONY: run test slow proof check lint types docs bench bench-agents bench-decontamination bench-ledger bench-multiconir bench-models bench-validate bench-large clean
 
 run: .venv/core  ## install the core and make the main data set
 	$(BIN)/gen run $(RECIPE)
@@ -44,8 +44,8 @@ bench-agents: .venv/dev  ## our own cost of a call to a chat model, against the 
 bench-ledger: .venv/dev  ## a ledger of a million calls: opening, starting, a call, its size
 	$(BIN)/python benchmarks/ledger.py
 
-bench-ladders: .venv/dev  ## assembling, writing and proving up to 50,000 ladders
-	$(BIN)/python benchmarks/ladders.py
+bench-multiconir: .venv/dev  ## assembling, writing and proving up to 50,000 candidate sets of MultiConIR
+	$(BIN)/python benchmarks/multiconir.py
 
 bench-models: .venv/dev  ## what needs a device, as fractions of what it can do; BM25; mining; free embeddings
 	$(BIN)/python benchmarks/gpu.py

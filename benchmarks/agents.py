@@ -181,22 +181,22 @@ def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False)
     from retgen.agents.prompt import Prompt
     from retgen.progress import silent
 
-    class Asks(Question):
+    class Naming(Question):
         thing: str
 
-    class Said(Shape):
+    class Description(Shape):
         description: str
 
-    def offline(question: Asks) -> Said:
-        return Said(description=SAID)
+    def offline(question: Naming) -> Description:
+        return Description(description=SAID)
 
-    def check(question: Asks, answer: Said) -> str | None:
+    def check(question: Naming, answer: Description) -> str | None:
         named = question.thing.casefold() in answer.description.casefold()
         return "it names the thing" if named else None
 
     user = "The thing is {{thing}}. " + TASK * 8
     prompt = Prompt("say", "Say what a thing is.", ("thing",), SYSTEM, user, "0" * 64)
-    agent = Agent("say", "write", prompt, Asks, Said, offline, check)
+    agent = Agent("say", "write", prompt, Naming, Description, offline, check)
 
     marks = {max(1, calls // 10), calls // 2, calls}
     result: dict[str, float] = {}
@@ -204,9 +204,9 @@ def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False)
     async def work(context: Context) -> None:
         async def all_of(name: str, first: int, count: int) -> None:
             stage = context.stage(name, count, agent)
-            questions = (Asks(thing=thing(number)) for number in range(first, first + count))
+            questions = (Naming(thing=thing(number)) for number in range(first, first + count))
             done = context.accepted(
-                stage, questions, lambda one: context.answer(agent, one), Asks.model_dump
+                stage, questions, lambda one: context.answer(agent, one), Naming.model_dump
             )
             async for _ in done:
                 if long and stage.done in marks:

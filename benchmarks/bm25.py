@@ -31,10 +31,10 @@ def main() -> None:
         size = {"params.docs": given.documents}
         collection = load(retgen.run("limit_dense", out=Path(folder) / "run", overrides=size).path)
         print(f"{platform.machine()}, {collection.documents:,} documents")
-        few = replace(collection, queries=collection.queries[:FEW])
+        first = replace(collection, queries=collection.queries[:FEW])
         one = replace(collection, queries=collection.queries[:1])
         ranked("bm25", one)  # compiles
-        ours, theirs = per_query("bm25", collection, one), per_query("rank-bm25", few, one)
+        ours, theirs = per_query("bm25", collection, one), per_query("rank-bm25", first, one)
         print(f"  a query: {theirs / ours:.0f} times as fast")
 
 

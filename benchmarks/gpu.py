@@ -19,14 +19,13 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 
 from retgen.evaluation.capacity import free
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.embedders.base import SentenceEmbedder
 from retgen.evaluation.embedders.devices import choose_device
 from retgen.evaluation.embedders.loading import load_model
@@ -106,7 +105,7 @@ def encode(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
         tokens = sum(min(t, embedder.max_length or t) for t in counts)
         flops = 2 * weights(model) * tokens
         seconds = timed(partial(embedder.encode, texts, "document"), device, sizes)
-        said("encode", name, seconds, flops, rates, f"{len(texts) / seconds:,.0f} documents/s of "
+        line("encode", name, seconds, flops, rates, f"{len(texts) / seconds:,.0f} documents/s of "
              f"{tokens / len(texts):.0f} tokens")  # fmt: skip
 
 
@@ -120,21 +119,16 @@ def exact_search(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
         part /= part.norm(dim=1, keepdim=True)
     queries = torch.nn.functional.normalize(torch.randn(1_000, dim, device=device), dim=1)
     blocks = [(i, vectors[i : i + block]) for i in range(0, count, block)]
-    place: Any = None
-    collection = Collection(
-        Path(), "random", "test", place, np.array([b"%d" % i for i in range(count)]),
-        np.arange(count), [], {}, True,
-    )  # fmt: skip
     whole, alone, plain = (
         timed(work, device, sizes)
         for work in (
-            lambda: search(iter(blocks), queries, [dim], False, collection, 100),
+            lambda: search(iter(blocks), queries, [dim], False, np.arange(count), 100),
             lambda: [queries @ vectors[i : i + block].T for i, _ in blocks],
             lambda: (queries @ vectors.T).topk(100, dim=1),
         )
     )
     flops = 2 * count * dim * len(queries)
-    said("exact search", "float32", whole, flops, rates,
+    line("exact search", "float32", whole, flops, rates,
          f"{count:,} x {dim:,}: {whole / alone:.2f} of the product alone, "
          f"{whole / plain:.2f} of matmul and topk without blocks")  # fmt: skip
 
@@ -157,7 +151,7 @@ def training_step(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
         config = make_config(None, {"batch_size": batch, "max_steps": steps, "dtype": name})
         with tempfile.TemporaryDirectory() as folder:
             seconds = train(model, pairs, config, Path(folder) / "out", device=device).seconds
-        said("training", name, seconds, 6 * weights(model) * tokens, rates,
+        line("training", name, seconds, 6 * weights(model) * tokens, rates,
              f"{steps / seconds:.2f} steps/s of {batch} pairs")  # fmt: skip
 
 
@@ -174,7 +168,7 @@ def free_embeddings(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
         seconds = (time.perf_counter() - began) / steps
         queries = count * (count - 1) // 2
         flops = 8 * 3 * 2 * queries * count * dimension  # scores, and both gradients
-        said("free embeddings", "float32", seconds, flops, rates,
+        line("free embeddings", "float32", seconds, flops, rates,
              f"d={dimension}, n={count}, 8 seeds: {1 / seconds:,.0f} steps/s, "
              f"{8 * queries * count * 4 * 4 / seconds / 1e9:.0f} GB/s of scores")  # fmt: skip
 
@@ -213,7 +207,7 @@ def sync(device: str) -> None:
         torch.mps.synchronize()
 
 
-def said(
+def line(
     what: str, name: str, seconds: float, flops: float, rates: dict[str, float], more: str
 ) -> None:
     """One line of results."""

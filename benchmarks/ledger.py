@@ -135,9 +135,9 @@ def group(ledger: Ledger, numbers: range, calls: int) -> None:
     with ledger.together():
         for number, send in sends:
             if number % 100 == 7:
-                ledger.spoiled(send, said(number), "cut", "cut off at 60 tokens", 300, 60, 50)
+                ledger.spoiled(send, body(number), "cut", "cut off at 60 tokens", 300, 60, 50)
             else:
-                ledger.answered(send, said(number), 300, 60, 50)
+                ledger.answered(send, body(number), 300, 60, 50)
 
 
 def question(number: int) -> Request:
@@ -151,20 +151,20 @@ def question(number: int) -> Request:
     )
     if number % 10 == 1:
         messages += (
-            Message("assistant", said(thing)[60:].decode()),
+            Message("assistant", body(thing)[60:].decode()),
             Message("user", f"It names thing {thing}. Describe it without its name."),
         )
     return Request("openai", "small", messages, {"temperature": 1.0}, SCHEMA)
 
 
-def said(number: int) -> bytes:
+def body(number: int) -> bytes:
     return b'{"id":"chatcmpl-%012d","choices":[{"message":"%s"}]}' % (number, ANSWER.encode() * 8)
 
 
 def answer(ledger: Ledger, request: Request, run: str, number: int) -> None:
     result = ledger.reserve(request, run=run, agent="agent 0", worst=100, lease=660)
     if isinstance(result, Send):
-        ledger.answered(result, said(number), 300, 60, 50)
+        ledger.answered(result, body(number), 300, 60, 50)
 
 
 def repairs(path: Path, records: int) -> None:
@@ -190,7 +190,7 @@ def repairs(path: Path, records: int) -> None:
     each = 3 * records
     print(
         f"three turns, prompt of 3 kB: {size_of(path) / each:,.0f} bytes a call (its request is "
-        f"{sent / each:,.0f}, its answer {len(said(0)):,}), {1e3 * took['cpu'] / each:.3f} ms of "
+        f"{sent / each:,.0f}, its answer {len(body(0)):,}), {1e3 * took['cpu'] / each:.3f} ms of "
         "CPU in a transaction of its own"
     )
 

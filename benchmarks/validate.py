@@ -5,7 +5,7 @@ hundred a near-copy of another one; queries are a few words of a document. Near-
 looked for among texts of 8 to 20 words. Rates are wall time and
 CPU time of all processes. Nothing here is a test: machines differ.
 
-    .venv/bin/python benchmarks/validate.py [--documents 50000 1000000] [--floors 300000 10000]
+    .venv/bin/python benchmarks/validate.py [--documents 50000 1000000] [--baselines 300000 10000]
         [--proof 50000] [--near 100000 1000000]
 """
 
@@ -32,7 +32,7 @@ _QUERIES = 1000
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--documents", type=int, nargs="*", default=[50_000, 1_000_000])
-    parser.add_argument("--floors", type=int, nargs=2, default=[300_000, 10_000])
+    parser.add_argument("--baselines", type=int, nargs=2, default=[300_000, 10_000])
     parser.add_argument("--proof", type=int, default=50_000)
     parser.add_argument("--near", type=int, nargs="*", default=[100_000])
     given = parser.parse_args()
@@ -40,7 +40,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=".") as folder:
         for documents in given.documents:
             all_rules(Path(folder) / str(documents), documents)
-        floors(Path(folder), *given.floors)
+        baselines(Path(folder), *given.baselines)
     proof(given.proof)
     for documents in given.near:
         for least, most in ((20, 80), (8, 20)):
@@ -124,13 +124,13 @@ def all_rules(folder: Path, documents: int) -> None:
     )
 
 
-def floors(folder: Path, documents: int, queries: int) -> None:
+def baselines(folder: Path, documents: int, queries: int) -> None:
     from retgen.data import open_dataset
     from retgen.validators.baselines import WordTerms, query_blind_baselines
     from retgen.validators.rule import Batch, Judgements
 
-    collection(folder / "floors", documents, queries)
-    dataset = open_dataset(folder / "floors")
+    collection(folder / "baselines", documents, queries)
+    dataset = open_dataset(folder / "baselines")
     judgements = Judgements(dataset.read_queries()[0], dataset.read_qrels("test")[0])
     rule = WordTerms(judgements)
     rule.scratch = str(folder)

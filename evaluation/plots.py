@@ -50,7 +50,7 @@ class Line(NamedTuple):
 
 
 class Level(NamedTuple):
-    """A horizontal line. `faint`: a floor, in grey dots."""
+    """A horizontal line. `faint`: a baseline, in grey dots."""
 
     name: str
     y: float

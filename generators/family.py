@@ -38,9 +38,11 @@ class Family(ABC, Generic[P]):
     `params` is a type that pydantic can validate (a `Params` model, or a union of them with a
     discriminator). `covers` names generic rules that the family's own proof makes superfluous,
     `proofs` the rules of that proof, which cannot be switched off.
-    `fixed_records`: the number of records follows from the parameters, so `--limit` is refused.
-    `agents`: the typed tasks that a recipe's models do for it. `judged`: of judged labels, what
-    they rest on; `structure`: what is proven all the same. Both end a sentence.
+    `fixed_records`: the number of records follows from the parameters, so `--limit` is refused;
+    `why_no_limit` says why, and what to set instead.
+    `agents`: the typed tasks that a recipe's models do for it. `label_source`: of judged labels,
+    what they rest on; `structure`: what is proven all the same. `proof`: what is proven of each
+    label where all are. All end a sentence.
     `candidate_sets`: a query has a candidate set of its own, so rankings of the whole corpus say
     nothing; the query-blind baselines are then those of a rule of its proof. `tests`: what a score
     tests then, a sentence.
@@ -56,10 +58,12 @@ class Family(ABC, Generic[P]):
     covers: ClassVar[frozenset[str]] = frozenset()
     proofs: ClassVar[frozenset[str]] = frozenset()
     fixed_records: ClassVar[bool] = True
+    why_no_limit: ClassVar[str] = "the parameters fix the number of records; change these instead"
     agents: ClassVar[tuple[Agent[Any, Any], ...]] = ()
     independent_judge: ClassVar[bool] = False
-    judged: ClassVar[str] = "labels of a judge"
+    label_source: ClassVar[str] = "labels of a judge"
     structure: ClassVar[str] = ""
+    proof: ClassVar[str] = "rebuilt from the words of the documents"
     candidate_sets: ClassVar[bool] = False
     tests: ClassVar[str] = ""
     takes_source: ClassVar[bool] = False

@@ -64,9 +64,10 @@ class Records:
     `code` is marked. `training`: rows of texts (anchor, positive, negative_1, ..., query-id) by the
     name of their file in training/, of which `features` names the columns that are no text under
     "training/NAME"; columns whose names end with -id are left out where a trainer reads them.
-    `tables`: views in a layout of the family's own, by the name of their file in
+    `tables`: tables in a layout of the family's own, by the name of their file in
     tables/. `languages`: ISO 639-3 and the script (ISO 15924) of the texts. `facts`: a row of
-    figures for the card, by their headings. `example`: a record laid out for a reader.
+    figures for the card, by their headings. `notes`: lines for the terminal, by a word for each.
+    `example`: a record laid out for a reader.
     """
 
     corpus: Rows
@@ -83,4 +84,5 @@ class Records:
     training: Mapping[str, Rows] = field(default_factory=dict)
     tables: Mapping[str, Rows] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
     example: Example | None = None

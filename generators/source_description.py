@@ -141,8 +141,8 @@ def _percent(share: float) -> str:
 
 
 def _languages(texts: list[str]) -> dict[str, float]:
-    found = Counter(_language(text) for text in texts)
-    return {code: count / len(texts) for code, count in found.most_common()}
+    counts = Counter(_language(text) for text in texts)
+    return {code: count / len(texts) for code, count in counts.most_common()}
 
 
 def _language(text: str) -> str:

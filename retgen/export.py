@@ -119,7 +119,7 @@ def _mteb(dataset: Dataset, folder: Path, name: str) -> None:
             splits=list(dataset.qrels),
             depth=depth,
             score=score,
-            told=score.replace("_at_", "@").replace("ndcg", "nDCG"),
+            measure=score.replace("_at_", "@").replace("ndcg", "nDCG"),
             languages=languages,
             licence=licence,
         ),
@@ -213,5 +213,5 @@ class {class_name}(AbsTaskRetrieval):
 if __name__ == "__main__":
     model = mteb.get_model(sys.argv[1])
     for result in mteb.evaluate(model, {class_name}(), cache=None).task_results:
-        print(f"{{result.task_name}} {told}: {{result.get_score():.4f}}")
+        print(f"{{result.task_name}} {measure}: {{result.get_score():.4f}}")
 '''

@@ -98,10 +98,10 @@ def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptio
 
 
 def _expected(estimate: CallEstimate, hidden: tuple[int, int]) -> _Range:
-    few, many = (estimate.records * calls for calls in estimate.calls)
+    low, high = (estimate.records * calls for calls in estimate.calls)
     ends = []
     for calls, bytes_, length, start, speed, thought in zip(
-        (few, many), reversed(_BYTES_A_TOKEN), _LENGTH, _SECONDS, _TOKENS_A_SECOND, hidden,
+        (low, high), reversed(_BYTES_A_TOKEN), _LENGTH, _SECONDS, _TOKENS_A_SECOND, hidden,
         strict=True,
     ):  # fmt: skip
         out = estimate.answer * length + thought

@@ -34,7 +34,7 @@ class Lines:
 
     def __init__(self, notes: bool = True) -> None:
         self._notes = notes
-        self._entered = self._told = time.monotonic()
+        self._entered = self._last_report = time.monotonic()
         self._began: dict[str, float] = {}
         self._last: tuple[str, int, int, str] | None = None
         self._lock = threading.Lock()  # one line at a time
@@ -53,18 +53,18 @@ class Lines:
         now = time.monotonic()
         self._began.setdefault(stage, now)
         self._last = stage, done, total, note
-        if note and self._notes and (now - self._told >= self.NOTES or done >= total):
+        if note and self._notes and (now - self._last_report >= self.NOTES or done >= total):
             self._tell(now)
 
     def _watch(self) -> None:
-        while not self._over.wait(max(0.0, self._told + self.EVERY - time.monotonic())):
+        while not self._over.wait(max(0.0, self._last_report + self.EVERY - time.monotonic())):
             now = time.monotonic()
-            if now - self._told >= self.EVERY:
+            if now - self._last_report >= self.EVERY:
                 self._tell(now)
 
     def _tell(self, now: float) -> None:
         with self._lock:
-            self._told = now
+            self._last_report = now
             if self._last is None:
                 line = f"at work for {now - self._entered:.0f} s"
             else:

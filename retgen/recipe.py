@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from retgen.agents.models import FLOW, ModelSettings, another_family, settings_of
+from retgen.agents.models import FLOW, ModelSettings, judge_of_another_provider, settings_of
 from retgen.generators import Family, family
 from retgen.generators.params import Job
 from retgen.recipe_file import Output, RecipeFile, RuleSettings, read_recipe
@@ -103,7 +103,7 @@ def with_judge(recipe: Recipe) -> Recipe:
     judges = {agent.name for agent in recipe.family.agents if agent.role == "judge"}
     if writer is None or not recipe.family.independent_judge or {"judge", *judges} & {*named}:
         return recipe
-    judge: Any = another_family(writer) or named.get("write", file.model)
+    judge: Any = judge_of_another_provider(writer) or named.get("write", file.model)
     return resolve(file.model_copy(update={"models": {**named, "judge": judge}}))
 
 

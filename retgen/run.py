@@ -189,10 +189,7 @@ def _prepared(
     changes = dict(overrides or {}) | ({} if limit is None else {"limit": limit})
     recipe = with_judge(load_recipe(source, changes))
     if recipe.limit is not None and recipe.family.fixed_records:
-        raise UsageError(
-            f"--limit: the latent matrix of a {recipe.family.name} recipe fixes its records; "
-            "set its size instead, for example --set params.docs=1000 --set params.queries=50"
-        )
+        raise UsageError(f"--limit: {recipe.family.why_no_limit}")
     folder = Path(out) if out is not None else Path("outputs") / recipe.name
     check_rule_names(recipe)
     return recipe, folder

@@ -36,8 +36,8 @@ def in_process(
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         with _written_to(out, err), _lent(cwd or Path(), os.environ if env is None else env, words):
             code = _exit_code(words)
-        told = (_text(out), _text(err))
-    return subprocess.CompletedProcess(["gen", *words], code, *told)
+        message = (_text(out), _text(err))
+    return subprocess.CompletedProcess(["gen", *words], code, *message)
 
 
 def _exit_code(words: list[str]) -> int:

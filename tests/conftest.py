@@ -120,8 +120,10 @@ def dataset(tmp_path: Path) -> Write:
             "queries": [{"_id": i, "text": t} for i, t in queries.items()],
             "qrels": [{"query-id": q, "corpus-id": d, "score": s} for q, d, s in qrels],
         }
-        for table, found in rows.items():
-            (folder / f"{table}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
+        for table, result in rows.items():
+            (folder / f"{table}.jsonl").write_text(
+                "".join(json.dumps(row) + "\n" for row in result)
+            )
         return folder
 
     return write

@@ -50,10 +50,10 @@ def test_the_package_exports_what_it_says() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_help_has_an_example(gen: Gen, command: str) -> None:
-    found = gen(command, "--help")
-    assert found.returncode == 0
-    assert f"gen {command}" in found.stdout
-    assert "Example" in found.stdout
+    result = gen(command, "--help")
+    assert result.returncode == 0
+    assert f"gen {command}" in result.stdout
+    assert "Example" in result.stdout
 
 
 def test_version(gen: Gen) -> None:
@@ -67,8 +67,10 @@ def test_start_up_imports_nothing_heavy() -> None:
         "'faker', 'ruamel.yaml', 'jinja2', 'Stemmer', 'rapidfuzz', 'numpy', 'pydantic', 'orjson', "
         "'retgen.run', 'retgen.recipe', 'retgen.doctor') if m in sys.modules])"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "[]\n"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "[]\n"
 
 
 def test_help_starts_at_once(gen_process: Gen) -> None:
@@ -115,11 +117,11 @@ def test_a_command_is_the_function_and_not_its_module() -> None:
         "assert run is retgen.run is sys.modules['retgen.run'].run; "
         "assert pickle.loads(pickle.dumps(run)) is run; print(run.__module__, run.__name__)"
     )
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", EACH, *(code + then for code in ORDERS)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert (found.stdout, found.stderr) == ("retgen.run run\n" * len(ORDERS), "")
+    assert (result.stdout, result.stderr) == ("retgen.run run\n" * len(ORDERS), "")
 
 
 def test_every_command_is_a_function_after_its_module_was_imported() -> None:
@@ -130,8 +132,10 @@ def test_every_command_is_a_function_after_its_module_was_imported() -> None:
         "print([name for name in names if not callable(getattr(retgen, name))])\n"
         "print(sorted(set(retgen.__all__) - set(dir(retgen))))"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "[]\n[]\n"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "[]\n[]\n"
 
 
 def test_checkers_see_what_is_imported_late() -> None:
@@ -157,14 +161,16 @@ def test_the_main_job_imports_nothing_heavy(small: Path, tmp_path: Path) -> None
         "print([m for m in ('torch', 'scipy', 'pyarrow', 'datasets', 'pandas', 'langchain', 'openai') "
         "if m in sys.modules])"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "[]\n"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "[]\n"
 
 
 def test_run_prints_what_it_made(gen: Gen, small: Path) -> None:
-    found = gen("run", small)
-    assert (found.returncode, found.stderr) == (0, "")
-    lines = found.stdout.splitlines()
+    result = gen("run", small)
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
     assert lines[0].startswith("small: 400 documents, 100 queries, 200 qrels in ")
     assert lines[1:] == [
         "  proven      200 of 200 qrels, rebuilt from the words of the documents",
@@ -183,15 +189,15 @@ def test_run_prints_what_it_made(gen: Gen, small: Path) -> None:
 
 
 def test_run_json(gen: Gen, small: Path) -> None:
-    found = json.loads(gen("run", small, "--json").stdout)
-    assert found["path"] == "outputs/small"
-    assert found["counts"] == {"documents": 400, "queries": 100, "qrels": 200, "rejected": 0}
+    content = json.loads(gen("run", small, "--json").stdout)
+    assert content["path"] == "outputs/small"
+    assert content["counts"] == {"documents": 400, "queries": 100, "qrels": 200, "rejected": 0}
 
 
 def test_plan(gen: Gen, small: Path, tmp_path: Path) -> None:
-    found = json.loads(gen("plan", small, "--json").stdout)
-    size = found.pop("bytes")
-    assert found == {
+    content = json.loads(gen("plan", small, "--json").stdout)
+    size = content.pop("bytes")
+    assert content == {
         "documents": 400, "queries": 100, "qrels": 200, "calls": {}, "models": {}, "tokens": {},
         "usd": {"low": 0.0, "high": 0.0}, "seconds": {"low": 0.0, "high": 0.0}, "notes": [],
     }  # fmt: skip
@@ -203,19 +209,19 @@ def test_plan(gen: Gen, small: Path, tmp_path: Path) -> None:
 
 
 def test_preview(gen: Gen, small: Path, tmp_path: Path) -> None:
-    found = json.loads(gen("preview", small, "-n", "2", "--json").stdout)
-    assert (len(found["queries"]), len(found["corpus"])) == (2, 2)
-    assert len(found["qrels"]) == 4
-    assert {row["_id"] for row in found["relevant"]} == {q["corpus-id"] for q in found["qrels"]}
-    asked = found["queries"][0]["text"].removeprefix("Who likes ").removesuffix("?")
+    content = json.loads(gen("preview", small, "-n", "2", "--json").stdout)
+    assert (len(content["queries"]), len(content["corpus"])) == (2, 2)
+    assert len(content["qrels"]) == 4
+    assert {row["_id"] for row in content["relevant"]} == {q["corpus-id"] for q in content["qrels"]}
+    asked = content["queries"][0]["text"].removeprefix("Who likes ").removesuffix("?")
     assert asked in gen("preview", small, "-n", "1").stdout
     assert sorted(p.name for p in tmp_path.iterdir()) == ["small.yaml"]
 
 
 def test_recipes(gen: Gen) -> None:
     shown = gen("recipes").stdout
-    assert shown.splitlines()[4].startswith("limit_dense         The paper's LIMIT: every pair")
-    assert shown.splitlines()[18:21] == [
+    assert shown.splitlines()[5].startswith("limit_dense         The paper's LIMIT: every pair")
+    assert shown.splitlines()[19:22] == [
         "",
         "Studies, for gen eval:",
         "limit_density           Denser qrels against scores: six patterns over 2,000 documents "
@@ -223,13 +229,13 @@ def test_recipes(gen: Gen) -> None:
     ]
     names = [row["name"] for row in json.loads(gen("recipes", "--json").stdout)]
     assert names == sorted(names)
-    assert len(names) == 18
+    assert len(names) == 19
 
 
 def test_a_recipe_where_a_data_set_is_wanted(gen: Gen) -> None:
     missing = "does not exist. Give the folder of a run or of a data set."
-    found = gen("eval", "limit_small")
-    assert (found.returncode, found.stderr) == (
+    result = gen("eval", "limit_small")
+    assert (result.returncode, result.stderr) == (
         2,
         f"gen: limit_small {missing} limit_small is a recipe: `gen run limit_small` makes "
         "outputs/limit_small.\n",
@@ -256,15 +262,18 @@ def test_schema_accepts_and_refuses(gen: Gen) -> None:
 
 
 def test_new_writes_a_recipe_that_runs(gen: Gen, tmp_path: Path) -> None:
-    found = gen("new", "limit")
-    assert found.stdout == ("wrote my_limit.yaml; look at it, then: gen plan my_limit.yaml\n")
+    result = gen("new", "limit")
+    assert result.stdout == ("wrote my_limit.yaml; look at it, then: gen plan my_limit.yaml\n")
     assert (tmp_path / "my_limit.yaml").read_text().startswith("# gen run my_limit.yaml\n")
     again = gen("new", "limit")
     assert (again.returncode, again.stderr) == (
         2, "gen: my_limit.yaml is there already; choose another file with --out\n",
     )  # fmt: skip
     wrong = gen("new", "limits")
-    assert wrong.stderr == "gen: there is no family 'limits'. Families: limit, multiconir\n"
+    assert (
+        wrong.stderr
+        == "gen: there is no family 'limits'. Families: capretrieval, limit, multiconir\n"
+    )
     ran = gen("run", "my_limit.yaml", "--set", "params.docs=200", "--set", "params.queries=50")
     assert ran.returncode == 0, ran.stderr
 
@@ -283,15 +292,15 @@ def test_validate_exit_codes_and_json(gen: Gen, small: Path, tmp_path: Path) -> 
     qrels.write_text("\n".join(lines[1:]) + "\n")
     bad = gen("validate", "outputs/small", "--json")
     assert bad.returncode == 1
-    found = json.loads(bad.stdout)
-    assert (found["ok"], found["errors"], found["warnings"]) == (False, 4, 0)
-    assert sorted(found["findings"][0]) == ["ids", "message", "rule", "severity"]
-    rules = [finding["rule"] for finding in found["findings"]]
+    content = json.loads(bad.stdout)
+    assert (content["ok"], content["errors"], content["warnings"]) == (False, 4, 0)
+    assert sorted(content["findings"][0]) == ["ids", "message", "rule", "severity"]
+    rules = [finding["rule"] for finding in content["findings"]]
     assert rules == [
         "limit-proof/qrels", "limit-proof/row-sum", "manifest", "regenerated", "derived"
     ]  # fmt: skip
     lost = json.loads(lines[0])
-    assert found["findings"][0]["ids"] == [lost["query-id"], lost["corpus-id"]]
+    assert content["findings"][0]["ids"] == [lost["query-id"], lost["corpus-id"]]
 
 
 def test_rules_of_a_recipe_that_are_switched_off_and_regraded(
@@ -299,9 +308,9 @@ def test_rules_of_a_recipe_that_are_switched_off_and_regraded(
 ) -> None:
     asked = "{off: {order-leak: trying something}, severity: {encoding: error}}"
     small.write_text(small.read_text() + f"validate: {asked}\n")
-    found = json.loads(gen("run", small, "--json").stdout)
-    assert found["checks"]["switched_off"] == {"order-leak": "trying something"}
-    assert found["checks"]["severities"] == {"encoding": "error"}
+    content = json.loads(gen("run", small, "--json").stdout)
+    assert content["checks"]["switched_off"] == {"order-leak": "trying something"}
+    assert content["checks"]["severities"] == {"encoding": "error"}
     shown = gen("validate", "outputs/small").stdout
     assert "  off     order-leak: trying something\n" in shown
     assert "  level   encoding: error, as asked for\n" in shown
@@ -311,7 +320,7 @@ def test_rules_of_a_recipe_that_are_switched_off_and_regraded(
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "message"),
     [
         (
             "off: {order-leek: no reason}",
@@ -337,10 +346,10 @@ def test_rules_of_a_recipe_that_are_switched_off_and_regraded(
         ),
     ],
 )
-def test_rules_that_a_recipe_cannot_change(gen: Gen, small: Path, asked: str, told: str) -> None:
+def test_rules_that_a_recipe_cannot_change(gen: Gen, small: Path, asked: str, message: str) -> None:
     small.write_text(small.read_text() + f"validate: {{{asked}}}\n")
-    found = gen("run", small)
-    assert (found.returncode, found.stderr) == (2, f"gen: {told}\n")
+    result = gen("run", small)
+    assert (result.returncode, result.stderr) == (2, f"gen: {message}\n")
 
 
 def test_report_again(gen: Gen, small: Path, tmp_path: Path) -> None:
@@ -357,15 +366,15 @@ def test_report_again(gen: Gen, small: Path, tmp_path: Path) -> None:
 
 
 def test_doctor(gen: Gen) -> None:
-    found = gen("doctor", "--json", env={"PATH": "", "OPENAI_API_KEY": "sk-secret-value"})
-    checks = {check["what"]: check for check in json.loads(found.stdout)}
+    result = gen("doctor", "--json", env={"PATH": "", "OPENAI_API_KEY": "sk-secret-value"})
+    checks = {check["what"]: check for check in json.loads(result.stdout)}
     assert checks["retgen"]["note"] == retgen.__version__
-    assert checks["families"]["note"] == "limit, multiconir"
+    assert checks["families"]["note"] == "capretrieval, limit, multiconir"
     assert (checks["OPENAI_API_KEY"]["state"], checks["HF_TOKEN"]["state"]) == ("ok", "absent")
     assert checks["numpy"]["state"] == "ok"
     assert checks["accelerator"]["state"] in ("ok", "absent")
-    assert "sk-secret-value" not in found.stdout
-    assert found.returncode == 0
+    assert "sk-secret-value" not in result.stdout
+    assert result.returncode == 0
 
 
 def test_doctor_fails_where_a_package_is_missing(tmp_path: Path) -> None:
@@ -375,21 +384,21 @@ def test_doctor_fails_where_a_package_is_missing(tmp_path: Path) -> None:
         if not entry.name.casefold().startswith(tuple(gone)) and entry.suffix != ".pth":
             (tmp_path / entry.name).symlink_to(entry)
     root = Path(retgen.__file__).parent.parent
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-S", "-m", "retgen.cli", "doctor", "--json"], capture_output=True,
         text=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": f"{root}:{tmp_path}"},
     )  # fmt: skip
-    assert found.returncode == 1, found.stderr
+    assert result.returncode == 1, result.stderr
     missing = {
-        one["what"]: one["note"] for one in json.loads(found.stdout) if one["state"] == "missing"
+        one["what"]: one["note"] for one in json.loads(result.stdout) if one["state"] == "missing"
     }
     assert missing == {name: f"not installed: {remedy}" for name, remedy in gone.items()}
 
 
 def test_errors_have_no_traceback_unless_asked(gen: Gen) -> None:
-    found = gen("run", "nothing.yaml")
-    assert found.returncode == 2
-    assert found.stderr == (
+    result = gen("run", "nothing.yaml")
+    assert result.returncode == 2
+    assert result.stderr == (
         "gen: nothing.yaml: there is no such file, and no bundled recipe of that name. "
         "`gen recipes` lists them.\n"
     )
@@ -404,13 +413,13 @@ def test_usage_errors(gen: Gen) -> None:
 
 def test_output_into_a_closed_pipe(small: Path, tmp_path: Path) -> None:
     command = f"{sys.executable} -m retgen.cli schema | head -c 10"
-    found = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path)
-    assert found.stdout == '{\n  "$sche'
-    assert found.stderr == ""
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path)
+    assert result.stdout == '{\n  "$sche'
+    assert result.stderr == ""
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "message"),
     [
         (
             ("run", ""),
@@ -439,9 +448,9 @@ def test_output_into_a_closed_pipe(small: Path, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_messages(gen: Gen, tmp_path: Path, command: tuple[str, ...], told: str) -> None:
-    found = gen(*command)
-    assert (found.returncode, found.stderr) == (2, f"gen: {told}\n")
+def test_messages(gen: Gen, tmp_path: Path, command: tuple[str, ...], message: str) -> None:
+    result = gen(*command)
+    assert (result.returncode, result.stderr) == (2, f"gen: {message}\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -463,9 +472,9 @@ def test_messages(gen: Gen, tmp_path: Path, command: tuple[str, ...], told: str)
 def test_an_empty_path_is_not_this_folder(
     gen: Gen, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
-    found = gen(*command)
-    assert found.returncode == 2
-    assert "it is empty: give a path" in found.stderr
+    result = gen(*command)
+    assert result.returncode == 2
+    assert "it is empty: give a path" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -527,12 +536,12 @@ def test_a_folder_that_cannot_be_made(gen: Gen, tmp_path: Path, small: Path) -> 
         "What was finished before is kept: choose another folder with --out and run the same command "
         "again.\n"
     )
-    found = gen("run", str(small), "--out", "file")
-    assert (found.returncode, found.stderr) == (
+    result = gen("run", str(small), "--out", "file")
+    assert (result.returncode, result.stderr) == (
         2, f"gen: cannot write file: it is a file, not a folder. {kept}",
     )  # fmt: skip
-    found = gen("run", str(small), "--out", "file/a/b")
-    assert (found.returncode, found.stderr) == (
+    result = gen("run", str(small), "--out", "file/a/b")
+    assert (result.returncode, result.stderr) == (
         2, f"gen: cannot write file/a/b: file is a file, not a folder. {kept}",
     )  # fmt: skip
 

@@ -113,10 +113,10 @@ def test_layouts(write: Write, tmp_path: Path) -> None:
     assert list(dataset.qrels) == ["test"]
     assert dataset.read_queries() == ([(q["_id"], q["text"], None) for q in QUERIES], [])
     assert dataset.read_qrels("test") == (QRELS, [])
-    found = validate(tmp_path / "x")
-    assert (found.ok, found.findings) == (True, [])
-    assert found.statistics["documents"] == 30
-    assert found.proven == 0
+    validation = validate(tmp_path / "x")
+    assert (validation.ok, validation.findings) == (True, [])
+    assert validation.statistics["documents"] == 30
+    assert validation.proven == 0
 
 
 Change = Callable[[list[dict[str, Any]], list[dict[str, Any]], list[tuple[str, str, int]]], None]
@@ -194,16 +194,16 @@ def test_rules(tmp_path: Path, change: Change, expected: list[tuple[str, list[st
     qrels = list(QRELS)
     change(documents, queries, qrels)
     mteb(tmp_path, documents, queries, qrels)
-    found = [(f.rule, f.ids, f.message) for f in validate(tmp_path).findings]
-    assert [row for row in found if row[0] != "lexical-ambiguity"] == expected
+    findings = [(f.rule, f.ids, f.message) for f in validate(tmp_path).findings]
+    assert [row for row in findings if row[0] != "lexical-ambiguity"] == expected
 
 
 def test_ambiguous_query(tmp_path: Path) -> None:
     documents = [dict(row) for row in DOCUMENTS]
     documents[0]["text"] = "Nothing but topic5, again."
     mteb(tmp_path, documents, QUERIES, QRELS)
-    found = validate(tmp_path).findings
-    assert [(f.rule, f.severity, f.ids, f.message) for f in found] == [
+    findings = validate(tmp_path).findings
+    assert [(f.rule, f.severity, f.ids, f.message) for f in findings] == [
         (
             "lexical-ambiguity",
             "warning",
@@ -225,8 +225,8 @@ def test_ambiguous_query_within_a_clause(tmp_path: Path) -> None:
     queries = [{"_id": "q0", "text": "紫色的花"}, {"_id": "q1", "text": "二手游戏机"}]
     queries.append({"_id": "q2", "text": "游戏"})
     mteb(tmp_path, documents, queries, [("q0", "d1", 1), ("q1", "d2", 1), ("q2", "d2", 1)])
-    found = [f for f in validate(tmp_path).findings if f.rule == "lexical-ambiguity"]
-    assert [(f.ids, f.message) for f in found] == [
+    findings = [f for f in validate(tmp_path).findings if f.rule == "lexical-ambiguity"]
+    assert [(f.ids, f.message) for f in findings] == [
         (
             ["q0", "q2"],
             "all content words of 2 of 3 queries stand in some document that is not relevant "
@@ -241,31 +241,31 @@ def test_order_leak(tmp_path: Path) -> None:
     queries = [{"_id": f"q{i}", "text": f"word{i}?"} for i in range(40)]
     qrels = [(f"q{i}", f"d{i:04}", 1) for i in range(40)]
     mteb(tmp_path, documents, queries, qrels)
-    found = validate(tmp_path).findings
-    assert [(f.rule, f.severity, len(f.ids)) for f in found] == [
+    findings = validate(tmp_path).findings
+    assert [(f.rule, f.severity, len(f.ids)) for f in findings] == [
         ("order-leak", "warning", 40),
         ("order-leak", "warning", 40),
         ("answer-leak", "warning", 80),
     ]
-    assert found[0].message.startswith(
+    assert findings[0].message.startswith(
         "the 40 relevant documents do not stand where chance would put them among 2000 (median at "
     )
-    assert "Spearman 1.00 over 40 queries" in found[1].message
+    assert "Spearman 1.00 over 40 queries" in findings[1].message
 
 
-def test_floors_of_a_set_that_position_and_length_give_away(tmp_path: Path) -> None:
+def test_baselines_of_a_set_that_position_and_length_give_away(tmp_path: Path) -> None:
     documents = [{"_id": f"d{i:03}", "text": "same words"} for i in range(200)]
     for i in range(3):
         documents[i * 50 + 7]["text"] = f"rare{i} " * 40
     queries = [{"_id": f"q{i}", "text": f"rare{i}"} for i in range(3)]
     qrels = [(f"q{i}", f"d{i * 50 + 7:03}", 1) for i in range(3)]
     mteb(tmp_path, documents, queries, qrels)
-    floors = validate(tmp_path).floors
-    assert floors["random"] == {"recall@2": 0.01, "recall@3": 0.015, "recall@10": 0.05,
+    baselines = validate(tmp_path).baselines
+    assert baselines["random"] == {"recall@2": 0.01, "recall@3": 0.015, "recall@10": 0.05,
                                 "recall@20": 0.1, "recall@100": 0.5}  # fmt: skip
-    assert floors["rankings"]["longest first"]["recall@3"] == 1.0
-    assert floors["rankings"]["summed IDF"]["recall@2"] == pytest.approx(2 / 3, abs=1e-6)
-    assert floors["rankings"]["shortest first"]["recall@100"] == 0.0
+    assert baselines["rankings"]["longest first"]["recall@3"] == 1.0
+    assert baselines["rankings"]["summed IDF"]["recall@2"] == pytest.approx(2 / 3, abs=1e-6)
+    assert baselines["rankings"]["shortest first"]["recall@100"] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -364,8 +364,8 @@ def test_a_key_that_stands_twice(tmp_path: Path, line: str, key: str) -> None:
     # "year" is a column of the first row, so that it is looked for
     row = {**json.loads(first), "year": 3, "metadata": {"text": 'a "text" of "_id"'}}
     corpus.write_text(json.dumps(row) + "\n" + rest + line + "\n")
-    found = validate(tmp_path)
-    assert [(f.rule, f.ids, f.message) for f in found.findings] == [
+    validation = validate(tmp_path)
+    assert [(f.rule, f.ids, f.message) for f in validation.findings] == [
         ("schema", ["corpus.jsonl:31"], f"corpus.jsonl, line 31: has the key {key!r} twice")
     ]
-    assert found.statistics["documents"] == 30
+    assert validation.statistics["documents"] == 30

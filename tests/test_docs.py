@@ -16,10 +16,10 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 
 def test_generated_parts_are_up_to_date() -> None:
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True
     )
-    assert (found.returncode, found.stderr) == (0, "")
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def _anchors(page: Path) -> set[str]:
@@ -158,13 +158,13 @@ def test_pages_show_what_slower_commands_print(
 def test_the_first_screen_is_true(tmp_path: Path) -> None:
     """What README shows of `make run` and of the data is what comes out, but for the seconds."""
     text = (ROOT / "README.md").read_text("utf-8")
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "retgen.cli", "run", ROOT / "recipes" / "limit_dense.yaml"],
         capture_output=True, text=True, cwd=tmp_path, check=True,
     )  # fmt: skip
     shown = text.partition("```\nlimit_dense: ")[2].partition("```")[0]
     assert re.sub(r"in [\d.]+ s", "", f"limit_dense: {shown}") == re.sub(
-        r"in [\d.]+ s", "", found.stdout
+        r"in [\d.]+ s", "", result.stdout
     )
     data = tmp_path / "outputs" / "limit_dense" / "dataset"
     for table, line in zip(

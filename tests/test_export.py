@@ -34,8 +34,8 @@ def tables(path: Path) -> tuple[Any, Any, Any]:
 def test_nothing_is_lost(made: Path, tmp_path: Path, to: str) -> None:
     folder = export(made, to, tmp_path / to)
     assert tables(folder) == tables(made)
-    found = validate(folder)
-    assert (found.errors, found.statistics["qrels"]) == (0, 200)
+    validation = validate(folder)
+    assert (validation.errors, validation.statistics["qrels"]) == (0, 200)
 
 
 def test_beir_files(made: Path, tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ def test_mteb_scores_a_set_with_metadata_of_any_shape(
     folder = export(path, "mteb", tmp_path / "mteb")
     names: dict[str, Any] = runpy.run_path(str(folder / "task.py"))
     model = load_model("static:minilm", "cpu")
-    found = mteb.evaluate(model, names["RunRetrieval"](), cache=None, show_progress_bar=False)
-    theirs = found.task_results[0].scores["test"][0]
+    result = mteb.evaluate(model, names["RunRetrieval"](), cache=None, show_progress_bar=False)
+    theirs = result.task_results[0].scores["test"][0]
     ours = evaluate(path, models=["static:minilm"], out=tmp_path / "eval").to_json()
     metrics = ours["results"][0]["metrics"]
     assert theirs["main_score"] == pytest.approx(metrics["recall@1"], abs=1e-5)
@@ -91,7 +91,7 @@ def stated(task: Path) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize(
-    ("licences", "told"),
+    ("licences", "message"),
     [
         ({"a": "Apache-2.0 (retgen)", "b": "MIT (Faker)"}, "apache-2.0"),
         ({"documents": "CC BY 4.0", "queries": "Apache-2.0 (retgen)"}, "multiple"),
@@ -100,7 +100,7 @@ def stated(task: Path) -> tuple[Any, Any]:
     ],
 )
 def test_licence_and_languages_are_the_manifest_s(
-    made: Path, tmp_path: Path, licences: dict[str, str], told: str
+    made: Path, tmp_path: Path, licences: dict[str, str], message: str
 ) -> None:
     run_folder = tmp_path / "run"
     shutil.copytree(made, run_folder)
@@ -109,7 +109,7 @@ def test_licence_and_languages_are_the_manifest_s(
     manifest |= {"licences": licences, "languages": ["deu-Latn", "eng-Latn"]}
     (run_folder / "manifest.json").write_text(json.dumps(manifest))
     folder = export(run_folder, "mteb", tmp_path / "mteb")
-    assert stated(folder / "task.py") == (["deu-Latn", "eng-Latn"], told)
+    assert stated(folder / "task.py") == (["deu-Latn", "eng-Latn"], message)
     assert stated(export(made, "mteb", tmp_path / "own") / "task.py") == (
         ["eng-Latn"],
         "apache-2.0",
@@ -165,9 +165,9 @@ def test_hostile_names_stay_names(dataset: Write, tmp_path: Path) -> None:
     assert page.tags == ["h1", "p", "code"]
     assert page.text.startswith(" ".join(name.split()) + "\n")
     tree = ast.parse((folder / "task.py").read_text())
-    found = [one.value for one in ast.walk(tree)
+    results = [one.value for one in ast.walk(tree)
              if isinstance(one, ast.keyword) and one.arg == "description"]  # fmt: skip
-    assert [ast.literal_eval(one) for one in found] == [
+    assert [ast.literal_eval(one) for one in results] == [
         f"Synthetic retrieval data set {name}, made with retgen"
     ]
 
@@ -207,9 +207,9 @@ def test_two_runs_are_two_data_sets_to_load_dataset(tmp_path: Path, exported: bo
         path = run(tmp_path / "small.yaml", out=tmp_path / str(seed), overrides={"seed": seed}).path
         folder = export(path, "mteb") if exported else path / "dataset"
         first = next(iter(open_dataset(path).documents()))
-        found = load(folder, "corpus", tmp_path / "cache")["corpus"]
-        assert found[0]["_id"] == first.doc_id
-        assert found[0]["text"] == first.text
+        result = load(folder, "corpus", tmp_path / "cache")["corpus"]
+        assert result[0]["_id"] == first.doc_id
+        assert result[0]["text"] == first.text
 
 
 def test_parquet_holds_the_same_rows(tmp_path: Path) -> None:
@@ -221,14 +221,14 @@ def test_parquet_holds_the_same_rows(tmp_path: Path) -> None:
 
 
 def test_export_as_a_command(made: Path, tmp_path: Path, gen: Callable[..., Any]) -> None:
-    found = gen("export", made, "--to", "mteb", "--out", "there")
-    assert (found.returncode, found.stdout) == (0, "there\n")
+    result = gen("export", made, "--to", "mteb", "--out", "there")
+    assert (result.returncode, result.stdout) == (0, "there\n")
     assert json.loads((tmp_path / "there" / "queries.jsonl").read_text().splitlines()[0])["_id"]
 
 
 def test_the_result_as_json(made: Path, gen: Callable[..., Any]) -> None:
-    found = gen("export", made, "--to", "beir", "--out", "there", "--json")
-    assert json.loads(found.stdout) == {
+    result = gen("export", made, "--to", "beir", "--out", "there", "--json")
+    assert json.loads(result.stdout) == {
         "path": "there", "to": "beir", "files": ["corpus.jsonl", "qrels/test.tsv", "queries.jsonl"],
     }  # fmt: skip
 
@@ -238,7 +238,7 @@ def test_nothing_is_written_into_a_data_set_that_is_not_ours(
 ) -> None:
     path = dataset({"d": "text"}, {"q": "text"}, [("q", "d", 1)], "foreign")
     before = sorted(path.rglob("*"))
-    found = gen("export", path, "--to", "beir")
-    assert found.stdout == "outputs/export_foreign_beir\n"
+    result = gen("export", path, "--to", "beir")
+    assert result.stdout == "outputs/export_foreign_beir\n"
     assert (tmp_path / "outputs" / "export_foreign_beir" / "qrels" / "test.tsv").is_file()
     assert sorted(path.rglob("*")) == before

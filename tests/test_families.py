@@ -45,12 +45,12 @@ class Colours(CorpusRule):
         self.state = Named()
 
     def scan(self, batch):
-        self.state.found += [(doc_id, "seen") for doc_id in batch.ids]
+        self.state.documents += [(doc_id, "seen") for doc_id in batch.ids]
 
     def findings(self):
-        found = len(self.state.found)
-        if found != self.balls:
-            yield Finding(self.name, "error", [], f"{found} balls, not {self.balls}")
+        result = len(self.state.documents)
+        if result != self.balls:
+            yield Finding(self.name, "error", [], f"{result} balls, not {self.balls}")
 
 
 class Toy(Family[ToyParams]):
@@ -171,7 +171,7 @@ def test_every_family_has_a_recipe(every: Family[object]) -> None:
 
 
 def test_a_new_family_is_one_new_folder(tmp_path: Path) -> None:
-    new, found, limited, described, wrong = Project(
+    new, result, limited, described, wrong = Project(
         tmp_path, {"generators/toy/__init__.py": TOY}
     ).gen(
         ("new", "toy"),
@@ -181,8 +181,8 @@ def test_a_new_family_is_one_new_folder(tmp_path: Path) -> None:
         ("run", "my_toy.yaml", "--set", "params.bals=3"),
     )
     assert new.returncode == 0
-    assert found.returncode == 0, found.stderr
-    manifest = json.loads(found.stdout)
+    assert result.returncode == 0, result.stderr
+    manifest = json.loads(result.stdout)
     assert manifest["counts"] == {"documents": 10, "queries": 10, "qrels": 10, "rejected": 1}
     rejected = (tmp_path / "outputs" / "my_toy" / "rejected.jsonl").read_text()
     assert rejected == ('{"rule":"dull","reason":"grey is no colour","record":{"colour":"grey"}}\n')

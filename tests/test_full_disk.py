@@ -87,9 +87,9 @@ def fill(folder: Path, small: str, size: str, form: str, workers: int) -> tuple[
 @pytest.mark.parametrize(("form", "workers"), [("jsonl", 1), ("jsonl", 2), ("parquet", 2)])
 def test_while_documents_are_written(tmp_path: Path, form: str, workers: int) -> None:
     size = "1024k" if form == "jsonl" else "448k"
-    said, left = fill(tmp_path, "out/dataset", size, form, workers)
+    text, left = fill(tmp_path, "out/dataset", size, form, workers)
     names = [f"corpus-{number:05}-of-00004.{form}" for number in range(4)]
-    assert said in [
+    assert text in [
         f"gen: cannot write out/dataset/{name}: the disk is full. What was finished before is "
         "kept: free some space and run the same command again.\n"
         for name in names
@@ -100,8 +100,8 @@ def test_while_documents_are_written(tmp_path: Path, form: str, workers: int) ->
 
 def test_while_labels_are_proven(tmp_path: Path) -> None:
     """Room for the data set, and none for what the proof keeps beside it."""
-    said, left = fill(tmp_path, "out", "2300k", "jsonl", 1)
-    assert said == (
+    text, left = fill(tmp_path, "out", "2300k", "jsonl", 1)
+    assert text == (
         "gen: cannot write out: the disk is full. What was finished before is kept: free some "
         "space and run the same command again.\n"
     )

@@ -82,8 +82,8 @@ def test_one_row_that_is_none(
 ) -> None:
     change(folder)
     name, _, number = ids.rpartition(":")
-    found = validate(folder).findings
-    assert [(f.rule, f.ids, f.message) for f in found] == [
+    findings = validate(folder).findings
+    assert [(f.rule, f.ids, f.message) for f in findings] == [
         ("schema", [ids], f"{name}, line {number}: {reason}")
     ]
     with pytest.raises(DatasetError) as error:
@@ -95,8 +95,8 @@ def test_one_row_that_is_none(
 
 def test_a_corpus_in_latin_1(folder: Path) -> None:
     recode("corpus.jsonl", "latin-1")(folder)
-    found = validate(folder).findings
-    assert (found[0].rule, found[0].message) == (
+    findings = validate(folder).findings
+    assert (findings[0].rule, findings[0].message) == (
         "schema",
         f"6 rows of corpus.jsonl {LATIN.replace('is', 'are', 1)} (lines 1, 2, 3, 4, 5, 6)",
     )
@@ -188,8 +188,8 @@ def test_places_over_several_files(folder: Path, tmp_path: Path) -> None:
     one.write_text("a\nb")  # no line end at its end
     two.write_text("")
     three.write_text("a\nb\nc\n")
-    found = places([one, two, three], [1, 2, 3, 5])
-    assert [place.name() for place in found] == [
+    result = places([one, two, three], [1, 2, 3, 5])
+    assert [place.name() for place in result] == [
         f"{one}:1", f"{one}:2", f"{three}:1", f"{three}:3",
     ]  # fmt: skip
     tables = [tmp_path / "a.tsv", tmp_path / "b.tsv"]
@@ -207,8 +207,8 @@ def test_rows_of_several_files_that_are_none(folder: Path) -> None:
     (folder / "corpus.jsonl").rename(folder / "corpus-0.jsonl")
     (folder / "corpus-1.jsonl").write_text('{"_id": "x"}\n')
     append("corpus-0.jsonl", '{"_id": "y"}\n')(folder)
-    found = validate(folder).findings
-    assert [(f.ids, f.message) for f in found] == [
+    findings = validate(folder).findings
+    assert [(f.ids, f.message) for f in findings] == [
         (["corpus-0.jsonl:7", "corpus-1.jsonl:1"],
          "2 rows of the corpus have no text (corpus-0.jsonl:7, corpus-1.jsonl:1)"),
     ]  # fmt: skip

@@ -39,9 +39,9 @@ def plain(text: str) -> str:
 )
 def test_a_text_is_rendered_as_itself(before: str, after: str, tags: list[str]) -> None:
     for text in HOSTILE:
-        found = rendered(f"{before}{escaped(text)}{after}")
-        assert (found.tags, found.attributes) == (tags, []), text
-        assert plain(text) in " ".join(found.text.split())
+        result = rendered(f"{before}{escaped(text)}{after}")
+        assert (result.tags, result.attributes) == (tags, []), text
+        assert plain(text) in " ".join(result.text.split())
 
 
 def test_a_cell_holds_its_text() -> None:
@@ -57,8 +57,8 @@ def test_a_cell_holds_its_text() -> None:
 @given(st.text(st.sampled_from("ab1 \n\t#-+=*_~`<>!/[]()|\\&;:.@$\"'{}^"), max_size=14))
 def test_no_text_is_markup(text: str) -> None:
     for before, tags in (("# ", ["h1"]), ("- ", ["ul", "li"]), ("", ["p"] if plain(text) else [])):
-        found = rendered(f"{before}{escaped(text)}")
-        assert (found.tags, found.text.strip()) == (tags, plain(text))
+        result = rendered(f"{before}{escaped(text)}")
+        assert (result.tags, result.text.strip()) == (tags, plain(text))
     cell = rendered(markdown_table(["a"], [[text]]))
     assert cell.tags == ["table", "thead", "tr", "th", "tbody", "tr", "td"]
     assert [line for line in cell.text.split("\n") if line] == [*filter(None, ["a", plain(text)])]
@@ -83,8 +83,8 @@ def test_only_code_is_marked() -> None:
     assert code_spans("Drawn as a `dense` matrix <b>(x)</b>.\n") == (
         "Drawn as a `dense` matrix &#60;b>(x)&#60;/b>."
     )
-    found = rendered(code_spans("`<b>` and ``` <i> `# x` [a](b) `open <u>"))
-    assert set(found.tags) == {"p", "code"}
+    result = rendered(code_spans("`<b>` and ``` <i> `# x` [a](b) `open <u>"))
+    assert set(result.tags) == {"p", "code"}
     assert code_spans("a `b") == "a `b`"
 
 

@@ -60,12 +60,12 @@ def test_the_wheel_works(wheel: Path, tmp_path: Path) -> None:
         archive.extractall(tmp_path / "site")
     env = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     code = "import retgen; print(retgen.__file__); from retgen.cli import main; main()"
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code, "run", "limit_small", "--json"],
         capture_output=True, text=True, cwd=tmp_path, env=env,
     )  # fmt: skip
-    assert found.returncode == 0, found.stderr
-    assert found.stdout.startswith(str(tmp_path / "site" / "retgen" / "__init__.py"))
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith(str(tmp_path / "site" / "retgen" / "__init__.py"))
     assert (tmp_path / "outputs" / "limit_small" / "manifest.json").exists()
 
 

@@ -35,10 +35,10 @@ def test_ties_are_all_best_as_they_are_printed() -> None:
 
 
 def test_small_print_is_a_table_where_there_is_no_page() -> None:
-    found = SCORES.small_print()
-    assert found is not None
-    assert found.head == ["system", "dim", "recall@2"]
-    assert found.rows == [["<b>bm25", "", "0.850–0.950"], ["minilm", "384", "0.300–0.500"]]
+    result = SCORES.small_print()
+    assert result is not None
+    assert result.head == ["system", "dim", "recall@2"]
+    assert result.rows == [["<b>bm25", "", "0.850–0.950"], ["minilm", "384", "0.300–0.500"]]
     assert TableView(["a"], [["b"]]).small_print() is None
     assert "0.850" not in text_table(SCORES)
 
@@ -78,5 +78,5 @@ def test_the_report_and_the_results_share_a_skeleton() -> None:
 
 
 def test_what_a_command_prints() -> None:
-    told = terminal(["one\ntable", "another"], ["a note"], Path("out/eval.html"))
-    assert told == "one\ntable\n\nanother\nnote: a note\npage: out/eval.html"
+    printed = terminal(["one\ntable", "another"], ["a note"], Path("out/eval.html"))
+    assert printed == "one\ntable\n\nanother\nnote: a note\npage: out/eval.html"

@@ -63,11 +63,11 @@ def test_bins_one_bar_a_value() -> None:
 
 
 def test_bins_of_equal_width() -> None:
-    found = bins({str(value): 1 for value in range(100, 200)})
-    assert found[0] == Bin(100, 102, 3)
-    assert found[-1] == Bin(199, 201, 1)
-    assert len(found) == 34
-    assert sum(bar.height for bar in found) == 100
+    result = bins({str(value): 1 for value in range(100, 200)})
+    assert result[0] == Bin(100, 102, 3)
+    assert result[-1] == Bin(199, 201, 1)
+    assert len(result) == 34
+    assert sum(bar.height for bar in result) == 100
 
 
 def test_bins_double_where_few_values_are_far_above_the_median() -> None:

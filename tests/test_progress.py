@@ -39,9 +39,9 @@ def test_where_the_work_is(hasty: None, capsys: pytest.CaptureFixture[str]) -> N
         time.sleep(0.3)
         progress("corpus", 3000, 3000)
         time.sleep(0.25)
-    said = lines(capsys)
-    assert said[0] == "corpus: 1,000 of 3,000, N s so far, about N s left"
-    assert said[-1] == "corpus: 3,000 of 3,000, N s so far"
+    reports = lines(capsys)
+    assert reports[0] == "corpus: 1,000 of 3,000, N s so far, about N s left"
+    assert reports[-1] == "corpus: 3,000 of 3,000, N s so far"
 
 
 def test_quick_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,10 +72,10 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(
-    ("options", "said"), [([], True), (["--json"], True), (["-q"], False)], ids=lambda x: str(x)
+    ("options", "text"), [([], True), (["--json"], True), (["-q"], False)], ids=lambda x: str(x)
 )
 def test_a_command_without_a_terminal(
-    small: Path, tmp_path: Path, options: list[str], said: bool
+    small: Path, tmp_path: Path, options: list[str], text: bool
 ) -> None:
     script = tmp_path / "command.py"
     script.write_text(COMMAND)
@@ -84,5 +84,5 @@ def test_a_command_without_a_terminal(
         cwd=tmp_path, capture_output=True, text=True, timeout=60, env=dict(os.environ),
     )  # fmt: skip
     assert done.returncode == 0
-    assert bool(done.stderr) == said
+    assert bool(done.stderr) == text
     assert all(re.match(r"at work for|corpus: |proof: ", line) for line in done.stderr.splitlines())

@@ -164,9 +164,9 @@ def test_two_runs_into_one_directory(small: Path, tmp_path: Path, gen: Gen) -> N
 
     (tmp_path / "out").mkdir()
     with filelock.FileLock(tmp_path / "out" / ".lock"):
-        found = gen("run", small, "--out", "out")
-    assert found.returncode == 2
-    assert found.stderr == (
+        result = gen("run", small, "--out", "out")
+    assert result.returncode == 2
+    assert result.stderr == (
         "gen: out is in use by another gen run; wait for it, or choose another --out\n"
     )
     assert gen("run", small, "--out", "out").returncode == 0
@@ -178,9 +178,9 @@ def test_a_full_disk(small: Path, tmp_path: Path, gen: Gen, gen_process: Gen) ->
     def little_room() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 
-    found = gen_process("run", small, "--out", "out", preexec_fn=little_room)
-    assert found.returncode == 2
-    assert found.stderr == (
+    result = gen_process("run", small, "--out", "out", preexec_fn=little_room)
+    assert result.returncode == 2
+    assert result.stderr == (
         "gen: cannot write out/dataset/corpus.jsonl: the file would be larger than this system "
         "allows. What was finished before is kept: free some space and run the same command "
         "again.\n"
@@ -205,13 +205,13 @@ def test_too_little_room_is_seen_before(tmp_path: Path) -> None:
 @pytest.mark.parametrize("out", ["/sys", "/sys/retgen"])
 def test_a_read_only_directory(small: Path, gen: Gen, out: str) -> None:
     """sysfs refuses new files, to root as well."""
-    found = gen("run", small, "--out", out)
-    assert found.returncode == 2
+    result = gen("run", small, "--out", out)
+    assert result.returncode == 2
     assert re.fullmatch(
         rf"gen: cannot write {out}(/\.lock)?: (permission denied|the file system is read-only)\. "
         r"What was finished before is kept: choose another folder with --out and run the same "
         r"command again\.\n",
-        found.stderr,
+        result.stderr,
     )
 
 

@@ -18,7 +18,7 @@ LONG = bool(os.environ.get("RETGEN_LONG_PROOFS"))
 
 # two workers write their process ids, then sleep through whatever the parent does
 BUSY = """
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 from retgen.workers import process_pool
 
@@ -28,6 +28,8 @@ def sleep(number):
     time.sleep(600)
 
 if __name__ == "__main__":
+    # tests in the background of a shell ignore Ctrl-C, and so does what they start
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with process_pool(2) as pool:
         tasks = [pool.submit(sleep, number) for number in range(2)]
         while not all(Path(sys.argv[1], f"{n}.pid").exists() for n in range(2)):

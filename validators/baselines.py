@@ -1,4 +1,4 @@
-"""Floors: what a ranking reaches that never reads the query.
+"""Query-blind baselines: what a ranking reaches that never reads the query.
 
 A set that such a ranking solves tests nothing (in LIMIT the 50,000 documents sorted by summed IDF
 have all positives among the first 46). Scores are recall@k, averaged over the queries, with

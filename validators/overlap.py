@@ -11,7 +11,7 @@ from retgen.data import Dataset
 from retgen.validators.duplicates import normalised
 from retgen.validators.querywords import query_sets
 from retgen.validators.rule import Batch, Finding
-from retgen.validators.similar import matches
+from retgen.validators.similar import MISSED, matches
 from retgen.validators.wordsets import Sets, WordSets
 
 _BATCH = 4096  # documents
@@ -63,7 +63,7 @@ def _overlap(
             pairs[:, 0],
             pairs[:, 1] - first,
             "to four fifths of their words",
-            "" if exact else "; a few more may have been missed among so many",
+            "" if exact else MISSED,
         ),
     )
     for here, there, how, missed in both:

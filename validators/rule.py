@@ -127,10 +127,10 @@ class State(ABC):
 class Named(State):
     """Document ids with a note, in order: all that many rules need to know."""
 
-    found: list[tuple[str, str]] = field(default_factory=list)
+    documents: list[tuple[str, str]] = field(default_factory=list)
 
     def merge(self, later: Self, offset: int) -> None:
-        self.found += later.found
+        self.documents += later.documents
 
 
 class RuleContext(NamedTuple):
@@ -188,7 +188,7 @@ class Rule(ABC):
         """Whether a proof that covers these rules leaves nothing to this one."""
         return all(one.name in covered for one in cls.table())
 
-    def judge(self, dataset: Dataset, split: str) -> None:  # noqa: B027 - most rules need no more
+    def read_qrels(self, dataset: Dataset, split: str) -> None:  # noqa: B027 - most rules need no more
         """After the documents: read all queries and qrels, row by row.
 
         For families whose queries have candidate sets (`Family.candidate_sets`); of those the other
@@ -242,10 +242,10 @@ class CorpusRule(Rule):
         """Second look, in one process, in order. `batch.first` counts from the corpus's start."""
 
     def statistics(self) -> dict[str, Any]:
-        """What `judge` counted, in the keys of `gen validate`."""
+        """What `read_qrels` counted, in the keys of `gen validate`."""
         return {}
 
-    def floors(self) -> dict[str, Any] | None:
+    def baselines(self) -> dict[str, Any] | None:
         """What rankings that never read a query reach, in measures of the family's own.
 
         {"random": {measure: x}, "rankings": {name: {measure: x}}, "best": {"ranking": name, ...}}

@@ -24,14 +24,14 @@ class Leak(NamedTuple):
 
 
 @dataclass
-class _Found(State):
+class _Leaks(State):
     """Kind to (document id, how many it holds, masked forms), in order, a document once."""
 
-    found: dict[tuple[str, str], list[tuple[str, int, list[str]]]] = field(default_factory=dict)
+    leaks: dict[tuple[str, str], list[tuple[str, int, list[str]]]] = field(default_factory=dict)
 
     def merge(self, later: Self, offset: int) -> None:
-        for kind, members in later.found.items():
-            self.found.setdefault(kind, []).extend(members)
+        for kind, members in later.leaks.items():
+            self.leaks.setdefault(kind, []).extend(members)
 
     def add(self, text_id: str, leaks: Sequence[Leak]) -> None:
         kinds: dict[tuple[str, str], dict[str, str]] = {}
@@ -39,7 +39,7 @@ class _Found(State):
             kinds.setdefault(leak.kind, {})[leak.datum] = leak.masked
         for kind, forms in kinds.items():
             shown = list(dict.fromkeys(filter(None, forms.values())))[: _SHOWN + 1]
-            self.found.setdefault(kind, []).append((text_id, len(forms), shown))
+            self.leaks.setdefault(kind, []).append((text_id, len(forms), shown))
 
 
 class Leaks(JudgedRule):
@@ -58,7 +58,7 @@ class Leaks(JudgedRule):
         """All that a text holds."""
 
     def start(self) -> None:
-        self.state: _Found = _Found()
+        self.state: _Leaks = _Leaks()
 
     def scan(self, batch: Batch) -> None:
         if (marks := self.marks()) is not None:
@@ -70,7 +70,7 @@ class Leaks(JudgedRule):
                 self.state.add(doc_id, leaks)
 
     def findings(self) -> Iterator[Finding]:
-        queries = _Found()
+        queries = _Leaks()
         for query_id, text in self.queries:
             if leaks := self.look(text):
                 queries.add(query_id, leaks)
@@ -78,7 +78,7 @@ class Leaks(JudgedRule):
             ("document", "documents", self.state),
             ("query", "queries", queries),
         ):
-            for kind, members in sorted(state.found.items()):
+            for kind, members in sorted(state.leaks.items()):
                 ids = [text_id for text_id, *_ in members]
                 total = sum(count for _, count, _ in members)
                 shown = list(dict.fromkeys(form for *_, forms in members for form in forms))

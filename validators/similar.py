@@ -23,6 +23,7 @@ from retgen.validators.wordsets import WORD_BITS, Ints, Sets
 Floats = NDArray[np.float64]
 
 THRESHOLD = 0.8
+MISSED = "; a few more may have been missed among so many"  # what a message adds where not exact
 _BANDS, _ROWS = 16, 4  # of pairs at the threshold one in 4,600 is missed, above it far fewer
 _ROUNDS = 32  # members of a bucket that the others are compared with
 _BLOCK = 4096  # sets that are hashed at a time, so that they stay in the processor's cache

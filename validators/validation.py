@@ -12,20 +12,21 @@ from retgen.validators.rule import Finding
 class Validation:
     """What `validate` found.
 
-    `statistics`: counts and histograms. `samples`: see `Samples.shown`. `floors`: see
+    `statistics`: counts and histograms. `samples`: see `Samples.shown`. `baselines`: see
     `query_blind_baselines`. `certificate`: of the qrel matrix, see `retgen.qrels`. `origin`: how
     well positives are told from hard negatives without the query, {} without any. `proven`: qrels
-    whose labels were proven, 0 without a proof; `judged`: whose labels rest on a judge, all else
-    being proven; `judges`: how good these were found to be. `seconds`: by stage. `taken_up`: parts
+    whose labels were proven, 0 without a proof, and `proof` what was shown of each; `judged`: whose
+    labels rest on a judge, all else being proven; `judges`: how good these were found to be. `seconds`: by stage. `taken_up`: parts
     of the corpus that a killed validation had finished. `splits`: that under test, then the others.
     """
 
     findings: list[Finding]
     statistics: dict[str, Any]
-    floors: dict[str, Any]
+    baselines: dict[str, Any]
     certificate: dict[str, Any]
     origin: dict[str, Any] = field(default_factory=dict)
     proven: int = 0
+    proof: str = ""
     judged: int = 0
     judges: dict[str, Any] = field(default_factory=dict)
     samples: dict[str, Any] = field(default_factory=dict)
@@ -61,7 +62,7 @@ class Validation:
             "proven_qrels": self.proven,
             "judged_qrels": self.judged,
             "statistics": self.statistics,
-            "floors": self.floors,
+            "floors": self.baselines,
             "certificate": self.certificate,
             "origin": self.origin or None,
         }

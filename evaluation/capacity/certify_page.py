@@ -39,7 +39,11 @@ def bounds_table(result: Certified) -> TableView:
 def margins_table(result: Certified) -> TableView:
     """A row a dimension."""
     rows = [
-        [str(one.dimension), "none" if one.found is None else f"{one.found:.4f}", f"{one.cap:.4f}"]
+        [
+            str(one.dimension),
+            "none" if one.widest is None else f"{one.widest:.4f}",
+            f"{one.cap:.4f}",
+        ]
         for one in result.margins
     ]
     return TableView(["d", "margin found", "none above"], rows, names=0)
@@ -154,12 +158,12 @@ def _sections(result: Certified) -> Iterator[Section]:
 
 
 def _picture(result: Certified) -> list[Figure]:
-    shown = [one for one in result.margins if one.found is not None]
+    shown = [one for one in result.margins if one.widest is not None]
     if len(shown) < 2:
         return []
     x = [float(one.dimension) for one in shown]
     curves = [
-        draw.Line("widest margin found", x, [one.found or 0.0 for one in shown]),
+        draw.Line("widest margin found", x, [one.widest or 0.0 for one in shown]),
         draw.Line("no embedding is above", x, [one.cap for one in shown], dashed=True),
     ]
     levels = [] if result.wanted is None else [draw.Level("margin asked for", result.wanted, True)]

@@ -17,14 +17,14 @@ if TYPE_CHECKING:  # they import torch
 
 @dataclass(frozen=True)
 class Margin:
-    """The widest margin `found` at a dimension (None: no embedding was found), and its cap."""
+    """The `widest` margin found at a dimension (None: no embedding was found), and its cap."""
 
     dimension: int
-    found: float | None
+    widest: float | None
     cap: float
 
     def to_json(self) -> dict[str, Any]:
-        return {"dimension": self.dimension, "found": self.found, "cap": self.cap}
+        return {"dimension": self.dimension, "found": self.widest, "cap": self.cap}
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def baselines(
     random: dict[str, float | None] = {name: _expected(collection, name) for name in names}
     rankings = {}
     depth = measures.depth(collection.documents)
-    with tempfile.TemporaryDirectory(prefix="retgen-floors-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="retgen-baselines-") as scratch:
         terms = WordTerms(_judgements(collection))
         terms.scratch = scratch
         for first, texts in collection.blocks(_BLOCK):

@@ -1,4 +1,4 @@
-"""`gen eval`: retrievers and TREC runs scored on data sets of any layout, with floors beside them.
+"""`gen eval`: retrievers and TREC runs scored on data sets of any layout, beside baselines.
 
 Everything that was finished is on disk before the next system begins; embeddings are cached, so a
 run that was stopped is repeated in the time that is missing.

@@ -88,7 +88,7 @@ def _sections(result: Evaluation, scored: Scored) -> Iterable[Section]:
     title = f"{collection.name}: scores" if several else "Scores"
     yield Section(
         title,
-        [_what_is_said(scored)] if scored.scores else [],
+        [_summary_of(scored)] if scored.scores else [],
         [table(scored)] if scored.scores else [],
         _pictures(result, scored),
         [*scored.all_notes, *_remarks(scored.scores)],
@@ -110,7 +110,7 @@ def _sections(result: Evaluation, scored: Scored) -> Iterable[Section]:
         )
 
 
-def _what_is_said(scored: Scored) -> str:
+def _summary_of(scored: Scored) -> str:
     text = (
         "Means over the queries, between 0 and 1, the best of a column in bold; ties are broken as "
         "trec_eval does. Below each score stands its 95% bootstrap interval: drawn are "
@@ -158,7 +158,7 @@ def _remarks(scores: Sequence[Score]) -> Iterable[str]:
 def _pictures(result: Evaluation, scored: Scored) -> list[Figure]:
     folder = result.folder / "figures"
     name = scored.name
-    floors = scored.floors
+    baselines = scored.baselines
     swept = [m for m in dict.fromkeys(s.model for s in scored.scores)
              if sum(s.model == m for s in scored.scores) > 1]  # fmt: skip
     if not swept:
@@ -186,7 +186,7 @@ def _pictures(result: Evaluation, scored: Scored) -> list[Figure]:
         levels = [
             draw.Level(s.label, s.metrics[measure]) for s in scored.scores if s.model not in swept
         ]
-        levels += baseline_levels(floors, measure)
+        levels += baseline_levels(baselines, measure)
         svg = draw.lines(
             folder / f"{_file(name)}_{_file(measure)}_by_dimension", curves, levels,
             title=f"{measure} by dimension: {name}", x="dimensions kept of the embedding",
@@ -204,21 +204,21 @@ def _bars(result: Evaluation, scored: Scored, measure: str) -> Figure:
         labels,
         {measure: [score.metrics[measure] for score in scores]},
         {measure: [score.interval(measure) for score in scores]},
-        baseline_levels(scored.floors, measure),
+        baseline_levels(scored.baselines, measure),
         title=f"{measure}: {scored.name}",
         y=measure,
     )
     return Figure(svg, f"{measure} on {scored.name}, with 95% intervals and baselines.")
 
 
-def baseline_levels(floors: Mapping[str, Any], measure: str) -> list[draw.Level]:
+def baseline_levels(baselines: Mapping[str, Any], measure: str) -> list[draw.Level]:
     """The same two as lines of a picture."""
     levels = []
-    best = floors["best"]
+    best = baselines["best"]
     if best:
         levels.append(draw.Level(f"query-blind: {best['ranking']}", best[measure], True))
-    if floors["random"][measure] is not None:
-        levels.append(draw.Level("random order", floors["random"][measure], True))
+    if baselines["random"][measure] is not None:
+        levels.append(draw.Level("random order", baselines["random"][measure], True))
     return levels
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.scores import Score
-from retgen.evaluation.scoring.significance import Comparison
+from retgen.evaluation.scoring.significance import Difference
 from retgen.evaluation.tasks.measure import TaskResults, together
 from retgen.evaluation.tasks.task import SystemResult, Task
 
@@ -22,10 +22,10 @@ class Scored:
 
     collection: Collection
     measures: Measures
-    floors: dict[str, Any]
+    baselines: dict[str, Any]
     ceiling: dict[str, float | None]
     scores: list[Score]
-    comparisons: list[Comparison]
+    comparisons: list[Difference]
     clusters: str
     replicates: int
     densities: dict[str, Any]
@@ -49,7 +49,7 @@ class Scored:
             "complete": self.collection.complete,
             "results": self._results(),
             "ceiling": self.ceiling,
-            "floors": self.floors,
+            "floors": self.baselines,
             "densities": self.densities,
             "comparisons": [comparison._asdict() for comparison in self.comparisons],
             "bootstrap": {

@@ -35,7 +35,7 @@ _DRAWN = 1_000_000_000  # replicates x queries drawn for comparisons at most: so
 _WIDEST = 8  # relevant documents a query; above, a product of their draws is all noise
 
 
-class Comparison(NamedTuple):
+class Difference(NamedTuple):
     """Two systems on one measure: mean difference first - second, its 95% interval, p-value.
 
     `p` is two-sided, from the bootstrap; `adjusted` after Holm's correction over all comparisons
@@ -113,14 +113,14 @@ class Bootstrap:
 
     def compare(
         self, values: Mapping[str, NDArray[np.float64]], measures: Sequence[str]
-    ) -> list[Comparison]:
+    ) -> list[Difference]:
         """Every pair of systems on every measure. `values`: name -> (queries, measures)."""
         names = list(values)
         pairs = [(i, j) for i in range(len(names)) for j in range(i + 1, len(names))]
         means = [self.means(values[name]) for name in names]
         below, above, count = self._tails(values, len(pairs))
         self.compared = count
-        result: list[Comparison] = []
+        result: list[Difference] = []
         for column, measure in enumerate(measures):
             rows = []
             for place, (i, j) in enumerate(pairs):
@@ -160,14 +160,14 @@ class Bootstrap:
         return below, above, count
 
 
-def _holm(rows: list[tuple[str, str, str, float, float, float, float]]) -> list[Comparison]:
+def _holm(rows: list[tuple[str, str, str, float, float, float, float]]) -> list[Difference]:
     order = sorted(range(len(rows)), key=lambda i: rows[i][-1])
     adjusted = [0.0] * len(rows)
     worst = 0.0
     for rank, i in enumerate(order):
         worst = max(worst, min(1.0, rows[i][-1] * (len(rows) - rank)))
         adjusted[i] = worst
-    return [Comparison(*row, adjusted=adjusted[i]) for i, row in enumerate(rows)]
+    return [Difference(*row, adjusted=adjusted[i]) for i, row in enumerate(rows)]
 
 
 def relevance_matrix(collection: Collection) -> QrelMatrix:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retgen.evaluation.scoring.scores import Score, at_largest
-from retgen.evaluation.scoring.significance import Comparison
+from retgen.evaluation.scoring.significance import Difference
 from retgen.evaluation.scoring.tables import p_value, primary
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _leader(scored: Scored, measure: str) -> str:
     return text + "."
 
 
-def _comparison(scored: Scored, measure: str, first: Score, second: Score) -> Comparison | None:
+def _comparison(scored: Scored, measure: str, first: Score, second: Score) -> Difference | None:
     both = {first.label, second.label}
     return next(
         (c for c in scored.comparisons if c.measure == measure and {c.first, c.second} == both),
@@ -86,8 +86,8 @@ def _against(scored: Scored, measure: str) -> str:
     """The leader against the query-blind baseline and the best reachable."""
     first, *others = _ranking(scored, measure)
     value, low = first.metrics[measure], first.interval(measure)[0]
-    text = f"{first.label} is {against(scored.floors, scored.ceiling, measure, value, low)}"
-    base = baseline(scored.floors, measure)[1]
+    text = f"{first.label} is {against(scored.baselines, scored.ceiling, measure, value, low)}"
+    base = baseline(scored.baselines, measure)[1]
     below = [s.label for s in others if base is not None and s.interval(measure)[0] <= base]
     if below:
         text += f"; not clearly above the baseline: {_listed(below)}"
@@ -95,7 +95,7 @@ def _against(scored: Scored, measure: str) -> str:
 
 
 def against(
-    floors: Mapping[str, Any],
+    baselines: Mapping[str, Any],
     ceiling: Mapping[str, float | None],
     measure: str,
     value: float,
@@ -103,7 +103,7 @@ def against(
 ) -> str:
     """Where a score stands between baseline and ceiling. `low`: where its interval begins."""
     parts = []
-    name, base = baseline(floors, measure)
+    name, base = baseline(baselines, measure)
     if base is not None:
         where = f"{value - base:.4f} above"
         if value <= base:
@@ -118,9 +118,9 @@ def against(
     return " and ".join(parts) or f"without a baseline to compare with, for {measure} has none"
 
 
-def baseline(floors: Mapping[str, Any], measure: str) -> tuple[str, float | None]:
+def baseline(baselines: Mapping[str, Any], measure: str) -> tuple[str, float | None]:
     """The better of the best query-blind ranking and a random order, and its score."""
-    random, best = floors["random"].get(measure), floors["best"]
+    random, best = baselines["random"].get(measure), baselines["best"]
     if best and best.get(measure) is not None and best[measure] >= (random or 0.0):
         return best["ranking"], best[measure]
     return "random order", random
@@ -165,7 +165,7 @@ def _against_all(ranked: Sequence[Scored]) -> str:
     for scored in ranked:
         measure = primary(scored)
         first = _ranking(scored, measure)[0]
-        _, base = baseline(scored.floors, measure)
+        _, base = baseline(scored.baselines, measure)
         if base is not None and first.interval(measure)[0] <= base:
             weak.append(scored.name)
         ceiling = scored.ceiling.get(measure)

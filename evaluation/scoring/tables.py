@@ -62,7 +62,7 @@ def table(scored: Scored) -> TableView:
             row += [f"{cut[what]:,}" if cut else "" for what in ("documents", "queries")]
         rows.append(row)
     begin = len(rows)
-    for label, cells in bound_rows(scored.ceiling, scored.floors, names):
+    for label, cells in bound_rows(scored.ceiling, scored.baselines, names):
         beside = [f"{scored.ceiling[n]:.2f}" if label == BEST else "" for n in judged]
         rows.append([label, "", *cells, *beside, *[""] * (2 * counted)])
     head = ["system", "dim", *names, *judged, *(["docs cut", "queries cut"] if counted else [])]
@@ -83,15 +83,15 @@ def interval_text(low: float, high: float) -> str:
 
 
 def bound_rows(
-    ceiling: Mapping[str, float | None], floors: Mapping[str, Any], names: Sequence[str]
+    ceiling: Mapping[str, float | None], baselines: Mapping[str, Any], names: Sequence[str]
 ) -> list[tuple[str, list[str]]]:
     """Label and cells of the best that can be reached, of the best ranking that never reads the
     query, and of a random order.
     """
     rows = [(BEST, [shown(ceiling[name]) for name in names])]
-    if best := floors["best"]:
+    if best := baselines["best"]:
         rows.append((f"query-blind: {best['ranking']}", [shown(best[name]) for name in names]))
-    rows.append(("random order", [shown(floors["random"][name]) for name in names]))
+    rows.append(("random order", [shown(baselines["random"][name]) for name in names]))
     return rows
 
 

@@ -64,7 +64,7 @@ class CapRetrieval:
         documents = np.full((len(collection.queries), depth), -1, np.int64)
         scores = np.zeros(documents.shape, np.float32)
         for row, query in enumerate(collection.queries):
-            values = found_scores(index, cut.query(query.text))
+            values = matching_scores(index, cut.query(query.text))
             order = np.argsort(-values, kind="stable")[:depth]
             order = order[values[order] > 0]
             documents[row, : len(order)], scores[row, : len(order)] = order, values[order]
@@ -73,7 +73,7 @@ class CapRetrieval:
         yield Ranked(self._name, None, Rankings(documents, scores), cut.described)
 
 
-def found_scores(index: Any, query: list[str]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def matching_scores(index: Any, query: list[str]) -> np.ndarray[Any, np.dtype[np.float64]]:
     """(documents,) scores of a query, 0 for what does not count as found."""
     values = np.asarray(index.get_scores(query), np.float64)
     return np.where(values >= _FOUND, values, 0)

@@ -172,15 +172,15 @@ class _Scripts:
     """Which scripts without spaces stand in the texts, for the details of a ranking."""
 
     def __init__(self, collection: Collection) -> None:
-        self._found = set(named_scripts(query.text for query in collection.queries))
+        self._scripts = set(named_scripts(query.text for query in collection.queries))
 
     def see(self, texts: Iterable[str]) -> None:
-        self._found.update(named_scripts(texts))
+        self._scripts.update(named_scripts(texts))
 
     def described(self, stopwords: str | None = None, stemmer: str | None = None) -> dict[str, Any]:
         details: dict[str, Any] = {"tokenizer": "words", "stopwords": stopwords, "stemmer": stemmer}
-        if self._found:
-            cut = f"{', '.join(sorted(self._found))} cut into characters and pairs of neighbours"
+        if self._scripts:
+            cut = f"{', '.join(sorted(self._scripts))} cut into characters and pairs of neighbours"
             details["tokenizer"] = f"words; {cut}"
             details["notes"] = [f"{cut}; stopwords and stemmer are English"] if stemmer else [cut]
         return details

@@ -12,7 +12,7 @@ from retgen.data import Dataset
 from retgen.evaluation.tasks.task import Task
 from retgen.plugins import exported
 
-__all__ = ["task_of", "tasks"]
+__all__ = ["paper_prompt", "task_of", "tasks"]
 
 
 @cache
@@ -22,6 +22,11 @@ def tasks() -> tuple[Task[Any], ...]:
         __name__, __path__, Task, "retgen.tasks", packages=True
     )
     return tuple(result[name]() for name in sorted(result))
+
+
+def paper_prompt() -> str:
+    """What --paper-prompt puts before every query: the first task's that has an instruction."""
+    return next((task.instruction for task in tasks() if task.instruction), "")
 
 
 def task_of(dataset: Dataset) -> Task[Any] | None:

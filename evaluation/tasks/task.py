@@ -82,12 +82,15 @@ class Task(ABC, Generic[M]):
 
     `name`: the key of its measures in eval.json. `title`: the heading over them. `item`: what
     --limit counts, and the name of the files per_ITEM/. `models`: scored where none is named.
+    `instruction`: what its `paper` puts before every query, for --paper-prompt.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     item: ClassVar[str]
     models: ClassVar[tuple[str, ...]]
+    paper: ClassVar[str] = ""
+    instruction: ClassVar[str] = ""
 
     @abstractmethod
     def holds(self, dataset: Dataset) -> bool:

@@ -90,7 +90,7 @@ def prepare(pairs: Pairs, config: TrainConfig) -> Examples:
     """
     wanted = pairs.negatives_used(config.hard_negatives)
     if config.loss == "triplet" and not wanted:
-        raise UsageError(f"loss triplet trains on hard negatives; {_told(pairs, config)}")
+        raise UsageError(f"loss triplet trains on hard negatives; {_used_of(pairs, config)}")
     lacking = sum(not negatives for negatives in pairs.negatives)
     if wanted and lacking:
         raise UsageError(
@@ -126,7 +126,7 @@ def prepare(pairs: Pairs, config: TrainConfig) -> Examples:
     )
 
 
-def _told(pairs: Pairs, config: TrainConfig) -> str:
+def _used_of(pairs: Pairs, config: TrainConfig) -> str:
     return f"here are {pairs.negatives_in_words(config.hard_negatives)}"
 
 

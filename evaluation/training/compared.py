@@ -17,13 +17,13 @@ def compared_table(result: Training) -> TableView:
     """A row an arm on each data set: its score, and its differences to reference and untrained."""
     reference = result.arms[0].name
     rows = []
-    for view in result.views:
-        measure = view.primary
+    for scored in result.scored_sets:
+        measure = scored.primary
         for arm in result.arms:
-            against = "" if arm.name == reference else view.change(arm.name, reference)
+            against = "" if arm.name == reference else scored.change(arm.name, reference)
             rows.append([
-                view.label, arm.name, measure, f"{arm.scores(view)[measure]:.4f}", against,
-                view.change(arm.name, BEFORE),
+                scored.label, arm.name, measure, f"{arm.scores(scored)[measure]:.4f}", against,
+                scored.change(arm.name, BEFORE),
             ])  # fmt: skip
     beside = [f"against {reference}", "against untrained"]
     return TableView(["data set", "negatives", "measure", "score", *beside], rows, names=3)
@@ -31,16 +31,17 @@ def compared_table(result: Training) -> TableView:
 
 def compared_section(result: Training) -> Section:
     """The part of the page."""
+    scored_sets = result.scored_sets
     scores: dict[str, list[float | None]] = {
-        BEFORE: [view.scores(result.trained, BEFORE)[view.primary] for view in result.views]
+        BEFORE: [scored.scores(result.trained, BEFORE)[scored.primary] for scored in scored_sets]
     }
     for arm in result.arms:
-        scores[arm.name] = [arm.scores(view)[view.primary] for view in result.views]
+        scores[arm.name] = [arm.scores(scored)[scored.primary] for scored in scored_sets]
     spans = {
-        name: [view.intervals.get(name, {}).get(view.primary) for view in result.views]
+        name: [scored.intervals.get(name, {}).get(scored.primary) for scored in scored_sets]
         for name in scores
     }
-    groups = [f"{view.label}\n{view.primary}" for view in result.views]
+    groups = [f"{scored.label}\n{scored.primary}" for scored in scored_sets]
     svg = draw.bars(
         result.folder / "figures" / "compared", groups, scores, spans, [],
         title="Scores by the negatives trained on", y="score",

@@ -80,7 +80,7 @@ class TrainConfig(BaseModel):
     )
     learning_rate: float | None = Field(
         None, gt=0, allow_inf_nan=False,
-        description="of AdamW; none: 0.005 for static embeddings, 2e-05 for other models",
+        description="of AdamW; none: 0.002 for static embeddings, 2e-05 for other models",
     )  # fmt: skip
     epochs: int = Field(1, ge=1, description="times that every pair is trained on")
     max_steps: int | None = Field(
@@ -139,7 +139,7 @@ class TrainConfig(BaseModel):
 
 
 # where none is given: word vectors need larger steps than a transformer
-LEARNING_RATES = {"static": 5e-3, "other": 2e-5}
+LEARNING_RATES = {"static": 2e-3, "other": 2e-5}
 
 
 class _Keys(Origin):

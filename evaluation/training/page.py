@@ -17,7 +17,7 @@ from retgen.pages import Figure, Page, Section, TableView, best_places, terminal
 from retgen.write import write_file
 
 if TYPE_CHECKING:
-    from retgen.evaluation.training.result import Training, View
+    from retgen.evaluation.training.result import ScoredSet, Training
 
 _LOSS = (
     "The training loss, a mean over the steps between two points. Without duplicates the last "
@@ -25,25 +25,27 @@ _LOSS = (
 )
 
 
-def scores_table(result: Training, view: View) -> TableView:
+def scores_table(result: Training, scored: ScoredSet) -> TableView:
     """A row a model, a column a measure; below the best reachable and the baselines."""
-    names = view.measures.names
+    names = scored.measures.names
     models = [
-        (BEFORE, view.scores(result.trained, BEFORE)),
-        *((arm.words, arm.scores(view)) for arm in result.arms),
+        (BEFORE, scored.scores(result.trained, BEFORE)),
+        *((arm.words, arm.scores(scored)) for arm in result.arms),
     ]
     rows = [[label, *(f"{scores[name]:.4f}" for name in names)] for label, scores in models]
     begin = len(rows)
-    rows += [[label, *cells] for label, cells in bound_rows(view.ceiling, view.floors, names)]
+    rows += [
+        [label, *cells] for label, cells in bound_rows(scored.ceiling, scored.baselines, names)
+    ]
     columns = {i: [of[name] for _, of in models] for i, name in enumerate(names, start=1)}
     return TableView(
-        [f"{view.role}: {view.collection.name}", *names], rows, faint=range(begin, len(rows)),
+        [f"{scored.role}: {scored.collection.name}", *names], rows, faint=range(begin, len(rows)),
         best=best_places(columns),
         beside={
             (row, i): f"{change[1]:+.3f} to {change[2]:+.3f}"
             for row, arm in enumerate(result.arms, start=1)
             for i, name in enumerate(names, start=1)
-            if (change := view.difference(arm.name, BEFORE, name)) is not None
+            if (change := scored.difference(arm.name, BEFORE, name)) is not None
         },
     )  # fmt: skip
 
@@ -51,7 +53,7 @@ def scores_table(result: Training, view: View) -> TableView:
 def text(result: Training) -> str:
     """For a terminal."""
     parts = [_what_was_done(result)]
-    parts += [text_table(scores_table(result, view)) for view in result.views]
+    parts += [text_table(scores_table(result, scored)) for scored in result.scored_sets]
     if result.compared:
         parts.append(f"{text_table(compared_table(result))}\n{result.conclusion()}")
     shown, _, page = terminal(parts, result.notes(), result.folder / "train.html").rpartition("\n")
@@ -62,25 +64,28 @@ def sentences(result: Training) -> list[str]:
     """The summary of the page: what the training changed, against what, and what to know of it."""
     conclusion = result.conclusion()
     message = [] if conclusion is None else [conclusion]
-    message += [_change(result, view) for view in result.views]
-    view = result.views[0]
-    measure = primary_of(view.measures.names, view.collection)
-    after = result.arms[0].scores(view)[measure]
-    message.append(f"After training it is {against(view.floors, view.ceiling, measure, after)}.")
+    message += [_change(result, scored) for scored in result.scored_sets]
+    scored = result.scored_sets[0]
+    measure = primary_of(scored.measures.names, scored.collection)
+    after = result.arms[0].scores(scored)[measure]
+    message.append(
+        f"After training it is {against(scored.baselines, scored.ceiling, measure, after)}."
+    )
     note = result.notes()[0]
     return [*message, f"{note[0].upper()}{note[1:]}."]
 
 
-def _change(result: Training, view: View) -> str:
-    measure = primary_of(view.measures.names, view.collection)
+def _change(result: Training, scored: ScoredSet) -> str:
+    measure = primary_of(scored.measures.names, scored.collection)
     first = result.arms[0]
-    before, after = view.scores(result.trained, BEFORE)[measure], first.scores(view)[measure]
-    where = "the test view" if view.role == "test" else "the view outside"
+    before, after = scored.scores(result.trained, BEFORE)[measure], first.scores(scored)[measure]
+    where = "the test set" if scored.role == "test" else "the data set outside"
+    arm = "" if first.name == AFTER else f" with {ARMS[first.name]}"
     text = (
-        f"{measure} on {where} {view.collection.name} is {before:.4f} before and {after:.4f} after "
-        f"training{'' if first.name == AFTER else f' with {ARMS[first.name]}'}"
+        f"{measure} on {where} {scored.collection.name} is {before:.4f} before and {after:.4f} "
+        f"after training{arm}"
     )
-    for c in view.comparisons:
+    for c in scored.comparisons:
         if (c.first, c.second, c.measure) == (first.name, BEFORE, measure):
             held = "holds" if c.adjusted < LEVEL else "does not hold"
             p = p_value(c.adjusted)
@@ -131,7 +136,7 @@ def write_page(result: Training) -> None:
 
 
 def _sections(result: Training) -> Iterator[Section]:
-    views = result.views
+    scored_sets = result.scored_sets
     if result.compared:
         yield compared_section(result)
     yield Section(
@@ -141,24 +146,24 @@ def _sections(result: Training) -> Iterator[Section]:
             "The best of a column is in bold; below a score after training stands the 95% "
             "interval of its difference to the one before.",
         ],
-        [scores_table(result, view) for view in views],
-        [Figure(_by_step(result, views[0]), "Scores of the test view on the way.")],
+        [scores_table(result, scored) for scored in scored_sets],
+        [Figure(_by_step(result, scored_sets[0]), "Scores of the test set on the way.")],
         result.notes(),
     )  # fmt: skip
     tables = [
         TableView(
-            [f"{view.collection.name}: difference", "measure", "mean", "95% interval", "p"],
+            [f"{scored.collection.name}: difference", "measure", "mean", "95% interval", "p"],
             [
                 [
                     f"{c.first} − {c.second}", c.measure, f"{c.difference:+.4f}",
                     f"{c.low:+.4f} to {c.high:+.4f}", p_value(c.adjusted),
                 ]
-                for c in view.comparisons
+                for c in scored.comparisons
             ],
             names=2,
         )
-        for view in views
-        if view.comparisons
+        for scored in scored_sets
+        if scored.comparisons
     ]  # fmt: skip
     if tables:
         yield Section(
@@ -187,10 +192,10 @@ def _sections(result: Training) -> Iterator[Section]:
     )
 
 
-def _by_step(result: Training, view: View) -> str:
+def _by_step(result: Training, scored: ScoredSet) -> str:
     """Test scores at every evaluation; the last planned step is scored as saved."""
-    chosen = primary_of(view.measures.names, view.collection)
-    names = [chosen, *(name for name in view.measures.names if name != chosen)][:4]
+    chosen = primary_of(scored.measures.names, scored.collection)
+    names = [chosen, *(name for name in scored.measures.names if name != chosen)][:4]
     points: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     for entry in result.trained.history:
         for name in names:
@@ -202,11 +207,11 @@ def _by_step(result: Training, view: View) -> str:
     ]
     levels = [
         level._replace(name=f"{chosen}, {level.name}")
-        for level in baseline_levels(view.floors, chosen)
+        for level in baseline_levels(scored.baselines, chosen)
     ]
     return draw.lines(
         result.folder / "figures" / "scores", curves, levels,
-        title=f"Scores by step: {view.collection.name}", x="training steps", y="score",
+        title=f"Scores by step: {scored.collection.name}", x="training steps", y="score",
         fraction=True,
     )  # fmt: skip
 

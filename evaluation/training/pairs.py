@@ -54,8 +54,8 @@ class Pairs:
             return "no hard negatives (the pairs have none)"
         there = f"{least:,}" if least == most else f"{least:,} to {most:,}"
         if used:
-            few = sum(count < used for count in counts)
-            repeated = f"; {few:,} pairs have fewer and repeat theirs" if few else ""
+            short = sum(count < used for count in counts)
+            repeated = f"; {short:,} pairs have fewer and repeat theirs" if short else ""
             return f"{used:,} hard negatives a pair (of {there}{repeated})"
         why = "as hard_negatives says"
         if wanted == "all":

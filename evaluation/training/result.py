@@ -8,21 +8,18 @@ from typing import Any, Literal
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures
-from retgen.evaluation.scoring.significance import Comparison
+from retgen.evaluation.scoring.significance import Difference
 from retgen.evaluation.scoring.tables import primary_of
-from retgen.evaluation.training import (
-    Pairs,
-    TrainConfig,
-    Trained,
-)
 from retgen.evaluation.training.arms import ARMS
+from retgen.evaluation.training.config import TrainConfig, Trained
+from retgen.evaluation.training.pairs import Pairs
 
 AFTER = "after"  # the only arm, where nothing is compared
 BEFORE = "before"
 
 
 @dataclass(frozen=True)
-class View:
+class ScoredSet:
     """A data set that a model is scored on.
 
     `comparisons`: of the arms and the model before, see `Bootstrap`; `intervals`: 95%, by arm (or
@@ -32,9 +29,9 @@ class View:
     role: Literal["test", "outside"]
     collection: Collection
     measures: Measures
-    floors: dict[str, Any] = field(default_factory=dict)
+    baselines: dict[str, Any] = field(default_factory=dict)
     ceiling: dict[str, float | None] = field(default_factory=dict)
-    comparisons: list[Comparison] = field(default_factory=list)
+    comparisons: list[Difference] = field(default_factory=list)
     intervals: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
 
     @property
@@ -66,13 +63,13 @@ class View:
 
     def change(self, first: str, second: str) -> str:
         """The difference by the primary measure in words; empty where there is none."""
-        found = self.difference(first, second, self.primary)
-        return "" if found is None else "{:+.4f} ({:+.3f} to {:+.3f})".format(*found)
+        change = self.difference(first, second, self.primary)
+        return "" if change is None else "{:+.4f} ({:+.3f} to {:+.3f})".format(*change)
 
     def above(self, first: str, second: str) -> bool:
         """Whether the interval of the difference by the primary measure lies above 0."""
-        found = self.difference(first, second, self.primary)
-        return found is not None and found[1] > 0
+        change = self.difference(first, second, self.primary)
+        return change is not None and change[1] > 0
 
 
 @dataclass(frozen=True)
@@ -89,9 +86,9 @@ class Arm:
         """What it is in tables."""
         return self.name if self.name == AFTER else f"{AFTER}, {ARMS[self.name]}"
 
-    def scores(self, view: View) -> dict[str, float]:
+    def scores(self, scored: ScoredSet) -> dict[str, float]:
         """Measure to score after training, the mean over the seeds."""
-        rows = [view.scores(run, "after") for run in self.runs]
+        rows = [scored.scores(run, "after") for run in self.runs]
         return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
 
 
@@ -100,13 +97,13 @@ class Training:
     """What `train` did and found.
 
     `arms`: what was trained, the reference first. `shared`: how many of the training pairs are
-    pairs of the test view too.
+    pairs of the test set too.
     """
 
     folder: Path
     model: str
     arms: list[Arm]
-    views: list[View]
+    scored_sets: list[ScoredSet]
     shared: int
     command: str
 
@@ -134,40 +131,40 @@ class Training:
         """Of each data set, which arm won there: its intervals against all others are above 0."""
         if not self.compared:
             return None
-        told = [self._winner(view) for view in self.views]
-        return " ".join(f"{one[0].upper()}{one[1:]}." for one in told)
+        winners = [self._winner(scored) for scored in self.scored_sets]
+        return " ".join(f"{one[0].upper()}{one[1:]}." for one in winners)
 
-    def _winner(self, view: View) -> str:
-        measure, name = view.primary, view.collection.name
-        where = f"on the test view {name}" if view.role == "test" else f"on {name}, outside,"
-        order = sorted(self.arms, key=lambda arm: -arm.scores(view)[measure])
+    def _winner(self, scored: ScoredSet) -> str:
+        measure, name = scored.primary, scored.collection.name
+        where = f"on the test set {name}" if scored.role == "test" else f"on {name}, outside,"
+        order = sorted(self.arms, key=lambda arm: -arm.scores(scored)[measure])
         best, others = order[0].name, [arm.name for arm in order[1:]]
-        trained = "above" if view.above(best, BEFORE) else "not surely above"
+        trained = "above" if scored.above(best, BEFORE) else "not surely above"
         trained = f"it is {trained} the untrained model"
         if not others:
             return f"{where} there is nothing beside {best}; {trained} by {measure}"
-        level = next((other for other in others if not view.above(best, other)), None)
+        level = next((other for other in others if not scored.above(best, other)), None)
         if level is not None:
-            _, low, high = view.difference(best, level, measure) or (0.0, 0.0, 0.0)
+            _, low, high = scored.difference(best, level, measure) or (0.0, 0.0, 0.0)
             return (
                 f"{where} no negatives win by {measure} (the 95% interval of {best} − {level}, "
                 f"{low:+.3f} to {high:+.3f}, includes 0)"
             )
-        parts = [f"{other} by {view.change(best, other)}" for other in others]
+        parts = [f"{other} by {scored.change(best, other)}" for other in others]
         return f"{where} {best} wins by {measure}: over {' and '.join(parts)}; {trained}"
 
     def notes(self) -> list[str]:
         """What a reader of the scores must know."""
-        name, notes = self.views[0].collection.name, []
+        name, notes = self.scored_sets[0].collection.name, []
         held = " (held-out ones among them)" if self.trained.held_out_pairs else ""
         if self.shared:
             notes.append(
                 f"{self.shared:,} of the {len(self.pairs):,} training pairs{held} are pairs of the "
-                f"test view {name}: its scores measure memory, not retrieval"
+                f"test set {name}: its scores measure memory, not retrieval"
             )
         else:
-            notes.append(f"no training pair is a pair of the test view {name}")
-        if len(self.views) == 1:
+            notes.append(f"no training pair is a pair of the test set {name}")
+        if len(self.scored_sets) == 1:
             notes.append("outside: not measured (--outside PATH or mteb:NAME measures it)")
         seeds = len(self.arms[0].runs)
         if seeds > 1:
@@ -179,8 +176,8 @@ class Training:
         for arm in self.arms:
             if arm.name == "mined":
                 notes.append(f"mined: {arm.pairs.origin}")
-        for view in self.views:
-            notes += [f"{view.collection.name}: {note}" for note in view.collection.notes]
+        for scored in self.scored_sets:
+            notes += [f"{scored.collection.name}: {note}" for note in scored.collection.notes]
         return notes
 
     def to_json(self) -> dict[str, Any]:
@@ -213,24 +210,24 @@ class Training:
         }
         if self.compared:
             shown["arms"] = {arm.name: _arm(arm) for arm in self.arms}
-        for view in self.views:
-            told = {
-                "dataset": str(view.collection.path),
-                "split": view.collection.split,
-                "before": view.scores(run, "before"),
-                "after": self.arms[0].scores(view),
+        for scored in self.scored_sets:
+            scores = {
+                "dataset": str(scored.collection.path),
+                "split": scored.collection.split,
+                "before": scored.scores(run, "before"),
+                "after": self.arms[0].scores(scored),
                 "arms": (
-                    {arm.name: arm.scores(view) for arm in self.arms} if self.compared else None
+                    {arm.name: arm.scores(scored) for arm in self.arms} if self.compared else None
                 ),
-                "ceiling": view.ceiling,
-                "floors": view.floors,
-                "intervals": view.intervals,
-                "comparisons": [one._asdict() for one in view.comparisons],
+                "ceiling": scored.ceiling,
+                "floors": scored.baselines,
+                "intervals": scored.intervals,
+                "comparisons": [one._asdict() for one in scored.comparisons],
             }
-            if view.role == "test":
-                shown["test"] = told
+            if scored.role == "test":
+                shown["test"] = scores
             else:
-                shown["outside"][view.collection.name] = told
+                shown["outside"][scored.collection.name] = scores
         return shown
 
 

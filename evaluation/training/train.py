@@ -1,4 +1,4 @@
-"""`gen train`: what does training on the data change, on its test view and outside of it?
+"""`gen train`: what does training on the data change, on its test set and outside of it?
 
 out/
   views.json       what is scored; a folder holds one training and its scores
@@ -31,16 +31,16 @@ from retgen.evaluation.scoring.mteb_datasets import located
 from retgen.evaluation.scoring.significance import Bootstrap
 from retgen.evaluation.search.mining import check_by
 from retgen.evaluation.search.names import slug
-from retgen.evaluation.training import (
-    Pairs,
+from retgen.evaluation.training.arms import ARMS, Plan, check_arms, plans
+from retgen.evaluation.training.config import (
     Trained,
+    discard,
     make_config,
-    read_pairs,
+    read_own,
     without_hard_negatives,
 )
-from retgen.evaluation.training.arms import ARMS, Plan, check_arms, plans
-from retgen.evaluation.training.config import discard, read_own
-from retgen.evaluation.training.result import AFTER, BEFORE, Arm, Training, View
+from retgen.evaluation.training.pairs import Pairs, read_pairs
+from retgen.evaluation.training.result import AFTER, BEFORE, Arm, ScoredSet, Training
 from retgen.progress import Progress, silent
 from retgen.write import dump_json, make_folder, write_file
 
@@ -89,7 +89,7 @@ def train(
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
     path = located(path)
     pairs = read_pairs(path, split, limit, data)
-    views = _views(test or path, _several(outside), metrics, progress)
+    scored_sets = _scored_sets(test or path, _several(outside), metrics, progress)
     # takes seconds to import
     from retgen.evaluation.training.fit import train as fit
     from retgen.evaluation.training.models import resolved
@@ -107,7 +107,7 @@ def train(
         for old in _places(folder):
             discard(old)
             shutil.rmtree(old / "scores", ignore_errors=True)
-    _claim_views(folder, views)
+    _check_scored_sets(folder, scored_sets)
     before: dict[str, NDArray[np.float64]] = {}
     arms: list[Arm] = []
     for place, (name, plan) in enumerate(todo.items()):
@@ -121,7 +121,7 @@ def train(
             runs.append(
                 fit(
                     model, plan.pairs, plan.config.model_copy(update=change), into,
-                    evaluate=_Scorer(views, into / "scores", model, before), device=device,
+                    evaluate=_Scorer(scored_sets, into / "scores", model, before), device=device,
                     progress=progress,
                 )
             )  # fmt: skip
@@ -129,14 +129,16 @@ def train(
     message = command or shlex.join(["gen", "train", str(path), "--model", model])
     measured = [
         replace(
-            view,
-            floors=baselines(view.collection, view.measures, progress),
-            ceiling=view.measures.ceiling(view.collection),
-            **_compare(view, arms),
+            scored,
+            baselines=baselines(scored.collection, scored.measures, progress),
+            ceiling=scored.measures.ceiling(scored.collection),
+            **_compare(scored, arms),
         )
-        for view in views
+        for scored in scored_sets
     ]
-    result = Training(folder, model, arms, measured, _shared(pairs, views[0].collection), message)
+    result = Training(
+        folder, model, arms, measured, _shared(pairs, scored_sets[0].collection), message
+    )
     write_file(folder / "train.json", dump_json(result.to_json()))
     from retgen.evaluation.training.page import write_page
 
@@ -164,38 +166,38 @@ def _check_trainable(name: str) -> None:
         )
 
 
-def _views(
+def _scored_sets(
     test: str | Path, outside: Sequence[str | Path], metrics: Sequence[str], progress: Progress
-) -> list[View]:
-    views: list[View] = []
+) -> list[ScoredSet]:
+    scored_sets: list[ScoredSet] = []
     for place, path in enumerate([test, *outside]):
         collection = load(located(path), None, progress)
         names = metrics or default_names(collection.documents, collection.grades is not None)
         measures = Measures(names)
         measures.check(collection)
-        view = View("outside" if place else "test", collection, measures)
-        if any(view.label == other.label for other in views):
+        scored = ScoredSet("outside" if place else "test", collection, measures)
+        if any(scored.label == other.label for other in scored_sets):
             raise UsageError(
                 f"--outside {path}: another data set outside is called {collection.name} too, and "
                 "scores go by the name. Rename one of the folders."
             )
-        views.append(view)
-    return views
+        scored_sets.append(scored)
+    return scored_sets
 
 
-def _claim_views(folder: Path, views: Sequence[View]) -> None:
+def _check_scored_sets(folder: Path, scored_sets: Sequence[ScoredSet]) -> None:
     """A training keeps what it is scored on: or its "before" would be of something else."""
     wanted = [
         {
-            "role": view.label,
-            "name": view.collection.name,
-            "split": view.collection.split,
-            "documents": view.collection.documents,
-            "queries": len(view.collection.queries),
-            "measures": view.measures.names,
-            "digest": view.collection.digest(),
+            "role": scored.label,
+            "name": scored.collection.name,
+            "split": scored.collection.split,
+            "documents": scored.collection.documents,
+            "queries": len(scored.collection.queries),
+            "measures": scored.measures.names,
+            "digest": scored.collection.digest(),
         }
-        for view in views
+        for scored in scored_sets
     ]
     path = folder / "views.json"
     begun = any(
@@ -211,63 +213,66 @@ def _claim_views(folder: Path, views: Sequence[View]) -> None:
 
 
 class _Scorer:
-    """Scores a model on the views; outside ones only before and after.
+    """Scores a model on the data sets; outside ones only before and after.
 
-    `before`: values of the model as it was, by view, which all arms share.
+    `before`: values of the model as it was, by label of the set, which all arms share.
     """
 
     def __init__(
         self,
-        views: Sequence[View],
+        scored_sets: Sequence[ScoredSet],
         folder: Path,
         model: str,
         before: dict[str, NDArray[np.float64]],
     ) -> None:
-        self._views, self._folder, self._model, self._before = views, folder, model, before
+        self._scored_sets, self._folder, self._model = scored_sets, folder, model
+        self._before = before
 
     def __call__(self, model: SentenceTransformer, when: str) -> dict[str, float]:
         result: dict[str, float] = {}
-        for view in self._views:
-            if when == "during" and view.role == "outside":
+        for scored in self._scored_sets:
+            if when == "during" and scored.role == "outside":
                 continue
-            if when == BEFORE and view.label in self._before:
-                values = self._before[view.label]
+            if when == BEFORE and scored.label in self._before:
+                values = self._before[scored.label]
             else:
-                values = self._values(model, view, when == BEFORE)
+                values = self._values(model, scored, when == BEFORE)
             if when == BEFORE:
-                self._before[view.label] = values
+                self._before[scored.label] = values
             if when != "during":
                 make_folder(self._folder)
-                np.save(_file(self._folder, view, when), values)
-            for name, mean in zip(view.measures.names, values.mean(axis=0).tolist(), strict=True):
-                result[f"{view.label} {name}"] = mean
+                np.save(_file(self._folder, scored, when), values)
+            for name, mean in zip(scored.measures.names, values.mean(axis=0).tolist(), strict=True):
+                result[f"{scored.label} {name}"] = mean
         return result
 
-    def _values(self, model: SentenceTransformer, view: View, keep: bool) -> NDArray[np.float64]:
+    def _values(
+        self, model: SentenceTransformer, scored: ScoredSet, keep: bool
+    ) -> NDArray[np.float64]:
         """`keep`: embeddings on disk, as those of a model that others score too."""
         from retgen.evaluation.embedders.base import SentenceEmbedder
         from retgen.evaluation.search.dense import Dense
 
         options = Options(cache=default_folder() if keep else None)
         dense = Dense(self._model, SentenceEmbedder(self._model, model, options), options)
-        depth = view.measures.depth(view.collection.documents)
-        (ranked,) = dense.rank(view.collection, depth, silent)
-        return view.measures.per_query(view.collection, ranked.rankings)
+        depth = scored.measures.depth(scored.collection.documents)
+        (ranked,) = dense.rank(scored.collection, depth, silent)
+        return scored.measures.per_query(scored.collection, ranked.rankings)
 
 
-def _file(folder: Path, view: View, when: str) -> Path:
-    return folder / f"{slug(view.label)}_{when}.npy"
+def _file(folder: Path, scored: ScoredSet, when: str) -> Path:
+    return folder / f"{slug(scored.label)}_{when}.npy"
 
 
-def _compare(view: View, arms: Sequence[Arm]) -> dict[str, Any]:
+def _compare(scored: ScoredSet, arms: Sequence[Arm]) -> dict[str, Any]:
     """Comparisons and intervals, on the same draws of what queries share; seeds are averaged."""
     places = {arm.name: [run.path.parent / "scores" for run in arm.runs] for arm in arms}
-    files = {name: [_file(one, view, AFTER) for one in of] for name, of in places.items()}
-    files[BEFORE] = [_file(places[arms[0].name][0], view, BEFORE)]
+    files = {name: [_file(one, scored, AFTER) for one in of] for name, of in places.items()}
+    files[BEFORE] = [_file(places[arms[0].name][0], scored, BEFORE)]
     if not all(file.is_file() for of in files.values() for file in of):
         return {}
     values = {name: np.mean([np.load(file) for file in of], axis=0) for name, of in files.items()}
-    bootstrap, names = Bootstrap(view.collection), view.measures.names
+    bootstrap, names = Bootstrap(scored.collection), scored.measures.names
     spans = {name: bootstrap.interval(of).tolist() for name, of in values.items()}
     return {
         "comparisons": bootstrap.compare(values, names),

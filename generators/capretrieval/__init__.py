@@ -33,6 +33,7 @@ from retgen.generators.capretrieval.writing import (
     DOCUMENTS,
     MINED,
     PASSAGES,
+    QUERIES,
     agents_of,
     write_queries,
 )
@@ -77,6 +78,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
     fixed_records = False
     takes_source = True
     agents = AGENTS
+    proof = "each document is one that the query was written for, or it holds the keyword"
 
     def plan(self, job: Job[CapRetrievalParams]) -> Plan:
         from retgen.evaluation.search.mining import check_by
@@ -146,6 +148,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 "training/sm": {"negatives-id": ["string"]},
             },
             card=_card(mined),
+            notes=_lines(mined),
             facts=_facts(tables),
             example=_example(tables),
             training=tables.training(),
@@ -156,7 +159,12 @@ class CapRetrieval(Family[CapRetrievalParams]):
     def checks(self, job: Job[CapRetrievalParams], judgements: Judgements) -> Sequence[CorpusRule]:
         sources = _sources(job)
         return proof.proof_rules(
-            proof.Spec(sources / DOCUMENTS, sources / PASSAGES, sources.parent / "training"),
+            proof.Spec(
+                sources / DOCUMENTS,
+                sources / PASSAGES,
+                sources / QUERIES,
+                sources.parent / "training",
+            ),
             judgements,
         )
 
@@ -179,8 +187,8 @@ def _notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) ->
     if agents_of(job.params) <= job.live:
         return []
     notes = ["hypernyms and questions are a model's work (--model); rules write the other queries"]
-    told = Counter(language_of([one.text for one in documents[:500]], job.params.language))
-    for code in sorted(code for code in told if not has_baseline(code)):
+    languages = Counter(language_of([one.text for one in documents[:500]], job.params.language))
+    for code in sorted(code for code in languages if not has_baseline(code)):
         notes.append(
             f"{LANGUAGES.get(code, code)} has no rules: without a model its documents get no "
             "query but their titles"
@@ -247,6 +255,20 @@ def _card(mined: Mapping[str, Any]) -> list[str]:
             "all words of their query, though not side by side: so many may be relevant after all."
         )
     return paragraphs
+
+
+def _lines(mined: Mapping[str, Any]) -> dict[str, str]:
+    """What `gen run` prints of the negatives: how many may be positives that nobody labelled."""
+    if not mined.get("negatives"):
+        return {}
+    doubt = mined["doubtful"] / mined["negatives"]
+    return {
+        "negatives": (
+            f"{mined['negatives']:,} of the training documents by {mined['by']}; "
+            f"{mined['left_out']:,} likely positives left out; {doubt:.1%} of the rest hold all "
+            "words of their query"
+        )
+    }
 
 
 def _facts(tables: Tables) -> dict[str, str]:

@@ -29,29 +29,42 @@ class Phrase(NamedTuple):
         return cls(tuple(terms(text, "")), tuple(terms(text, language)))
 
 
-def holders(passages: Sequence[Passage], phrases: Iterable[Phrase]) -> dict[Phrase, list[int]]:
-    """The passages (their numbers, ascending) that hold each phrase side by side.
+class Held(NamedTuple):
+    """The passages (their numbers, ascending) that hold a phrase side by side.
 
-    Stems do, so that "HTML pages" stands in "an HTML page" as well; of a passage in another
-    language, whose stems are others, the words.
+    `words`: word for word; `stems`: these, and those whose words have its stems. A stem is no
+    evidence of relevance ("business" and "busy" share theirs), but it is one of doubt.
     """
+
+    words: list[int]
+    stems: list[int]
+
+
+def holders(passages: Sequence[Passage], phrases: Iterable[Phrase]) -> dict[Phrase, Held]:
+    """Which passages hold each phrase, title and text."""
     every = set(phrases)
-    found: dict[Terms, list[int]] = {}
-    for phrase in every:
-        found[phrase.words], found[phrase.stems] = [], []
-    lengths = sorted({len(one) for one in found})
+    of_words: dict[Terms, list[int]] = {phrase.words: [] for phrase in every}
+    of_stems: dict[Terms, list[int]] = {phrase.stems: [] for phrase in every}
+    sizes = [sorted({len(one) for one in phrases}) for phrases in (of_words, of_stems)]
     for number, passage in enumerate(passages):
         text = f"{passage.title} {passage.text}"
-        words, stems = terms(text, ""), terms(text, passage.language)
-        seen: set[Terms] = set()
-        for held in (words, stems) if words != stems else (words,):
-            for size in lengths:
-                for at in range(len(held) - size + 1):
-                    phrase_terms = tuple(held[at : at + size])
-                    if phrase_terms in found and phrase_terms not in seen:
-                        seen.add(phrase_terms)
-                        found[phrase_terms].append(number)
-    return {one: sorted({*found[one.words], *found[one.stems]}) for one in every}
+        _note(terms(text, ""), of_words, sizes[0], number)
+        _note(terms(text, passage.language), of_stems, sizes[1], number)
+    return {
+        one: Held(of_words[one.words], sorted({*of_words[one.words], *of_stems[one.stems]}))
+        for one in every
+    }
+
+
+def _note(
+    held: Sequence[str], phrases: dict[Terms, list[int]], sizes: Sequence[int], number: int
+) -> None:
+    """Add a passage to all phrases that its terms hold."""
+    for size in sizes:
+        for at in range(len(held) - size + 1):
+            known = phrases.get(tuple(held[at : at + size]))
+            if known is not None and (not known or known[-1] != number):
+                known.append(number)
 
 
 def sides(seed: int, repeats: NDArray[np.int64], splits: Splits) -> list[str]:

@@ -30,6 +30,7 @@ _TOPICS = 8  # keyphrases that are put side by side
 _FEWEST, _MOST = 3, 12  # content words of such a query
 _BREAK = re.compile(r"(?<=[.!?:])\s+|(?<=[。！？；])|\n\s*\n\s*|\n\s*(?:[-*+•]|\d+[.)])\s+|\n(?=#)")
 _WORD = re.compile(r"\w+(?:[-'’.+#/]\w+)*[+#]*")
+_MARKS = re.compile(r"^[^\w+#.]+|[^\w+#]+$")  # around a phrase, not part of it
 _NOUNS = ("n", "nr", "ns", "nt", "nz", "vn", "an", "eng", "i", "l", "j")
 
 
@@ -59,8 +60,8 @@ def _place(text: str, phrase: str) -> tuple[int, int] | None:
     """Where a phrase stands in a text, its words apart by any white space."""
     pattern = r"\s+".join(map(re.escape, phrase.split()))
     bounds = (r"(?<!\w)", r"(?!\w)") if phrase.isascii() else ("", "")
-    found = re.search(bounds[0] + pattern + bounds[1], text, re.IGNORECASE)
-    return found.span() if found else None
+    match = re.search(bounds[0] + pattern + bounds[1], text, re.IGNORECASE)
+    return match.span() if match else None
 
 
 @cache
@@ -73,7 +74,8 @@ def _extractor(language: str, top: int) -> Any:
 def _yake(text: str, language: str, count: int) -> list[str]:
     """Noun phrases, none a part of a better one; single words may be."""
     result: list[str] = []
-    for phrase, _ in _extractor(language, _SPARE * count).extract_keywords(text):
+    for named, _ in _extractor(language, _SPARE * count).extract_keywords(text):
+        phrase = _MARKS.sub("", named)
         words = phrase.split()
         within = f" {phrase.casefold()} "
         if len(words) > 1 and any(within in f" {other.casefold()} " for other in result):
@@ -132,13 +134,13 @@ def _jieba() -> tuple[Any, Any]:
 def sentences(text: str) -> list[tuple[int, int]]:
     """Where the sentences of a text stand, list items and headings among them."""
     result, begin = [], 0
-    for found in [*_BREAK.finditer(text), None]:
-        end = found.start() if found else len(text)
+    for gap in [*_BREAK.finditer(text), None]:
+        end = gap.start() if gap else len(text)
         part = text[begin:end]
         left = len(part) - len(part.lstrip())
         if part.strip():
             result.append((begin + left, begin + len(part.rstrip())))
-        begin = found.end() if found else end
+        begin = gap.end() if gap else end
     return result
 
 

@@ -33,10 +33,10 @@ class Passage(NamedTuple):
 def words(text: str) -> list[tuple[int, int]]:
     """The places of a text's words, and of each character of scripts without spaces."""
     result: list[tuple[int, int]] = []
-    for found in re.finditer(r"\S+", text):
-        word, at = found.group(), found.start()
+    for match in re.finditer(r"\S+", text):
+        word, at = match.group(), match.start()
         if word.isascii() or not any(map(unspaced, word)):
-            result.append(found.span())
+            result.append(match.span())
             continue
         begin = None
         for place, character in enumerate(word, at):
@@ -48,7 +48,7 @@ def words(text: str) -> list[tuple[int, int]]:
             elif begin is None:
                 begin = place
         if begin is not None:
-            result.append((begin, found.end()))
+            result.append((begin, match.end()))
     return result
 
 
@@ -57,7 +57,7 @@ def spans(text: str, size: PassageSize | None) -> list[tuple[int, int]]:
     placed = words(text) if size is not None else []
     if size is None or len(placed) <= size.tokens:
         return [(0, len(text))]
-    ends = {found.end() for found in _END.finditer(text)}
+    ends = {match.end() for match in _END.finditer(text)}
     # the words that follow a sentence's end
     opening = [i for i, (begin, _) in enumerate(placed) if i == 0 or begin in ends]
     starts = [0]

@@ -11,7 +11,7 @@ from typing import Any
 from retgen.agents.agent import Rejection
 from retgen.generators.capretrieval.agents import Keyword, Summary
 from retgen.generators.capretrieval.checks import SETS, Kind, fault
-from retgen.generators.capretrieval.corpus import Phrase, holders
+from retgen.generators.capretrieval.corpus import Held, Phrase, holders
 from retgen.generators.capretrieval.language import folded
 from retgen.generators.capretrieval.params import QueryCounts
 from retgen.generators.capretrieval.passages import Passage
@@ -22,7 +22,8 @@ class Query:
     """A query, as sources/queries.jsonl has it.
 
     `passage`: number of the one it was written for. `span`: characters of the source document that
-    it rests on. `positives`: numbers of passages; `negatives`: mined ones.
+    it rests on. `written_for`: numbers of all passages that this text was written for. `positives`:
+    these and others that hold the keyword; `negatives`: mined ones.
     """
 
     text: str
@@ -30,6 +31,7 @@ class Query:
     passage: int
     span: tuple[int, int]
     split: str = "train"
+    written_for: list[int] = field(default_factory=list)
     positives: list[int] = field(default_factory=list)
     negatives: list[int] = field(default_factory=list)
 
@@ -74,10 +76,10 @@ def _placed(passage: Passage, words: str) -> tuple[int, int] | None:
     at = passage.text.find(words)
     if at < 0:
         pattern = r"\s+".join(map(re.escape, words.split()))
-        found = re.search(pattern, passage.text, re.IGNORECASE)
-        if found is None:  # the same but for width or script
+        match = re.search(pattern, passage.text, re.IGNORECASE)
+        if match is None:  # the same but for width or script
             return None
-        at, end = found.span()
+        at, end = match.span()
     else:
         end = at + len(words)
     return passage.start + at, passage.start + end
@@ -89,7 +91,7 @@ def selected(
     split: Sequence[str],
     counts: QueryCounts,
     rejected: list[Rejection],
-) -> tuple[list[Query], dict[Phrase, list[int]]]:
+) -> tuple[list[Query], dict[Phrase, Held]]:
     """The queries that are kept, with positives and split; and who holds which keyword.
 
     `split`: of each passage. A text is one query, whoever it was written for first. Every passage
@@ -115,8 +117,9 @@ def selected(
         if same[0] != i:
             continue
         passage, kind_set = passages[one.passage], SETS[one.kind]
-        found = held[phrase_of[i]] if i in phrase_of else []
-        everyone = {*found, *(queries[j].passage for j in same)}
+        holding = held[phrase_of[i]].words if i in phrase_of else []
+        one.written_for = sorted({queries[j].passage for j in same})
+        everyone = {*holding, *one.written_for}
         if len(everyone) > most and len(everyone) > 1:
             reason = f"{len(everyone):,} passages hold it, more than {most:,}"
             rejected.append(_dropped("query/common", reason, one, passage))

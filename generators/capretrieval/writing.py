@@ -27,7 +27,7 @@ from retgen.generators.capretrieval.agents import (
     Keyword,
     Summary,
 )
-from retgen.generators.capretrieval.corpus import Phrase, sides
+from retgen.generators.capretrieval.corpus import Held, Phrase, sides
 from retgen.generators.capretrieval.language import has_baseline, language_of, terms
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import Passage, cut, spans
@@ -205,8 +205,8 @@ def _read(
             for one in read
             for start, stop in spans(one.text, job.params.passages)
         }
-        found = decontaminated(texts, {}, tests, job.params.decontaminate.rouge_l)
-        dropped = {drop.id.rpartition("\0")[0]: drop for drop in reversed(found.drops)}
+        decontamination = decontaminated(texts, {}, tests, job.params.decontaminate.rouge_l)
+        dropped = {drop.id.rpartition("\0")[0]: drop for drop in reversed(decontamination.drops)}
     kept = [one for one in read if one.id not in dropped]
     with AtomicFile(folder / DOCUMENTS) as file:
         for one in kept:
@@ -246,7 +246,7 @@ def _mine(
     passages: Sequence[Passage],
     repeats: Sequence[int],
     splits: Sequence[str],
-    held: dict[Phrase, list[int]],
+    held: dict[Phrase, Held],
     params: CapRetrievalParams,
     seed: int,
 ) -> dict[str, Any]:
@@ -266,7 +266,8 @@ def _mine(
     positives = [{place[j] for j in one.positives} for one in trained]
     near = [{repeats[j] for j in one.positives} for one in trained]
     holding = [
-        {place[j] for j in held.get(_phrase(one, passages), ()) if j in place} for one in trained
+        {place[j] for j in held[phrase].stems if j in place} if phrase in held else set()
+        for phrase in (_phrase(one, passages) for one in trained)
     ]
     left_out: set[tuple[int, int]] = set()
 
@@ -285,10 +286,10 @@ def _mine(
     drawn = _drawn(result, len(own), settings.negatives, excluded, positives, seed)
     doubtful = 0
     bags = [frozenset(terms(texts[i], passages[j].language)) for i, j in enumerate(own)]
-    for one, found in zip(trained, result, strict=True):
-        one.negatives = [own[i] for i in found]
+    for one, negatives in zip(trained, result, strict=True):
+        one.negatives = [own[i] for i in negatives]
         asked = frozenset(_phrase(one, passages).stems)
-        doubtful += sum(asked <= bags[i] for i in found)
+        doubtful += sum(asked <= bags[i] for i in negatives)
     return {
         "by": settings.by,
         "queries": len(trained),
@@ -300,7 +301,7 @@ def _mine(
 
 
 def _drawn(
-    found: list[list[int]],
+    mined: list[list[int]],
     documents: int,
     count: int,
     excluded: Callable[[int, int], bool],
@@ -310,8 +311,8 @@ def _drawn(
     """Fill up with documents drawn at random where mining gave too few; how many these are."""
     drawn = 0
     stream = Stream(seed, "capretrieval/negatives")
-    picks = stream.integers(documents, 4 * count * len(found)).reshape(len(found), -1).tolist()
-    for query, (negatives, tried) in enumerate(zip(found, picks, strict=True)):
+    picks = stream.integers(documents, 4 * count * len(mined)).reshape(len(mined), -1).tolist()
+    for query, (negatives, tried) in enumerate(zip(mined, picks, strict=True)):
         for document in tried:
             if len(negatives) == count:
                 break

@@ -34,15 +34,6 @@ from retgen.generators.limit.agents import (
     REMOVE,
     glossary,
 )
-from retgen.generators.limit.asking import (
-    DESCRIPTIONS,
-    Described,
-    ask_attributes,
-    ask_descriptions,
-    call_estimates,
-    catalogue_size,
-    described,
-)
 from retgen.generators.limit.attributes import (
     Attribute,
     attribute_stems,
@@ -73,6 +64,15 @@ from retgen.generators.limit.params import (
     Semantic,
     Single,
 )
+from retgen.generators.limit.with_agents import (
+    DESCRIPTIONS,
+    Described,
+    call_estimates,
+    catalogue_size,
+    described,
+    generate_attributes,
+    generate_descriptions,
+)
 from retgen.generators.params import Job
 from retgen.generators.plan import Plan
 from retgen.generators.records import Records, rows_of
@@ -100,7 +100,11 @@ class Limit(Family[LimitParams]):
     covers = proof.COVERS
     proofs = proof.RULES
     agents = AGENTS
-    judged = (
+    why_no_limit = (
+        "the latent matrix of a limit recipe fixes its records; set its size instead, for example "
+        "--set params.docs=1000 --set params.queries=50"
+    )
+    label_source = (
         "which documents hold what a query asks for was rebuilt from their words, but that the "
         "words of the query mean it rests on a judge, who recognised it among similar things"
     )
@@ -145,9 +149,9 @@ class Limit(Family[LimitParams]):
 
     async def generate_with_agents(self, job: Job[LimitParams], context: Context) -> None:
         if proposes(job):
-            await ask_attributes(job, context)
+            await generate_attributes(job, context)
         if isinstance(job.params.form, Semantic):
-            await ask_descriptions(job, context, job_attributes(job)[1])
+            await generate_descriptions(job, context, job_attributes(job)[1])
 
     def evidence(self, job: Job[LimitParams]) -> Evidence:
         return "judged" if isinstance(job.params.form, Semantic) else "structural"
@@ -294,7 +298,7 @@ def _spec(job: Job[LimitParams]) -> proof.Spec:
         document_templates=params.templates.document,
         query_templates=params.templates.query,
         row_sums=sums,
-        asks=1 if isinstance(params.form, Single | Semantic) else 2,
+        per_query=1 if isinstance(params.form, Single | Semantic) else 2,
         descriptions=(
             proof.read_descriptions(job.sources / DESCRIPTIONS)
             if isinstance(params.form, Semantic) and job.sources is not None

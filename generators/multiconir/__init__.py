@@ -24,15 +24,15 @@ import orjson
 from retgen.errors import SourceRefused
 from retgen.generators.family import Evidence, Family
 from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, VERIFY
-from retgen.generators.multiconir.asking import ask_ladders
 from retgen.generators.multiconir.calibration import CALIBRATION, in_words
 from retgen.generators.multiconir.estimate import call_estimates
+from retgen.generators.multiconir.exported import STYLES, Exported
 from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladders, breaking_orders, rungs
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.multiconir.review import review_tables
 from retgen.generators.multiconir.sentences import CONDITIONS, word_count
 from retgen.generators.multiconir.sourcing import documents_of, on_the_hub, source_of
-from retgen.generators.multiconir.views import STYLES, Views
+from retgen.generators.multiconir.with_agents import generate_ladders
 from retgen.generators.params import Job
 from retgen.generators.plan import Plan
 from retgen.generators.records import Example, Records
@@ -61,7 +61,7 @@ class MultiConIR(Family[MultiConIRParams]):
     agents = AGENTS
     independent_judge = True
     takes_source = True
-    judged = (
+    label_source = (
         "that a sentence meets its condition, and that its rewrite does not, rests on a judge who "
         "saw ten texts, half of them rewrites, and ten conditions; tables/verdicts.jsonl has every "
         "verdict with its quote"
@@ -116,7 +116,7 @@ class MultiConIR(Family[MultiConIRParams]):
         return frozenset(agent.name for agent in AGENTS)
 
     async def generate_with_agents(self, job: Job[MultiConIRParams], context: Context) -> None:
-        await ask_ladders(job, context)
+        await generate_ladders(job, context)
 
     def repeatable(self, job: Job[MultiConIRParams]) -> bool:
         source = job.params.source
@@ -133,12 +133,14 @@ class MultiConIR(Family[MultiConIRParams]):
         params, domain = job.params, job.params.the_domain()
         ladders = Ladders(_sources(job) / LADDERS)
         judge = VERIFY.name, _calibration(job)["model"]
-        views = Views(ladders, job.seed, params.orders, domain.instruction, domain.name, judge)
+        exported = Exported(
+            ladders, job.seed, params.orders, domain.instruction, domain.name, judge
+        )
         return Records(
-            corpus=views.corpus(),
-            queries=views.queries(),
-            qrels={"test": views.qrels()},
-            graded={"test": views.graded()},
+            corpus=exported.corpus(),
+            queries=exported.queries(),
+            qrels={"test": exported.qrels()},
+            graded={"test": exported.graded()},
             features={
                 "corpus": {"ladder": "string", "broken": ["int32"], "orders": ["int32"]},
                 "queries": {
@@ -148,10 +150,10 @@ class MultiConIR(Family[MultiConIRParams]):
                 "training/ladders": {"docs": ["string"], "labels": ["int32"]},
             },
             card=[_CARD],
-            facts=_facts(job, views),
-            example=_example(views),
-            tables={**views.tables(), **review_tables(views)},
-            training=views.training(),
+            facts=_facts(job, exported),
+            example=_example(exported),
+            tables={**exported.tables(), **review_tables(exported)},
+            training=exported.training(),
             licences=_licences(job),
         )  # fmt: skip
 
@@ -232,19 +234,21 @@ _CARD = (
 )
 
 
-def _facts(job: Job[MultiConIRParams], views: Views) -> dict[str, str]:
+def _facts(job: Job[MultiConIRParams], exported: Exported) -> dict[str, str]:
     """The columns of the paper's Table 1."""
-    count, of_queries, of_documents, example = len(views.ladders), 0, 0, ""
-    for ladder in views.ladders:
+    count, of_queries, of_documents, example = len(exported.ladders), 0, 0, ""
+    for ladder in exported.ladders:
         example = example or ladder.title or ladder.id
-        of_queries += sum(word_count(text) for one in STYLES for text in views.texts(ladder, one))
+        of_queries += sum(
+            word_count(text) for one in STYLES for text in exported.texts(ladder, one)
+        )
         of_documents += sum(map(word_count, ladder.sentences))
     return {
-        "Domain": views.domain,
+        "Domain": exported.domain,
         "Number": f"{count:,}",
         "Queries of a style": f"{count * CONDITIONS:,}",
-        "Hard negatives": f"{count * (len(views.rungs) - 1):,}",
-        "Words a query": f"{of_queries / max(1, count * views.asked):.1f}",
+        "Hard negatives": f"{count * (len(exported.rungs) - 1):,}",
+        "Words a query": f"{of_queries / max(1, count * exported.asked):.1f}",
         "Words a positive": f"{of_documents / max(1, count):.1f}",
         "Source": "bundled" if job.params.source is None else "the recipe's",
         "Licence": source_of(job.params).licence,
@@ -252,11 +256,11 @@ def _facts(job: Job[MultiConIRParams], views: Views) -> dict[str, str]:
     }
 
 
-def _example(views: Views) -> Example | None:
+def _example(exported: Exported) -> Example | None:
     """The ladder of the first queries, rung by rung."""
-    if not len(views.ladders):
+    if not len(exported.ladders):
         return None
-    one = views.ladders[views.turn(0)]
+    one = exported.ladders[exported.turn(0)]
     rows = [
         (f"{number}. {condition}", sentence, rewrite)
         for number, (condition, sentence, rewrite) in enumerate(

@@ -53,7 +53,7 @@ class Draft:
     replaced: int = 0
 
     def __post_init__(self) -> None:
-        self.found: list[Found | None] = [None] * CONDITIONS
+        self.chosen: list[Found | None] = [None] * CONDITIONS
         self.rewrites: list[str | None] = [None] * CONDITIONS
         self.tried: list[list[Tried]] = [[] for _ in TEN]
         self.order = places(self.seed, self.document.id)
@@ -64,35 +64,35 @@ class Draft:
     @property
     def missing(self) -> int:
         """How many conditions have no sentence."""
-        return self.found.count(None)
+        return self.chosen.count(None)
 
     @property
     def taken(self) -> list[Found]:
         """Sentences in use, and spare ones."""
-        return [*filter(None, self.found), *self.spare]
+        return [*filter(None, self.chosen), *self.spare]
 
     @property
     def sentences(self) -> list[str]:
         """The ten sentences; there have to be ten."""
-        return [one.sentence for one in self.found if one is not None]
+        return [one.sentence for one in self.chosen if one is not None]
 
     @property
     def conditions(self) -> list[str]:
         """The ten conditions; there have to be ten."""
-        return [one.condition for one in self.found if one is not None]
+        return [one.condition for one in self.chosen if one is not None]
 
     def fill(self) -> None:
         """Spare sentences take the places that are free.
 
         The seed orders the first ten; whoever falls out later gives its place to the next spare.
         """
-        free = [c for c in TEN if self.found[c] is None]
+        free = [c for c in TEN if self.chosen[c] is None]
         fresh, self.spare = self.spare[: len(free)], self.spare[len(free) :]
         if len(free) == CONDITIONS:
             fresh.sort(key=lambda one: self.document.text.find(one.sentence))
             fresh = [fresh[i] for i in condition_order(self.seed, self.document.id)]
         for c, one in zip(free, fresh, strict=True):
-            self.found[c] = one
+            self.chosen[c] = one
 
     def offer(self, one: Found) -> None:
         """A sentence that a model chose becomes a spare one, or is refused with what is wrong.
@@ -119,16 +119,16 @@ class Draft:
 
     def sentence(self, c: int) -> str:
         """The sentence of a condition, "" where there is none."""
-        one = self.found[c]
+        one = self.chosen[c]
         return one.sentence if one else ""
 
     def drop(self, c: int, reason: str) -> None:
         """The sentence of a condition does not do: its place is free."""
-        one = self.found[c]
+        one = self.chosen[c]
         assert one is not None
         self._refused(one, reason)
         self.out.add(one.sentence)
-        self.found[c] = self.rewrites[c] = None
+        self.chosen[c] = self.rewrites[c] = None
         self.tried[c] = []
         self.verdicts = {
             text: stated for text, stated in self.verdicts.items() if text.condition != c

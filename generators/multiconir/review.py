@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from retgen.generators.multiconir.exported import STYLES, Exported
 from retgen.generators.multiconir.sentences import CONDITIONS
-from retgen.generators.multiconir.views import STYLES, Views
 from retgen.generators.records import Rows, rows_of
 from retgen.streams import Stream
 
@@ -35,24 +35,27 @@ def _questions() -> dict[str, list[dict[str, Any]]]:
     return result
 
 
-def review_tables(views: Views) -> dict[str, Rows]:
+def review_tables(exported: Exported) -> dict[str, Rows]:
     """The tables `review_queries` and `review_labels` of a set."""
     queries = [(style, n) for style in STYLES for n in range(1, CONDITIONS + 1)]
     labels = [(style, rung) for rung in range(CONDITIONS + 1) for style in STYLES]
-    of_queries, of_labels = _Sample(views, "queries", queries), _Sample(views, "labels", labels)
+    of_queries, of_labels = (
+        _Sample(exported, "queries", queries),
+        _Sample(exported, "labels", labels),
+    )
     return {
-        "review_queries": rows_of(lambda i: _query(views, *of_queries[i]), len(of_queries)),
-        "review_labels": rows_of(lambda i: _label(views, *of_labels[i]), len(of_labels)),
+        "review_queries": rows_of(lambda i: _query(exported, *of_queries[i]), len(of_queries)),
+        "review_labels": rows_of(lambda i: _label(exported, *of_labels[i]), len(of_labels)),
     }
 
 
 class _Sample:
     """(ladder, stratum) of every entry: strata in turn, no ladder twice in one before all were."""
 
-    def __init__(self, views: Views, what: str, strata: Sequence[tuple[str, int]]) -> None:
-        count = len(views.ladders)
+    def __init__(self, exported: Exported, what: str, strata: Sequence[tuple[str, int]]) -> None:
+        count = len(exported.ladders)
         self._strata, self._count = strata, min(SAMPLE, count * len(strata))
-        stream = Stream(views.seed, f"multiconir/review/{what}")
+        stream = Stream(exported.seed, f"multiconir/review/{what}")
         self._ladders = [stream.permutation(count).tolist() for _ in strata]
 
     def __len__(self) -> int:
@@ -63,8 +66,8 @@ class _Sample:
         return self._ladders[stratum][round_], self._strata[stratum]
 
 
-def _query(views: Views, ladder: int, stratum: tuple[str, int]) -> Mapping[str, Any]:
-    row = _asked(views, ladder, *stratum)
+def _query(exported: Exported, ladder: int, stratum: tuple[str, int]) -> Mapping[str, Any]:
+    row = _asked(exported, ladder, *stratum)
     return {
         "query-id": row["_id"],
         "query": row["text"],
@@ -74,12 +77,12 @@ def _query(views: Views, ladder: int, stratum: tuple[str, int]) -> Mapping[str, 
     }
 
 
-def _label(views: Views, ladder: int, stratum: tuple[str, int]) -> Mapping[str, Any]:
+def _label(exported: Exported, ladder: int, stratum: tuple[str, int]) -> Mapping[str, Any]:
     style, rung = stratum
-    row = _asked(views, ladder, style, CONDITIONS)
+    row = _asked(exported, ladder, style, CONDITIONS)
     document = next(
         one
-        for one in views.documents_of(ladder)
+        for one in exported.documents_of(ladder)
         if one["metadata"]["broken"] == list(range(1, rung + 1)) and 1 in one["metadata"]["orders"]
     )
     return {
@@ -93,5 +96,5 @@ def _label(views: Views, ladder: int, stratum: tuple[str, int]) -> Mapping[str, 
     }
 
 
-def _asked(views: Views, ladder: int, style: str, n: int) -> Mapping[str, Any]:
-    return views.queries_of(ladder)[STYLES.index(style) * CONDITIONS + n - 1]
+def _asked(exported: Exported, ladder: int, style: str, n: int) -> Mapping[str, Any]:
+    return exported.queries_of(ladder)[STYLES.index(style) * CONDITIONS + n - 1]

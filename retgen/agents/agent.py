@@ -113,7 +113,7 @@ class Agent(Generic[Q, A]):
         messages = self.prompt.render(question.variables())
         schema: dict[str, Any] | None = self.schema
         if model.structured == "prompt":
-            message = f"{messages[-1].content}\n\n{_said(self.schema)}"
+            message = f"{messages[-1].content}\n\n{_schema_text(self.schema)}"
             messages, schema = (*messages[:-1], Message("user", message)), None
         return Request(
             model.endpoint(), model.name, messages, model.sampling(), schema,
@@ -146,7 +146,7 @@ class Agent(Generic[Q, A]):
         message = Message(
             "user",
             f"This answer cannot be taken: {reason}. Answer the request above again, in full, "
-            f"and avoid this fault. {_said(self.schema)}",
+            f"and avoid this fault. {_schema_text(self.schema)}",
         )
         return replace(request, messages=(*request.messages, Message("assistant", text), message))
 
@@ -157,7 +157,7 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-def _said(schema: dict[str, Any]) -> str:
+def _schema_text(schema: dict[str, Any]) -> str:
     return (
         "Answer with one JSON object and nothing else. Its JSON Schema is:\n"
         + orjson.dumps(schema).decode()

@@ -75,7 +75,7 @@ class Context:
         self.rejected: list[Rejection] = []
         self._models, self._stop, self._flight = models, stop, flight
         self._progress, self._cap, self._priced = progress, cap, priced
-        self._began, self._told = time.monotonic(), 0.0
+        self._began, self._last_report = time.monotonic(), 0.0
         # of the stage that is shown
         self._under_way: deque[tuple[Any, asyncio.Task[Any]]] = deque()
         most = max((settings.concurrency for settings, _ in models.values()), default=1)
@@ -125,8 +125,8 @@ class Context:
     def show(self, stage: Stage, *, now: bool = False) -> None:
         """Report where the work is, a few times a second."""
         passed = time.monotonic()
-        if now or passed - self._told >= _TICK:
-            self._told = passed
+        if now or passed - self._last_report >= _TICK:
+            self._last_report = passed
             wanted = self.pilot_size(stage.total)
             done = stage.done + sum(task.done() for _, task in self._under_way)
             self._progress(stage.name, min(done, wanted), wanted, self._note(stage))

@@ -104,8 +104,8 @@ class Gate:
 class Probe:
     """Lets few requests of an agent through at a time, until one of them has a whole answer."""
 
-    def __init__(self, few: int = 4) -> None:
-        self._few = few
+    def __init__(self, at_once: int = 4) -> None:
+        self._at_once = at_once
         self._open: dict[str, asyncio.Event] = {}
         self._turns: dict[str, asyncio.Semaphore] = {}
 
@@ -119,9 +119,9 @@ class Probe:
 
     @asynccontextmanager
     async def __call__(self, agent: str) -> AsyncIterator[None]:
-        """One of the few, or one of all."""
+        """One of those let through at a time, or one of all."""
         opened = self._open.setdefault(agent, asyncio.Event())
-        turns = self._turns.setdefault(agent, asyncio.Semaphore(self._few))
+        turns = self._turns.setdefault(agent, asyncio.Semaphore(self._at_once))
         turn = asyncio.ensure_future(turns.acquire())
         waiting = asyncio.ensure_future(opened.wait())
         try:

@@ -190,7 +190,7 @@ def find_key(settings: ModelSettings, environment: Mapping[str, str] = os.enviro
     )
 
 
-def another_family(
+def judge_of_another_provider(
     settings: ModelSettings, environment: Mapping[str, str] = os.environ
 ) -> str | None:
     """A model of another provider whose key is there; None where there is none.

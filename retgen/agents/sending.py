@@ -124,8 +124,8 @@ class Sender:
         """Its answer from the ledger, or what came back. Raises `Failed` for another try."""
         paced = not self._limited
         while True:
-            few = nullcontext() if self._probe.is_open(agent) else self._probe(agent)
-            async with few:
+            turn = nullcontext() if self._probe.is_open(agent) else self._probe(agent)
+            async with turn:
                 entered = await self._gate.enter()
                 well: bool | None = None
                 try:

@@ -33,13 +33,13 @@ class _InOrder(TyperGroup):
 
 
 class NamingParts(TyperCommand):
-    """A command whose help names the retrievers, or rules, that are there, installed ones too."""
+    """A command whose help names the retrievers, rules or evaluation tasks that are there."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The help; a register is looked up only where it is shown."""
         for param in self.params:
             text = getattr(param, "help", None) or ""
-            for mark, known in (("{retrievers}", _retrievers), ("{rules}", _rules)):
+            for mark, known in _PARTS.items():
                 if mark in text:
                     param.help = text.replace(mark, known())  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
@@ -55,6 +55,26 @@ def _rules() -> str:
     from retgen.validation.rules import generic_rules
 
     return ", ".join(generic_rules())
+
+
+def _items() -> str:
+    from retgen.evaluation.tasks import tasks
+
+    return " or ".join(f"{task.item}s" for task in tasks()).capitalize()
+
+
+def _instructions() -> str:
+    from retgen.evaluation.tasks import tasks
+
+    return " or ".join(f"{task.paper}'s instruction" for task in tasks() if task.instruction)
+
+
+_PARTS = {
+    "{retrievers}": _retrievers,
+    "{rules}": _rules,
+    "{items}": _items,
+    "{instructions}": _instructions,
+}
 
 
 app = typer.Typer(

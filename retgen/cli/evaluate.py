@@ -101,12 +101,12 @@ def eval_command(
     ] = 100,
     paper_prompt: Annotated[
         bool,
-        typer.Option("--paper-prompt", help="Put MultiConIR's instruction before every query."),
+        typer.Option("--paper-prompt", help="Put {instructions} before every query."),
     ] = False,
     limit: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Ladders per domain whose candidates an llm: model orders; default all."
+            min=1, help="{items} per domain whose candidates an llm: model orders; default all."
         ),
     ] = None,
     max_usd: Annotated[
@@ -130,7 +130,7 @@ def eval_command(
     if study is None and seeds is None:
         look_at(*paths)
     from retgen.evaluation.retrievers import Options
-    from retgen.evaluation.tasks.multiconir import INSTRUCTION
+    from retgen.evaluation.tasks import paper_prompt as task_instruction
 
     if paper_prompt and query_prompt is not None:
         raise UsageError("--paper-prompt and --query-prompt both say what stands before a query")
@@ -144,7 +144,7 @@ def eval_command(
                 raise UsageError(f"{option} is about chat models: name one, as llm:PROVIDER:NAME")
     options = Options(
         device=device, dtype=dtype, batch_size=batch_size, max_length=max_length,
-        query_prompt=INSTRUCTION if paper_prompt else query_prompt,
+        query_prompt=task_instruction() if paper_prompt else query_prompt,
         document_prompt=document_prompt, rerank=rerank_depth,
         attn_implementation=attn_implementation, trust_remote_code=trust_remote_code,
     )  # fmt: skip

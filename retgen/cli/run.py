@@ -46,7 +46,7 @@ def run_command(
     workers: Workers = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="At most N records; refused where a latent matrix fixes them."),
+        typer.Option(min=1, help="At most N records; refused where the parameters fix them."),
     ] = None,
     model: ModelOption = None,
     max_usd: Annotated[
@@ -121,9 +121,9 @@ def run_command(
 
 
 def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
-    from retgen.reporting import evidence as said
+    from retgen.reporting import evidence
 
-    counts, evidence = manifest["counts"], manifest["evidence"]
+    counts, labels = manifest["counts"], manifest["evidence"]
     head = (
         f"{manifest['name']}: {counts['documents']:,} documents, {counts['queries']:,} queries, "
         f"{counts['qrels']:,} qrels"
@@ -131,13 +131,15 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
     took = sum(manifest["timings"].values())
     head += ", finished before: nothing to do" if repeated else f" in {took:.1f} s"
     lines = [head]
-    if evidence["structural"]:
-        lines.append(f"  proven      {said.proven(evidence['structural'], counts['qrels'])}")
-    if evidence["judged"]:
+    if labels["structural"]:
+        shown = evidence.proven(labels["structural"], counts["qrels"], manifest["proof"])
+        lines.append(f"  proven      {shown}")
+    if labels["judged"]:
         if structure := manifest.get("structure"):
             lines.append(f"  proven      in all {counts['documents']:,} documents: {structure}")
-        judges = "; ".join(said.judges(manifest["judges"], manifest["models"]))
-        lines.append(f"  judged      {said.judged(evidence['judged'], counts['qrels'], judges)}")
+        judges = "; ".join(evidence.judges(manifest["judges"], manifest["models"]))
+        lines.append(f"  judged      {evidence.judged(labels['judged'], counts['qrels'], judges)}")
+    lines += [f"  {name:<11} {text}" for name, text in manifest["notes"].items()]
     if counts["rejected"]:
         lines.append(f"  rejected    {counts['rejected']:,}, see {path / 'rejected.jsonl'}")
     if any(one["model"] != "offline" for one in manifest["models"].values()):
@@ -147,9 +149,11 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
             f"  models      {manifest['calls']:,} calls, {manifest['cache_hits']:,} answers from "
             f"the ledger, {tokens['in']:,} + {tokens['out']:,} tokens, {price}"
         )
-    if needed := said.dimensions(manifest["certificate"]):
+    if needed := evidence.dimensions(manifest["certificate"]):
         lines.append(f"  dimensions  {needed}")
-    if baseline := said.query_blind(manifest["floors"], candidate_sets=manifest["candidate_sets"]):
+    if baseline := evidence.query_blind(
+        manifest["floors"], candidate_sets=manifest["candidate_sets"]
+    ):
         lines.append(f"  baseline    {baseline}")
     if origin := manifest.get("origin"):
         lines.append(

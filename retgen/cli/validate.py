@@ -126,7 +126,7 @@ def _findings(path: Path, result: Any) -> str:
     for rule, level in result.severities.items():
         lines.append(f"  level   {rule}: {level}, as asked for")
     if result.proven:
-        lines.append(f"  proven: {result.proven:,} qrels, rebuilt from the words of the documents")
+        lines.append(f"  proven: {result.proven:,} qrels, {result.proof}")
     if result.origin and "origin" not in result.switched_off:
         from retgen.validators.origin import in_words
 

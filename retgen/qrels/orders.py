@@ -144,11 +144,11 @@ def fits_a_line(matrix: QrelMatrix, others: bool) -> NDArray[np.int64] | list[in
     positive. It is not: two or three rows that show it. None: too large to say.
     """
     points = matrix.documents + others
-    few = min(matrix.queries, 64)  # nearly always enough to show that it is not
-    result = _two_chains(_bit_sets(matrix, points, few))
+    rows = min(matrix.queries, 64)  # nearly always enough to show that it is not
+    result = _two_chains(_bit_sets(matrix, points, rows))
     if isinstance(result, list):
         return result
-    if few < matrix.queries:
+    if rows < matrix.queries:
         if matrix.queries * points > _BITS:
             return None
         result = _two_chains(_bit_sets(matrix, points, matrix.queries))

@@ -64,8 +64,8 @@ def dataset_card(
         f"{'Scores' if family.candidate_sets else 'Recall'} of rankings that never read the query. "
         "A set that these solve tests nothing.",
         "",
-        _floor_table(result.floors),
-        *_shortcut(result.floors),
+        _baseline_table(result.baselines),
+        *_shortcut(result.baselines),
         *_origin(result.origin),
         *_certificate(result.certificate),
         "## Licence and sources",
@@ -87,11 +87,10 @@ def _labels(recipe: Recipe, result: Validation, qrels: int) -> list[str]:
     if not result.judged:
         return [
             f"{result.proven:,} of {qrels:,} qrels are proven: a check that shares no code "
-            "with the generator read the finished documents back and rebuilt the qrels from their "
-            "words."
+            f"with the generator read the finished documents back; of each: {family.proof}."
         ]
     lines = [
-        f"{result.judged:,} of {qrels:,} qrels are judged: {escaped(family.judged)}."
+        f"{result.judged:,} of {qrels:,} qrels are judged: {escaped(family.label_source)}."
         + (f" Proven without a model: {escaped(family.structure)}." if family.structure else "")
     ]
     for one in evidence.judges(result.judges, who_answers(recipe)[0]):
@@ -177,17 +176,17 @@ def _features(plain: Mapping[str, str], metadata: Mapping[str, Any]) -> list[dic
     return listed
 
 
-def _floor_table(floors: Mapping[str, Any]) -> str:
-    cutoffs = list(floors["random"])
-    rows = [("random", floors["random"]), *floors["rankings"].items()]
+def _baseline_table(baselines: Mapping[str, Any]) -> str:
+    cutoffs = list(baselines["random"])
+    rows = [("random", baselines["random"]), *baselines["rankings"].items()]
     return markdown_table(
         ["ranking", *cutoffs],
         [[name, *(f"{scores[c]:.4f}" for c in cutoffs)] for name, scores in rows],
     )
 
 
-def _shortcut(floors: Mapping[str, Any]) -> list[str]:
-    shortcut = evidence.solved_blindly(floors)
+def _shortcut(baselines: Mapping[str, Any]) -> list[str]:
+    shortcut = evidence.solved_blindly(baselines)
     if shortcut is None:
         return []
     return [

@@ -17,9 +17,9 @@ def who(model: str) -> str:
     return OFFLINE if model == "offline" else model
 
 
-def proven(number: int, qrels: int) -> str:
-    """Of labels that a proof has rebuilt."""
-    return f"{number:,} of {qrels:,} qrels, rebuilt from the words of the documents"
+def proven(number: int, qrels: int, proof: str) -> str:
+    """Of labels that a proof has shown; `proof`: what it shows of each, as the family says it."""
+    return f"{number:,} of {qrels:,} qrels, {proof}"
 
 
 def judged(number: int, qrels: int, label: str) -> str:
@@ -33,10 +33,10 @@ def measured(name: str, judge: Mapping[str, Any] | None) -> str:
 
 
 def judges(
-    found: Mapping[str, Mapping[str, Any]], models: Mapping[str, Mapping[str, Any]]
+    judged_by: Mapping[str, Mapping[str, Any]], models: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[str]:
     """Each judge: who it is, and how often it was right on its calibration set."""
-    for agent, one in found.items():
+    for agent, one in judged_by.items():
         name = who(models[agent]["model"]) if agent in models else OFFLINE
         yield f"{agent} by {measured(name, one)}"
 
@@ -51,12 +51,12 @@ def dimensions(certificate: Mapping[str, Any]) -> str:
     )
 
 
-def query_blind(floors: Mapping[str, Any], *, candidate_sets: bool) -> str:
+def query_blind(baselines: Mapping[str, Any], *, candidate_sets: bool) -> str:
     """The best ranking that never reads the query, by the largest cutoff; "" where there is none.
 
     `candidate_sets`: the measure is a win rate within these, whose chance is a half.
     """
-    best = floors["best"]
+    best = baselines["best"]
     if not best:
         return ""
     measure = list(best)[-1]
@@ -64,26 +64,26 @@ def query_blind(floors: Mapping[str, Any], *, candidate_sets: bool) -> str:
         return "query-blind rankings: at chance (ties count as losses)"
     return (
         f"{best['ranking']}, without reading the query: {measure} = {best[measure]:.3f} "
-        f"(random {floors['random'][measure]:.3f})"
+        f"(random {baselines['random'][measure]:.3f})"
     )
 
 
-def solved_blindly(floors: Mapping[str, Any]) -> str | None:
+def solved_blindly(baselines: Mapping[str, Any]) -> str | None:
     """The measure that some query-blind ranking solves far above chance, None where none does."""
-    for name, scores in floors["rankings"].items():
+    for name, scores in baselines["rankings"].items():
         for measure, score in scores.items():
-            if solves(measure, score, floors):
+            if solves(measure, score, baselines):
                 return f"{name} reaches {measure} = {score:.3f}"
     return None
 
 
-def solves(measure: str, score: float | None, floors: Mapping[str, Any]) -> bool:
+def solves(measure: str, score: float | None, baselines: Mapping[str, Any]) -> bool:
     """Whether a query-blind ranking is far above chance by a measure.
 
     Of recall twice chance, and a half at least; of a win rate, whose chance is a half, three
     quarters.
     """
-    chance = (floors.get("random") or {}).get(measure, 0.0)
+    chance = (baselines.get("random") or {}).get(measure, 0.0)
     return score is not None and score >= max(0.5, min(2 * chance, (1 + chance) / 2))
 
 

@@ -69,17 +69,19 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
-def floors_of(floors: Mapping[str, Any]) -> dict[str, Any] | None:
-    random = floors.get("random") or {}
+def baselines_of(baselines: Mapping[str, Any]) -> dict[str, Any] | None:
+    random = baselines.get("random") or {}
     if not random:
         return None
-    rankings = {"random order": random, **(floors.get("rankings") or {})}
-    best = (floors.get("best") or {}).get("ranking")
+    rankings = {"random order": random, **(baselines.get("rankings") or {})}
+    best = (baselines.get("best") or {}).get("ranking")
     rows = [
         {
             "name": name,
             "best": name == best,
-            "scores": [(scores.get(c), evidence.solves(c, scores.get(c), floors)) for c in random],
+            "scores": [
+                (scores.get(c), evidence.solves(c, scores.get(c), baselines)) for c in random
+            ],
         }
         for name, scores in rankings.items()
     ]

@@ -15,7 +15,7 @@ from retgen import plots
 from retgen.recipe import to_yaml
 from retgen.reporting import evidence
 from retgen.reporting.examples import Pieces, example_of, examples_of
-from retgen.reporting.measured import certificate_of, figures_of, floors_of, origin_of, spread
+from retgen.reporting.measured import baselines_of, certificate_of, figures_of, origin_of, spread
 from retgen.validators.origin import marked
 
 _FINDING_BYTES = 150_000  # of the page, shared evenly by the rules that found something
@@ -30,11 +30,11 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
     manifest = content.get("manifest") or {}
     statistics = content.get("statistics") or {}
     certificate = content.get("certificate") or {}
-    floors = content.get("floors") or {}
+    baselines = content.get("floors") or {}
     recipe = content.get("recipe") or {}
     evidence = manifest.get("evidence") or {}
     ok = content.get("ok", False)
-    head_start = _head_start(statistics, floors)
+    head_start = _head_start(statistics, baselines)
     groups = _groups(content.get("findings") or [])
     examples = examples_of(content.get("samples") or {})
     yaml = to_yaml(recipe) if recipe else ""
@@ -52,7 +52,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "verdict": _verdict(content, statistics),
         "tiles": _tiles(manifest.get("counts") or {}, statistics, certificate, evidence),
         # of data that did not pass its checks nothing is claimed
-        "tests": _tests(statistics, floors, manifest) if ok else [],
+        "tests": _tests(statistics, baselines, manifest) if ok else [],
         "solved": bool(content.get("solved_blindly") or head_start),
         "not_tests": _not_tests(content, head_start, certificate, examples, manifest) if ok else [],
         "failed": [g for g in groups if g["severity"] == "error"],
@@ -61,7 +61,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "facts": manifest.get("facts") or {},
         "example": example_of(manifest.get("example")),
         "certificate": certificate_of(certificate),
-        "floors": floors_of(floors),
+        "baselines": baselines_of(baselines),
         "origin": origin_of(content.get("origin") or {}),
         "figures": figures_of(statistics, content.get("samples") or {}, content.get("picture")),
         "groups": groups,
@@ -112,6 +112,7 @@ class _Verdict(NamedTuple):
 def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verdict:
     qrels, proven = statistics.get("qrels", 0), content.get("proven_qrels", 0)
     count = f"{plots.number(proven)} of {plots.number(qrels)} qrels"
+    proof = (content.get("manifest") or {}).get("proof") or "rebuilt from the words"
     if not content.get("ok", False):
         errors = content.get("errors", 0)
         return _Verdict(
@@ -123,7 +124,7 @@ def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verd
         return _Verdict(
             "good",
             "PROVEN",
-            f"{count} rebuilt from the words, independently of the generator",
+            f"{count}, {proof}, by a check that shares no code with the generator",
         )
     if judged := content.get("judged_qrels", 0):
         judges = (content.get("manifest") or {}).get("judged") or "they rest on a judge"
@@ -133,7 +134,7 @@ def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verd
             f"{plots.number(judged)} of {plots.number(qrels)} qrels: {judges}",
         )
     if proven:
-        return _Verdict("fair", "PARTLY PROVEN", f"{count} rebuilt from the words; no errors")
+        return _Verdict("fair", "PARTLY PROVEN", f"{count}, {proof}; no errors")
     return _Verdict("fair", "NOT PROVEN", "no rule found an error, but no qrel is proven")
 
 
@@ -165,7 +166,7 @@ def _tiles(
 
 
 def _tests(
-    statistics: Mapping[str, Any], floors: Mapping[str, Any], manifest: Mapping[str, Any]
+    statistics: Mapping[str, Any], baselines: Mapping[str, Any], manifest: Mapping[str, Any]
 ) -> list[tuple[str, str]]:
     """(bold, plain) statements of what a score on this set means."""
     if manifest.get("candidate_sets"):
@@ -189,9 +190,10 @@ def _tests(
             f"relevant to {plots.number(columns['mean'], 1)} queries on average: the same "
             "documents must come first for different queries.",
         ))  # fmt: skip
-    rankings = (floors.get("rankings") or {}).values()
+    rankings = (baselines.get("rankings") or {}).values()
     best = {
-        c: max((r[c] for r in rankings if c in r), default=0.0) for c in floors.get("random") or {}
+        c: max((r[c] for r in rankings if c in r), default=0.0)
+        for c in baselines.get("random") or {}
     }
     telling = [(cutoff, recall) for cutoff, recall in best.items() if recall < 0.5]
     if telling:
@@ -205,12 +207,12 @@ def _tests(
     return text
 
 
-def _head_start(statistics: Mapping[str, Any], floors: Mapping[str, Any]) -> str:
+def _head_start(statistics: Mapping[str, Any], baselines: Mapping[str, Any]) -> str:
     """How far a query-blind ranking is above chance, "" where luck could explain it."""
     play = statistics.get("relevant_documents", 0)
     best: tuple[float, float, str, str] = (0.0, 0.0, "", "")
-    for name, scores in (floors.get("rankings") or {}).items():
-        for cutoff, chance in (floors.get("random") or {}).items():
+    for name, scores in (baselines.get("rankings") or {}).items():
+        for cutoff, chance in (baselines.get("random") or {}).items():
             recall = scores.get(cutoff, 0.0)
             # ten relevant documents where at most two are expected: one in 20,000 by luck
             if chance and recall * play >= 10 and recall >= 5 * chance:

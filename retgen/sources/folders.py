@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from retgen.compressed import COMPRESSED, kind
-from retgen.layouts import corpus_files
 from retgen.errors import DatasetError
+from retgen.layouts import corpus_files
 from retgen.sources import tables, texts
-from retgen.sources.records import UNREAD, Found, Reading, Refused
+from retgen.sources.records import UNREAD, Reading, Record, Refused
 
 
 class _File(NamedTuple):
@@ -23,7 +23,7 @@ class _File(NamedTuple):
     name: str  # from the source's folder on
 
 
-def folder(path: Path, reading: Reading) -> Iterator[Found]:
+def folder(path: Path, reading: Reading) -> Iterator[Record]:
     """What the folder holds and is not read, then documents in the order of their paths."""
     if corpus := corpus_files(path):
         for file in corpus:
@@ -35,7 +35,7 @@ def folder(path: Path, reading: Reading) -> Iterator[Found]:
     files: list[_File] = []
     for one in _walk(path):
         if isinstance(one, Refused):
-            yield Found(one.where, one)
+            yield Record(one.where, one)
         else:
             files.append(one)
     if not files:
@@ -45,16 +45,16 @@ def folder(path: Path, reading: Reading) -> Iterator[Found]:
     for file, name in files:
         called = stem(name) if stems[stem(name)] == 1 else name
         if kind(file) in texts.KINDS:
-            yield Found(name, texts.text_file(file, name, called, reading), name)
+            yield Record(name, texts.text_file(file, name, called, reading), name)
             continue
         try:
             yield from tables.table(file, name, reading, within=called)
         except tables.ColumnsNotFound as error:
             if any(reading.columns):
                 raise
-            yield Found(name, Refused(name, "source/columns", _said(error, file)))
+            yield Record(name, Refused(name, "source/columns", _reason(error, file)))
         except DatasetError as error:
-            yield Found(name, Refused(name, "source/unreadable", _said(error, file)))
+            yield Record(name, Refused(name, "source/unreadable", _reason(error, file)))
 
 
 def kinds(path: Path) -> dict[str, int]:
@@ -76,13 +76,13 @@ def shown(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "replace")
 
 
-def _said(error: DatasetError, file: Path) -> str:
+def _reason(error: DatasetError, file: Path) -> str:
     return str(error).removeprefix(f"{file}").removeprefix(":").removeprefix(",").strip()
 
 
 def _walk(root: Path) -> Iterator[_File | Refused]:
     """Files that are read, and what is not, each in the order of paths."""
-    found: list[_File] = []
+    files: list[_File] = []
     unread: list[Refused] = []
     every = (*texts.KINDS, *tables.KINDS)
     inside = root.resolve()
@@ -115,8 +115,8 @@ def _walk(root: Path) -> Iterator[_File | Refused]:
                 reason = f"a file of this kind is not read, only {', '.join(every)}"
                 unread.append(Refused(here, UNREAD, reason))
             else:
-                found.append(_File(entry, here))
+                files.append(_File(entry, here))
 
     enter(root, "", frozenset({inside}))
     yield from unread
-    yield from found
+    yield from files

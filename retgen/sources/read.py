@@ -15,9 +15,9 @@ from retgen.sources.folders import folder, shown, stem
 from retgen.sources.records import (
     UNREAD,
     Columns,
-    Found,
     Held,
     Reading,
+    Record,
     Refused,
     SourceDocument,
 )
@@ -92,7 +92,7 @@ def _hash(text: str) -> int:
     return xxhash.xxh3_64_intdigest(" ".join(text.split()).encode())
 
 
-def _read(path: Path | str, reading: Reading) -> Iterator[Found]:
+def _read(path: Path | str, reading: Reading) -> Iterator[Record]:
     if isinstance(path, str) and path.startswith(tables.HUB):
         return tables.hub(path.removeprefix(tables.HUB), reading)
     path = Path(path)
@@ -104,5 +104,5 @@ def _read(path: Path | str, reading: Reading) -> Iterator[Found]:
     if kind(path) in tables.KINDS:
         return tables.table(path, name, reading)
     if kind(path) in texts.KINDS:
-        return iter([Found(name, texts.text_file(path, name, stem(name), reading))])
+        return iter([Record(name, texts.text_file(path, name, stem(name), reading))])
     raise DatasetError(f"{path}: a source is {FORMATS}, not {path.suffix or 'a file like this'}")

@@ -59,7 +59,7 @@ class Reading(NamedTuple):
     held: dict[str, Held]
 
 
-class Found(NamedTuple):
+class Record(NamedTuple):
     """What stands at a place. `file`: what an id is called after where another file has it too,
     "" where ids of all files are one set.
     """

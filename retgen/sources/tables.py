@@ -21,9 +21,9 @@ from retgen.sources.records import (
     TEXTS,
     TITLES,
     Columns,
-    Found,
     Held,
     Reading,
+    Record,
     Refused,
     SourceDocument,
     too_long,
@@ -40,8 +40,8 @@ class ColumnsNotFound(DatasetError):
     """A table without a column that was named, or without any that holds texts."""
 
 
-def table(path: Path, name: str, reading: Reading, *, within: str = "") -> Iterator[Found]:
-    """The rows of a file, `name` in messages, in order. `within`: as `Found.file`; rows without an
+def table(path: Path, name: str, reading: Reading, *, within: str = "") -> Iterator[Record]:
+    """The rows of a file, `name` in messages, in order. `within`: as `Record.file`; rows without an
     id are called after it.
 
     Raises `DatasetError` where the file cannot be read as what its name says.
@@ -108,7 +108,7 @@ def _documents(
     names: Sequence[str],
     reading: Reading,
     within: str,
-) -> Iterator[Found]:
+) -> Iterator[Record]:
     """Rows as documents. `name`: of the table; `names`: its columns, none where they follow from
     the rows.
     """
@@ -125,16 +125,16 @@ def _documents(
         held = reading.held[name] = columns_of(what, reading.columns, names, sample)
         yield from _made(chain(first, rows), held, reading, within)
     else:
-        yield from (Found(where, row, within) for where, row in first if isinstance(row, Refused))
+        yield from (Record(where, row, within) for where, row in first if isinstance(row, Refused))
 
 
-def _made(rows: Iterator[_Row], held: Held, reading: Reading, within: str) -> Iterator[Found]:
+def _made(rows: Iterator[_Row], held: Held, reading: Reading, within: str) -> Iterator[Record]:
     for number, (where, row) in enumerate(rows, 1):
         if isinstance(row, Refused):
-            yield Found(where, row, within)
+            yield Record(where, row, within)
             continue
         called = f"{within}/row-{number}" if within else f"row-{number}"
-        yield Found(where, _document(where, called, row, held, reading), within)
+        yield Record(where, _document(where, called, row, held, reading), within)
 
 
 def _document(
@@ -162,7 +162,7 @@ def _document(
 # --- rows of each format ------------------------------------------------------------------------
 
 
-def _jsonl(path: Path, name: str, reading: Reading, within: str) -> Iterator[Found]:
+def _jsonl(path: Path, name: str, reading: Reading, within: str) -> Iterator[Record]:
     def rows() -> Iterator[_Row]:
         with opened(path) as file:
             for number, line in enumerate(file, 1):
@@ -190,7 +190,7 @@ def _broken(line: bytes) -> tuple[str, str]:
     return "source/json", "the line is not JSON"
 
 
-def _csv(path: Path, name: str, reading: Reading, within: str) -> Iterator[Found]:
+def _csv(path: Path, name: str, reading: Reading, within: str) -> Iterator[Record]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     with opened(path) as file:
         begin = file.readline(1 << 20)
@@ -226,7 +226,7 @@ def _delimiter(header: bytes) -> str:
     return max(",;\t", key=lambda sign: (header.count(sign.encode()), sign == ","))
 
 
-def _parquet(path: Path, name: str, reading: Reading, within: str) -> Iterator[Found]:
+def _parquet(path: Path, name: str, reading: Reading, within: str) -> Iterator[Record]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -263,7 +263,7 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def hub(name: str, reading: Reading) -> Iterator[Found]:
+def hub(name: str, reading: Reading) -> Iterator[Record]:
     """Through `datasets`, which knows the Hub, local folders and its own cache."""
     from datasets import load_dataset
 

@@ -24,17 +24,19 @@ def scores_table(result: Trainings) -> TableView:
     reachable, the baselines.
     """
     first = next(iter(result.trained.values()))
-    view = first.views[0]
-    names = view.measures.names
-    measure = primary_of(names, view.collection)
+    scored = first.scored_sets[0]
+    names = scored.measures.names
+    measure = primary_of(names, scored.collection)
     after = _after(result)
     systems = [(on, str(dim), after[on, dim]) for on, dim in _in_order(result, measure)]
-    systems.append((f"{first.model}, not trained", "", view.scores(first.trained, "before")))
+    systems.append((f"{first.model}, not trained", "", scored.scores(first.trained, "before")))
     for score in in_order(result.beside.datasets[0].scores, measure) if result.beside else []:
         systems.append((score.model, str(score.dim or ""), score.metrics))
     rows = [[on, dim, *(f"{of[name]:.4f}" for name in names)] for on, dim, of in systems]
     begin = len(rows)
-    rows += [[label, "", *cells] for label, cells in bound_rows(view.ceiling, view.floors, names)]
+    rows += [
+        [label, "", *cells] for label, cells in bound_rows(scored.ceiling, scored.baselines, names)
+    ]
     columns = {i: [of[name] for _, _, of in systems] for i, name in enumerate(names, start=2)}
     return TableView(
         ["trained on", "dim", *names], rows, faint=range(begin, len(rows)),
@@ -43,7 +45,9 @@ def scores_table(result: Trainings) -> TableView:
 
 
 def _after(result: Trainings) -> dict[tuple[str, int], dict[str, float]]:
-    return {key: one.views[0].scores(one.trained, "after") for key, one in result.trained.items()}
+    return {
+        key: one.scored_sets[0].scores(one.trained, "after") for key, one in result.trained.items()
+    }
 
 
 def _in_order(result: Trainings, measure: str) -> list[tuple[str, int]]:
@@ -57,26 +61,26 @@ def _in_order(result: Trainings, measure: str) -> list[tuple[str, int]]:
 def sentences(result: Trainings) -> list[str]:
     """The summary of the page: each training set at its best dimension, against what else is."""
     first = next(iter(result.trained.values()))
-    view = first.views[0]
-    measure = primary_of(view.measures.names, view.collection)
+    scored = first.scored_sets[0]
+    measure = primary_of(scored.measures.names, scored.collection)
     after = _after(result)
     sets = list(dict.fromkeys(on for on, _ in _in_order(result, measure)))
     lines = []
     for on in sets:
         dim = max((d for o, d in after if o == on), key=lambda d: after[on, d][measure])
         lines.append(f"{after[on, dim][measure]:.4f} on {on} ({dim} dimensions)")
-    before = view.scores(first.trained, "before")[measure]
+    before = scored.scores(first.trained, "before")[measure]
     top = max(scores[measure] for scores in after.values())
     text = [
         f"{measure} of {first.model} after training, at the best dimension: {', '.join(lines)}; "
         f"{before:.4f} without training.",
-        f"The best of them is {against(view.floors, view.ceiling, measure, top)}.",
+        f"The best of them is {against(scored.baselines, scored.ceiling, measure, top)}.",
     ]
     for on in sets:
         one = next(one for (o, _), one in result.trained.items() if o == on)
         if one.shared:
             text.append(
-                f"Trained on {on}, a model has seen pairs of the test view: its scores measure "
+                f"Trained on {on}, a model has seen pairs of the test set: its scores measure "
                 "memory, not retrieval."
             )
     if result.failures:
@@ -95,7 +99,7 @@ def write_page(result: Trainings) -> None:
     table = markdown_table(view.head, view.rows, view.names)
     write_file(result.folder / "study.md", f"{escaped(' '.join(summary))}\n\n{table}")
     first = next(iter(result.trained.values()))
-    collection = first.views[0].collection
+    collection = first.scored_sets[0].collection
     notes = [
         f"trained on {on}: {note}"
         for on in dict.fromkeys(on for on, _ in result.trained)
@@ -110,7 +114,7 @@ def write_page(result: Trainings) -> None:
             "the same form would help as training on the test pairs does."
         ],
         [view],
-        [_picture(result, name) for name in first.views[0].measures.names[:_PANELS]],
+        [_picture(result, name) for name in first.scored_sets[0].measures.names[:_PANELS]],
         notes,
     )
     name, about = result.study.study, result.about
@@ -120,14 +124,14 @@ def write_page(result: Trainings) -> None:
 
 def _picture(result: Trainings, measure: str) -> Figure:
     first = next(iter(result.trained.values()))
-    view = first.views[0]
+    scored = first.scored_sets[0]
     curves = []
     for on in dict.fromkeys(on for on, _ in result.trained):
         of = {d: one for (o, d), one in result.trained.items() if o == on}
-        values = [one.views[0].scores(one.trained, "after")[measure] for one in of.values()]
+        values = [one.scored_sets[0].scores(one.trained, "after")[measure] for one in of.values()]
         curves.append(draw.Line(f"trained on {on}", [*map(float, of)], values))
     levels = [
-        draw.Level(f"{first.model}, not trained", view.scores(first.trained, "before")[measure])
+        draw.Level(f"{first.model}, not trained", scored.scores(first.trained, "before")[measure])
     ]
     if result.beside:
         levels += [
@@ -136,7 +140,7 @@ def _picture(result: Trainings, measure: str) -> Figure:
         ]
     svg = draw.lines(
         result.folder / "figures" / measure.replace("@", "-at-"), curves,
-        [*levels, *baseline_levels(view.floors, measure)],
+        [*levels, *baseline_levels(scored.baselines, measure)],
         title=f"{measure} by dimension and training set", x="dimensions of the projection",
         y=measure, log_x=True, fraction=True,
     )  # fmt: skip

@@ -186,7 +186,7 @@ def _finding(name: str, result: _Unequal, count: Callable[[], int], right: int) 
         stated, made = _parsed(row.stated), _parsed(row.right)
         for one in (stated, made):
             ids += [one[k] for k in _IDS if isinstance(one, dict) and isinstance(one.get(k), str)]
-        parts.append(f"row {row.number:,} {_told(row, stated, made)}")
+        parts.append(f"row {row.number:,} {_difference(row, stated, made)}")
     if result.rewritten:
         many = f" and {len(result.rewritten) - 1:,} more" if len(result.rewritten) > 1 else ""
         parts.append(
@@ -205,7 +205,7 @@ def _finding(name: str, result: _Unequal, count: Callable[[], int], right: int) 
 _IDS = ("_id", "query-id", "corpus-id", "id", "ladder")
 
 
-def _told(row: _Row, stated: Any, right: Any) -> str:
+def _difference(row: _Row, stated: Any, right: Any) -> str:
     if row.right is None:
         return "must not be there"
     if row.stated is None:

@@ -34,7 +34,8 @@ from retgen.validators.samples import Samples
 from retgen.workers import process_pool
 
 _BATCH = 4096  # documents
-_FEW, _EACH = 2000, 100  # queries that rules see where one reads all itself; qrels of each, at most
+_AT_MOST = 2000  # queries that rules see where one of them reads all itself
+_EACH = 100  # qrels of each, at most
 _PARALLEL_FROM = 100 << 20  # bytes of corpus; below, a second process costs more than it saves
 _PART = (
     64 << 20
@@ -60,13 +61,13 @@ def which_split(dataset: Dataset, split: str | None) -> str:
 def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) -> Judgements:
     """Queries and qrels; where the family's proof reads them itself, the first queries only."""
     split = which_split(dataset, split)
-    few = _FEW if recipe is not None and recipe.family.candidate_sets else None
-    queries, query_problems = dataset.read_queries(few)
-    if few is None:
+    at_most = _AT_MOST if recipe is not None and recipe.family.candidate_sets else None
+    queries, query_problems = dataset.read_queries(at_most)
+    if at_most is None:
         qrels, qrel_problems = dataset.read_qrels(split)
     else:
         asked = {query.query_id for query in queries}
-        some, qrel_problems = dataset.read_qrels(split, few * _EACH)
+        some, qrel_problems = dataset.read_qrels(split, at_most * _EACH)
         qrels = [qrel for qrel in some if qrel.query_id in asked]
     others = {name: dataset.read_qrels(name) for name in dataset.qrels if name != split}
     return Judgements(

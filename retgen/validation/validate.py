@@ -1,7 +1,7 @@
 """`gen validate`: all rules over a run directory or over any data set, and what comes with them.
 
 The corpus is read once, in parts, by several processes where it is large; every rule scans every
-document; floors, densities and the certificate are computed from the files as well.
+document; query-blind baselines, densities and the certificate are computed from the files as well.
 """
 
 from __future__ import annotations
@@ -130,18 +130,18 @@ def _validate(
     findings += rows_at_fault(root, dataset.corpus, problems, documents)
     everything: list[Rule] = [*query_rules(context_of(recipe, judgements, settings)), *rules]
     for one in everything:
-        one.judge(dataset, which)
+        one.read_qrels(dataset, which)
     for one in everything:
         findings += one.findings()
     scanned = time.perf_counter()
     terms = next(rule for rule in rules if isinstance(rule, Terms))
     matrix, play = _matrix(judgements, documents)
     cutoffs = (play,) if play <= 2000 else ()
-    own = next((result for rule in rules if (result := rule.floors()) is not None), None)
-    floors = own or query_blind_baselines(
+    own = next((result for rule in rules if (result := rule.baselines()) is not None), None)
+    baselines = own or query_blind_baselines(
         terms.state, terms.query_terms(), judgements, cutoffs, workers
     )
-    floored = time.perf_counter()
+    measured = time.perf_counter()
     # a rule names the documents that the corpus lacks; the qrels ask for them all the same
     total = max(documents, len(np.unique(matrix.indices)))
     # of candidate sets the rest of the corpus is not judged, so no query asks for a set of it
@@ -166,11 +166,12 @@ def _validate(
     return Validation(
         kept,
         statistics,
-        floors,
+        baselines,
         stated,
-        next(rule for rule in rules if isinstance(rule, Origin)).found,
+        next(rule for rule in rules if isinstance(rule, Origin)).measured,
         samples=next(rule for rule in rules if isinstance(rule, Samples)).shown(),
         proven=labels if evidence == "structural" else 0,
+        proof=recipe.family.proof if recipe else "",
         judged=labels if evidence == "judged" else 0,
         judges=judges,
         taken_up=states.loaded if states is not None else 0,
@@ -179,8 +180,8 @@ def _validate(
         splits=[which, *(name for name in dataset.qrels if name != which)],
         seconds={
             "scan": round(scanned - began, 3),
-            "floors": round(floored - scanned, 3),
-            "certificate": round(ended - floored, 3),
+            "floors": round(measured - scanned, 3),
+            "certificate": round(ended - measured, 3),
         },
     )
 

@@ -26,16 +26,16 @@ class Server(Loopback):
 
 @contextmanager
 def serving(answer: Callable[[dict[str, Any]], Canned]) -> Iterator[Server]:
-    with running(Server(answer)) as found:
-        yield found
+    with running(Server(answer)) as result:
+        yield result
 
 
 class _Handler(Handler):
     server: Server
 
     def do_POST(self) -> None:
-        found = self.server.answer(self.read())
-        if not found.status:
+        result = self.server.answer(self.read())
+        if not result.status:
             return self.drop()
-        data = found.body if isinstance(found.body, bytes) else json.dumps(found.body).encode()
-        return self.reply(found.status, data, found.headers)
+        data = result.body if isinstance(result.body, bytes) else json.dumps(result.body).encode()
+        return self.reply(result.status, data, result.headers)

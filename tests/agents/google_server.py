@@ -26,8 +26,8 @@ class Server(Loopback):
 
 @contextmanager
 def serving(say: Callable[[dict[str, Any]], str] | None = None) -> Iterator[Server]:
-    with running(Server(say)) as found:
-        yield found
+    with running(Server(say)) as result:
+        yield result
 
 
 class _Handler(Handler):
@@ -62,15 +62,19 @@ class _Handler(Handler):
             blocked = {"blockReason": "PROHIBITED_CONTENT"}
             return 200, {"promptFeedback": blocked, "usageMetadata": {"promptTokenCount": 5}}
         if how == "too-long":
-            told = "The input token count (9) exceeds the maximum number of tokens allowed (8)."
-            error = {"code": 400, "message": told, "status": "INVALID_ARGUMENT"}
+            message = "The input token count (9) exceeds the maximum number of tokens allowed (8)."
+            error = {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}
             return 400, {"error": error}
         if how.startswith("status-") or how in ("busy", "page"):
             status = {"busy": 429, "page": 503}.get(how) or int(how.removeprefix("status-"))
             kind = "type.googleapis.com/google.rpc."
             details = [{"@type": f"{kind}Help"}, {"@type": f"{kind}RetryInfo", "retryDelay": "3s"}]
-            told = f"not with {self.headers['x-goog-api-key']}"
-            error = {"code": status, "message": told, "details": details if how == "busy" else []}
+            message = f"not with {self.headers['x-goog-api-key']}"
+            error = {
+                "code": status,
+                "message": message,
+                "details": details if how == "busy" else [],
+            }
             return status, {"error": error}
         parts = [{"text": "I greet.", "thought": True}, {"text": "hel"}, {"text": "lo"}]
         if self.server.say is not None:
@@ -83,9 +87,9 @@ class _Handler(Handler):
         }
 
     def _as_openai(self, body: dict[str, Any]) -> dict[str, Any]:
-        said = [(one["role"], one["parts"][0]["text"]) for one in body["contents"]]
+        stated = [(one["role"], one["parts"][0]["text"]) for one in body["contents"]]
         name = body["generationConfig"]["responseJsonSchema"]["title"]
         return {
-            "messages": [{"role": role, "content": text} for role, text in said],
+            "messages": [{"role": role, "content": text} for role, text in stated],
             "response_format": {"json_schema": {"name": name}},
         }

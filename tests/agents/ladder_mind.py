@@ -36,9 +36,9 @@ def ladder_mind(body: dict[str, Any]) -> str:
 
 def _variables(agent: Agent[Any, Any], prompt: str) -> dict[str, str]:
     """What the variables of a prompt were filled with."""
-    found = _pattern(agent.prompt.user).fullmatch(prompt)
-    assert found, prompt
-    return found.groupdict()
+    result = _pattern(agent.prompt.user).fullmatch(prompt)
+    assert result, prompt
+    return result.groupdict()
 
 
 @cache

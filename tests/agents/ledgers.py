@@ -43,9 +43,9 @@ def reserve(
 
 
 def send(ledger: Ledger, number: int = 0, **options: object) -> Send:
-    found = reserve(ledger, number, **options)  # type: ignore[arg-type]
-    assert isinstance(found, Send)
-    return found
+    result = reserve(ledger, number, **options)  # type: ignore[arg-type]
+    assert isinstance(result, Send)
+    return result
 
 
 def fill(ledger: Ledger, count: int, first: int = 0) -> None:
@@ -65,9 +65,9 @@ print("begins", flush=True)
 while True:
     ledger = Ledger(path)
     for number in range(number, number + count):
-        found = reserve(ledger, number)
-        if isinstance(found, Send) and what != "hold":
-            ledger.answered(found, b"answer %d" % number, 1, 1, 10)
+        reserved = reserve(ledger, number)
+        if isinstance(reserved, Send) and what != "hold":
+            ledger.answered(reserved, b"answer %d" % number, 1, 1, 10)
         print(number, flush=True)
     number += 1
     if what != "again":

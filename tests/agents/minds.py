@@ -44,14 +44,14 @@ def propose(prompt: str, *, repaired: bool) -> str:
     category = re.search(r'category "([^"]+)"', prompt)
     known = set(re.findall(r"^- (.+)$", prompt.partition("by one of them")[2], re.MULTILINE))
     assert category
-    found, i = [], len(known)
-    while len(found) < 25:
+    result, i = [], len(known)
+    while len(result) < 25:
         one = word(category[1], i)
-        found.append("Salt and Pepper" if number(one) % 60 == 0 else one)
+        result.append("Salt and Pepper" if number(one) % 60 == 0 else one)
         i += 1
     if number(prompt) % 15 == 0 and not repaired:
         return "Here is a list, not JSON."
-    return json.dumps({"attributes": found})
+    return json.dumps({"attributes": result})
 
 
 def remove(prompt: str, *, repaired: bool) -> str:
@@ -64,21 +64,21 @@ def description(attribute: str) -> str:
 
 
 def describe(prompt: str, *, repaired: bool) -> str:
-    found = re.search(r'Describe "([^"]+)"', prompt)
-    assert found
-    kind = number("kind", found[1]) % 10
+    result = re.search(r'Describe "([^"]+)"', prompt)
+    assert result
+    kind = number("kind", result[1]) % 10
     if kind == 0 and not repaired:
-        return json.dumps({"description": f"well the famous {found[1]} of this world"})
+        return json.dumps({"description": f"well the famous {result[1]} of this world"})
     if kind == 1:
         return json.dumps({"description": "some things which nobody could ever tell apart"})
-    return json.dumps({"description": description(found[1])})
+    return json.dumps({"description": description(result[1])})
 
 
 def choose(prompt: str, *, repaired: bool) -> str:
-    said = re.search(r"^Description: (.+)$", prompt, re.MULTILINE)
+    text = re.search(r"^Description: (.+)$", prompt, re.MULTILINE)
     options = re.findall(r"^- (.+)$", prompt, re.MULTILINE)
-    assert said
-    meant = [one for one in options if description(one) == said[1]]
-    if not meant and number(said[1]) % 4 == 0:
+    assert text
+    meant = [one for one in options if description(one) == text[1]]
+    if not meant and number(text[1]) % 4 == 0:
         meant = options[:1]  # it guesses
     return json.dumps({"choice": meant[0] if meant else NONE})

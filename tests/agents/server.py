@@ -31,8 +31,8 @@ class Server(Loopback):
 def serving(
     say: Callable[[dict[str, Any]], str] = lambda body: "hello", delay: float = 0.0
 ) -> Iterator[Server]:
-    with running(Server(say, delay)) as found:
-        yield found
+    with running(Server(say, delay)) as result:
+        yield result
 
 
 def counted(body: dict[str, Any], answer: str) -> tuple[int, int]:

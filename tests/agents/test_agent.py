@@ -1,4 +1,4 @@
-"""An agent in conversation with a model on loopback: what is sent, taken, repaired and given up."""
+"""An agent in conversation with a model on loopback: sent, taken, repaired, failed after repairs."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def one_after_another(*answers: str) -> Callable[[dict[str, Any]], str]:
     return lambda body: left.pop(0) if len(left) > 1 else left[0]
 
 
-def told(reason: str) -> dict[str, str]:
+def sent_back(reason: str) -> dict[str, str]:
     """The message that sends an answer back."""
     return {
         "role": "user",
@@ -116,8 +116,8 @@ def told(reason: str) -> dict[str, str]:
 def test_what_is_sent(agent: Agent[Thing, Painted], tmp_path: Path) -> None:
     with serving(lambda body: GOOD) as server:
         question = Thing(thing="a rose", known=("blue", "green"))
-        found = converse(agent, server, tmp_path, question, temperature=0.5, extra={"top_k": 3})
-        assert found == Painted(colour="red", share=3)
+        result = converse(agent, server, tmp_path, question, temperature=0.5, extra={"top_k": 3})
+        assert result == Painted(colour="red", share=3)
         converse(agent, server, tmp_path, Thing(thing="a rose"), max_tokens=7)
     system = {"role": "system", "content": 'Answer as {"colour": ..., "share": ...}.'}
     form = {"name": "Painted", "schema": SCHEMA, "strict": True}
@@ -158,8 +158,8 @@ def test_words_and_fences_around_an_answer(
     agent: Agent[Thing, Painted], tmp_path: Path, text: str
 ) -> None:
     with serving(lambda body: text) as server:
-        found = converse(agent, server, tmp_path, Thing(thing="a rose"))
-    assert found == Painted(colour="red", share=3)
+        result = converse(agent, server, tmp_path, Thing(thing="a rose"))
+    assert result == Painted(colour="red", share=3)
     assert len(server.requests) == 1
 
 
@@ -191,11 +191,11 @@ def test_a_fault_goes_back_with_its_reason(
     agent: Agent[Thing, Painted], tmp_path: Path, text: str, reason: str
 ) -> None:
     with serving(one_after_another(text, GOOD)) as server:
-        found = converse(agent, server, tmp_path, Thing(thing="a rose", known=("blue",)))
-    assert found == Painted(colour="red", share=3)
+        result = converse(agent, server, tmp_path, Thing(thing="a rose", known=("blue",)))
+    assert result == Painted(colour="red", share=3)
     first, second = server.requests
     assert second == first | {
-        "messages": [*first["messages"], {"role": "assistant", "content": text}, told(reason)]
+        "messages": [*first["messages"], {"role": "assistant", "content": text}, sent_back(reason)]
     }
 
 
@@ -210,9 +210,9 @@ def test_the_history_is_kept_and_in_the_end_it_has_failed(
             converse(agent, server, tmp_path, question)
         assert (error.value.rule, error.value.reason) == ("colour/check", "'green' is known")
         assert error.value.history == tuple(map(Turn, answers, reasons))
-        said = [message["content"] for message in server.requests[2]["messages"][2:]]
-        assert said == [
-            answers[0], told(reasons[0])["content"], answers[1], told(reasons[1])["content"],
+        contents = [message["content"] for message in server.requests[2]["messages"][2:]]
+        assert contents == [
+            answers[0], sent_back(reasons[0])["content"], answers[1], sent_back(reasons[1])["content"],
         ]  # fmt: skip
         # every turn is in the ledger: to ask again costs nothing, and ends as before
         with pytest.raises(RepairsFailed) as again:
@@ -275,8 +275,8 @@ def test_a_server_that_knows_no_schema_is_told_in_the_prompt(
     agent: Agent[Thing, Painted], tmp_path: Path
 ) -> None:
     with serving(one_after_another("no", GOOD)) as server:
-        found = converse(agent, server, tmp_path, Thing(thing="a rose"), structured="prompt")
-    assert found == Painted(colour="red", share=3)
+        result = converse(agent, server, tmp_path, Thing(thing="a rose"), structured="prompt")
+    assert result == Painted(colour="red", share=3)
     first, second = server.requests
     assert [set(request) for request in (first, second)] == [
         {"model", "messages", "max_tokens", "stream"}
@@ -285,7 +285,7 @@ def test_a_server_that_knows_no_schema_is_told_in_the_prompt(
     assert first["messages"][1:] == [{"role": "user", "content": asked}]
     assert second["messages"][2:] == [
         {"role": "assistant", "content": "no"},
-        told("it is not JSON"),
+        sent_back("it is not JSON"),
     ]
 
 
@@ -293,8 +293,8 @@ def test_braces_and_json_of_a_user_survive(agent: Agent[Thing, Painted], tmp_pat
     thing = '{"a": [1, {"b": "{{known}}"}]} {{thing}} {0} %s \\1 ``` {{{{x}}}}'
     answer = json.dumps({"colour": '{"not": "{{thing}}"} ```json\n{}\n```', "share": 3})
     with serving(lambda body: answer) as server:
-        found = converse(agent, server, tmp_path, Thing(thing=thing, known=("{{thing}}",)))
-    assert found.colour == '{"not": "{{thing}}"} ```json\n{}\n```'
+        result = converse(agent, server, tmp_path, Thing(thing=thing, known=("{{thing}}",)))
+    assert result.colour == '{"not": "{{thing}}"} ```json\n{}\n```'
     (sent,) = server.requests
     assert sent["messages"][1]["content"] == f"What colour has {thing}? Not:\n- {{{{thing}}}}"
 
@@ -310,5 +310,5 @@ def test_braces_and_json_of_a_user_survive(agent: Agent[Thing, Painted], tmp_pat
 def test_words_around_an_answer(text: str) -> None:
     from retgen.agents.agent import _parsed
 
-    found = _parsed(Painted, text)
-    assert (found.colour, found.share) == ("red", 5)
+    result = _parsed(Painted, text)
+    assert (result.colour, result.share) == ("red", 5)

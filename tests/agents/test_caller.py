@@ -63,8 +63,8 @@ def ask(server: Server, ledger: Ledger, *requests: Request, **options: Any) -> l
     return asyncio.run(run())
 
 
-def kinds(found: list[Any]) -> dict[type, int]:
-    return dict(Counter(map(type, found)))
+def kinds(result: list[Any]) -> dict[type, int]:
+    return dict(Counter(map(type, result)))
 
 
 def test_what_was_answered_is_not_asked_again(server: Server, ledger: Ledger) -> None:
@@ -90,14 +90,14 @@ def test_the_tally_counts_by_agent(server: Server, ledger: Ledger) -> None:
 
 
 def test_the_same_question_at_the_same_time_is_sent_once(server: Server, ledger: Ledger) -> None:
-    found = ask(server, ledger, *[request()] * 10)
-    assert len({*found}) == 1
+    result = ask(server, ledger, *[request()] * 10)
+    assert len({*result}) == 1
     assert len(server.requests) == 1
 
 
 def test_what_passes_is_retried(server: Server, ledger: Ledger) -> None:
-    (found,) = ask(server, ledger, request(model="flaky"))
-    assert found == "hello"
+    (result,) = ask(server, ledger, request(model="flaky"))
+    assert result == "hello"
     assert len(server.requests) == 3
     (spent,) = ledger.runs()
     assert (spent.calls, spent.nano_usd) == (3, COST)  # refusals cost nothing
@@ -131,9 +131,9 @@ def test_a_refusal_for_good_stops_the_others(server: Server, ledger: Ledger) -> 
             asked = (caller.ask(one, "write") for one in wanted)
             return await asyncio.gather(*asked, return_exceptions=True), stop.error
 
-    found, reason = asyncio.run(run())
-    assert kinds(found) == {EndpointFailed: 1, Stopped: 30}
-    assert found[0] is reason
+    result, reason = asyncio.run(run())
+    assert kinds(result) == {EndpointFailed: 1, Stopped: 30}
+    assert result[0] is reason
     assert len(server.requests) == 1
 
 
@@ -155,8 +155,8 @@ def test_what_is_in_flight_when_it_stops_is_kept(ledger: Ledger) -> None:
             return await asyncio.gather(*tasks, return_exceptions=True)
 
     with serving(say) as server:
-        found = asyncio.run(run(server))
-    assert kinds(found) == {EndpointFailed: 1, str: 3, Stopped: 27}
+        result = asyncio.run(run(server))
+    assert kinds(result) == {EndpointFailed: 1, str: 3, Stopped: 27}
     (spent,) = ledger.runs()
     assert (spent.calls, spent.nano_usd) == (4, 3 * COST)
 
@@ -210,12 +210,12 @@ def test_the_cap_is_never_passed_and_can_be_raised(server: Server, ledger: Ledge
     worst = PRICE.worst(wanted[0], 9)
     assert worst == 34_600_000
     # room for three at their worst: each that is answered leaves room for more
-    found = ask(server, ledger, *wanted, cap=3 * worst)
+    result = ask(server, ledger, *wanted, cap=3 * worst)
     done = (3 * worst - worst) // COST + 1
-    assert kinds(found) == {str: done, BudgetReached: 1, Stopped: 59 - done}
+    assert kinds(result) == {str: done, BudgetReached: 1, Stopped: 59 - done}
     assert ledger.runs()[0].nano_usd == done * COST <= 3 * worst
     assert len(server.requests) == done == 24
-    (error,) = [one for one in found if isinstance(one, BudgetReached)]
+    (error,) = [one for one in result if isinstance(one, BudgetReached)]
     assert error.exit_code == 3
     assert str(error) == (
         "the next call could cost $0.0346, and $0.0318 of the cap are left. Raise --max-usd to go "
@@ -226,8 +226,8 @@ def test_the_cap_is_never_passed_and_can_be_raised(server: Server, ledger: Ledge
 
 
 def test_a_cap_below_one_call_sends_nothing(server: Server, ledger: Ledger) -> None:
-    found = ask(server, ledger, request(10), request(11), cap=34_599_999)
-    assert kinds(found) == {BudgetReached: 1, Stopped: 1}
+    result = ask(server, ledger, request(10), request(11), cap=34_599_999)
+    assert kinds(result) == {BudgetReached: 1, Stopped: 1}
     assert (server.requests, ledger.runs()) == ([], [])
 
 
@@ -248,8 +248,8 @@ def test_requests_go_out_evenly_spaced(ledger: Ledger, limits: dict[str, float])
 
     with serving(say) as server:
         began = time.monotonic()
-        found = ask(server, ledger, *(request(i) for i in range(10, 22)), limits=limits)
-    assert kinds(found) == {str: 12}
+        result = ask(server, ledger, *(request(i) for i in range(10, 22)), limits=limits)
+    assert kinds(result) == {str: 12}
     assert len(came) == 12
     assert all(when - began >= 0.05 * i - 0.005 for i, when in enumerate(sorted(came)))
 

@@ -87,8 +87,8 @@ async def model_options(
 async def taken(
     context: Context, stage: Stage, candidates: Any, work: Work, **options: Any
 ) -> list[int]:
-    found = context.accepted(stage, candidates, work, lambda one: f"no. {one}", **options)
-    return [one async for one in found]
+    result = context.accepted(stage, candidates, work, lambda one: f"no. {one}", **options)
+    return [one async for one in result]
 
 
 async def at_once(number: int) -> int:
@@ -97,7 +97,7 @@ async def at_once(number: int) -> int:
     return number
 
 
-def told(number: int) -> dict[str, Any]:
+def record_of(number: int) -> dict[str, Any]:
     return {"record": f"no. {number}", "history": [{"answer": "x", "reason": "y"}]}
 
 
@@ -123,16 +123,16 @@ def test_what_is_asked_is_the_shortest_beginning_that_suffices(
             async def halve(number: int) -> int:
                 return (await context.answer(HALVE, Number(number=number))).half
 
-            found = await taken(context, stage, iter(numbers), halve)
-            return found, context.rejected, stage
+            result = await taken(context, stage, iter(numbers), halve)
+            return result, context.rejected, stage
 
     even = [number for number in numbers if number % 2 == 0][:12]
     beginning = numbers[: numbers.index(even[-1]) + 1]
     odd = [number for number in beginning if number % 2]
     with serving(say) as server:
-        found, rejected, stage = asyncio.run(run(server))
+        result, rejected, stage = asyncio.run(run(server))
         assert sorted(asked(server)) == sorted(beginning)
-    assert found == [number // 2 for number in even]
+    assert result == [number // 2 for number in even]
     assert stage == Stage("halves", 12, ("halve",), done=12, rejected=len(odd))
     assert rejected == [
         Rejection(
@@ -172,11 +172,11 @@ def test_what_is_made_is_admitted_in_order(tmp_path: Path) -> None:
     context = asyncio.run(run())
     assert seen == [1, 2, 4, 5, 7, 8, 10]
     assert context.rejected == [
-        Rejection("work/three", "0 is a multiple of 3", told(0)),
-        Rejection("work/three", "3 is a multiple of 3", told(3)),
+        Rejection("work/three", "0 is a multiple of 3", record_of(0)),
+        Rejection("work/three", "3 is a multiple of 3", record_of(3)),
         Rejection("numbers/admitted", "it ends in 4", {"record": "no. 4", "history": []}),
-        Rejection("work/three", "6 is a multiple of 3", told(6)),
-        Rejection("work/three", "9 is a multiple of 3", told(9)),
+        Rejection("work/three", "6 is a multiple of 3", record_of(6)),
+        Rejection("work/three", "9 is a multiple of 3", record_of(9)),
     ]
 
 
@@ -206,18 +206,18 @@ def test_too_few(tmp_path: Path, candidates: int, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pilot", "candidates", "found"),
+    ("pilot", "candidates", "expected"),
     [(2, 100, [1, 2]), (2, 2, [1]), (9, 100, [1, 2, 4]), (1, 0, [])],
 )
 def test_a_pilot_wants_fewer_and_takes_what_there_is(
-    tmp_path: Path, pilot: int, candidates: int, found: list[int]
+    tmp_path: Path, pilot: int, candidates: int, expected: list[int]
 ) -> None:
     async def run() -> list[int]:
         context = Context(tmp_path, {}, pilot=pilot)
         assert (context.pilot_size(100), context.pilot_size(1)) == (pilot, 1)
         return await taken(context, context.stage("numbers", 3), range(candidates), at_once)
 
-    assert asyncio.run(run()) == found
+    assert asyncio.run(run()) == expected
 
 
 # --- errors -------------------------------------------------------------------------------------

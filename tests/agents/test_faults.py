@@ -26,7 +26,7 @@ from retgen.agents.prompt import Message
 from retgen.agents.request import Request
 from retgen.errors import EndpointFailed
 from tests.agents.canned import Canned, Server, serving
-from tests.agents.test_outcomes import error, page, said
+from tests.agents.test_outcomes import completion, error, page
 
 PRICE = Price(token_in=1_000, token_out=10_000)
 COST = 5 * 1_000 + 2 * 10_000  # of `said`
@@ -65,14 +65,14 @@ def ask(
 
 
 def number_in(body: Mapping[str, Any]) -> int:
-    found = re.search(r"question (\d+)\.", body["messages"][0]["content"])
-    assert found
-    return int(found[1])
+    result = re.search(r"question (\d+)\.", body["messages"][0]["content"])
+    assert result
+    return int(result[1])
 
 
 def faulty(faults: Mapping[int, Canned], delay: float = 0.0) -> Callable[[Any], Canned]:
     """A server that answers all questions but some."""
-    return lambda body: faults.get(number_in(body), said("hello"))
+    return lambda body: faults.get(number_in(body), completion("hello"))
 
 
 def states(ledger: Ledger) -> dict[str, int]:
@@ -80,8 +80,8 @@ def states(ledger: Ledger) -> dict[str, int]:
         return dict(database.execute("select state, count(*) from sends group by state"))
 
 
-def kinds(found: Sequence[Any]) -> dict[str, int]:
-    return dict(Counter(type(one).__name__ for one in found))
+def kinds(result: Sequence[Any]) -> dict[str, int]:
+    return dict(Counter(type(one).__name__ for one in result))
 
 
 # --- one record ---------------------------------------------------------------------------------
@@ -114,19 +114,19 @@ def test_a_record_that_is_always_refused(
     machine, it is tried twice as often, alone.
     """
     with serving(slow(faulty({13: fault}))) as server:
-        found = ask(server, ledger, range(10, 40), concurrency=concurrency)
-        assert kinds(found) == {"str": 29, "Unusable": 1}
-        assert isinstance(found[3], Unusable)
+        result = ask(server, ledger, range(10, 40), concurrency=concurrency)
+        assert kinds(result) == {"str": 29, "Unusable": 1}
+        assert isinstance(result[3], Unusable)
         numbers = Counter(number_in(body) for body in server.requests)
         if sent > 1 and (concurrency == 1 or numbers[13] == 8):
             sent, reason = 8, reason.replace("4 tries", "8 tries")
-        assert (found[3].why, str(found[3])) == (why, reason)
+        assert (result[3].why, str(result[3])) == (why, reason)
         assert numbers == Counter(range(10, 40)) + Counter({13: sent - 1})
         assert ledger.runs()[0].nano_usd == 29 * COST
         again = ask(server, ledger, range(10, 40))
         assert len(server.requests) == 29 + sent
         assert (again[3].why, str(again[3])) == (why, reason)
-        assert again[:3] + again[4:] == found[:3] + found[4:]
+        assert again[:3] + again[4:] == result[:3] + result[4:]
     assert states(ledger)["refused"] == 1
 
 
@@ -136,10 +136,10 @@ def slow(answer: Callable[[Any], Canned]) -> Callable[[Any], Canned]:
     def wait(body: Any) -> Canned:
         import time
 
-        found = answer(body)
-        if found.status == 200 and b"hello" in json.dumps(found.body, default=str).encode():
+        result = answer(body)
+        if result.status == 200 and b"hello" in json.dumps(result.body, default=str).encode():
             time.sleep(0.02)
-        return found
+        return result
 
     return wait
 
@@ -147,9 +147,9 @@ def slow(answer: Callable[[Any], Canned]) -> Callable[[Any], Canned]:
 def test_silence_for_one_record_alone(ledger: Ledger) -> None:
     """What is never answered stays charged, every time."""
     with serving(slow(faulty({13: Canned(0, b"")}))) as server:
-        found = ask(server, ledger, range(10, 40))
-    assert kinds(found) == {"str": 29, "Unusable": 1}
-    assert str(found[3]) == (
+        result = ask(server, ledger, range(10, 40))
+    assert kinds(result) == {"str": 29, "Unusable": 1}
+    assert str(result[3]) == (
         "the connection was lost before the answer came (4 tries; the server answers others)"
     )
     assert ledger.runs()[0].nano_usd == 29 * COST + 4 * WORST
@@ -159,16 +159,16 @@ def test_the_last_record_alone_is_tried_twice_as_often(ledger: Ledger) -> None:
     with serving(faulty({13: error(500, "boom")})) as server:
         assert kinds(ask(server, ledger, range(10, 13))) == {"str": 3}
         # those that the ledger answers show that the server takes such requests
-        found = ask(server, ledger, range(10, 14))
-        assert str(found[3]) == "500: boom (8 tries; the server answers others)"
+        result = ask(server, ledger, range(10, 14))
+        assert str(result[3]) == "500: boom (8 tries; the server answers others)"
         assert len(server.requests) == 3 + 8
 
 
 def test_the_first_record_is_refused_and_others_are_not(ledger: Ledger) -> None:
     """At one request at a time nobody has been answered when the refusal comes: it waits."""
     with serving(faulty({10: error(400, "no")})) as server:
-        found = ask(server, ledger, range(10, 16), concurrency=1)
-    assert kinds(found) == {"Unusable": 1, "str": 5}
+        result = ask(server, ledger, range(10, 16), concurrency=1)
+    assert kinds(result) == {"Unusable": 1, "str": 5}
     assert states(ledger) == {"answered": 5, "refused": 1}
 
 
@@ -180,10 +180,10 @@ def test_every_record_is_refused(ledger: Ledger) -> None:
         400, "Invalid parameter: 'response_format' of type 'json_schema' is not supported"
     )
     with serving(lambda body: refusal) as server:
-        found = ask(server, ledger, range(10, 60))
-        assert kinds(found).keys() == {"EndpointFailed", "Stopped"}
+        result = ask(server, ledger, range(10, 60))
+        assert kinds(result).keys() == {"EndpointFailed", "Stopped"}
         assert 8 <= len(server.requests) <= 8 + 4
-        first = next(one for one in found if isinstance(one, EndpointFailed))
+        first = next(one for one in result if isinstance(one, EndpointFailed))
         assert re.fullmatch(
             r"m at loopback: 400: Invalid parameter: 'response_format' of type 'json_schema' is not "
             r"supported, asked by write \(number \d\d\)\. Add `structured: prompt` to the recipe's "
@@ -213,7 +213,7 @@ def test_one_or_two_that_are_refused_do_not_stop_a_run(ledger: Ledger) -> None:
         (Canned(200, {"error": {"message": "upstream failed"}}), 0),
         (Canned(200, b'data: {"choices": []}\n\n', {"content-type": "text/event-stream"}), 0),
         (Canned(200, {"choices": []}), 0),
-        (said(None), COST),
+        (completion(None), COST),
         (error(500, "boom"), 0),
         (error(503, "overloaded"), 0),
         (Canned(200, {"error": {"message": "upstream", "code": 502}}), 0),
@@ -222,8 +222,8 @@ def test_one_or_two_that_are_refused_do_not_stop_a_run(ledger: Ledger) -> None:
 def test_an_outage_of_any_kind_passes(ledger: Ledger, fault: Canned, charged: int) -> None:
     """Exit 4, charged only what is stated; the same command then completes."""
     with serving(lambda body: fault) as server:
-        found = ask(server, ledger, range(10, 30))
-        assert kinds(found).keys() <= {"EndpointFailed", "Stopped"}
+        result = ask(server, ledger, range(10, 30))
+        assert kinds(result).keys() <= {"EndpointFailed", "Stopped"}
         assert ledger.runs()[0].nano_usd == charged * len(server.requests)
         spent = ledger.runs()[0].nano_usd
     with serving(faulty({})) as healthy:
@@ -238,11 +238,11 @@ def test_an_outage_in_the_middle_rejects_nobody(ledger: Ledger) -> None:
     def answer(body: Any) -> Canned:
         nonlocal answered
         answered += 1
-        return said("hello") if answered <= 15 else error(502, "down")
+        return completion("hello") if answered <= 15 else error(502, "down")
 
     with serving(answer) as server:
-        found = ask(server, ledger, range(10, 60), concurrency=8)
-    assert set(kinds(found)) == {"str", "EndpointFailed", "Stopped"}
+        result = ask(server, ledger, range(10, 60), concurrency=8)
+    assert set(kinds(result)) == {"str", "EndpointFailed", "Stopped"}
     assert set(states(ledger)) <= {"answered", "failed"}
 
 
@@ -256,8 +256,10 @@ def reasoning(hidden: int, visible: int = 40) -> Callable[[Any], Canned]:
         room, needed = body["max_tokens"], hidden + visible
         usage = {"prompt_tokens": 30, "completion_tokens": min(room, needed),
                  "completion_tokens_details": {"reasoning_tokens": min(room, hidden)}}  # fmt: skip
-        found = said("hello" if room >= needed else "", "stop" if room >= needed else "length")
-        return found._replace(body={**found.body, "usage": usage})
+        result = completion(
+            "hello" if room >= needed else "", "stop" if room >= needed else "length"
+        )
+        return result._replace(body={**result.body, "usage": usage})
 
     return answer
 
@@ -267,8 +269,8 @@ def reasoning(hidden: int, visible: int = 40) -> Callable[[Any], Canned]:
 def test_a_model_that_reasons(ledger: Ledger, hidden: int, room: int) -> None:
     """345 requests, as in LIMIT with descriptions: at most a tenth of the money is wasted."""
     with serving(reasoning(hidden)) as server:
-        found = ask(server, ledger, range(100, 445), room=room, cap=10**12)
-        assert kinds(found) == {"str": 345}
+        result = ask(server, ledger, range(100, 445), room=room, cap=10**12)
+        assert kinds(result) == {"str": 345}
         spent = ledger.runs()[0].nano_usd
         useful = 345 * PRICE.of(30, hidden + 40)
         assert spent >= useful
@@ -293,13 +295,13 @@ def test_one_answer_without_end_is_rejected(ledger: Ledger) -> None:
     """Where others are whole it gets twice the room, twice, and nobody else gets more."""
 
     def answer(body: Any) -> Canned:
-        return said("x" * 9, "length") if number_in(body) == 13 else said("hello")
+        return completion("x" * 9, "length") if number_in(body) == 13 else completion("hello")
 
     with serving(answer) as server:
         assert kinds(ask(server, ledger, range(20, 30))) == {"str": 10}
-        found = ask(server, ledger, range(10, 20))
-    assert kinds(found) == {"str": 9, "Unusable": 1}
-    assert str(found[3]) == "the answer was cut off, even with room for 512 tokens"
+        result = ask(server, ledger, range(10, 20))
+    assert kinds(result) == {"str": 9, "Unusable": 1}
+    assert str(result[3]) == "the answer was cut off, even with room for 512 tokens"
     rooms = Counter(body["max_tokens"] for body in server.requests)
     assert rooms == {100: 20, 256: 1, 512: 1}
     assert states(ledger) == {"answered": 19, "cut": 2, "refused": 1}
@@ -318,7 +320,7 @@ def test_a_model_with_less_room(ledger: Ledger, most: int) -> None:
     def answer(body: Any) -> Canned:
         if body["max_tokens"] > most:
             return error(400, f"max_tokens is too large: at most {most}", "invalid_value")
-        return said("hello")
+        return completion("hello")
 
     with serving(answer) as server:
         assert kinds(ask(server, ledger, range(10, 30), room=4096)) == {"str": 20}
@@ -337,17 +339,17 @@ def test_a_server_that_spends_more_than_it_was_given(ledger: Ledger, beside: boo
         stated = {"prompt_tokens": 5, "completion_tokens": 2 if beside else 2002}
         if beside:  # as xAI states it
             stated |= {"total_tokens": 2007}
-        found = said("hello")
-        return found._replace(body={**found.body, "usage": stated})
+        result = completion("hello")
+        return result._replace(body={**result.body, "usage": stated})
 
     true = PRICE.of(5, 2002)
     with serving(answer) as server:
-        found = ask(server, ledger, range(10, 60), cap=10 * true)
-        assert kinds(found).keys() == {"EndpointFailed", "Stopped"}
+        result = ask(server, ledger, range(10, 60), cap=10 * true)
+        assert kinds(result).keys() == {"EndpointFailed", "Stopped"}
         sent = len(server.requests)
         assert sent <= 4  # what was in flight: few, before an agent has any answer
         assert ledger.runs()[0].nano_usd == sent * true
-        assert str(next(one for one in found if isinstance(one, EndpointFailed))) == (
+        assert str(next(one for one in result if isinstance(one, EndpointFailed))) == (
             "m at loopback, asked by write: an answer states 5 and 2,002 tokens, more than its "
             f"request had room for ({len(request(10).body)} and 100), so the cap could be passed. "
             f"${true / 1e9:.4f} were charged for it where at most ${WORST / 1e9:.4f} were reserved. "
@@ -355,8 +357,8 @@ def test_a_server_that_spends_more_than_it_was_given(ledger: Ledger, beside: boo
             "again as that for every call."
         )
         # from now on the worst case is known, and the cap holds
-        found = ask(server, ledger, range(10, 60), cap=10 * true)
-        assert "BudgetReached" in kinds(found)
+        result = ask(server, ledger, range(10, 60), cap=10 * true)
+        assert "BudgetReached" in kinds(result)
         assert ledger.runs()[0].nano_usd == len(server.requests) * true <= 10 * true
         assert kinds(ask(server, ledger, range(10, 60))) == {"str": 50}
         assert len(server.requests) == 50
@@ -368,18 +370,18 @@ def test_overshoot_is_bounded_by_what_is_in_flight(ledger: Ledger) -> None:
 
     def answer(body: Any) -> Canned:
         nonlocal excess
-        found = said("hello")
+        result = completion("hello")
         if number_in(body) < 1000:
-            return found
+            return result
         excess += 1
         usage = {"prompt_tokens": 5, "completion_tokens": 10_000}
-        return found._replace(body={**found.body, "usage": usage})
+        return result._replace(body={**result.body, "usage": usage})
 
     with serving(slow(answer)) as server:
         cap = plain * COST + 70 * WORST
         assert kinds(ask(server, ledger, range(100, 200), cap=cap)) == {"str": plain}
-        found = ask(server, ledger, range(1000, 1400), cap=cap, concurrency=64)
-        assert kinds(found).keys() == {"EndpointFailed", "Stopped"}
+        result = ask(server, ledger, range(1000, 1400), cap=cap, concurrency=64)
+        assert kinds(result).keys() == {"EndpointFailed", "Stopped"}
         assert excess <= 64
         assert ledger.runs()[0].nano_usd == plain * COST + excess * PRICE.of(5, 10_000)
 
@@ -389,8 +391,8 @@ def test_what_the_ledger_answers_is_no_sign_of_life(ledger: Ledger) -> None:
     with serving(faulty({})) as server:
         ask(server, ledger, range(10, 40))
     with serving(lambda body: error(500, "down")) as server:
-        found = ask(server, ledger, range(10, 60), concurrency=4)
-    assert set(kinds(found)) == {"str", "EndpointFailed", "Stopped"}
+        result = ask(server, ledger, range(10, 60), concurrency=4)
+    assert set(kinds(result)) == {"str", "EndpointFailed", "Stopped"}
     assert states(ledger).keys() == {"answered", "failed"}
 
 
@@ -401,20 +403,20 @@ def test_a_server_that_refuses_all_from_now_on(ledger: Ledger) -> None:
     def answer(body: Any) -> Canned:
         nonlocal answered
         answered += 1
-        return said("hello") if answered <= 15 else error(403, "no longer")
+        return completion("hello") if answered <= 15 else error(403, "no longer")
 
     with serving(answer) as server:
-        found = ask(server, ledger, range(10, 100))
-    assert set(kinds(found)) == {"str", "EndpointFailed", "Stopped"}
+        result = ask(server, ledger, range(10, 100))
+    assert set(kinds(result)) == {"str", "EndpointFailed", "Stopped"}
     assert "refused" not in states(ledger)
     assert 15 + 32 <= len(server.requests) <= 15 + 32 + 64
 
 
 def test_a_firewall_that_dislikes_one_body(ledger: Ledger) -> None:
     with serving(slow(faulty({13: page(403)}))) as server:
-        found = ask(server, ledger, range(10, 40))
-    assert kinds(found) == {"str": 29, "Unusable": 1}
-    assert str(found[3]) == "403: <html>Bad gateway</html>"
+        result = ask(server, ledger, range(10, 40))
+    assert kinds(result) == {"str": 29, "Unusable": 1}
+    assert str(result[3]) == "403: <html>Bad gateway</html>"
 
 
 def test_what_is_tried_again_is_said_once(ledger: Ledger) -> None:
@@ -424,7 +426,7 @@ def test_what_is_tried_again_is_said_once(ledger: Ledger) -> None:
     def answer(body: Any) -> Canned:
         number = number_in(body)
         if number in failed:
-            return said("hello")
+            return completion("hello")
         failed.add(number)
         if number % 2:
             return error(429, "slow down")._replace(headers={"retry-after": "1.2"})

@@ -140,8 +140,8 @@ def test_a_stop_wakes_all_who_sleep() -> None:
         sleeping = [asyncio.create_task(stop.sleep(3600)) for _ in range(5)]
         await asyncio.sleep(0.01)
         stop.set()
-        found = asyncio.gather(*sleeping, return_exceptions=True)
+        result = asyncio.gather(*sleeping, return_exceptions=True)
         assert stop.error is None
-        return [type(one) for one in await asyncio.wait_for(found, 30)]
+        return [type(one) for one in await asyncio.wait_for(result, 30)]
 
     assert asyncio.run(run()) == [Stopped] * 5

@@ -131,9 +131,9 @@ def test_answers_of_all_and_of_one_run(ledger: Ledger) -> None:
     send(ledger, 5)  # is out
     reserve(ledger, 3, run="b")
     ledger.answered(send(ledger, 6, run="b"), b"\xff", 6, 1, 10)
-    found = list(ledger.answers())
-    assert [kept.key for kept in found] == sorted(request(i).key for i in (0, 1, 2, 3, 4, 6))
-    assert Kept(request(6).key, "write", "small", request(6).body, b"\xff", 6, 1) in found
+    results = list(ledger.answers())
+    assert [kept.key for kept in results] == sorted(request(i).key for i in (0, 1, 2, 3, 4, 6))
+    assert Kept(request(6).key, "write", "small", request(6).body, b"\xff", 6, 1) in results
     assert {kept.answer for kept in ledger.answers("b")} == {b"answer 3", b"\xff"}
     assert len(list(ledger.answers("a"))) == 5
     assert list(ledger.answers("c")) == []
@@ -227,12 +227,12 @@ ledger, run = Ledger(Path(sys.argv[1])), sys.argv[2]
 writer = Writer(ledger)
 for i in range(int(sys.argv[3])):
     request = Request("openai", "small", (Message("user", f"question {i}"),))
-    found = writer.submit(
+    reserved = writer.submit(
         lambda: ledger.reserve(request, run=run, agent="write", worst=100, lease=600)
     ).result()
-    if isinstance(found, Send):
+    if isinstance(reserved, Send):
         print("sent", i, flush=True)
-        writer.submit(lambda: ledger.answered(found, b"answer %d" % i, 1, 1, 10)).result()
+        writer.submit(lambda: ledger.answered(reserved, b"answer %d" % i, 1, 1, 10)).result()
         print("kept", i, flush=True)
 print("end", flush=True)
 """
@@ -247,8 +247,8 @@ def test_two_processes_never_send_the_same_request(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     Ledger(path).close()
     processes = [start(path, run, 150) for run in ("a", "b")]
-    told = [process.communicate(timeout=100)[0].split("\n") for process in processes]
-    sent = [line for lines in told for line in lines if line.startswith("sent")]
+    outputs = [process.communicate(timeout=100)[0].split("\n") for process in processes]
+    sent = [line for lines in outputs for line in lines if line.startswith("sent")]
     assert len(sent) == len(set(sent)) == 150
     ledger = Ledger(path)
     assert sum(row.calls for row in ledger.runs()) == 150
@@ -270,8 +270,8 @@ def test_a_killed_process_has_lost_nothing_that_it_reported(tmp_path: Path) -> N
     ledger = Ledger(path)
     for i in kept:
         question = Request("openai", "small", (Message("user", f"question {i}"),))
-        found = ledger.reserve(question, run="a", agent="write", worst=100, lease=600)
-        assert found == Answer(b"answer %d" % i, 1, 1)
+        result = ledger.reserve(question, run="a", agent="write", worst=100, lease=600)
+        assert result == Answer(b"answer %d" % i, 1, 1)
     (spent,) = ledger.runs()
     # at most one was out, and it is charged at its worst
     out = spent.calls - len(kept)

@@ -55,9 +55,9 @@ def test_a_growing_conversation_is_stored_once(ledger: Ledger) -> None:
         )
         for turn in range(3):
             one = Request("openai", "m", messages, {"temperature": 1.0}, schema)
-            found = ledger.reserve(one, run="a", agent="write", worst=1, lease=60)
-            assert isinstance(found, Send)
-            ledger.answered(found, b"said", 1, 1, 1)
+            result = ledger.reserve(one, run="a", agent="write", worst=1, lease=60)
+            assert isinstance(result, Send)
+            ledger.answered(result, b"said", 1, 1, 1)
             messages += (
                 Message("assistant", f"{record} {turn} an answer that is wrong " * 4),
                 Message("user", f"{record} {turn} correct what is wrong with it " * 3),
@@ -112,9 +112,9 @@ def test_what_is_wrong_is_found_and_set_right(ledger: Ledger) -> None:
     ]
     done = gen("check", "--ledger", path, "--json")
     assert done.returncode == 1
-    found = json.loads(done.stdout)
-    assert found["findings"] == findings
-    assert (found["ok"], found["states"]) == (False, {"answered": 2, "failed": 1})
+    content = json.loads(done.stdout)
+    assert content["findings"] == findings
+    assert (content["ok"], content["states"]) == (False, {"answered": 2, "failed": 1})
     done = gen("check", "--ledger", path, "--accept")
     assert done.returncode == 1
     assert done.stdout.splitlines()[1:] == [  # a text does not come back
@@ -220,13 +220,13 @@ def test_whole_runs_go_but_for_what_others_used(ledger: Ledger) -> None:
 def test_texts_are_written_again_after_a_prune(ledger: Ledger) -> None:
     long = Request("openai", "small", (Message("user", "long " * 99),))
     for _ in range(3):
-        found = ledger.reserve(long, run="a", agent="write", worst=1, lease=60)
-        assert isinstance(found, Send)
-        ledger.failed(found, "429")
+        result = ledger.reserve(long, run="a", agent="write", worst=1, lease=60)
+        assert isinstance(result, Send)
+        ledger.failed(result, "429")
     prune(ledger)
-    found = ledger.reserve(long, run="a", agent="write", worst=1, lease=60)
-    assert isinstance(found, Send)
-    ledger.answered(found, b"x", 1, 1, 1)
+    result = ledger.reserve(long, run="a", agent="write", worst=1, lease=60)
+    assert isinstance(result, Send)
+    ledger.answered(result, b"x", 1, 1, 1)
     assert [one.request for one in ledger.answers()] == [long.body]
 
 

@@ -35,11 +35,11 @@ def test_what_can_be_read_is_saved(path: Path, how: str) -> None:
         overwrite(path, page_of(path, "ix_sends_key") if how == "index" else size // 4096)
     done = gen("check", "--ledger", path)
     assert (done.returncode, done.stderr) == (1, "")
-    found = re.search(r"(sqlite3 .*), then gen (ledger check --accept --ledger .*)", done.stdout)
-    assert found is not None, done.stdout
+    result = re.search(r"(sqlite3 .*), then gen (ledger check --accept --ledger .*)", done.stdout)
+    assert result is not None, done.stdout
     # rows that are cut in two are reported, and left out
-    subprocess.run(found[1], shell=True, stderr=subprocess.DEVNULL, check=False)
-    accepted = gen(*found[2].split()[1:])
+    subprocess.run(result[1], shell=True, stderr=subprocess.DEVNULL, check=False)
+    accepted = gen(*result[2].split()[1:])
     assert accepted.stderr == ""
     (counts, *rest) = accepted.stdout.splitlines()
     number = re.search(r"(\d+) answered$", counts)

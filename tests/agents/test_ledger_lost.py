@@ -65,13 +65,13 @@ def message(path: Path, what: str) -> str:
 def test_a_wal_that_was_lost_and_put_back(killed: Path, tmp_path: Path) -> None:
     wal = killed.with_name("ledger.sqlite-wal")
     wal.rename(tmp_path / "away")
-    said = message(
+    text = message(
         killed,
         "lacks 5 of 5 answers that were paid for: it went back by 10 changes (its -wal file was "
         "lost, or an older copy was put in its place)",
     )
     for _ in range(2):  # having looked changes nothing
-        with pytest.raises(LostAnswers, match=f"^{re.escape(said)}$"):
+        with pytest.raises(LostAnswers, match=f"^{re.escape(text)}$"):
             Ledger(killed)
         assert not wal.exists()
     (tmp_path / "away").rename(wal)

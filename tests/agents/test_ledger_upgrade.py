@@ -87,8 +87,8 @@ def test_everything_is_taken_over(path: Path) -> None:
         assert hashlib.sha256(one.request).hexdigest() == key
         assert b"max_tokens" not in one.request
         assert orjson.dumps(orjson.loads(one.request), option=orjson.OPT_SORT_KEYS) == one.request
-    found = ledger.find(request(0, temperature=1.0), run="d")
-    assert found == Answer(b"whole", 1, 20)
+    result = ledger.find(request(0, temperature=1.0), run="d")
+    assert result == Answer(b"whole", 1, 20)
     assert {one.answer for one in ledger.answers("c")} == {b"whole", b"one"}
     ledger.close()
     with sqlite3.connect(path) as db:

@@ -37,7 +37,7 @@ def settings(provider: str = "openai", name: str = "m", **more: Any) -> ModelSet
 
 
 @pytest.mark.parametrize(
-    ("value", "found"),
+    ("value", "expected"),
     [
         ("offline", None),
         ("openai:gpt-5-mini", settings("openai", "gpt-5-mini")),
@@ -49,8 +49,8 @@ def settings(provider: str = "openai", name: str = "m", **more: Any) -> ModelSet
         ),
     ],
 )
-def test_models_of_recipes(value: Any, found: ModelSettings | None) -> None:
-    assert read(value) == found
+def test_models_of_recipes(value: Any, expected: ModelSettings | None) -> None:
+    assert read(value) == expected
 
 
 @pytest.mark.parametrize("text", ["gpt-5-mini", "openai:", ":gpt-5-mini", ":", "", "Offline"])

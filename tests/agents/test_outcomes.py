@@ -41,11 +41,11 @@ def error(status: int, message: str, code: Any = None, **more: Any) -> Canned:
 
 def google(status: int, message: str, kind: str = "", *details: Any) -> Canned:
     """An error as Gemini words it."""
-    found = {"code": status, "message": message, "status": kind, "details": list(details)}
-    return Canned(status, {"error": found})
+    result = {"code": status, "message": message, "status": kind, "details": list(details)}
+    return Canned(status, {"error": result})
 
 
-def said(content: Any, ended: str | None = "stop", **message: Any) -> Canned:
+def completion(content: Any, ended: str | None = "stop", **message: Any) -> Canned:
     """A chat completion."""
     choice = {"index": 0, "message": {"role": "assistant", "content": content, **message},
               "finish_reason": ended}  # fmt: skip
@@ -156,17 +156,17 @@ CASES: list[tuple[str, Canned, Canned]] = [  # a row, and who says so: OpenAI's 
      Canned(200, {"error": {"message": "INTERNAL", "code": 500}})),
     ("overloaded, or too many requests", Canned(200, {"error": {"message": "slow down", "code": "429"}}),
      Canned(200, {"error": {"message": "slow down", "code": 429}})),
-    ("the model refused, or its answer was filtered", said("he", "content_filter"), made("he", "SAFETY")),
-    ("the model refused, or its answer was filtered", said(None, refusal="I cannot."),
+    ("the model refused, or its answer was filtered", completion("he", "content_filter"), made("he", "SAFETY")),
+    ("the model refused, or its answer was filtered", completion(None, refusal="I cannot."),
      Canned(200, {"promptFeedback": {"blockReason": "OTHER"},
                   "usageMetadata": {"promptTokenCount": 5}})),
-    ("the answer was cut off", said("", "length"), made(None, "MAX_TOKENS")),
-    ("the answer was cut off", said("he", "length"), made("he", "MAX_TOKENS")),
-    ("the answer broke off", said("he", "error"), made("he", "MALFORMED_FUNCTION_CALL")),
-    ("the answer broke off", said("", "load"), made("", "MALFORMED_RESPONSE")),
-    ("an answer", said("hello"), made("hello")),
-    ("an answer", said("hello", None), made("hello", "FINISH_REASON_UNSPECIFIED")),
-    ("no answer: no choices, or no content", said(None), made(None)),
+    ("the answer was cut off", completion("", "length"), made(None, "MAX_TOKENS")),
+    ("the answer was cut off", completion("he", "length"), made("he", "MAX_TOKENS")),
+    ("the answer broke off", completion("he", "error"), made("he", "MALFORMED_FUNCTION_CALL")),
+    ("the answer broke off", completion("", "load"), made("", "MALFORMED_RESPONSE")),
+    ("an answer", completion("hello"), made("hello")),
+    ("an answer", completion("hello", None), made("hello", "FINISH_REASON_UNSPECIFIED")),
+    ("no answer: no choices, or no content", completion(None), made(None)),
     ("no answer: no choices, or no content",
      Canned(200, {"choices": [], "usage": USAGE}), Canned(200, {"candidates": []})),
     ("no answer: no choices, or no content", Canned(200, b""), Canned(200, b"")),
@@ -190,35 +190,35 @@ def test_every_row_has_a_case() -> None:
 @for_each("case", range(len(CASES)))
 def test_what_a_response_stands_for(case: int, backend: str) -> None:
     what, openai, gemini = CASES[case]
-    found = response(backend, gemini if backend == "google" else openai)
-    assert classify(found).what == what, found
-    assert KEY not in repr(found)
+    result = response(backend, gemini if backend == "google" else openai)
+    assert classify(result).what == what, result
+    assert KEY not in repr(result)
 
 
 def response(backend: str, canned: Canned) -> Response:
     messages = Message("system", "Be brief."), Message("user", "Hello?")
     asked = Request("loopback", "m", messages, {}, SCHEMA)
     with serving(lambda body: canned) as server:
-        (found,) = send_all(lambda: MAKE[backend](server.url), [asked])
+        (result,) = send_all(lambda: MAKE[backend](server.url), [asked])
         assert len(server.requests) == 1  # no backend tries again by itself
-    return found
+    return result
 
 
 @pytest.mark.parametrize("backend", list(MAKE))
 def test_nobody_there(backend: str) -> None:
     asked = Request("loopback", "m", (Message("user", "Hello?"),))
-    (found,) = send_all(lambda: MAKE[backend]("http://127.0.0.1:9"), [asked])
-    assert classify(found).what == "no connection, so nothing was sent"
-    assert found.error.startswith("no connection to ")
+    (result,) = send_all(lambda: MAKE[backend]("http://127.0.0.1:9"), [asked])
+    assert classify(result).what == "no connection, so nothing was sent"
+    assert result.error.startswith("no connection to ")
 
 
 def test_a_package_that_cannot_make_the_request() -> None:
     asked = Request("loopback", "m", (Message("user", "Hello?"),))
-    (found,) = send_all(lambda: LangChainChat(provider="upstage"), [asked])
-    assert classify(found) == row(
+    (result,) = send_all(lambda: LangChainChat(provider="upstage"), [asked])
+    assert classify(result) == row(
         "the provider's package cannot make the request, or is not installed"
     )
-    assert found.error.startswith(
+    assert result.error.startswith(
         "Initializing ChatUpstage requires the langchain-upstage package. Please install it with "
         "`pip install langchain-upstage`"
     )
@@ -245,8 +245,8 @@ def test_when_to_try_again(backend: str, canned: Canned, text: float | None) -> 
 def test_why_gemini_wrote_nothing() -> None:
     content = made(None, "OTHER")
     content.body["candidates"][0]["finishMessage"] = "the engine was restarted"
-    found = response("google", content)
-    assert (classify(found).outcome, found.error) == ("retry", "the engine was restarted")
+    result = response("google", content)
+    assert (classify(result).outcome, result.error) == ("retry", "the engine was restarted")
 
 
 def test_the_words_of_a_server() -> None:

@@ -46,17 +46,17 @@ def test_every_price_of_the_bundled_table_is_one() -> None:
         "together", "fireworks",
     ]  # fmt: skip
     for provider, models in tree["prices"].items():
-        for name, said in models.items():
-            assert set(said) == {"in", "out"}
-            found = price(name, provider=provider)
-            assert found is not None
-            assert min(found) > 0, name
-            assert 0 <= found.token_in - said["in"] * 1000 < 1, name
-            assert 0 <= found.token_out - said["out"] * 1000 < 1, name
+        for name, text in models.items():
+            assert set(text) == {"in", "out"}
+            result = price(name, provider=provider)
+            assert result is not None
+            assert min(result) > 0, name
+            assert 0 <= result.token_in - text["in"] * 1000 < 1, name
+            assert 0 <= result.token_out - text["out"] * 1000 < 1, name
 
 
 @pytest.mark.parametrize(
-    ("provider", "name", "found"),
+    ("provider", "name", "expected"),
     [
         ("openai", "gpt-5-mini", Price(250, 2000)),
         ("openai", "gpt-5-mini-2025-08-07", Price(250, 2000)),
@@ -71,8 +71,8 @@ def test_every_price_of_the_bundled_table_is_one() -> None:
         ("nobody", "gpt-5-mini", None),
     ],
 )
-def test_the_bundled_table(provider: str, name: str, found: Price | None) -> None:
-    assert price(name, provider=provider) == found
+def test_the_bundled_table(provider: str, name: str, expected: Price | None) -> None:
+    assert price(name, provider=provider) == expected
 
 
 def test_a_server_of_ones_own_has_no_listed_price() -> None:
@@ -153,7 +153,7 @@ def test_files_that_are_no_table(home: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
+    ("given", "expected"),
     [
         (["0.25,2.00"], Price(250, 2000)),
         (["0,0"], Price(0, 0)),
@@ -169,8 +169,8 @@ def test_files_that_are_no_table(home: Path, text: str) -> None:
         (["2.007,2.0071"], Price(2007, 2008)),  # 2.007 * 1000 is a little more than 2007 in binary
     ],
 )
-def test_prices_of_the_command_line(given: list[str], found: Price | None) -> None:
-    assert price("m", *given) == found
+def test_prices_of_the_command_line(given: list[str], expected: Price | None) -> None:
+    assert price("m", *given) == expected
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_cap_counts_with_the_most_that_a_request_can_cost() -> None:
 
 
 @pytest.mark.parametrize(
-    ("provider", "name", "extra", "found"),
+    ("provider", "name", "extra", "expected"),
     [
         ("openai", "gpt-5-mini", {}, (100, 1500)),
         ("openai", "gpt-5-mini", {"reasoning_effort": "low"}, (100, 375)),
@@ -217,20 +217,20 @@ def test_a_cap_counts_with_the_most_that_a_request_can_cost() -> None:
     ],
 )
 def test_hidden_tokens_to_reckon_with(
-    provider: str, name: str, extra: dict[str, Any], found: tuple[int, int]
+    provider: str, name: str, extra: dict[str, Any], expected: tuple[int, int]
 ) -> None:
     model = ModelSettings(provider=provider, name=name, extra=extra)
-    assert Prices().reasoning(model) == found
+    assert Prices().reasoning(model) == expected
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "expected"),
     [("Qwen/Qwen3-8B", (100, 1500)), ("gpt-oss:20b", (100, 1500)), ("gpt-5-mini", (100, 1500)),
      ("llama3.3", (0, 0)), ("tiny", (0, 0))],
 )  # fmt: skip
-def test_hidden_tokens_of_a_server_of_ones_own(name: str, found: tuple[int, int]) -> None:
+def test_hidden_tokens_of_a_server_of_ones_own(name: str, expected: tuple[int, int]) -> None:
     own = ModelSettings(provider="openai", name=name, base_url="http://localhost:1/v1")
-    assert Prices().reasoning(own) == found
+    assert Prices().reasoning(own) == expected
 
 
 @pytest.mark.parametrize(

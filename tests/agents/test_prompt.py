@@ -30,13 +30,13 @@ def prompt(tmp_path: Path, text: str, name: str = "ask.md") -> Path:
 
 def test_what_is_filled_in_is_not_read_again(tmp_path: Path) -> None:
     path = prompt(tmp_path, GOOD)
-    found = load_prompt(path)
-    assert (found.name, found.purpose, found.variables) == (
+    result = load_prompt(path)
+    assert (result.name, result.purpose, result.variables) == (
         "ask", "Ask for things.", ("category", "text"),
     )  # fmt: skip
-    assert found.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert result.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     text = '{{category}} {"a": {"b": 1}} \\1 {0} {{nothing}}'
-    assert found.render({"category": "Fish", "text": text}) == (
+    assert result.render({"category": "Fish", "text": text}) == (
         Message("system", 'Answer as {"things": [...]}.'),
         Message("user", f"Things of Fish, not those of:\n{text}"),
     )
@@ -48,9 +48,9 @@ def test_without_a_system_part(tmp_path: Path) -> None:
 
 
 def test_all_variables_at_fault_are_named(tmp_path: Path) -> None:
-    found = load_prompt(prompt(tmp_path, GOOD))
+    result = load_prompt(prompt(tmp_path, GOOD))
     with pytest.raises(RecipeError) as error:
-        found.render({"categroy": "Fish", "more": "x"})
+        result.render({"categroy": "Fish", "more": "x"})
     assert str(error.value) == ("prompt ask: lacks category, text; does not know categroy, more")
 
 

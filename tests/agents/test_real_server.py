@@ -1,7 +1,7 @@
 """A serving program that is not ours, with a real model: `transformers serve` on loopback.
 
-The model is a tiny Llama with random weights, so it knows no JSON: what it says is given up, and
-every answer of it is kept and charged. Its log says how many requests it has had.
+The model is a tiny Llama with random weights, so it knows no JSON: what it says fails after
+repairs, and every answer of it is kept and charged. Its log says how many requests it has had.
 """
 
 from __future__ import annotations
@@ -166,8 +166,8 @@ def address(process: subprocess.Popen[bytes], log: Path) -> str:
     """Where the server says that it listens."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and process.poll() is None:
-        if found := re.search(r"running on (http://127\.0\.0\.1:\d+)", log.read_text()):
-            return found[1]
+        if result := re.search(r"running on (http://127\.0\.0\.1:\d+)", log.read_text()):
+            return result[1]
         time.sleep(0.05)
     ended = "is not up after two minutes" if process.poll() is None else "has ended"
     pytest.fail(f"transformers serve {ended}:\n{log.read_text()[-4000:]}")
@@ -197,8 +197,8 @@ def with_caller(
 
 
 def usage(answer: bytes) -> tuple[int, int]:
-    found = json.loads(answer)["usage"]
-    return found["prompt_tokens"], found["completion_tokens"]
+    content = json.loads(answer)["usage"]
+    return content["prompt_tokens"], content["completion_tokens"]
 
 
 def test_an_answer_is_text_with_its_tokens_and_is_paid_once(served: Served, ledger: Ledger) -> None:
@@ -246,8 +246,8 @@ def test_what_is_never_right_fails_with_all_that_was_said(served: Served, ledger
     assert [chat.read(one.answer).text for one in kept] == [turn.answer for turn in error.history]
     for number, one in enumerate(kept):
         sent = tuple(Message(**each) for each in json.loads(one.request)["messages"])
-        said = [message.content for message in sent if message.role == "assistant"]
-        assert said == [turn.answer for turn in error.history[:number]]
+        contents = [message.content for message in sent if message.role == "assistant"]
+        assert contents == [turn.answer for turn in error.history[:number]]
         assert (one.tokens_in, one.tokens_out) == usage(one.answer)
         assert one.tokens_in == served.tokens(sent)
     spent = ledger.spent("a")
@@ -299,11 +299,11 @@ params:
 """)
     before = served.requests()
     for run in range(2):  # the second finds all answers in the ledger
-        found = gen("run", recipe, "--price", "2,10")
-        assert found.returncode == 1, found.stderr
-        assert "gen: attributes: 0 of 30 were accepted; rejected were" in found.stderr
-        assert "see rejected.jsonl. Ask for fewer, or try another model." in found.stderr
-        assert "Traceback" not in found.stdout + found.stderr
+        result = gen("run", recipe, "--price", "2,10")
+        assert result.returncode == 1, result.stderr
+        assert "gen: attributes: 0 of 30 were accepted; rejected were" in result.stderr
+        assert "see rejected.jsonl. Ask for fewer, or try another model." in result.stderr
+        assert "Traceback" not in result.stdout + result.stderr
         assert served.requests() == before + 3 * len(CATEGORIES), f"run {run}"
 
     folder = tmp_path / "outputs" / "hopeless"

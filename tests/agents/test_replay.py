@@ -33,9 +33,9 @@ def request(number: int) -> Request:
 
 
 def answer(ledger: Ledger, number: int, raw: bytes, run: str) -> None:
-    found = ledger.reserve(request(number), run=run, agent="write", worst=9, lease=9)
-    assert isinstance(found, Send)
-    ledger.answered(found, raw, number, 2, 3)
+    result = ledger.reserve(request(number), run=run, agent="write", worst=9, lease=9)
+    assert isinstance(result, Send)
+    ledger.answered(result, raw, number, 2, 3)
 
 
 @pytest.fixture
@@ -62,9 +62,9 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def test_a_line_holds_the_request_and_the_answer_as_it_came(file: Path) -> None:
-    found = {line["key"]: line for line in lines(file)}
-    assert list(found) == sorted(request(i).key for i in range(5))
-    assert found[request(0).key] == {
+    result = {line["key"]: line for line in lines(file)}
+    assert list(result) == sorted(request(i).key for i in range(5))
+    assert result[request(0).key] == {
         "key": request(0).key,
         "agent": "write",
         "model": "small",
@@ -73,7 +73,7 @@ def test_a_line_holds_the_request_and_the_answer_as_it_came(file: Path) -> None:
         "tokens_out": 2,
         "answer": HELLO.decode(),
     }
-    broken = found[request(1).key]
+    broken = result[request(1).key]
     assert "answer" not in broken
     assert base64.b64decode(broken["answer_base64"]) == b'{"broken\xff'
 
@@ -132,21 +132,21 @@ def changed(line: dict[str, Any], **more: Any) -> str:
     ],
 )  # fmt: skip
 def test_a_line_that_was_changed_is_named(file: Path, change: Any, reason: str) -> None:
-    told = [json.dumps(line) for line in lines(file)]
+    rows = [json.dumps(line) for line in lines(file)]
     third = next(i for i, line in enumerate(lines(file)) if line["key"] == request(0).key)
-    told[third] = change(lines(file)[third])
-    file.write_text("\n".join(told) + "\n")
-    found = read_replay(file)
+    rows[third] = change(lines(file)[third])
+    file.write_text("\n".join(rows) + "\n")
+    result = read_replay(file)
     with pytest.raises(UsageError) as error:
-        list(found)
+        list(result)
     assert str(error.value) == (
         f"{file}, line {third + 1}: is no answer as gen ledger export writes it: {reason}"
     )
 
 
 def test_order_and_spaces_of_a_line_do_not_matter(ledger: Ledger, file: Path) -> None:
-    told = [json.dumps(dict(reversed(line.items())), indent=None) for line in lines(file)]
-    file.write_text("\n".join(reversed(told)))
+    rows = [json.dumps(dict(reversed(line.items())), indent=None) for line in lines(file)]
+    file.write_text("\n".join(reversed(rows)))
     assert sorted(read_replay(file)) == list(ledger.answers())
 
 
@@ -154,8 +154,8 @@ def test_a_line_that_is_no_json(file: Path) -> None:
     file.write_bytes(file.read_bytes() + b"{")
     with pytest.raises(UsageError) as error:
         list(read_replay(file))
-    told = f"{file}, line 6: is no answer as gen ledger export writes it: "
-    assert str(error.value).startswith(told)  # what follows are orjson's words
+    message = f"{file}, line 6: is no answer as gen ledger export writes it: "
+    assert str(error.value).startswith(message)  # what follows are orjson's words
 
 
 def test_a_model_that_only_knows_the_file(tmp_path: Path, file: Path) -> None:
@@ -181,9 +181,9 @@ def test_a_model_that_only_knows_the_file(tmp_path: Path, file: Path) -> None:
 
 
 def test_a_refusal_is_replayed_too(tmp_path: Path, ledger: Ledger) -> None:
-    found = ledger.reserve(request(6), run="a", agent="write", worst=9, lease=9)
-    assert isinstance(found, Send)
-    ledger.refused(found, b"no\xff", "filtered", "the request was filtered (400: no)", 0, 0, 0)
+    result = ledger.reserve(request(6), run="a", agent="write", worst=9, lease=9)
+    assert isinstance(result, Send)
+    ledger.refused(result, b"no\xff", "filtered", "the request was filtered (400: no)", 0, 0, 0)
     path = tmp_path / "refused.jsonl"
     assert export_replay(ledger, path, "a") == 5
     (line,) = [line for line in lines(path) if line["key"] == request(6).key]
@@ -200,15 +200,15 @@ def test_a_refusal_is_replayed_too(tmp_path: Path, ledger: Ledger) -> None:
 
 def test_a_file_of_an_earlier_version(file: Path) -> None:
     """It had the room for an answer in the request, and so in its key."""
-    told = lines(file)
-    for line in told:
+    rows = lines(file)
+    for line in rows:
         line["request"]["sampling"]["max_tokens"] = 512
         body = json.dumps(
             line["request"], sort_keys=True, separators=(",", ":"), ensure_ascii=False
         )
         line["key"] = hashlib.sha256(body.encode()).hexdigest()
     now = sorted(read_replay(file))
-    file.write_text("\n".join(map(json.dumps, told)))
+    file.write_text("\n".join(map(json.dumps, rows)))
     assert sorted(read_replay(file)) == now
 
 

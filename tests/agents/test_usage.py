@@ -70,16 +70,16 @@ SHAPES: list[tuple[str, Any, tuple[int | None, int | None, int]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("stated", "found"), [shape[1:] for shape in SHAPES],
+@pytest.mark.parametrize(("stated", "expected"), [shape[1:] for shape in SHAPES],
                          ids=[shape[0] for shape in SHAPES])  # fmt: skip
-def test_usage(stated: Any, found: tuple[int | None, int | None, int]) -> None:
-    assert usage_of(stated) == Usage(*found)
+def test_usage(stated: Any, expected: tuple[int | None, int | None, int]) -> None:
+    assert usage_of(stated) == Usage(*expected)
 
 
 @pytest.mark.parametrize(
-    ("value", "found"),
+    ("value", "expected"),
     [(0, 0), (7, 7), (7.0, 7), (7.5, None), (True, None), (-1, None), (2**40, None), ("7", None),
      (None, None), (float("nan"), None), (float("inf"), None)],
 )  # fmt: skip
-def test_count(value: object, found: int | None) -> None:
-    assert count(value) == found
+def test_count(value: object, expected: int | None) -> None:
+    assert count(value) == expected

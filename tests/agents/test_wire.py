@@ -40,13 +40,13 @@ def test_json_that_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "found"),
+    ("body", "status", "expected"),
     [({"error": {"code": 502}}, 200, 502), ({"error": {"code": "429"}}, 201, 429),
      ({"error": {"code": "bad"}}, 200, 200), ({"error": {"code": 7}}, 200, 200), ({}, 204, 200),
      ({"error": "no"}, 200, 200), ({"error": {"code": 429}}, 500, 500)],
 )  # fmt: skip
-def test_the_status_that_counts(body: dict[str, Any], status: int, found: int) -> None:
-    assert status_of(body, status) == found
+def test_the_status_that_counts(body: dict[str, Any], status: int, expected: int) -> None:
+    assert status_of(body, status) == expected
 
 
 def test_keys_are_taken_out_and_stand_ins_are_not() -> None:

@@ -91,7 +91,21 @@ CASES: dict[str, tuple[str, list[str]]] = {
                            "training, float32", "free embeddings, float32")),
         ],
     ),
-    "ladders": (
+    "mining": (
+        "--documents 300 --queries 20",
+        [
+            r"\S+, 300 passages, 20 queries",
+            rf"  mine, by bm25: {F} s",
+            "    80 negatives",
+            rf"  mine, by static:minilm: {F} s",
+            rf"    again, vectors from the cache: {F} s",
+            rf"  mine_hard_negatives, by static:minilm: {F} s",
+            rf"    {F} times as long; {F} times as with a cache",
+            "    76 of 76 negatives are among their 76",
+            rf"  peak memory of the process {F} GiB",
+        ],
+    ),
+    "multiconir": (
         "--sizes 3 8 --domains books",
         [
             "...",
@@ -141,7 +155,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     ),
     "plain": ("plain 60", []),
     "validate": (
-        "--documents 300 --floors 200 20 --proof 200 --near 300",
+        "--documents 300 --baselines 200 20 --proof 200 --near 300",
         [
             "...",
             rf"all rules, 300 documents: {F} s, {N} documents/s, {F} us of CPU a document; "

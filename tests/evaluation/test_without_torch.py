@@ -62,9 +62,11 @@ def core(tmp_path: Path) -> Core:
             env={**os.environ, "PYTHONPATH": path}, timeout=120,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, "")
-        found = [subprocess.CompletedProcess(*json.loads(one)) for one in done.stdout.splitlines()]
-        assert len(found) == len(calls)
-        return found
+        results = [
+            subprocess.CompletedProcess(*json.loads(one)) for one in done.stdout.splitlines()
+        ]
+        assert len(results) == len(calls)
+        return results
 
     return call
 
@@ -72,9 +74,9 @@ def core(tmp_path: Path) -> Core:
 def test_lexical_retrievers_need_no_torch(core: Core, limit_run: Path, tmp_path: Path) -> None:
     names = ("bm25", "rank-bm25", "tfidf", "hybrid:bm25+tfidf")
     models = [word for name in names for word in ("--model", name)]
-    (found,) = core(("eval", limit_run, *models, "--out", tmp_path / "out", "--json"))
-    assert (found.returncode, found.stderr) == (0, "")
-    assert [one["model"] for one in json.loads(found.stdout)["results"]] == list(names)
+    (result,) = core(("eval", limit_run, *models, "--out", tmp_path / "out", "--json"))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert [one["model"] for one in json.loads(result.stdout)["results"]] == list(names)
     assert (tmp_path / "out" / "eval.html").is_file()
 
 
@@ -83,30 +85,30 @@ def test_a_model_that_needs_it_says_so(core: Core, limit_run: Path, tmp_path: Pa
         ("eval", limit_run, "--model", "minilm"), ("capacity", "--construct"), ("train", limit_run),
     )  # fmt: skip
     every = core(*((*command, "--out", tmp_path / command[0]) for command in commands))
-    for command, found in zip(commands, every, strict=True):
-        assert found.returncode == 2, command
-        assert "this needs the package torch: pip install 'retgen[eval]'" in found.stderr, command
-        assert "Traceback" not in found.stderr
+    for command, result in zip(commands, every, strict=True):
+        assert result.returncode == 2, command
+        assert "this needs the package torch: pip install 'retgen[eval]'" in result.stderr, command
+        assert "Traceback" not in result.stderr
 
 
 def test_candidate_sets_need_no_torch_either(core: Core, tmp_path: Path) -> None:
     recipe = ("multiconir_people", "--limit", "2", "-q", "--out", "run")
     models = ("--model", "bm25-paper", "--model", "hybrid:bm25+tfidf", "--model", "tfidf")
-    made, found = core(("run", *recipe), ("eval", "run", *models, "--json"))
+    made, result = core(("run", *recipe), ("eval", "run", *models, "--json"))
     assert made.returncode == 0
-    assert (found.returncode, found.stderr) == (0, "")
-    rows = {one["model"]: one for one in json.loads(found.stdout)["results"]}
+    assert (result.returncode, result.stderr) == (0, "")
+    rows = {one["model"]: one for one in json.loads(result.stdout)["results"]}
     assert sorted(rows) == ["bm25-paper", "hybrid:bm25+tfidf", "tfidf"]
     assert "ladders" not in rows["hybrid:bm25+tfidf"]
 
 
 def test_theorems_need_no_torch(core: Core, limit_run: Path, tmp_path: Path) -> None:
-    found, asked = core(
+    result, asked = core(
         ("capacity", limit_run, "--out", tmp_path / "out", "--json"),
         ("capacity", limit_run, "--device", "cuda", "--out", tmp_path / "out"),
     )
-    assert (found.returncode, found.stderr) == (0, "")
-    shown = json.loads(found.stdout)
+    assert (result.returncode, result.stderr) == (0, "")
+    shown = json.loads(result.stdout)
     why = "this needs the package torch: pip install 'retgen[eval]'"
     assert shown["notes"] == [f"no embedding and no margin was sought: {why}"]
     skipped = shown["certificate"]["skipped"]
@@ -123,22 +125,22 @@ def test_a_wrong_path_is_told_before_anything_heavy_is_imported(tmp_path: Path) 
     commands = (
         "eval WRONG", "eval WRONG --model minilm", "capacity WRONG", "train WRONG", "eval file.txt",
     )  # fmt: skip
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", IMPORTED, *commands], capture_output=True, text=True,
         cwd=tmp_path, timeout=60,
     )  # fmt: skip
-    told = [*4 * ["WRONG does not exist"], "file.txt is a file"]
-    assert found.stderr == "".join(
-        f"gen: {wrong}. Give the folder of a run or of a data set.\n" for wrong in told
+    wrong_paths = [*4 * ["WRONG does not exist"], "file.txt is a file"]
+    assert result.stderr == "".join(
+        f"gen: {wrong}. Give the folder of a run or of a data set.\n" for wrong in wrong_paths
     )
-    assert found.stdout == "[]\n" * 5
+    assert result.stdout == "[]\n" * 5
 
 
 @pytest.mark.parametrize("option", ["--test", "--outside"])
 def test_what_training_is_scored_on_is_looked_at_first(
     gen: Gen, limit_run: Path, option: str
 ) -> None:
-    found = gen("train", limit_run, option, "WRONG")
-    assert (found.returncode, found.stderr) == (
+    result = gen("train", limit_run, option, "WRONG")
+    assert (result.returncode, result.stderr) == (
         2, "gen: WRONG does not exist. Give the folder of a run or of a data set.\n"
     )  # fmt: skip

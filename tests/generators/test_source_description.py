@@ -34,8 +34,8 @@ def kb(tmp_path: Path) -> Path:
 
 
 def test_a_folder_in_words(kb: Path, tmp_path: Path) -> None:
-    found = describe_source(kb, tmp_path)
-    assert list(found.lines()) == [
+    description = describe_source(kb, tmp_path)
+    assert list(description.lines()) == [
         f"source: {kb} (2 .md, 2 .txt, 1 .html, 1 .csv), 4 documents",
         "refused: 1 by source/format, the first at photo.png: a file of this kind is not read, only "
         ".txt, .md, .markdown, .rst, .html, .htm, .jsonl, .csv, .tsv, .parquet",
@@ -45,8 +45,8 @@ def test_a_folder_in_words(kb: Path, tmp_path: Path) -> None:
         "languages: English (en) 75%, German (de) 25%",
         "lengths: 13 to 32 words, median 18",
     ]
-    assert found.language == "en"
-    assert found.columns == {"faq.csv": Held("Answer", (), "Question")}
+    assert description.language == "en"
+    assert description.columns == {"faq.csv": Held("Answer", (), "Question")}
 
 
 @pytest.mark.parametrize(
@@ -65,29 +65,29 @@ def test_the_block_of_a_recipe_reads_back(tmp_path: Path) -> None:
     path = tmp_path / "my: texts.jsonl"
     row = {"the id": 7, "on": ENGLISH, "name": "T"}
     path.write_text(json.dumps(row))
-    found = describe_source(path, tmp_path)
-    read = YAML(typ="safe").load(found.block())["source"]
+    description = describe_source(path, tmp_path)
+    read = YAML(typ="safe").load(description.block())["source"]
     assert read == {
         "path": str(path), "columns": {"text": "on", "title": "name"}, "licence": "not stated",
     }  # fmt: skip
     assert Source.model_validate(read).columns.text == "on"
-    assert found.lengths == (16, 16, 16)
+    assert description.lengths == (16, 16, 16)
 
 
 def test_tables_with_different_columns_are_left_to_be_guessed(kb: Path, tmp_path: Path) -> None:
     (kb / "posts.jsonl").write_text(json.dumps({"id": 1, "body": GERMAN + " Ja."}))
-    found = describe_source(kb, tmp_path)
-    assert found.columns["posts.jsonl"] == Held("body", ("id",), None)
-    assert "columns" not in found.block()
+    description = describe_source(kb, tmp_path)
+    assert description.columns["posts.jsonl"] == Held("body", ("id",), None)
+    assert "columns" not in description.block()
 
 
 def test_languages_without_blanks_are_counted_in_characters(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(CHINESE, "utf-8")
     (tmp_path / "b.txt").write_text(CHINESE * 3, "utf-8")
     (tmp_path / "c.txt").write_text("🙂 1234", "utf-8")
-    found = describe_source(tmp_path, tmp_path)
-    assert found.languages == {"zh": 2 / 3, "": 1 / 3}
-    assert list(found.lines())[1:] == [
+    description = describe_source(tmp_path, tmp_path)
+    assert description.languages == {"zh": 2 / 3, "": 1 / 3}
+    assert list(description.lines())[1:] == [
         "languages: Chinese (zh) 67%, not recognized 33%",
         f"lengths: 5 to {3 * len(CHINESE)} characters, median {len(CHINESE)}",
     ]
@@ -95,9 +95,9 @@ def test_languages_without_blanks_are_counted_in_characters(tmp_path: Path) -> N
 
 def test_a_data_set_that_datasets_loads(tmp_path: Path) -> None:
     (tmp_path / "train.jsonl").write_text(json.dumps({"_id": "a", "text": ENGLISH}))
-    found = describe_source(f"hf:{tmp_path}", Path(os.curdir))
-    assert next(found.lines()) == f"source: hf:{tmp_path} (a data set of the Hub), 1 document"
-    assert found.whole
+    description = describe_source(f"hf:{tmp_path}", Path(os.curdir))
+    assert next(description.lines()) == f"source: hf:{tmp_path} (a data set of the Hub), 1 document"
+    assert description.whole
 
 
 def test_no_document_that_can_be_used(tmp_path: Path) -> None:

@@ -67,11 +67,11 @@ def rng() -> Stream:
     ],
 )
 def test_brackets(matrix: QrelMatrix, total: int, lower: int, upper: int) -> None:
-    found = certificate(matrix, total)
-    assert (found.lower, found.upper) == (lower, upper)
+    result = certificate(matrix, total)
+    assert (result.lower, result.upper) == (lower, upper)
     walk_only = "sign changes in an order found by a walk"
-    assert {entry["theorem"] for entry in found.skipped} <= {walk_only}
-    stated = found.to_json()
+    assert {entry["theorem"] for entry in result.skipped} <= {walk_only}
+    stated = result.to_json()
     assert [bound["dimension"] for bound in stated["lower_bounds"][:1]] == [lower][: lower > 0]
     assert {bound["notion"] for bound in stated["lower_bounds"]} <= {"row order"}
     assert all(bound["theorem"] and bound["reference"] for bound in stated["upper_bounds"])
@@ -140,21 +140,21 @@ def test_certified_norm_is_never_below_the_true_one(seed: int) -> None:
 def test_complete_subsets() -> None:
     assert complete_subset(patterns.dense(15, 2, rng()), 6) == (2, [0, 1, 2, 3, 4])
     fourteen = [pair for pair in combinations(range(6), 2) if pair != (2, 4)]
-    found = complete_subset(QrelMatrix.from_rows(fourteen, 6), 6)  # five of the six are complete
-    assert found is not None
-    assert (found[0], sorted(found[1])) == (2, [0, 1, 2, 3, 5])
+    result = complete_subset(QrelMatrix.from_rows(fourteen, 6), 6)  # five of the six are complete
+    assert result is not None
+    assert (result[0], sorted(result[1])) == (2, [0, 1, 2, 3, 5])
     nine = QrelMatrix.from_rows([p for p in combinations(range(5), 2) if p != (2, 4)], 5)
-    found = complete_subset(nine, 5)  # four of the five
-    assert found is not None
-    assert (found[0], sorted(found[1])) == (2, [0, 1, 2, 3])
+    result = complete_subset(nine, 5)  # four of the five
+    assert result is not None
+    assert (result[0], sorted(result[1])) == (2, [0, 1, 2, 3])
     assert complete_subset(subsets(5, 2), 5) == (2, [0, 1, 2, 3])  # and the fifth beside them
     assert complete_subset(subsets(5, 2), 6) == (2, [0, 1, 2, 3, 4])
     assert complete_subset(subsets(2, 1), 2) is None
-    found = complete_subset(OFFICIAL, 46)
-    assert found is not None
-    assert len(found[1]) == 5
+    result = complete_subset(OFFICIAL, 46)
+    assert result is not None
+    assert len(result[1]) == 5
     rows = {tuple(OFFICIAL.row(i).tolist()) for i in range(1000)}
-    assert set(combinations(sorted(found[1]), 2)) <= rows
+    assert set(combinations(sorted(result[1]), 2)) <= rows
     assert complete_subset(subsets(4, 1), 4) == (1, [0, 1, 2])
 
 
@@ -195,8 +195,8 @@ def ranks_right(scores: Iterable[Fraction], relevant: set[int]) -> bool:
 @for_each("seed", range(150))
 def test_lower_never_exceeds_upper(seed: int) -> None:
     matrix, total = random_matrix(seed)
-    found = certificate(matrix, total)
-    assert 0 <= found.lower <= found.upper
+    result = certificate(matrix, total)
+    assert 0 <= result.lower <= result.upper
 
 
 @for_each("seed", range(60))
@@ -261,8 +261,8 @@ def test_too_long_an_arc_is_not_claimed() -> None:
     ring = QrelMatrix.from_rows([[(s + i) % 4 for i in range(3)] for s in range(4)], 4)
     assert few_changes(ring, True)[0] > 2
     assert few_changes(ring, False)[0] == 2
-    found = certificate(ring, 5)
-    assert (found.lower, found.upper) == (2, 3)
+    result = certificate(ring, 5)
+    assert (result.lower, result.upper) == (2, 3)
 
 
 # --- soundness: lower bounds against matrices that points in few dimensions really have ----------
@@ -285,9 +285,9 @@ def test_lower_bounds_against_half_spaces(seed: int) -> None:
         sizes = relevant.sum(axis=1)
         relevant = relevant[sizes == np.bincount(sizes[sizes < n], minlength=2)[1:].argmax() + 1]
     matrix = QrelMatrix.from_rows([np.flatnonzero(row).tolist() for row in relevant], n)
-    found = certificate(matrix)
-    assert found.lower <= d, found.lower_bounds[0]
-    assert found.lower <= found.upper
+    result = certificate(matrix)
+    assert result.lower <= d, result.lower_bounds[0]
+    assert result.lower <= result.upper
 
 
 @pytest.mark.parametrize(("n", "arc"), [(30, 15), (31, 9), (64, 32), (64, 5), (17, 3), (200, 100)])
@@ -295,8 +295,8 @@ def test_spectral_bounds_against_a_circle(n: int, arc: int) -> None:
     """Arcs of a circle need two dimensions, though their matrix is regular with a spectral gap."""
     ring = QrelMatrix.from_rows([[(s + i) % n for i in range(arc)] for s in range(n)], n)
     assert all(bound.sign_rank <= 3 for bound in spectral_bounds(ring))
-    found = certificate(ring)
-    assert (found.lower, found.upper) == (2, 2)
+    result = certificate(ring)
+    assert (result.lower, result.upper) == (2, 2)
 
 
 @for_each("seed", range(60))
@@ -348,13 +348,13 @@ def test_one_dimension_against_all_orders(seed: int) -> None:
         all(sum((a in row) != (b in row) for a, b in pairwise(order)) <= 1 for row in sets)
         for order in permutations(range(n + (total > n)))
     )
-    found = certificate(matrix, total)
+    result = certificate(matrix, total)
     if all(len(row) == total for row in sets):
-        assert (found.lower, found.upper) == (0, 0)
+        assert (result.lower, result.upper) == (0, 0)
     elif fits:
-        assert (found.lower, found.upper) == (1, 1)
+        assert (result.lower, result.upper) == (1, 1)
     else:
-        assert found.lower >= 2
+        assert result.lower >= 2
 
 
 def test_planar_graphs() -> None:
@@ -395,9 +395,9 @@ def test_five_documents_need_three_dimensions_and_no_more() -> None:
         else:
             scores = documents @ (documents[pair[0]] + documents[pair[1]])
         assert scores[list(pair)].min() > np.delete(scores, pair).max()
-    found = certificate(subsets(5, 2))
-    assert (found.lower, found.upper) == (3, 3)
-    best = found.upper_bounds[0].to_json()
+    result = certificate(subsets(5, 2))
+    assert (result.lower, result.upper) == (3, 3)
+    best = result.upper_bounds[0].to_json()
     assert best == {
         "dimension": 3,
         "theorem": "the 5 different documents as the corners of a simplex and a point within, "
@@ -406,7 +406,7 @@ def test_five_documents_need_three_dimensions_and_no_more() -> None:
         "notion": "row order",
         "split": [0],
     }
-    assert [b.sign_rank for b in found.lower_bounds if "Radon" in b.reference] == [4]
+    assert [b.sign_rank for b in result.lower_bounds if "Radon" in b.reference] == [4]
 
 
 def test_five_documents_beside_a_sixth_need_four() -> None:
@@ -430,10 +430,10 @@ def _kernel(rows: list[list[Fraction]]) -> list[list[Fraction]]:
     rows, pivots = [row[:] for row in rows], []
     for column in range(len(rows[0])):
         place = len(pivots)
-        found = next((i for i in range(place, len(rows)) if rows[i][column]), None)
-        if found is None:
+        result = next((i for i in range(place, len(rows)) if rows[i][column]), None)
+        if result is None:
             continue
-        rows[place], rows[found] = rows[found], rows[place]
+        rows[place], rows[result] = rows[result], rows[place]
         rows[place] = [x / rows[place][column] for x in rows[place]]
         for i, row in enumerate(rows):
             if i != place and row[column]:
@@ -487,12 +487,12 @@ def test_two_simplices_that_cross_really_rank(seed: int) -> None:
         scores = [f / gain if w * f > 0 else f / loss for w, f in zip(weight, wanted, strict=True)]
         scores = [f - scores[0] for f in scores]  # a constant for the whole query
         query = _in_terms_of(axes, scores)
-        found = [
+        results = [
             sum((q * axis[j] for q, axis in zip(query, axes, strict=True)), Fraction(0))
             for j in range(n)
         ]
-        assert found == scores
-        assert ranks_right(found, relevant)
+        assert results == scores
+        assert ranks_right(results, relevant)
 
 
 def _in_terms_of(axes: list[list[Fraction]], vector: list[Fraction]) -> list[Fraction]:
@@ -512,8 +512,8 @@ def test_reduction_and_parts() -> None:
     rows = [[c for j in block.row(i).tolist() for c in (2 * j, 2 * j + 1)] for i in range(16)]
     pairs = [[32 + i, 33 + i] for i in range(100)]
     matrix = QrelMatrix.from_rows([*rows, *rows, *pairs], 140)
-    found = certificate(matrix, 500)
-    best = found.lower_bounds[0]
+    result = certificate(matrix, 500)
+    best = result.lower_bounds[0]
     assert (best.dimension, best.details["submatrix"]) == (3, "16 x 16")
     reduced = reduce(matrix, 500)
     assert (reduced.matrix.queries, reduced.matrix.documents) == (116, 117)

@@ -16,12 +16,12 @@ OFFICIAL = QrelMatrix.from_rows(list(combinations(range(46), 2))[:1000], 46)
 
 
 def test_the_official_matrix() -> None:
-    found = densities(OFFICIAL)
-    assert (found.documents, found.queries) == (46, 1000)
-    assert found.document_graph_density == 1000 / 1035
-    assert found.query_graph_density == 42_698 / 499_500
-    assert found.average_query_strength == 2 * 42_698 / 3 / 1000  # every pair shares one of three
-    assert found.left_out == {}
+    result = densities(OFFICIAL)
+    assert (result.documents, result.queries) == (46, 1000)
+    assert result.document_graph_density == 1000 / 1035
+    assert result.query_graph_density == 42_698 / 499_500
+    assert result.average_query_strength == 2 * 42_698 / 3 / 1000  # every pair shares one of three
+    assert result.left_out == {}
 
 
 def by_definition(matrix: QrelMatrix) -> tuple[float, float, float]:
@@ -52,12 +52,12 @@ def test_every_way(way: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None
     else:
         rows = [sorted({int(j) for j in draw.integers(9, k)}) for _ in range(30)]
     matrix = QrelMatrix.from_rows([*rows, rows[0], rows[1]], 11)
-    found = densities(matrix)
-    assert found.left_out == {}
+    result = densities(matrix)
+    assert result.left_out == {}
     assert (
-        found.document_graph_density,
-        found.query_graph_density,
-        found.average_query_strength,
+        result.document_graph_density,
+        result.query_graph_density,
+        result.average_query_strength,
     ) == pytest.approx(by_definition(matrix), rel=1e-12)
 
 
@@ -67,46 +67,46 @@ def test_many_queries_on_few_documents() -> None:
     draw[:, 1] = (draw[:, 0] + 1 + draw[:, 1] % 45) % 46
     rows = np.repeat(np.arange(len(draw)), 2)
     matrix = QrelMatrix.from_pairs(rows, draw.reshape(-1), len(draw), 46)
-    found = densities(matrix)
+    result = densities(matrix)
     degree, pairs = np.bincount(draw.reshape(-1)), np.unique(np.sort(draw), axis=0)
     counts = np.unique(np.sort(draw), axis=0, return_counts=True)[1]
     equal = int((counts * (counts - 1) // 2).sum())
     sharing = int((degree * (degree - 1) // 2).sum()) - equal  # equal pairs share two
-    assert found.query_graph_density == sharing / math.comb(len(draw), 2)
-    assert found.document_graph_density == len(pairs) / 1035
+    assert result.query_graph_density == sharing / math.comb(len(draw), 2)
+    assert result.document_graph_density == len(pairs) / 1035
     expected = 2 * ((sharing - equal) / 3 + equal) / len(draw)
-    assert found.average_query_strength == pytest.approx(expected, rel=1e-12)
+    assert result.average_query_strength == pytest.approx(expected, rel=1e-12)
 
 
 def test_many_different_queries() -> None:
     matrix = patterns.dense(200_000, 2, Stream(1, "dense"))
-    found = densities(matrix)
-    assert (found.documents, found.queries) == (633, 200_000)
-    assert found.document_graph_density == 200_000 / math.comb(633, 2)
+    result = densities(matrix)
+    assert (result.documents, result.queries) == (633, 200_000)
+    assert result.document_graph_density == 200_000 / math.comb(633, 2)
     sharing = sum(math.comb(degree, 2) for degree in matrix.column_sums.tolist())
-    assert found.query_graph_density == sharing / math.comb(200_000, 2)
-    assert found.average_query_strength == pytest.approx(2 * sharing / 3 / 200_000, rel=1e-12)
-    assert found.left_out == {}
+    assert result.query_graph_density == sharing / math.comb(200_000, 2)
+    assert result.average_query_strength == pytest.approx(2 * sharing / 3 / 200_000, rel=1e-12)
+    assert result.left_out == {}
 
 
 def test_projective_and_disjoint() -> None:
-    found = densities(patterns.projective(43))
-    assert found.document_graph_density == found.query_graph_density == 1.0
-    assert found.average_query_strength == pytest.approx(1892 / 87)
-    found = densities(patterns.disjoint(200_000, 2))
-    assert (found.query_graph_density, found.average_query_strength) == (0.0, 0.0)
-    assert found.document_graph_density == 200_000 / math.comb(400_000, 2)
+    result = densities(patterns.projective(43))
+    assert result.document_graph_density == result.query_graph_density == 1.0
+    assert result.average_query_strength == pytest.approx(1892 / 87)
+    result = densities(patterns.disjoint(200_000, 2))
+    assert (result.query_graph_density, result.average_query_strength) == (0.0, 0.0)
+    assert result.document_graph_density == 200_000 / math.comb(400_000, 2)
 
 
 def test_too_large_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(density, "_LISTED", 0)
     monkeypatch.setattr(density, "_PRODUCT", 0)
     monkeypatch.setattr(density, "_SUBSETS", 0)
-    found = densities(OFFICIAL)
-    assert found.query_graph_density is None
-    assert found.average_query_strength is None
+    result = densities(OFFICIAL)
+    assert result.query_graph_density is None
+    assert result.average_query_strength is None
     reason = "1,000 x 46: the exact count would take too long, and is not estimated"
-    assert found.left_out["query graph density"] == reason
-    assert list(found.left_out) == [
+    assert result.left_out["query graph density"] == reason
+    assert list(result.left_out) == [
         "document graph density", "query graph density", "average query strength",
     ]  # fmt: skip

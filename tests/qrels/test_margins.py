@@ -42,16 +42,16 @@ def test_the_norm_is_that_of_a_singular_value_decomposition(seed: int) -> None:
     dense = rng.random(shape) < 0.3
     matrix = QrelMatrix.from_rows([np.flatnonzero(row).tolist() for row in dense], shape[1])
     others = bool(seed % 2)
-    found = reduce(matrix, matrix.documents + others)
-    plain = found.matrix.dense().astype(float)
+    result = reduce(matrix, matrix.documents + others)
+    plain = result.matrix.dense().astype(float)
     values = []
-    for table in (plain, np.pad(plain, ((0, 0), (0, 1))))[: 1 + found.others]:
+    for table in (plain, np.pad(plain, ((0, 0), (0, 1))))[: 1 + result.others]:
         k, n = table.sum(1), table.shape[1]
         weight = (k * (n - k)).sum()
         if weight:
             norm = np.linalg.norm(n * table - k[:, None], 2)
             values.append(norm * math.sqrt(table.size) / weight)
-    norm = margin_caps(found).norm
+    norm = margin_caps(result).norm
     assert norm is not None
     assert norm >= min(values)
     assert norm == pytest.approx(min(values), rel=1e-3)
@@ -71,9 +71,9 @@ def test_no_real_embedding_is_above_a_cap(d: int, seed: int) -> None:
     ordered = np.take_along_axis(scores, ranked, 1)
     margin = float((ordered[np.arange(m), k - 1] - ordered[np.arange(m), k]).min())
     matrix = QrelMatrix.from_rows([sorted(ranked[i, : k[i]].tolist()) for i in range(m)], n)
-    found = reduce(matrix, n)
-    if found.matrix.queries and margin > 0:
-        caps = margin_caps(found)
+    result = reduce(matrix, n)
+    if result.matrix.queries and margin > 0:
+        caps = margin_caps(result)
         assert margin <= caps.at(d)
         lowest = caps.lowest(margin)
         assert lowest is not None
@@ -104,7 +104,7 @@ def test_lowest_dimension_of_a_margin() -> None:
 
 
 def test_a_matrix_too_large_for_its_norm_keeps_the_packing() -> None:
-    found = margin_caps(reduce(patterns.cycle(5000, 2), 5000))
-    assert found.norm is None
-    assert found.apart == 5000
-    assert found.at(4) < 0.2
+    result = margin_caps(reduce(patterns.cycle(5000, 2), 5000))
+    assert result.norm is None
+    assert result.apart == 5000
+    assert result.at(4) < 0.2

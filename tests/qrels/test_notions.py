@@ -28,9 +28,9 @@ RNG = Stream(3, "test")
     ],
 )
 def test_known_values(matrix: QrelMatrix, expected: list[tuple[int, int]]) -> None:
-    found = brackets(certificate(matrix, 50_000))
-    assert [(bracket.lower, bracket.upper) for bracket in found] == expected
-    assert [bracket.notion for bracket in found] == (
+    result = brackets(certificate(matrix, 50_000))
+    assert [(bracket.lower, bracket.upper) for bracket in result] == expected
+    assert [bracket.notion for bracket in result] == (
         ["row order", "global threshold", "sign rank"] if expected else []
     )
 

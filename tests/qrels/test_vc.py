@@ -35,10 +35,10 @@ def test_against_a_search_through_all_sets(seed: int) -> None:
     rows, columns = int(rng.integers(1, 40)), int(rng.integers(1, 9))
     dense = rng.random((rows, columns)) < rng.uniform(0.1, 0.7)
     matrix = QrelMatrix.from_rows([np.flatnonzero(row).tolist() for row in dense], columns)
-    found = shattered(matrix)
-    assert found.complete
-    assert len(found.columns) == dimension(matrix)
-    assert len(cut_out(matrix, tuple(found.columns))) == 2 ** len(found.columns)
+    result = shattered(matrix)
+    assert result.complete
+    assert len(result.columns) == dimension(matrix)
+    assert len(cut_out(matrix, tuple(result.columns))) == 2 ** len(result.columns)
 
 
 @pytest.mark.parametrize(
@@ -55,11 +55,11 @@ def test_against_a_search_through_all_sets(seed: int) -> None:
     ],
 )
 def test_known_dimensions(matrix: QrelMatrix, size: int) -> None:
-    found = shattered(matrix)
-    assert found.complete
-    assert len(found.columns) == size
-    assert found.columns == sorted(found.columns)
-    assert len(cut_out(matrix, tuple(found.columns))) == (2**size if matrix.queries else 0)
+    result = shattered(matrix)
+    assert result.complete
+    assert len(result.columns) == size
+    assert result.columns == sorted(result.columns)
+    assert len(cut_out(matrix, tuple(result.columns))) == (2**size if matrix.queries else 0)
 
 
 def test_a_matrix_too_large_is_refused() -> None:
@@ -70,6 +70,6 @@ def test_a_matrix_too_large_is_refused() -> None:
 def test_an_early_end_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = patterns.hadamard(64)
     monkeypatch.setattr("retgen.qrels.vc._WORK", 10_000_000)
-    found = shattered(matrix)
-    assert not found.complete
-    assert len(cut_out(matrix, tuple(found.columns))) == 2 ** len(found.columns)
+    result = shattered(matrix)
+    assert not result.complete
+    assert len(cut_out(matrix, tuple(result.columns))) == 2 ** len(result.columns)

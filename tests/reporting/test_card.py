@@ -57,14 +57,14 @@ def shown(text: str) -> str:
 def test_a_card_has_no_markup_but_its_own(hostile: Path, tmp_path: Path) -> None:
     tame = made(tmp_path / "tame", "Salt", "CC BY 4.0", "gpt-5-mini")
     cards = [(run / "dataset" / "README.md").read_text() for run in (hostile, tame)]
-    found, other = (rendered(card.split("\n---\n\n", 1)[1]) for card in cards)
-    assert found.tags == other.tags
-    assert found.attributes == other.attributes
-    assert {name for name, _ in found.attributes} == {"style"}
-    assert {*found.tags} == {
+    result, other = (rendered(card.split("\n---\n\n", 1)[1]) for card in cards)
+    assert result.tags == other.tags
+    assert result.attributes == other.attributes
+    assert {name for name, _ in result.attributes} == {"style"}
+    assert {*result.tags} == {
         "h1", "h2", "p", "ul", "li", "strong", "table", "thead", "tbody", "tr", "th", "td", "code",
     } - ({"strong"} if "strong" not in other.tags else set())  # fmt: skip
-    text = shown(found.text)
+    text = shown(result.text)
     assert text.count(shown(TITLE)) == 1  # the example of the table
     assert text.count(shown(LICENCE)) == 2  # in the table and under the licences
     assert text.count(f"by openai:{shown(MODEL)}:") == 5  # agents
@@ -82,8 +82,8 @@ def test_it_loads(hostile: Path, tmp_path: Path) -> None:
     from datasets import load_dataset
 
     for name, split, rows in (("corpus", "corpus", 22), ("queries", "queries", 40)):
-        found = load_dataset(str(hostile / "dataset"), name, split=split, cache_dir=str(tmp_path))
-        assert len(found) == rows
+        dataset = load_dataset(str(hostile / "dataset"), name, split=split, cache_dir=str(tmp_path))
+        assert len(dataset) == rows
 
 
 def test_the_report_of_the_same_run(hostile: Path) -> None:

@@ -62,7 +62,7 @@ def render(folder: Path, content: dict[str, Any]) -> str:
 @pytest.fixture
 def content() -> dict[str, Any]:
     """A run over 1,200 documents with all six pairs of four of them as queries."""
-    floors = {
+    baselines = {
         "random": {"recall@2": 0.001667, "recall@4": 0.003333},
         "rankings": {
             "summed IDF": {"recall@2": 0.1667, "recall@4": 1.0},
@@ -106,7 +106,7 @@ def content() -> dict[str, Any]:
             "relevant_per_query": {"min": 2, "mean": 2.0, "max": 2, "histogram": {"2": 6}},
             "queries_per_relevant_document": {"min": 3, "mean": 3.0, "max": 3, "histogram": {"3": 4}},
         },
-        "floors": floors,
+        "floors": baselines,
         "certificate": {
             "documents": 4,
             "queries": 6,
@@ -142,7 +142,7 @@ def content() -> dict[str, Any]:
 def test_a_proven_run(tmp_path: Path, content: dict[str, Any]) -> None:
     html = render(tmp_path, content)
     page = Page(html)
-    for said in (
+    for text in (
         "A synthetic retrieval data set: attribute corpora from a latent qrel matrix, pattern "
         "dense , seed 7.",
         "retgen report · 2025-11-20 20:33:11 UTC limit_tiny",
@@ -174,8 +174,8 @@ def test_a_proven_run(tmp_path: Path, content: dict[str, Any]) -> None:
         "gen run 'limit tiny'/recipe.yaml --out again",
         'load_dataset(\'limit tiny/dataset\', "corpus", split="corpus")',
     ):
-        assert said in page.text, said
-    assert page.tags["svg"] == 6  # bracket, floors, words, positions, matrix, document graph
+        assert text in page.text, text
+    assert page.tags["svg"] == 6  # bracket, baselines, words, positions, matrix, document graph
     assert page.tags["code"] >= 1
 
 
@@ -285,7 +285,7 @@ def test_a_failed_run_claims_nothing(tmp_path: Path, content: dict[str, Any]) ->
         ],
     }
     page = Page(render(tmp_path, content))
-    for said in (
+    for text in (
         "NOT OK 2 errors. The data did not pass its checks: do not use it.",
         "2 errors · 1 warning · 1 rule off",
         "What failed schema 2 errors: is not JSON",
@@ -295,7 +295,7 @@ def test_a_failed_run_claims_nothing(tmp_path: Path, content: dict[str, Any]) ->
         "error schema 2 is not JSON corpus:17 is blank corpus:19 warning order-leak 1 leaks "
         "Switched off by the recipe encoding Latin-1 on purpose",
     ):
-        assert said in page.text, said
+        assert text in page.text, text
     assert "PROVEN" not in page.text
     assert "What this set tests" not in page.text
     assert "Complete labels" not in page.text
@@ -419,10 +419,10 @@ def collected(folder: Path, rows: list[set[str]]) -> dict[str, Any]:
         ("created", "versions", "counts", "complete", "evidence", "timings", "licences",
          "word_lists", "files")
     )  # fmt: skip
-    found = Validation(
+    result = Validation(
         [], {"positives": len(qrels)}, {"random": {}, "rankings": {}, "best": None}, {}
     )
-    return collect_report(folder, load_recipe("limit_dense"), manifest, found)
+    return collect_report(folder, load_recipe("limit_dense"), manifest, result)
 
 
 def test_collect_report(tmp_path: Path) -> None:

@@ -65,8 +65,10 @@ def test_the_card_is_a_file_of_the_run(ladders: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(ladders, copy)
     (copy / "training" / "README.md").write_text("changed")
-    found = [one.message for one in validate(copy).findings if one.rule in ("manifest", "derived")]
-    assert found == [
+    findings = [
+        one.message for one in validate(copy).findings if one.rule in ("manifest", "derived")
+    ]
+    assert findings == [
         "training/README.md is not the file that the manifest describes",
         'training/README.md: line 1 is "changed", must be "---"',
     ]

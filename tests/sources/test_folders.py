@@ -80,8 +80,8 @@ def test_tables_among_texts(tmp_path: Path) -> None:
     )
     (tmp_path / "prices.tsv").write_text("id\tprice\n1\t\n")
     (tmp_path / "torn.parquet").write_bytes(b"no")
-    found = list(read_sources(tmp_path, Columns()))
-    assert found[:-1] == [
+    read = list(read_sources(tmp_path, Columns()))
+    assert read[:-1] == [
         SourceDocument("a", "Title", "# Title\n\nText."),
         SourceDocument("1", "Why?", "Because."),
         SourceDocument("2", "How?", "Like this."),
@@ -94,7 +94,7 @@ def test_tables_among_texts(tmp_path: Path) -> None:
             "has no column of texts; name one (source.columns.text). Its columns: id, price",
         ),
     ]  # fmt: skip
-    torn = found[-1]
+    torn = read[-1]
     assert isinstance(torn, Refused)
     assert (torn.where, torn.rule) == ("torn.parquet", "source/unreadable")
     assert torn.reason.startswith("is not a Parquet file of texts: ")

@@ -55,17 +55,19 @@ def test_a_table_with_mapped_columns(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.tsv", "a.parquet"])
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "message"),
     [
         (Columns(text="bodi"), "has no column 'bodi' (source.columns.text); did you mean body?"),
         (Columns(text="body", id="nr"), "has no column 'nr' (source.columns.id)."),
         (Columns(text="text"), "has no column 'text' (source.columns.text)"),
     ],
 )
-def test_a_column_that_is_not_there(tmp_path: Path, name: str, columns: Columns, told: str) -> None:
+def test_a_column_that_is_not_there(
+    tmp_path: Path, name: str, columns: Columns, message: str
+) -> None:
     with pytest.raises(DatasetError) as error:
         list(read_sources(write(tmp_path / name), columns))
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert "Its columns: body, key, name" in str(error.value)
 
 

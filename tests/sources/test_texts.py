@@ -58,8 +58,8 @@ def test_a_page_as_it_is_shown() -> None:
     ],
 )
 def test_pages_of_other_kinds(html: str, title: str, text: str) -> None:
-    found = shown(html)
-    assert (found[0], found[1].strip()) == (title, text)
+    read = shown(html)
+    assert (read[0], read[1].strip()) == (title, text)
 
 
 def test_files_that_are_documents_and_files_that_are_none(tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_a_file_of_ten_megabytes_is_refused_and_not_read(tmp_path: Path) -> None
     (tmp_path / "c.txt").write_text("é" * 11, "utf-8")
     (tmp_path / "d.txt").write_text("🙂" * 10, "utf-8")
     reason = "the text has more than 1,000,000 characters; cut it up"
-    found = list(read_sources(tmp_path, Columns()))
-    assert found[:2] == [
+    read = list(read_sources(tmp_path, Columns()))
+    assert read[:2] == [
         Refused("a.txt", "source/long", reason, "a"), Refused("b.txt.gz", "source/long", reason, "b"),
     ]  # fmt: skip
     shorter = list(read_sources(tmp_path, Columns(), longest=10))

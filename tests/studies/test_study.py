@@ -51,8 +51,8 @@ def test_bundled_study(name: str) -> None:
     assert lines[1].startswith("# ")
     study = load_study(path)
     assert study.study == name
-    found = {label: (one.documents, one.queries) for label, one in plan_study(study).items()}
-    assert found == PLANNED[name]
+    result = {label: (one.documents, one.queries) for label, one in plan_study(study).items()}
+    assert result == PLANNED[name]
 
 
 def test_every_study_is_planned() -> None:
@@ -79,9 +79,9 @@ def test_data_sets_are_made_and_scored(recipe_file: Write, tmp_path: Path) -> No
         f"  other: {{recipe: limit_small, set: {{params.docs: 12, params.queries: 60, seed: 7}}}}\n"
         "models: [bm25, 'static:minilm']\ndims: [8, 16]\nmetrics: [recall@2]\n"
     )
-    found = run_study(path, out=tmp_path / "out")
-    assert isinstance(found, Evaluation)
-    shown = found.to_json()["datasets"]
+    result = run_study(path, out=tmp_path / "out")
+    assert isinstance(result, Evaluation)
+    shown = result.to_json()["datasets"]
     assert [Path(one["dataset"]).name for one in shown] == ["dense", "other"]
     systems = [(row["model"], row["dim"]) for row in shown[0]["results"]]
     assert systems == [("bm25", None), ("static:minilm", 8), ("static:minilm", 16)]
@@ -101,22 +101,22 @@ def test_training_by_split_and_dimension(recipe_file: Write, tmp_path: Path) -> 
         "train: {model: 'static:minilm', on: [test, train], test: test, dims: [16, 8],\n"
         "        preset: limit, set: {learning_rate: 0.003, epochs: 3}}\n"
     )
-    found = run_study(path, out=tmp_path / "out")
-    assert isinstance(found, Trainings)
-    assert list(found.trained) == [("test", 8), ("test", 16), ("train", 8), ("train", 16)]
+    result = run_study(path, out=tmp_path / "out")
+    assert isinstance(result, Trainings)
+    assert list(result.trained) == [("test", 8), ("test", 16), ("train", 8), ("train", 16)]
     after = {
-        key: one.views[0].scores(one.trained, "after")["recall@2"]
-        for key, one in found.trained.items()
+        key: one.scored_sets[0].scores(one.trained, "after")["recall@2"]
+        for key, one in result.trained.items()
     }
     # the paper's contrast: the test pairs are memorised, training on other words is not that
     assert min(after["test", d] for d in (8, 16)) > max(after["train", d] for d in (8, 16)) + 0.1
-    shared = {key: one.shared for key, one in found.trained.items()}
+    shared = {key: one.shared for key, one in result.trained.items()}
     assert shared == {("test", 8): 120, ("test", 16): 120, ("train", 8): 0, ("train", 16): 0}
-    assert all(one.config.dimension == dim for (_, dim), one in found.trained.items())
-    told = json.loads((tmp_path / "out" / "study.json").read_text())
-    assert [(one["on"], one["dim"]) for one in told["trained"]] == list(found.trained)
-    assert told["beside"]["results"][0]["model"] == "bm25"
-    lines = text_of(found).splitlines()
+    assert all(one.config.dimension == dim for (_, dim), one in result.trained.items())
+    content = json.loads((tmp_path / "out" / "study.json").read_text())
+    assert [(one["on"], one["dim"]) for one in content["trained"]] == list(result.trained)
+    assert content["beside"]["results"][0]["model"] == "bm25"
+    lines = text_of(result).splitlines()
     assert lines[0].split() == ["trained", "on", "dim", "recall@1", "recall@2"]
     assert [line.split()[:2] for line in lines[1:5]][::3] == [["test", "16"], ["train", "8"]]
     assert lines[5].startswith("static:minilm, not trained")
@@ -124,8 +124,8 @@ def test_training_by_split_and_dimension(recipe_file: Write, tmp_path: Path) -> 
     page = (tmp_path / "out" / "study.html").read_text()
     assert page.count("<svg") == 2
     assert "recall@2 of static:minilm after training, at the best dimension: " in page
-    assert page.count("a model has seen pairs of the test view") == 1
-    assert "trained on train: no training pair is a pair of the test view test" in page
+    assert page.count("a model has seen pairs of the test set") == 1
+    assert "trained on train: no training pair is a pair of the test set test" in page
     again = run_study(path, out=tmp_path / "out")
     assert isinstance(again, Trainings)
     assert all(one.trained.repeated for one in again.trained.values())
@@ -182,9 +182,9 @@ def test_the_commands(gen, recipe_file: Write) -> None:  # type: ignore[no-untyp
         "models: bm25",
         f"measured by: gen eval {path}",
     ]
-    found = gen("eval", path)
-    assert (found.returncode, found.stderr) == (0, "")
-    assert found.stdout.splitlines()[-1] == "page: outputs/one/eval.html"
+    result = gen("eval", path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[-1] == "page: outputs/one/eval.html"
     assert gen("plan", "limit_splits").stdout.splitlines()[2:] == [
         "models: bm25",
         "trainings: 10 of static:minilm",

@@ -64,9 +64,9 @@ def forged(path: Path, folder: Path, change: Change) -> Path:
     return copy
 
 
-def findings(found: Validation) -> list[tuple[str, str]]:
+def findings(validation: Validation) -> list[tuple[str, str]]:
     """All but that LIMIT's hard negatives are distractors, of whom words tell."""
-    return [(one.rule, one.message) for one in found.findings if one.rule != "origin"]
+    return [(one.rule, one.message) for one in validation.findings if one.rule != "origin"]
 
 
 # --- changes ------------------------------------------------------------------------------------
@@ -412,15 +412,15 @@ def sample(cases: list[Any]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize(("name", "change", "rule", "told"), sample(TABLES))
+@pytest.mark.parametrize(("name", "change", "rule", "message"), sample(TABLES))
 def test_altered_tables_are_named(
-    finished: dict[str, Path], name: str, change: Change, rule: str, told: str, tmp_path: Path
+    finished: dict[str, Path], name: str, change: Change, rule: str, message: str, tmp_path: Path
 ) -> None:
-    found = validate(forged(finished[name], tmp_path, change))
-    assert not found.ok
-    assert (found.proven, found.judged) == (0, 0)
-    named = [one for one in found.findings if one.rule == rule and told in one.message]
-    assert named, found.findings
+    validation = validate(forged(finished[name], tmp_path, change))
+    assert not validation.ok
+    assert (validation.proven, validation.judged) == (0, 0)
+    named = [one for one in validation.findings if one.rule == rule and message in one.message]
+    assert named, validation.findings
 
 
 @pytest.mark.parametrize("name", ["test", "train", "ladders"])
@@ -428,37 +428,39 @@ def test_many_altered_figures_are_all_named(
     finished: dict[str, Path], name: str, tmp_path: Path
 ) -> None:
     """A fault in every key of the manifest at once: each has its finding."""
-    cases = {told.partition(" ")[0].partition(".")[0]: (change, told)
-             for which, change, told in BESIDE if which == name}  # fmt: skip
+    cases = {message.partition(" ")[0].partition(".")[0]: (change, message)
+             for which, change, message in BESIDE if which == name}  # fmt: skip
     copy = forged(finished[name], tmp_path, both(*(change for change, _ in cases.values())))
     messages = [one.message for one in validate(copy).findings if one.rule == "manifest"]
-    for _, told in cases.values():
-        assert [one for one in messages if one.startswith(f"manifest.json: {told}")], (
-            told,
+    for _, message in cases.values():
+        assert [one for one in messages if one.startswith(f"manifest.json: {message}")], (
+            message,
             messages,
         )
     assert len(messages) == len(cases)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "change", "told"), BESIDE)
+@pytest.mark.parametrize(("name", "change", "message"), BESIDE)
 def test_altered_figures_are_named(
-    finished: dict[str, Path], name: str, change: Change, told: str, tmp_path: Path
+    finished: dict[str, Path], name: str, change: Change, message: str, tmp_path: Path
 ) -> None:
-    found = validate(forged(finished[name], tmp_path, change))
-    (named,) = [one for one in found.findings if one.message.startswith(f"manifest.json: {told}")]
+    validation = validate(forged(finished[name], tmp_path, change))
+    (named,) = [
+        one for one in validation.findings if one.message.startswith(f"manifest.json: {message}")
+    ]
     assert (named.rule, named.severity) == ("manifest", "error")
-    assert named.ids[0].startswith(f"manifest.json:{told.partition(' ')[0]}"[:20])
+    assert named.ids[0].startswith(f"manifest.json:{message.partition(' ')[0]}"[:20])
 
 
-@pytest.mark.parametrize(("name", "change", "told"), sample(PAGES))
+@pytest.mark.parametrize(("name", "change", "message"), sample(PAGES))
 def test_altered_pages_are_named(
-    finished: dict[str, Path], name: str, change: Change, told: str, tmp_path: Path
+    finished: dict[str, Path], name: str, change: Change, message: str, tmp_path: Path
 ) -> None:
-    found = validate(forged(finished[name], tmp_path, change))
-    first = next(one for one in found.findings if one.message.startswith(told))
+    validation = validate(forged(finished[name], tmp_path, change))
+    first = next(one for one in validation.findings if one.message.startswith(message))
     assert (first.rule, first.severity) == ("derived", "error")
-    assert first.ids[0].partition(":")[0] == told.partition(":")[0]
+    assert first.ids[0].partition(":")[0] == message.partition(":")[0]
 
 
 # --- what cannot be derived again is said -------------------------------------------------------
@@ -468,12 +470,12 @@ def test_of_another_version_the_rules_stand_alone(
     finished: dict[str, Path], tmp_path: Path
 ) -> None:
     change = both(stating("versions.retgen", "0.0.9"), parquet(PAIRS, rotated("positive")))
-    found = validate(forged(finished["train"], tmp_path, change))
-    told = "the tables are not made again: it was made with retgen 0.0.9, this is "
-    *faults, again, derived = [one for one in found.findings if one.rule != "origin"]
+    validation = validate(forged(finished["train"], tmp_path, change))
+    message = "the tables are not made again: it was made with retgen 0.0.9, this is "
+    *faults, again, derived = [one for one in validation.findings if one.rule != "origin"]
     assert {(one.rule, one.severity) for one in faults} == {(PROOF, "error")}
     assert (again.rule, again.severity) == ("regenerated", "warning")
-    assert again.message.startswith(told)
+    assert again.message.startswith(message)
     assert (derived.rule, derived.severity) == ("derived", "info")
     assert derived.message == (
         "the tables have errors: their figures in manifest, card and report are not compared"
@@ -485,8 +487,10 @@ def test_figures_of_another_version_may_differ(finished: dict[str, Path], tmp_pa
         stating("versions.retgen", "0.0.9"), stating("certificate.lower", 3),
         stating("counts.queries", 61), report(lambda r: r["manifest"]["versions"].update(retgen="0.0.9")),
     )  # fmt: skip
-    found = validate(forged(finished["test"], tmp_path, change))
-    assert [(one.severity, one.message) for one in found.findings if one.rule == "manifest"] == [
+    validation = validate(forged(finished["test"], tmp_path, change))
+    assert [
+        (one.severity, one.message) for one in validation.findings if one.rule == "manifest"
+    ] == [
         ("error", "manifest.json: counts.queries is 61, must be 60"),
         ("warning", "manifest.json: certificate.lower is 3, must be 4"),
     ]
@@ -507,8 +511,8 @@ def test_of_another_format_it_is_said_once(
         stating("format_version", stated), manifest(lambda m: m.pop("languages")),
         manifest(lambda m: m["counts"].pop("rejected")), report(lambda r: r.pop("split")),
     )  # fmt: skip
-    found = validate(forged(finished["test"], tmp_path, change))
-    assert [(one.rule, one.severity, one.message) for one in found.findings] == [
+    validation = validate(forged(finished["test"], tmp_path, change))
+    assert [(one.rule, one.severity, one.message) for one in validation.findings] == [
         (
             "manifest",
             severity,
@@ -517,14 +521,14 @@ def test_of_another_format_it_is_said_once(
             f"evidence and hashes are compared{end}",
         )
     ]
-    assert found.proven == (120 if severity == "warning" else 0)
+    assert validation.proven == (120 if severity == "warning" else 0)
 
 
 def test_another_format_excuses_no_wrong_count(finished: dict[str, Path], tmp_path: Path) -> None:
     change = both(stating("format_version", 1), stating("evidence.structural", 900))
-    found = validate(forged(finished["test"], tmp_path, change))
-    assert not found.ok
-    assert [one.message for one in found.findings if one.severity == "error"] == [
+    validation = validate(forged(finished["test"], tmp_path, change))
+    assert not validation.ok
+    assert [one.message for one in validation.findings if one.severity == "error"] == [
         "manifest.json: evidence.structural is 900, must be 120"
     ]
 
@@ -550,12 +554,12 @@ def test_a_link_out_of_the_run_is_named(finished: dict[str, Path], tmp_path: Pat
 
 def test_a_list_of_names_that_has_changed(finished: dict[str, Path], tmp_path: Path) -> None:
     change = both(stating("word_lists.names (Faker)", "00"), jsonl(CORPUS, moved(0, 5)))
-    found = validate(forged(finished["test"], tmp_path, change))
+    validation = validate(forged(finished["test"], tmp_path, change))
     assert (
         "regenerated",
         "the tables are not made again: the list of names (Faker) has changed since, and with it "
         "the rows it gives",
-    ) in findings(found)
+    ) in findings(validation)
 
 
 def test_without_a_manifest_a_run_is_not_finished(
@@ -567,9 +571,9 @@ def test_without_a_manifest_a_run_is_not_finished(
         f"{copy} is unfinished: it has no manifest.json, which is written last. The run was stopped, "
         f"or did not pass its checks; `gen run {copy}/recipe.yaml --out {copy}` ends it"
     )
-    found = validate(copy)
-    assert (found.ok, found.proven) == (False, 0)
-    assert [(one.rule, one.severity, one.message) for one in found.findings] == [
+    validation = validate(copy)
+    assert (validation.ok, validation.proven) == (False, 0)
+    assert [(one.rule, one.severity, one.message) for one in validation.findings] == [
         ("manifest", "error", message)
     ]
     assert prove(copy, load_recipe(copy).at(copy), {}, 1, silent).findings == []
@@ -599,8 +603,8 @@ def test_every_document_of_the_source_is_accounted_for(
         jsonl("sources/documents.jsonl", lambda rows: rows.append(more)),
         jsonl("rejected.jsonl", lambda rows: rows.append(rejected)),
     )
-    found = validate(forged(path, tmp_path, change))
-    assert [one.message for one in found.findings if one.rule == "ladder-proof"] == [
+    validation = validate(forged(path, tmp_path, change))
+    assert [one.message for one in validation.findings if one.rule == "ladder-proof"] == [
         f"document {rejected['record']['record']['id']} of the source: it is a ladder, and rejected, too",
         "document more of the source: it is neither a ladder nor in rejected.jsonl",
     ]  # fmt: skip
@@ -625,10 +629,10 @@ def test_shards_are_compared_in_processes(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(retgen.validation.regenerate, "PARALLEL_FROM", 1)
     assert validate(path, workers=2).findings == []
     shard = "dataset/corpus-00001-of-00003.parquet"
-    found = validate(forged(path, tmp_path / "forged", parquet(shard, moved(0, 5))), workers=2)
+    validation = validate(forged(path, tmp_path / "forged", parquet(shard, moved(0, 5))), workers=2)
     assert [
         (one.rule, one.message.partition(":")[0])
-        for one in found.findings
+        for one in validation.findings
         if one.severity == "error"
     ] == [("regenerated", f"{shard} is not what the recipe makes")]
 
@@ -654,14 +658,14 @@ def test_ladders_of_documents_of_ones_own(tmp_path: Path) -> None:
         assert findings(validate(path)) == []
         assert (path / "rejected.jsonl").read_bytes().count(b"\n") == 1
         copy = forged(path, tmp_path / f"forged {len(source)}", file("rejected.jsonl", ""))
-        told = [message for _, message in findings(validate(copy))]
+        messages = [message for _, message in findings(validate(copy))]
         if source == "mine":
-            assert told[0] == "manifest.json: counts.rejected is 1, must be 0"
+            assert messages[0] == "manifest.json: counts.rejected is 1, must be 0"
         else:
             start = (
                 "rejected.jsonl is not what the recipe makes (0 rows, must be 1): row 1 is missing"
             )
-            assert told[0] == start
+            assert messages[0] == start
 
 
 REDUCED: dict[str, dict[str, Any]] = {

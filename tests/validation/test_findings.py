@@ -30,15 +30,15 @@ def foreign(dataset: Write) -> Path:
 
 
 def test_equal_findings_are_one_with_all_ids(foreign: Path) -> None:
-    found = validate(foreign)
-    assert (found.ok, found.errors, found.warnings) == (False, 1, 0)
-    assert found.findings[0][:4] == (
+    validation = validate(foreign)
+    assert (validation.ok, validation.errors, validation.warnings) == (False, 1, 0)
+    assert validation.findings[0][:4] == (
         "duplicate-text",
         "error",
         ["d0", "d2", "d1", "d3"],
         "2 documents have the same title and text (rows 1, 3) (1 more of this kind: d1 and d3)",
     )
-    assert found.to_json()["findings"][0]["folded"] == (
+    assert validation.to_json()["findings"][0]["folded"] == (
         {"ids": ["d0", "d2"], "message": "2 documents have the same title and text (rows 1, 3)"},
         {"ids": ["d1", "d3"], "message": "2 documents have the same title and text (rows 2, 4)"},
     )
@@ -74,24 +74,24 @@ def test_a_rule_switched_off_for_a_call(gen: Gen, foreign: Path) -> None:
         "  off     duplicate-text: as it was published\n"
         "ok: 0 errors, 0 warnings\n"
     )
-    found = validate(foreign, off={"duplicate-text": "as it was published"}).to_json()
-    assert found["findings"] == []
-    assert found["switched_off"] == {"duplicate-text": "as it was published"}
+    validation = validate(foreign, off={"duplicate-text": "as it was published"}).to_json()
+    assert validation["findings"] == []
+    assert validation["switched_off"] == {"duplicate-text": "as it was published"}
 
 
 def test_another_severity_for_a_call(gen: Gen, foreign: Path) -> None:
     shown = gen("validate", foreign, "--severity", "duplicate-text=warning", "--severity",
                 "empty-text=info", "--json")  # fmt: skip
     assert shown.returncode == 0
-    found = json.loads(shown.stdout)
-    assert (found["ok"], found["errors"], found["warnings"]) == (True, 0, 1)
-    assert found["severities"] == {"duplicate-text": "warning", "empty-text": "info"}
-    assert [finding["severity"] for finding in found["findings"]] == ["warning"]
+    content = json.loads(shown.stdout)
+    assert (content["ok"], content["errors"], content["warnings"]) == (True, 0, 1)
+    assert content["severities"] == {"duplicate-text": "warning", "empty-text": "info"}
+    assert [finding["severity"] for finding in content["findings"]] == ["warning"]
     assert validate(foreign, severity={"duplicate-text": "info"}).warnings == 0
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--off", "duplicate-text"], "--off duplicate-text: write --off RULE=REASON, with the reason: --off "
          'duplicate-text="kept as it is"'),
@@ -116,9 +116,11 @@ def test_another_severity_for_a_call(gen: Gen, foreign: Path) -> None:
          "RULE=error|warning|info"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_asked_for(gen: Gen, foreign: Path, options: list[str], told: str) -> None:
-    found = gen("validate", foreign, *options)
-    assert (found.returncode, found.stdout, found.stderr) == (2, "", f"gen: {told}\n")
+def test_what_cannot_be_asked_for(
+    gen: Gen, foreign: Path, options: list[str], message: str
+) -> None:
+    result = gen("validate", foreign, *options)
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", f"gen: {message}\n")
 
 
 @pytest.mark.parametrize("name", ["limit-proof", "limit-proof/names", "manifest", "word-lists"])
@@ -135,15 +137,15 @@ def test_a_recipe_changed_after_the_run_switches_no_proof_off(small: Path, tmp_p
     recipe.write_text(recipe.read_text().replace("off: {}", "off: {limit-proof: not needed}"))
     queries = folder / "dataset" / "qrels.jsonl"
     queries.write_text("".join(queries.read_text().splitlines(keepends=True)[1:]))
-    found = validate(folder)
+    validation = validate(folder)
     assert (
         "manifest",
         ["recipe.yaml"],
         "recipe.yaml switches off or lowers limit-proof, which vouches for this data set and was "
         "applied all the same",
-    ) in [(f.rule, f.ids, f.message) for f in found.findings]
-    assert "limit-proof/qrels" in [f.rule for f in found.findings]
-    assert found.switched_off == {}
+    ) in [(f.rule, f.ids, f.message) for f in validation.findings]
+    assert "limit-proof/qrels" in [f.rule for f in validation.findings]
+    assert validation.switched_off == {}
 
 
 def test_families_name_the_rules_of_their_proof(limit_run: Path) -> None:
@@ -169,12 +171,12 @@ def test_rows_that_are_no_json(foreign: Path) -> None:
     path = foreign / "corpus.jsonl"
     rows = path.read_text().splitlines()
     path.write_text("\n".join([*(f"<p>{row}" for row in rows * 7), '{"_id": "d5", "text": "x"}']))
-    found = validate(foreign)
-    assert [(f.rule, f.severity, f.message) for f in found.findings] == [
+    validation = validate(foreign)
+    assert [(f.rule, f.severity, f.message) for f in validation.findings] == [
         ("schema", "error", "42 rows of corpus.jsonl are not JSON (lines 1, 2, 3, 4, 5, 6, 7, 8, 9, "
          "10, ...)"),
     ]  # fmt: skip
-    assert found.findings[0].ids == [f"corpus.jsonl:{row}" for row in range(1, 43)]
+    assert validation.findings[0].ids == [f"corpus.jsonl:{row}" for row in range(1, 43)]
 
 
 @pytest.mark.parametrize(
@@ -189,9 +191,9 @@ def test_rows_that_are_no_json(foreign: Path) -> None:
 def test_rows_with_one_fault(foreign: Path, row: str, reason: str) -> None:
     path = foreign / "corpus.jsonl"
     path.write_text(f"{row}\n{row}\n" + '{"_id": "d5", "text": "x"}\n')
-    found = [(f.rule, f.ids, f.message) for f in validate(foreign).findings]
-    told = f"2 rows of corpus.jsonl {reason} (lines 1, 2)"
-    assert found == [("schema", ["corpus.jsonl:1", "corpus.jsonl:2"], told)]
+    findings = [(f.rule, f.ids, f.message) for f in validate(foreign).findings]
+    message = f"2 rows of corpus.jsonl {reason} (lines 1, 2)"
+    assert findings == [("schema", ["corpus.jsonl:1", "corpus.jsonl:2"], message)]
 
 
 def test_a_byte_order_mark_is_named_once_and_read_past(dataset: Write) -> None:
@@ -204,10 +206,10 @@ def test_a_byte_order_mark_is_named_once_and_read_past(dataset: Write) -> None:
     for name in ("corpus", "queries"):
         path = root / f"{name}.jsonl"
         path.write_bytes(BOM_UTF8 + path.read_bytes())
-    found = validate(root)
-    assert (found.statistics["documents"], found.statistics["queries"]) == (90, 1)
-    assert found.statistics["qrels"] == 2
-    assert [(f.rule, f.severity, f.ids, f.message) for f in found.findings] == [
+    validation = validate(root)
+    assert (validation.statistics["documents"], validation.statistics["queries"]) == (90, 1)
+    assert validation.statistics["qrels"] == 2
+    assert [(f.rule, f.severity, f.ids, f.message) for f in validation.findings] == [
         (
             "byte-order-mark",
             "warning",
@@ -224,7 +226,7 @@ def test_a_broken_parquet_file(gen: Gen, small: Path, tmp_path: Path, broken: by
     folder = run(small, out=tmp_path / "out", overrides={"output.format": "parquet"}).path
     path = folder / "dataset" / "corpus.parquet"
     path.write_bytes(broken or path.read_bytes()[:-100])
-    found = gen("validate", "out/dataset")
-    assert (found.returncode, found.stdout) == (2, "")
-    assert found.stderr.startswith("gen: out/dataset/corpus.parquet cannot be read as Parquet: ")
-    assert found.stderr.endswith(". Put a whole file in its place, or take it away\n")
+    result = gen("validate", "out/dataset")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("gen: out/dataset/corpus.parquet cannot be read as Parquet: ")
+    assert result.stderr.endswith(". Put a whole file in its place, or take it away\n")

@@ -81,7 +81,7 @@ def taken_up(folder: Path) -> list[int]:
     return [int(n) for n in re.findall(r" kept the proof of (\d+) parts of an earlier run\n", log)]
 
 
-def found(folder: Path) -> dict[str, Any]:
+def proof_in(folder: Path) -> dict[str, Any]:
     report = json.loads((folder / "report.json").read_text())
     return {k: report[k] for k in ("findings", "statistics", "floors", "certificate", "samples")}
 
@@ -100,7 +100,7 @@ def test_killed_while_it_is_proven(small: Path, tmp_path: Path, workers: int) ->
     assert taken_up(tmp_path / "out") == [6]
     run(small, out=tmp_path / "whole")
     assert digests(tmp_path / "out") == digests(tmp_path / "whole")
-    assert found(tmp_path / "out") == found(tmp_path / "whole")
+    assert proof_in(tmp_path / "out") == proof_in(tmp_path / "whole")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {path.name for path in (tmp_path / "whole").iterdir()}
 
@@ -152,7 +152,7 @@ def test_a_damaged_state_is_proven_again(
     run(small, out=tmp_path / "out")
     assert taken_up(tmp_path / "out") == [4]
     assert digests(tmp_path / "out") == digests(tmp_path / "whole")
-    assert found(tmp_path / "out") == found(tmp_path / "whole")
+    assert proof_in(tmp_path / "out") == proof_in(tmp_path / "whole")
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -172,9 +172,9 @@ def test_gen_validate_reads_no_state(small: Path, tmp_path: Path) -> None:
     with pytest.raises(Stop):
         run(small, out=tmp_path / "out", progress=stop_after(5))
     before = {path: path.read_bytes() for path in (tmp_path / "out" / PROOF).iterdir()}
-    found = validate(tmp_path / "out")
-    assert [finding.rule for finding in found.findings] == ["manifest"]  # the run did not end
-    assert found.taken_up == 0
+    validation = validate(tmp_path / "out")
+    assert [finding.rule for finding in validation.findings] == ["manifest"]  # the run did not end
+    assert validation.taken_up == 0
     assert {path: path.read_bytes() for path in (tmp_path / "out" / PROOF).iterdir()} == before
 
 
@@ -191,20 +191,20 @@ def test_a_failed_proof_leaves_nothing(
         return columns
 
     monkeypatch.setattr(Documents, "_columns", wrong)
-    told = []
+    messages = []
     for name, stops in (("out", 1), ("whole", 0)):
         if stops:
             with pytest.raises(Stop):
                 run(small, out=tmp_path / name, progress=stop_after(5))
         with pytest.raises(ChecksFailed) as error:
             run(small, out=tmp_path / name)
-        told.append(str(error.value).replace(str(tmp_path / name), "RUN"))
+        messages.append(str(error.value).replace(str(tmp_path / name), "RUN"))
         assert not (tmp_path / name / PROOF).exists()
-    assert told[0] == told[1]
-    assert "(1 errors)" in told[0]
-    assert "its metadata gives matrix column 7" in told[0]
+    assert messages[0] == messages[1]
+    assert "(1 errors)" in messages[0]
+    assert "its metadata gives matrix column 7" in messages[0]
     assert taken_up(tmp_path / "out") == [5]
-    assert found(tmp_path / "out") == found(tmp_path / "whole")
+    assert proof_in(tmp_path / "out") == proof_in(tmp_path / "whole")
 
 
 def begun(

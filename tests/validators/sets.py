@@ -10,7 +10,7 @@ from typing import Any
 from retgen.validation.validate import validate
 from retgen.validators.validation import Validation
 
-Told = list[tuple[list[str], str]]
+Rows = list[tuple[list[str], str]]
 _THINGS = "bridge tower garden market station harbour library mill theatre square".split()
 _DEEDS = "was built was restored was painted was sold was rented was measured".split(" was ")
 
@@ -48,13 +48,13 @@ def write_set(
     return folder
 
 
-def said(found: Validation, rule: str) -> Told:
+def findings_of(validation: Validation, rule: str) -> Rows:
     """(ids, message) of each finding of a rule, all of which warn."""
-    told = [finding for finding in found.findings if finding.rule == rule]
-    assert {finding.severity for finding in told} <= {"warning"}
-    return [(finding.ids, finding.message) for finding in told]
+    message = [finding for finding in validation.findings if finding.rule == rule]
+    assert {finding.severity for finding in message} <= {"warning"}
+    return [(finding.ids, finding.message) for finding in message]
 
 
-def told_of(folder: Path, rule: str, *args: Any, **metadata: Any) -> Told:
+def findings_in(folder: Path, rule: str, *args: Any, **metadata: Any) -> Rows:
     """What a rule says of the set of these texts, queries and qrels."""
-    return said(validate(write_set(folder, *args, **metadata), workers=1), rule)
+    return findings_of(validate(write_set(folder, *args, **metadata), workers=1), rule)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import retgen.validators.baselines as floors
+import retgen.validators.baselines as baselines
 import retgen.validators.containment as containment
 from retgen.data import Qrel, Query
 from retgen.tokenizer import STOPWORDS, tokens
@@ -35,12 +35,12 @@ def collection(seed: int, documents: int, queries: int) -> tuple[list[str], Judg
 
 
 def batches(texts: Sequence[str], size: int = 64) -> list[Batch]:
-    found = []
+    results = []
     for first in range(0, len(texts), size):
         some = list(texts[first : first + size])
         ids = [f"d{first + i}" for i in range(len(some))]
-        found.append(Batch(first, ids, [""] * len(some), some, [None] * len(some)))
-    return found
+        results.append(Batch(first, ids, [""] * len(some), some, [None] * len(some)))
+    return results
 
 
 def spooled(texts: Sequence[str], judgements: Judgements, folder: Path) -> WordTerms:
@@ -80,7 +80,7 @@ def by_definition(texts: Sequence[str], judgements: Judgements, depth: int) -> d
 def pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once as it is, once cut so finely that every boundary is crossed many times."""
     if request.param == "small pieces":
-        monkeypatch.setattr(floors, "_SPOOL", 1)
+        monkeypatch.setattr(baselines, "_SPOOL", 1)
         monkeypatch.setattr(containment, "_CELLS", 200)
         monkeypatch.setattr(containment, "_PAIRS", 7)
 
@@ -90,17 +90,17 @@ def pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 def test_rankings_are_those_of_the_definition(tmp_path: Path, seed: int) -> None:
     texts, judgements = collection(seed, documents=300, queries=(1, 5, 40, 90, 200, 400)[seed])
     rule = spooled(texts, judgements, tmp_path)
-    found = query_blind_rankings(rule.state, rule.query_terms(), 25)
-    assert found == by_definition(texts, judgements, 25)
+    result = query_blind_rankings(rule.state, rule.query_terms(), 25)
+    assert result == by_definition(texts, judgements, 25)
 
 
 def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts, judgements = collection(7, documents=400, queries=60)
-    monkeypatch.setattr(floors, "_SPOOL", 2000)
+    monkeypatch.setattr(baselines, "_SPOOL", 2000)
     rule = spooled(texts, judgements, tmp_path)
     assert len(rule.state.paths) == 7
     alone = query_blind_baselines(rule.state, rule.query_terms(), judgements, (5,), workers=1)
-    monkeypatch.setattr(floors, "_PARALLEL_FROM", 1)
+    monkeypatch.setattr(baselines, "_PARALLEL_FROM", 1)
     assert query_blind_baselines(rule.state, rule.query_terms(), judgements, (5,), 2) == alone
     assert list(alone["random"].items()) == [
         ("recall@2", 0.005), ("recall@5", 0.0125), ("recall@10", 0.025), ("recall@20", 0.05),

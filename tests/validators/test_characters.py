@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from retgen.validators.characters import broken_characters
 from retgen.validators.rule import Batch
 from retgen.validators.rules.encoding import Encoding
-from tests.validators.sets import told_of
+from tests.validators.sets import findings_in
 
 LATIN = "UTF-8 that was read as Windows-1252"
 OTHER = "which looks like UTF-8 that was read in another encoding"
@@ -91,12 +91,12 @@ def test_mojibake_of_any_script(text: str, encoding: str) -> None:
 def test_documents_and_queries_are_named(tmp_path: Path) -> None:
     texts = {"d0": "a plain text", "d1": "Ð¿Ñ€Ð¸Ð²ÐµÑ‚"}
     message = "document d1 holds 'Ð¿Ñ', which looks like UTF-8 that was read in another encoding"
-    assert told_of(tmp_path, "encoding", texts) == [(["d1"], message)]
-    told = told_of(tmp_path, "query-encoding", {"d0": "a"}, {"q0": "who\u2066 is"})
+    assert findings_in(tmp_path, "encoding", texts) == [(["d1"], message)]
+    messages = findings_in(tmp_path, "query-encoding", {"d0": "a"}, {"q0": "who\u2066 is"})
     message = (
         "query q0 holds U+2066, a control of the direction of writing, and no text that needs it"
     )
-    assert told == [(["q0"], message)]
+    assert messages == [(["q0"], message)]
 
 
 LETTERS = "aZ 9.\n\t\x7fÃÂéüßŸšŠœâ€™\u00ad\u0301\u0130\u024f\u0250\u0370я漢\ufeff\u202e\ud800\x85\U0001f3f4"
@@ -108,6 +108,6 @@ def test_many_texts_at_a_time_are_seen_as_one_by_one(texts: list[str]) -> None:
     texts = [*texts, "long " * 600, "long \u202e" + "text " * 600]
     rule = Encoding()
     rule.scan(Batch(0, [str(i) for i in range(len(texts))], [""] * len(texts), texts))
-    assert rule.state.found == [
+    assert rule.state.documents == [
         (str(i), reason) for i, text in enumerate(texts) if (reason := broken_characters(text))
     ]

@@ -24,7 +24,7 @@ def judged(dataset: Write) -> Path:
     return dataset({"a": "one text", "b": "two texts"}, {"q": "one", "r": "text"}, QRELS)
 
 
-def told(path: Path) -> list[tuple[str, list[str], str]]:
+def errors(path: Path) -> list[tuple[str, list[str], str]]:
     return [
         (one.rule, one.ids, one.message)
         for one in validate(path).findings
@@ -34,13 +34,13 @@ def told(path: Path) -> list[tuple[str, list[str], str]]:
 
 def test_the_same_pairs_are_fine(judged: Path) -> None:
     graded(judged, ("r", "a", 1), ("q", "a", 3), ("q", "b", 2))
-    assert told(judged) == []
+    assert errors(judged) == []
 
 
 def test_whatever_does_not_fit_is_named(judged: Path) -> None:
     graded(judged, ("q", "a", 0), ("q", "b", 1.5), ("q", "b", 1), ("x", "a", 1))
     rule = "graded-qrels"
-    assert told(judged) == [
+    assert errors(judged) == [
         (rule, ["q", "b"], "the grade of (q, b) is 1.5; grades are whole numbers from 0"),
         (rule, ["q", "b"], "the pair (q, b) is graded more than once"),
         (rule, ["q", "a"], "the pair (q, a) is relevant, and its grade is 0"),
@@ -52,7 +52,7 @@ def test_whatever_does_not_fit_is_named(judged: Path) -> None:
 def test_rows_and_splits_that_mean_nothing(judged: Path) -> None:
     graded(judged, ("r", "a", 1), ("q", "a", 3), ("q", "b", None), ("q", "b", 0))
     graded(judged, ("q", "a", 3), name="qrels_graded.dev")
-    assert told(judged) == [
+    assert errors(judged) == [
         ("schema", ["qrels_graded.jsonl:3"], "qrels_graded.jsonl, line 3: has no score"),
         ("graded-qrels", ["dev"], "qrels_graded has a split dev, of which there are no qrels"),
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from retgen.validators.languages import LANGUAGES, code_of, letters_of, script_of, tell
-from tests.validators.sets import plain, told_of
+from tests.validators.sets import findings_in, plain
 
 ENGLISH = {f"d{i}": plain(i) for i in range(40)}
 WHY = "40 of 40 documents whose language can be told are in English (en)"
@@ -36,13 +36,13 @@ def with_one(text: str) -> dict[str, str]:
 def test_a_foreign_document_is_named(tmp_path: Path, text: str, what: str) -> None:
     why = f"40 of 41 documents{WHY.removeprefix('40 of 40 documents')}"
     message = f"document odd seems to be in {what}; {why}"
-    assert told_of(tmp_path, "language", with_one(text)) == [(["odd"], message)]
+    assert findings_in(tmp_path, "language", with_one(text)) == [(["odd"], message)]
 
 
 def test_several_of_a_language_are_one_finding(tmp_path: Path) -> None:
     texts = {**ENGLISH, "a": GERMAN, "b": GERMAN + " Das ist alles.", "c": RUSSIAN}
     why = "40 of 43 documents whose language can be told are in English (en)"
-    assert told_of(tmp_path, "language", texts) == [
+    assert findings_in(tmp_path, "language", texts) == [
         (["a", "b"], f"2 documents seem to be in German (de); {why}"),
         (["c"], f"document c seems to be in Russian (ru); {why}"),
     ]
@@ -62,24 +62,24 @@ def test_several_of_a_language_are_one_finding(tmp_path: Path) -> None:
     ],
 )
 def test_no_alarm_for_what_is_in_no_language(tmp_path: Path, text: str) -> None:
-    assert told_of(tmp_path, "language", with_one(text)) == []
+    assert findings_in(tmp_path, "language", with_one(text)) == []
 
 
 def test_a_short_text_in_another_script(tmp_path: Path) -> None:
-    told = told_of(tmp_path, "language", with_one("Старый мост"))
-    assert told == [(["odd"], f"document odd seems to be in Cyrillic script; {WHY}")]
+    findings = findings_in(tmp_path, "language", with_one("Старый мост"))
+    assert findings == [(["odd"], f"document odd seems to be in Cyrillic script; {WHY}")]
 
 
 def test_queries(tmp_path: Path) -> None:
     queries = {f"q{i}": plain(i) for i in range(12)} | {"odd": GERMAN}
     why = "12 of 13 queries whose language can be told are in English (en)"
     message = f"query odd seems to be in German (de); {why}"
-    assert told_of(tmp_path, "language", ENGLISH, queries) == [(["odd"], message)]
+    assert findings_in(tmp_path, "language", ENGLISH, queries) == [(["odd"], message)]
 
 
 def test_a_set_of_many_languages_has_none_of_its_own(tmp_path: Path) -> None:
     texts = {f"e{i}": plain(i) for i in range(20)} | {f"g{i}": GERMAN for i in range(20)}
-    assert told_of(tmp_path, "language", texts) == []
+    assert findings_in(tmp_path, "language", texts) == []
 
 
 def test_what_the_card_states_is_what_counts(tmp_path: Path) -> None:
@@ -87,10 +87,12 @@ def test_what_the_card_states_is_what_counts(tmp_path: Path) -> None:
     texts = {**ENGLISH, "a": GERMAN, "b": RUSSIAN}
     why = "the data set is stated to be in German (de), English (en)"
     message = f"document b seems to be in Russian (ru); {why}"
-    assert told_of(tmp_path, "language", texts) == [(["b"], message)]
+    assert findings_in(tmp_path, "language", texts) == [(["b"], message)]
     (tmp_path / "README.md").write_text("---\nlanguage: [en, tlh]\n---\n# A set\n")
-    told = told_of(tmp_path, "language", texts)  # one that nobody can tell: the texts decide
-    assert [ids for ids, _ in told] == [["a"], ["b"]]
+    messages = findings_in(
+        tmp_path, "language", texts
+    )  # one that nobody can tell: the texts decide
+    assert [ids for ids, _ in messages] == [["a"], ["b"]]
 
 
 def test_codes() -> None:

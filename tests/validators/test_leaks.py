@@ -33,7 +33,7 @@ class Tables:
             asked = draw.sample(self.documents[place]["text"].split(), 4)
             self.queries.append({"_id": f"q{n}", "text": " ".join(asked)})
 
-    def found(self, folder: Path) -> list[tuple[str, list[str], str]]:
+    def findings_in(self, folder: Path) -> list[tuple[str, list[str], str]]:
         qrels = [
             {"query-id": query["_id"], "corpus-id": self.documents[place]["_id"], "score": 1}
             for query, place in zip(self.queries, self.relevant, strict=True)
@@ -61,14 +61,14 @@ def tables() -> Tables:
 
 
 def test_nothing_tells(tables: Tables, tmp_path: Path) -> None:
-    assert tables.found(tmp_path) == []
+    assert tables.findings_in(tmp_path) == []
 
 
 # --- the order of ids ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("names", "order", "median", "told"),
+    ("names", "order", "median", "messages"),
     [
         (lambda i: f"x{999 - i}", "ids as strings", "95.0%", "trec_eval breaks ties by id"),
         (lambda i: f"x{100 + i}", "ids as strings", "5.0%", "trec_eval breaks ties by id"),
@@ -81,17 +81,22 @@ def test_nothing_tells(tables: Tables, tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_ids_in_order(
-    tables: Tables, tmp_path: Path, names: Callable[[int], str], order: str, median: str, told: str
+    tables: Tables,
+    tmp_path: Path,
+    names: Callable[[int], str],
+    order: str,
+    median: str,
+    messages: str,
 ) -> None:
     tables.name(names)
-    [(rule, ids, message)] = tables.found(tmp_path)
+    [(rule, ids, message)] = tables.findings_in(tmp_path)
     assert rule == "order-leak"
     assert set(ids) == {document["_id"] for _, document in tables.pairs()}
     begins = f"the 40 relevant documents do not stand where chance would put them among 400 in the order of {order} (median at {median}, p = "
     assert message.startswith(begins)
     assert message.endswith(
-        told
-        + (" finds them" if "ranking" in told else ", which finds them")
+        messages
+        + (" finds them" if "ranking" in messages else ", which finds them")
         + "; give documents ids at random"
     )
 
@@ -102,7 +107,7 @@ def test_queries_and_documents_run_in_the_order_of_ids(tables: Tables, tmp_path:
     for i, (_, document) in enumerate(ordered):
         other = next(d for d in tables.documents if d["_id"] == names[i * 10])
         other["_id"], document["_id"] = document["_id"], other["_id"]
-    [(rule, ids, message)] = tables.found(tmp_path)
+    [(rule, ids, message)] = tables.findings_in(tmp_path)
     assert (rule, sorted(ids)) == ("order-leak", sorted(q["_id"] for q in tables.queries))
     assert message.startswith(
         "queries in the order of ids as strings have their relevant documents in the order of ids "
@@ -127,14 +132,14 @@ def test_ids_that_hold_the_answer(
 ) -> None:
     for query, document in tables.pairs()[:15]:
         change(query, document)
-    found = [row for row in tables.found(tmp_path) if row[0] == "answer-leak"]
+    findings = [row for row in tables.findings_in(tmp_path) if row[0] == "answer-leak"]
     query, document = tables.queries[0]["_id"], tables.documents[tables.relevant[0]]["_id"]
-    assert [message for _, _, message in found] == [
+    assert [message for _, _, message in findings] == [
         "the ids of 15 of 40 queries have a part in common with that of a relevant document "
         f"({query} and {document}, for one), chance gives 0.4: give queries and documents ids that "
         "say nothing"
     ]
-    assert set(found[0][1]) == {row["_id"] for pair in tables.pairs()[:15] for row in pair}
+    assert set(findings[0][1]) == {row["_id"] for pair in tables.pairs()[:15] for row in pair}
 
 
 @pytest.mark.parametrize(
@@ -152,7 +157,7 @@ def test_columns_that_hold_the_answer(
 ) -> None:
     for query, document in tables.pairs()[:10]:
         change(query, document)
-    [(rule, ids, message)] = tables.found(tmp_path)
+    [(rule, ids, message)] = tables.findings_in(tmp_path)
     assert rule == "answer-leak"
     assert set(ids) == {row["_id"] for pair in tables.pairs()[:10] for row in pair}
     assert message.startswith(
@@ -169,13 +174,13 @@ def test_a_column_that_marks_relevant_documents(tables: Tables, tmp_path: Path) 
         "the column metadata.kind of the documents is 'gold' in 40 of 40 relevant documents and in "
         "no other, of which there are 360: leave it out of what a retriever or a model is shown"
     )
-    assert tables.found(tmp_path) == [("answer-leak", ids, message)]
+    assert tables.findings_in(tmp_path) == [("answer-leak", ids, message)]
 
 
 def test_a_truth_value_that_marks_relevant_documents(tables: Tables, tmp_path: Path) -> None:
     for place, document in enumerate(tables.documents):
         document["is_gold"] = place in tables.relevant
-    [(rule, _, message)] = tables.found(tmp_path)
+    [(rule, _, message)] = tables.findings_in(tmp_path)
     assert rule == "answer-leak"
     assert message.startswith("the column is_gold of the documents is 'True' in 40 of 40 relevant")
 
@@ -183,21 +188,21 @@ def test_a_truth_value_that_marks_relevant_documents(tables: Tables, tmp_path: P
 def test_numbers_that_many_ids_share_order_nothing(tables: Tables, tmp_path: Path) -> None:
     draw = random.Random(3)
     tables.name(lambda number: f"page{draw.randrange(10**9)}x.{(1, 5, 8)[number % 3]}")
-    assert tables.found(tmp_path) == []
+    assert tables.findings_in(tmp_path) == []
 
 
 def test_kinds_of_documents_that_others_have_too(tables: Tables, tmp_path: Path) -> None:
     for place, document in enumerate(tables.documents):
         document["source"] = f"s{place % 60}"  # too many to tell kinds apart
         document["kind"] = "gold" if place in [*tables.relevant, *range(3)] else "filler"
-    assert tables.found(tmp_path) == []
+    assert tables.findings_in(tmp_path) == []
 
 
 def test_a_list_of_candidates_tells_nothing(tables: Tables, tmp_path: Path) -> None:
     others = [document["_id"] for document in tables.documents[:5]]
     for query, document in tables.pairs():
         query["metadata"] = {"candidates": sorted([document["_id"], *others]), "length": 17}
-    assert tables.found(tmp_path) == []
+    assert tables.findings_in(tmp_path) == []
 
 
 # --- columns that join, values that mark ---------------------------------------------------------
@@ -220,15 +225,15 @@ def test_a_key_that_a_query_shares_with_its_document(
         document.update(of_document(number * 7919))
     for place, (query, _) in zip(tables.relevant, tables.pairs(), strict=True):
         query.update(of_query(place * 7919))
-    found = tables.found(tmp_path)
+    findings = tables.findings_in(tmp_path)
     ids = [row["_id"] for pair in tables.pairs() for row in pair]
     query, document = ids[:2]
     assert ("answer-leak", ids, (
         f"40 of 40 queries share a value of their column {columns[0]} with the column {columns[1]} of "
         f"relevant documents, and with that of 0 others ({query} and {document}, for one): leave both "
         "columns out of what a retriever or a model is shown"
-    )) in found  # fmt: skip
-    assert {rule for rule, *_ in found} == {"answer-leak"}
+    )) in findings  # fmt: skip
+    assert {rule for rule, *_ in findings} == {"answer-leak"}
 
 
 def test_columns_that_honest_sets_have(tables: Tables, tmp_path: Path) -> None:
@@ -238,14 +243,14 @@ def test_columns_that_honest_sets_have(tables: Tables, tmp_path: Path) -> None:
         document["title"] = f"Title of {place}"
     for place, (query, _) in zip(tables.relevant, tables.pairs(), strict=True):
         query.update(language=("en", "de")[place % 2], category=f"c{place % 20}", source="wiki")
-    assert tables.found(tmp_path) == []
+    assert tables.findings_in(tmp_path) == []
 
 
 def test_what_the_query_asks_for_is_no_secret_of_a_column(tables: Tables, tmp_path: Path) -> None:
     for number, (query, document) in enumerate(tables.pairs()):
         query.update(text=f"{query['text']} by Author{number}", author=f"author{number}")
         document["author"] = f"author{number}"
-    assert tables.found(tmp_path) == []
+    assert tables.findings_in(tmp_path) == []
 
 
 @pytest.mark.parametrize("others", [0, 2])
@@ -260,7 +265,7 @@ def test_a_title_that_marks_relevant_documents(tables: Tables, tmp_path: Path, o
         f"the column title of the documents is 'GOLD' in 40 of 40 relevant documents and {some} other, "
         "of which there are 360: leave it out of what a retriever or a model is shown"
     )
-    assert tables.found(tmp_path) == [("answer-leak", ids, message)]
+    assert tables.findings_in(tmp_path) == [("answer-leak", ids, message)]
 
 
 # --- places of words ----------------------------------------------------------------------------
@@ -272,7 +277,7 @@ def test_asked_words_at_one_end(tables: Tables, tmp_path: Path, first: bool, whe
         asked = query["text"].split()
         rest = [word for word in document["text"].split() if word not in asked]
         document["text"] = " ".join([*asked, *rest] if first else [*rest, *asked])
-    [(rule, ids, message)] = tables.found(tmp_path)
+    [(rule, ids, message)] = tables.findings_in(tmp_path)
     assert (rule, ids) == ("word-places", [query["_id"] for query in tables.queries])
     assert message.startswith("in 9")
     assert (
@@ -286,4 +291,4 @@ def test_a_template_puts_the_topic_first_everywhere(tables: Tables, tmp_path: Pa
         document["text"] = f"topic{i} is what this text is about, and nothing but topic{i}"
     for query, place in zip(tables.queries, tables.relevant, strict=True):
         query["text"] = f"text about topic{place}"
-    assert tables.found(tmp_path) == []
+    assert tables.findings_in(tmp_path) == []

@@ -40,10 +40,10 @@ def check(folder: Path, tables: Tables) -> list[tuple[str, list[str], str]]:
     for name, rows in tables.items():
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (folder / "run" / "dataset" / f"{name}.jsonl").write_text(text)
-    found = validate(folder / "run")
+    validation = validate(folder / "run")
     return [
         (f.rule, f.ids, f.message)
-        for f in found.findings
+        for f in validation.findings
         if f.severity == "error" and f.rule not in ("manifest", "regenerated")
     ]
 
@@ -73,8 +73,8 @@ def of_document(document: dict[str, Any], what: str) -> tuple[str, list[str], st
 
 
 def test_the_good_set_is_good(good: Path, tables: Tables, tmp_path: Path) -> None:
-    found = validate(good)
-    assert (found.ok, found.proven, found.findings) == (True, 200, [])
+    validation = validate(good)
+    assert (validation.ok, validation.proven, validation.findings) == (True, 200, [])
     assert check(tmp_path, tables) == []
     assert len(tables["corpus"]) == 400
     assert len(tables["queries"]) == 100
@@ -341,8 +341,8 @@ def test_a_qrel_missing(tables: Tables, tmp_path: Path) -> None:
 def test_a_qrel_to_another_document(tables: Tables, tmp_path: Path) -> None:
     row, other = tables["qrels"][0], distractor(tables)["_id"]
     was, row["corpus-id"] = row["corpus-id"], other
-    found = [(rule, ids) for rule, ids, _ in check(tmp_path, tables)]
-    assert found == [
+    results = [(rule, ids) for rule, ids, _ in check(tmp_path, tables)]
+    assert results == [
         ("limit-proof/qrels", [row["query-id"], was]),
         ("limit-proof/qrels", [row["query-id"], other]),
         ("limit-proof/structure", []),
@@ -371,7 +371,7 @@ def test_a_wrong_score(tables: Tables, tmp_path: Path, score: int, rule: str) ->
     row = tables["qrels"][0]
     row["score"] = score
     assert (rule, [row["query-id"], row["corpus-id"]]) in [
-        (found, ids) for found, ids, _ in check(tmp_path, tables)
+        (result, ids) for result, ids, _ in check(tmp_path, tables)
     ]
 
 
@@ -425,8 +425,8 @@ def test_every_change_is_seen_by_the_manifest(
     shutil.copytree(good, tmp_path / "run")
     path = tmp_path / "run" / "dataset" / "README.md"
     path.write_text(path.read_text() + "\n")
-    found = validate(tmp_path / "run")
-    assert [(f.rule, f.ids, f.message) for f in found.findings] == [
+    validation = validate(tmp_path / "run")
+    assert [(f.rule, f.ids, f.message) for f in validation.findings] == [
         (
             "manifest",
             ["dataset/README.md"],

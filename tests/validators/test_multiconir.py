@@ -50,9 +50,9 @@ def messages(path: Path) -> list[str]:
 
 
 def test_a_finished_set_is_proven(finished: Path) -> None:
-    found = validate(finished)
-    assert (found.ok, found.errors, found.findings) == (True, 0, [])
-    assert (found.proven, found.judged) == (0, 4 * 20 * 29)
+    validation = validate(finished)
+    assert (validation.ok, validation.errors, validation.findings) == (True, 0, [])
+    assert (validation.proven, validation.judged) == (0, 4 * 20 * 29)
     documents = read_jsonl(finished / "dataset" / "corpus.jsonl")
     assert len(documents) == 4 * 29  # the positive, HN10, and 9 rungs of each of three orders
     assert sorted(len(row["metadata"]["broken"]) for row in documents) == sorted(
@@ -77,7 +77,7 @@ def swapped(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "told"),
+    ("name", "change", "text"),
     [
         (CORPUS, lambda rows: at(rows, 3).update(text=at(rows, 3)["text"].replace("the", "teh", 1)),
          "its text is not made of the sentences of its ladder, or of their rewrites"),
@@ -167,10 +167,10 @@ def swapped(text: str) -> str:
     ],
 )  # fmt: skip
 def test_what_is_altered_is_named(
-    two: Path, tmp_path: Path, name: str, change: Callable[[list[Row]], Any], told: str
+    two: Path, tmp_path: Path, name: str, change: Callable[[list[Row]], Any], text: str
 ) -> None:
-    found = messages(altered(two, tmp_path, name, change))
-    assert any(told in message for message in found), found[:5]
+    result = messages(altered(two, tmp_path, name, change))
+    assert any(text in message for message in result), result[:5]
 
 
 def without_grades(finished: Path, folder: Path) -> Path:
@@ -205,8 +205,8 @@ def test_a_row_that_is_no_grade(finished: Path, tmp_path: Path) -> None:
         rows.append({"query-id": rows[0]["query-id"]})
 
     every = validate(altered(finished, tmp_path, GRADED, change)).findings
-    found = [one for one in every if one.rule not in ("regenerated", "derived")]
-    assert [(one.rule, one.message) for one in found] == [
+    results = [one for one in every if one.rule not in ("regenerated", "derived")]
+    assert [(one.rule, one.message) for one in results] == [
         ("schema", "qrels_graded.jsonl, line 2,321: has no corpus-id, has no score")
     ]
 
@@ -230,9 +230,9 @@ def test_two_queries_that_ask_the_same(two: Path, tmp_path: Path) -> None:
         if row["metadata"]["ladder"] == second:
             row["text"] = texts[row["metadata"]["style"], row["metadata"]["conditions"]]
     (copy / QUERIES).write_text("".join(json.dumps(row) + "\n" for row in queries))
-    found = [message for message in messages(copy) if "another query asks the same" in message]
-    assert len(found) == 1
-    assert "(39 more of this kind: " in found[0]
+    results = [message for message in messages(copy) if "another query asks the same" in message]
+    assert len(results) == 1
+    assert "(39 more of this kind: " in results[0]
 
 
 def test_documents_in_the_order_of_their_rungs(finished: Path, tmp_path: Path) -> None:
@@ -240,8 +240,8 @@ def test_documents_in_the_order_of_their_rungs(finished: Path, tmp_path: Path) -
         rows.sort(key=lambda row: (row["metadata"]["ladder"], len(row["metadata"]["broken"])))
 
     findings = validate(altered(finished, tmp_path, CORPUS, change)).findings
-    told = [one.message for one in findings if one.rule == "order-leak"]
-    assert told == [
+    messages = [one.message for one in findings if one.rule == "order-leak"]
+    assert messages == [
         "the place of a document among those of its ladder tells its rung (p = 6e-26); shuffle them"
     ]
 
@@ -256,20 +256,20 @@ def test_two_orders_that_break_the_same_at_a_rung(two: Path, tmp_path: Path) -> 
             if row["metadata"]["ladder"] == ladder and orders != [1, 2, 3]:
                 row["metadata"]["orders"] = {1: [1], 2: [2, 3], 3: []}[orders[0]]
 
-    found = messages(altered(two, tmp_path, CORPUS, change))
-    assert any("two breaking orders break the same condition at the same rung" in m for m in found)
+    result = messages(altered(two, tmp_path, CORPUS, change))
+    assert any("two breaking orders break the same condition at the same rung" in m for m in result)
 
 
 def test_a_table_of_verdicts_that_is_not_there(two: Path, tmp_path: Path) -> None:
     copy = tmp_path / "altered"
     shutil.copytree(two, copy)
     (copy / VERDICTS).unlink()
-    told = [one.message for one in validate(copy).findings if one.rule == "sources"]
-    assert told == [f"{copy / VERDICTS}: No such file or directory"]
+    messages = [one.message for one in validate(copy).findings if one.rule == "sources"]
+    assert messages == [f"{copy / VERDICTS}: No such file or directory"]
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
         ("ladders.jsonl", b'{"id": "legal-01"', "line 1 is damaged"),
         ("ladders.jsonl", b"\n", "line 1 is damaged"),
@@ -282,7 +282,7 @@ def test_a_table_of_verdicts_that_is_not_there(two: Path, tmp_path: Path) -> Non
     ],
 )  # fmt: skip
 def test_damaged_sources_are_named(
-    two: Path, tmp_path: Path, name: str, content: bytes | None, told: str
+    two: Path, tmp_path: Path, name: str, content: bytes | None, message: str
 ) -> None:
     copy = tmp_path / "altered"
     shutil.copytree(two, copy)
@@ -290,9 +290,9 @@ def test_damaged_sources_are_named(
         (copy / "sources" / name).unlink()
     else:
         (copy / "sources" / name).write_bytes(content)
-    found = validate(copy)
-    assert not found.ok
-    assert any(told in one.message for one in found.findings if one.rule == "sources")
+    validation = validate(copy)
+    assert not validation.ok
+    assert any(message in one.message for one in validation.findings if one.rule == "sources")
 
 
 def test_a_rule_can_be_switched_off_but_the_proof_stays(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from retgen.cli.validate import _findings
 from retgen.validators import separable
 from retgen.validators.origin import in_words, marked
 from retgen.validators.separable import Pair, measure
-from tests.validators.sets import said, write_set
+from tests.validators.sets import findings_of, write_set
 
 WORDS = [f"{a}{b}" for a in "ba ke li mo nu ra se ti vo zu".split() for b in
          "bel dor fin gam hol kar lin mer nas pol rut sam tor vik wen".split()]  # fmt: skip
@@ -59,31 +59,31 @@ def made(count: int, seed: int, spoil: Spoil = _same) -> tuple[list[Pair], Texts
 
 
 def test_no_mark() -> None:
-    found = [measure(*made(200, seed)) for seed in range(8)]
-    assert all(0.45 < one["auc"] < 0.55 for one in found)
-    inside = [one["low"] <= 0.5 <= one["high"] for one in found]
+    results = [measure(*made(200, seed)) for seed in range(8)]
+    assert all(0.45 < one["auc"] < 0.55 for one in results)
+    inside = [one["low"] <= 0.5 <= one["high"] for one in results]
     assert sum(inside) >= 7
-    assert not any(marked(one) for one in found)
-    assert {one["pairs"] for one in found} == {200}
+    assert not any(marked(one) for one in results)
+    assert {one["pairs"] for one in results} == {200}
 
 
 @pytest.mark.parametrize("spoil", [_denied, _longer])
 def test_a_planted_mark(spoil: Spoil) -> None:
-    found = measure(*made(300, 1, spoil))
-    assert found["auc"] > 0.9
-    assert 0.85 < found["low"] <= found["auc"] <= found["high"] <= 1
-    assert marked(found)
+    result = measure(*made(300, 1, spoil))
+    assert result["auc"] > 0.9
+    assert 0.85 < result["low"] <= result["auc"] <= result["high"] <= 1
+    assert marked(result)
     if spoil is _denied:
-        assert sorted(found["words"][:2]) == ["never", "not"]
+        assert sorted(result["words"][:2]) == ["never", "not"]
 
 
 def test_a_document_on_both_sides_cancels_out() -> None:
     pairs, texts = made(200, 2, _denied)
     turned = [Pair(f"r{i}", pair.negative, pair.positive) for i, pair in enumerate(pairs)]
-    found = measure([*pairs, *turned], texts)
-    assert found["pairs"] == 400
-    assert found["low"] <= 0.5 <= found["high"]
-    assert not marked(found)
+    result = measure([*pairs, *turned], texts)
+    assert result["pairs"] == 400
+    assert result["low"] <= 0.5 <= result["high"]
+    assert not marked(result)
 
 
 def test_documents_that_all_queries_share() -> None:
@@ -93,8 +93,8 @@ def test_documents_that_all_queries_share() -> None:
     drawn = [random.choice(300, 2, replace=False) for _ in range(600)]
     pairs = [Pair(f"q{i}", f"d{a}", f"d{b}") for i, (a, b) in enumerate(drawn)]
     assert len(set(separable._groups(pairs).tolist())) == 600
-    found = measure(pairs, texts)
-    assert found["low"] <= 0.5 <= found["high"]
+    result = measure(pairs, texts)
+    assert result["low"] <= 0.5 <= result["high"]
 
 
 def test_queries_that_share_a_document_are_one_group() -> None:
@@ -150,11 +150,11 @@ def judged(folder: Path, spoil: Spoil = _denied, count: int = 120) -> Path:
 
 
 def test_judged_negatives(tmp_path: Path) -> None:
-    found = validate(judged(tmp_path / "marked"), workers=1)
-    origin = found.to_json()["origin"]
+    validation = validate(judged(tmp_path / "marked"), workers=1)
+    origin = validation.to_json()["origin"]
     assert origin["pairs"] == 120
     assert origin["auc"] > 0.9
-    [(ids, message)] = said(found, "origin")
+    [(ids, message)] = findings_of(validation, "origin")
     assert ids == []
     assert message.startswith(
         "positives can be told from their hard negatives without the query: AUC "
@@ -162,7 +162,7 @@ def test_judged_negatives(tmp_path: Path) -> None:
         "from words and length alone, where 0.5 is chance; most telling: "
     )
     clean = validate(judged(tmp_path / "clean", _same), workers=1)
-    assert said(clean, "origin") == []
+    assert findings_of(clean, "origin") == []
     assert clean.origin["low"] <= 0.5 <= clean.origin["high"]
 
 
@@ -171,8 +171,10 @@ def test_negatives_that_queries_list(tmp_path: Path) -> None:
     listed = {pair.query: {"hard_negatives": [pair.negative]} for pair in pairs}
     qrels = [(pair.query, pair.positive, 1) for pair in pairs]
     queries = {pair.query: f"what of {pair.query}" for pair in pairs}
-    found = validate(write_set(tmp_path / "listed", texts, queries, qrels, **listed), workers=1)
-    assert found.origin == validate(judged(tmp_path / "judged"), workers=1).origin
+    validation = validate(
+        write_set(tmp_path / "listed", texts, queries, qrels, **listed), workers=1
+    )
+    assert validation.origin == validate(judged(tmp_path / "judged"), workers=1).origin
 
 
 def test_triplets_of_a_run(tmp_path: Path) -> None:
@@ -187,13 +189,17 @@ def test_triplets_of_a_run(tmp_path: Path) -> None:
     (folder / "training").mkdir(exist_ok=True)
     rows = [{"anchor": q, "positive": texts[p], "negative": texts[n]} for q, p, n in pairs]
     pq.write_table(pa.Table.from_pylist(rows), folder / "training" / "triplets.parquet")
-    found = validate(folder).origin
-    assert (found["pairs"], found["auc"] > 0.9) == (120, True)
+    validation = validate(folder).origin
+    assert (validation["pairs"], validation["auc"] > 0.9) == (120, True)
 
 
 def test_too_few_pairs_tell_nothing(tmp_path: Path) -> None:
-    found = validate(judged(tmp_path, count=40), workers=1)
-    assert (found.origin, found.to_json()["origin"], said(found, "origin")) == ({}, None, [])
+    validation = validate(judged(tmp_path, count=40), workers=1)
+    assert (
+        validation.origin,
+        validation.to_json()["origin"],
+        findings_of(validation, "origin"),
+    ) == ({}, None, [])
 
 
 def test_the_same_figures_on_any_number_of_workers(
@@ -224,14 +230,14 @@ def test_the_main_job_imports_no_learner(tmp_path: Path) -> None:
 
 
 def test_what_is_said() -> None:
-    found = {"auc": 0.6, "low": 0.45, "high": 0.7, "pairs": 1200, "words": []}
+    result = {"auc": 0.6, "low": 0.45, "high": 0.7, "pairs": 1200, "words": []}
     end = (
         " from their hard negatives without the query: AUC {:.3f} (95% interval {:.3f} to 0.700, "
         "1,200 pairs) from words and length alone, where 0.5 is chance"
     )
-    assert in_words(found) == "positives may be told" + end.format(0.6, 0.45)
-    assert in_words(found | {"low": 0.55}) == "positives can be told" + end.format(0.6, 0.55)
-    assert in_words(found | {"auc": 0.54}) == "positives are hardly told" + end.format(0.54, 0.45)
+    assert in_words(result) == "positives may be told" + end.format(0.6, 0.45)
+    assert in_words(result | {"low": 0.55}) == "positives can be told" + end.format(0.6, 0.55)
+    assert in_words(result | {"auc": 0.54}) == "positives are hardly told" + end.format(0.54, 0.45)
 
 
 def test_ladders_say_it_everywhere(tmp_path: Path, gen: Any) -> None:
@@ -245,8 +251,8 @@ def test_ladders_say_it_everywhere(tmp_path: Path, gen: Any) -> None:
     text = in_words(origin)
     assert text[1:] in (folder / "dataset" / "README.md").read_text()
     assert text[1:] in (folder / "report.html").read_text()
-    found = validate(folder)
-    assert found.origin == origin
-    assert f"  origin: {text}" in _findings(folder, found)
-    found.switched_off = {"origin": "known to us"}
-    assert f"  origin: {text}" not in _findings(folder, found)
+    result = validate(folder)
+    assert result.origin == origin
+    assert f"  origin: {text}" in _findings(folder, result)
+    result.switched_off = {"origin": "known to us"}
+    assert f"  origin: {text}" not in _findings(folder, result)

@@ -59,10 +59,10 @@ def test_no_similar_pair_is_left_out(
         wanted = {(i, j) for i, j in similar if labels[i] != labels[j]}
         chunks = table.pairs(labels)
         assert chunks is not None
-        found = {
+        result = {
             (min(p), max(p)) for a, b in chunks for p in zip(a.tolist(), b.tolist(), strict=True)
         }
-        assert wanted <= found
+        assert wanted <= result
 
 
 def test_words_of_one_bucket_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:

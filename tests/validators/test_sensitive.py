@@ -8,7 +8,7 @@ import pytest
 
 from retgen.validators.keys import secrets
 from retgen.validators.persons import personal_data
-from tests.validators.sets import plain, told_of
+from tests.validators.sets import findings_in, plain
 
 
 def personal(text: str) -> list[tuple[str, str]]:
@@ -104,14 +104,14 @@ def test_one_finding_a_kind_and_no_datum(tmp_path: Path) -> None:
     texts = {f"d{i}": plain(i) for i in range(5)}
     texts["a"] = "ask mary.hall@brunel.ac.uk or tom.lee@brunel.ac.uk"
     texts["b"] = "ask zed@kiwi.nz or +49 30 901820"
-    told = told_of(tmp_path, "personal-data", texts, {"q0": "who is tom.lee@brunel.ac.uk"})
-    assert told == [
+    findings = findings_in(tmp_path, "personal-data", texts, {"q0": "who is tom.lee@brunel.ac.uk"})
+    assert findings == [
         (["b"], "document b holds a phone number (+49 and 8 digits)"),
         (["a", "b"], "2 documents hold 3 e-mail addresses (m…@b….uk, t…@b….uk, z…@k….nz)"),
         (["q0"], "query q0 holds an e-mail address (t…@b….uk)"),
     ]
-    told = told_of(tmp_path, "secrets", {**texts, "c": f"{AWS} and {GITHUB}"})
-    assert told == [
+    findings = findings_in(tmp_path, "secrets", {**texts, "c": f"{AWS} and {GITHUB}"})
+    assert findings == [
         (["c"], "document c holds a secret (AWS Access Key) (AKIA…)"),
         (["c"], "document c holds a secret (GitHub Token) (ghp_…)"),
     ]
@@ -121,15 +121,17 @@ def test_every_number_is_counted_once(tmp_path: Path) -> None:
     texts = {f"d{i}": plain(i) for i in range(5)}
     texts["a"] = "+49 30 901820, tel. +49 30 901820, +49 30 901821 and +44 20 7219 3000"
     texts["b"] = "+49 (30) 901822"
-    assert told_of(tmp_path, "personal-data", texts, {"q0": "+49 30 901820, +49 30 901821"}) == [
+    assert findings_in(
+        tmp_path, "personal-data", texts, {"q0": "+49 30 901820, +49 30 901821"}
+    ) == [
         (["a", "b"], "2 documents hold 4 phone numbers (+49 and 8 digits, +44 and 10 digits)"),
         (["q0"], "query q0 holds 2 phone numbers (+49 and 8 digits)"),
     ]
     keys = f"{AWS} {AWS[:-1]}V {AWS}"
-    assert told_of(tmp_path, "secrets", {**texts, "a": keys}) == [
+    assert findings_in(tmp_path, "secrets", {**texts, "a": keys}) == [
         (["a"], "document a holds 2 secrets (AWS Access Key) (AKIA…)"),
     ]
     password = "postgres://app:k9Tz4wQe@db.firm.net/x"
-    assert told_of(tmp_path, "secrets", {**texts, "a": password}) == [
+    assert findings_in(tmp_path, "secrets", {**texts, "a": password}) == [
         (["a"], "document a holds a secret (Basic Auth Credentials)"),
     ]

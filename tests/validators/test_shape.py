@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.validators.sets import plain, told_of
+from tests.validators.sets import findings_in, plain
 
 TEXTS = {f"d{i}": plain(i) for i in range(100)}
 MEDIAN = 150
@@ -12,7 +12,7 @@ MEDIAN = 150
 
 def test_lengths(tmp_path: Path) -> None:
     texts = {**TEXTS, "tiny": "No.", "small": "Nothing.", "huge": plain(1) * 40}
-    assert told_of(tmp_path, "length-outlier", texts) == [
+    assert findings_in(tmp_path, "length-outlier", texts) == [
         (
             ["huge"],
             f"the text of document huge is far longer than the others: {len(texts['huge']):,} "
@@ -30,17 +30,17 @@ def test_queries_have_a_median_of_their_own(tmp_path: Path) -> None:
     queries = {f"q{i}": f"who restored the mill of street {i}" for i in range(60)}
     queries["long"] = plain(3) * 2
     message = f"query long is far longer than the others: {len(plain(3)) * 2} characters, the median is 34"
-    assert told_of(tmp_path, "length-outlier", TEXTS, queries) == [(["long"], message)]
+    assert findings_in(tmp_path, "length-outlier", TEXTS, queries) == [(["long"], message)]
 
 
 def test_lengths_that_vary_are_no_outliers(tmp_path: Path) -> None:
     texts = {f"d{i}": "word " * (1 + int(1.08**i)) for i in range(100)}  # 2 to 2,000 words
-    assert told_of(tmp_path, "length-outlier", texts) == []
+    assert findings_in(tmp_path, "length-outlier", texts) == []
 
 
 def test_few_texts_say_nothing(tmp_path: Path) -> None:
     texts = {f"d{i}": plain(i) for i in range(40)} | {"tiny": "No."}
-    assert told_of(tmp_path, "length-outlier", texts) == []
+    assert findings_in(tmp_path, "length-outlier", texts) == []
 
 
 def test_boilerplate(tmp_path: Path) -> None:
@@ -51,8 +51,8 @@ def test_boilerplate(tmp_path: Path) -> None:
         for i, text in TEXTS.items()
     }
     ids = [*texts]
-    [(found, message)] = told_of(tmp_path, "boilerplate", texts | {"other": plain(300)})
-    assert found == ids
+    [(findings, message)] = findings_in(tmp_path, "boilerplate", texts | {"other": plain(300)})
+    assert findings == ids
     share = (100 * len(banner) + 50 * len(licence)) / (
         sum(map(len, texts.values())) + len(plain(300))
     )
@@ -65,7 +65,7 @@ def test_boilerplate(tmp_path: Path) -> None:
 def test_boilerplate_of_queries(tmp_path: Path) -> None:
     task = "Find the document that answers this question."
     queries = {f"q{i}": f"{task}\nWho restored the mill of street {i}?" for i in range(30)}
-    [(ids, message)] = told_of(tmp_path, "boilerplate", TEXTS, queries)
+    [(ids, message)] = findings_in(tmp_path, "boilerplate", TEXTS, queries)
     assert ids == [*queries]
     assert message.startswith("1 line or sentence stands in 5% or more of the 30 queries, and")
     assert message.endswith(f"of all their text: {task!r} in 30")
@@ -73,17 +73,17 @@ def test_boilerplate_of_queries(tmp_path: Path) -> None:
 
 def test_what_is_no_boilerplate(tmp_path: Path) -> None:
     texts = {i: f"Name\n{text}\nSee also" for i, text in TEXTS.items()}  # headings
-    assert told_of(tmp_path, "boilerplate", texts) == []
+    assert findings_in(tmp_path, "boilerplate", texts) == []
     texts = {
         i: text * 10 + (" The end of it is here." if i < "d2" else "") for i, text in TEXTS.items()
     }
-    assert told_of(tmp_path / "little", "boilerplate", texts) == []  # 1% of the text
+    assert findings_in(tmp_path / "little", "boilerplate", texts) == []  # 1% of the text
 
 
 def test_a_line_that_stands_nearly_everywhere(tmp_path: Path) -> None:
     texts = {
         i: text * 10 + (" The end of it is here." if i < "d4" else "") for i, text in TEXTS.items()
     }
-    [(ids, message)] = told_of(tmp_path, "boilerplate", texts)
+    [(ids, message)] = findings_in(tmp_path, "boilerplate", texts)
     assert len(ids) == sum(i < "d4" for i in TEXTS) >= 25
     assert "and boilerplate is 0% of all their text: 'The end of it is here.' in 34" in message

@@ -17,7 +17,7 @@ TEST = [(f"q{i}", f"d{(i * 7 + 3) % 20}", 1.0) for i in range(5)]
 TRAIN = [(f"q{i}", f"d{(i * 7 + 3) % 20}", 1.0) for i in range(5, 10)]
 
 
-def found(
+def findings_of(
     folder: Path, train: list[tuple[str, str, float]], split: str | None = None
 ) -> list[tuple[str, str, list[str], str]]:
     rows = [json.dumps({"query-id": q, "corpus-id": d, "score": s}) for q, d, s in train]
@@ -32,12 +32,12 @@ def folder(dataset: Write) -> Path:
 
 def test_two_clean_splits(folder: Path) -> None:
     # queries of the other split are no queries without qrels
-    assert found(folder, TRAIN) == []
-    assert found(folder, TRAIN, split="train") == []
+    assert findings_of(folder, TRAIN) == []
+    assert findings_of(folder, TRAIN, split="train") == []
 
 
 def test_a_split_that_equals_the_test_split(folder: Path) -> None:
-    rows = found(folder, TEST)
+    rows = findings_of(folder, TEST)
     assert rows[:2] == [
         (
             "split-overlap",
@@ -57,7 +57,7 @@ def test_a_split_that_equals_the_test_split(folder: Path) -> None:
 
 
 def test_one_shared_query_with_another_document(folder: Path) -> None:
-    assert found(folder, [*TRAIN, ("q1", "d0", 1)]) == [
+    assert findings_of(folder, [*TRAIN, ("q1", "d0", 1)]) == [
         (
             "split-overlap",
             "error",
@@ -69,10 +69,10 @@ def test_one_shared_query_with_another_document(folder: Path) -> None:
 
 def test_the_same_question_under_another_id(dataset: Write) -> None:
     queries = {**QUERIES, "q7": "Where stands something2 of kind9?"}
-    rows = found(dataset(CORPUS, queries, TEST), TRAIN)
+    rows = findings_of(dataset(CORPUS, queries, TEST), TRAIN)
     assert [row for row in rows if row[0] == "split-overlap"] == []
     queries["q7"] = "Something2 of the kind2: where does it stand?"
-    rows = found(dataset(CORPUS, queries, TEST, "nearer"), TRAIN)
+    rows = findings_of(dataset(CORPUS, queries, TEST, "nearer"), TRAIN)
     assert [row for row in rows if row[0] == "split-overlap"] == [
         (
             "split-overlap",
@@ -85,7 +85,7 @@ def test_the_same_question_under_another_id(dataset: Write) -> None:
 
 
 def test_a_split_that_names_what_does_not_exist(folder: Path) -> None:
-    assert found(folder, [*TRAIN, ("q99", "d99", 1), ("q5", "d1", 0.5), TRAIN[0]]) == [
+    assert findings_of(folder, [*TRAIN, ("q99", "d99", 1), ("q5", "d1", 0.5), TRAIN[0]]) == [
         (
             "score-range",
             "error",
@@ -133,4 +133,4 @@ def test_digits_of_a_tsv_are_numbers(folder: Path) -> None:
     lines = ["query-id\tcorpus-id\tscore", *(f"{q}\t{d}\t1" for q, d, _ in TEST)]
     (folder / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n")
     assert open_dataset(folder).read_qrels("test") == (TEST, [])
-    assert found(folder, TRAIN) == []
+    assert findings_of(folder, TRAIN) == []

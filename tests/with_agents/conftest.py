@@ -29,8 +29,8 @@ params:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serving(mind) as found:
-        yield found
+    with serving(mind) as result:
+        yield result
 
 
 @pytest.fixture
@@ -52,10 +52,10 @@ def recipe_of(queries: int, size: int) -> str:
 
 def environment(server: Server | None) -> dict[str, str]:
     """As a user has it, with a key and the address of the server."""
-    found = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    result = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
     if server is not None:
-        found |= {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}
-    return found
+        result |= {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}
+    return result
 
 
 @pytest.fixture

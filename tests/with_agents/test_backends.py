@@ -18,8 +18,8 @@ TABLES = ("corpus.jsonl", "queries.jsonl", "qrels.jsonl")
 
 @pytest.fixture
 def google() -> Iterator[google_server.Server]:
-    with google_server.serving(mind) as found:
-        yield found
+    with google_server.serving(mind) as result:
+        yield result
 
 
 def test_every_backend_makes_the_same(

@@ -17,7 +17,7 @@ import pytest
 
 from tests.agents.canned import Canned, Server, serving
 from tests.agents.minds import mind
-from tests.agents.test_outcomes import error, page, said
+from tests.agents.test_outcomes import completion, error, page
 from tests.command import Done, in_process
 from tests.conftest import read_jsonl
 from tests.with_agents.conftest import contents, recipe_of
@@ -28,7 +28,7 @@ USD = 5 * 0.25e-6 + 2 * 2e-6  # of an answer of `healthy`, by gpt-5-mini's price
 
 
 def healthy(body: dict[str, Any]) -> Canned:
-    return said(mind(body))
+    return completion(mind(body))
 
 
 def about(body: dict[str, Any], text: str) -> bool:
@@ -52,8 +52,8 @@ def switch() -> Switch:
 
 @pytest.fixture
 def server(switch: Switch) -> Iterator[Server]:
-    with serving(switch) as found:
-        yield found
+    with serving(switch) as result:
+        yield result
 
 
 @pytest.fixture
@@ -77,8 +77,8 @@ def gen(server: Server, tmp_path: Path) -> Gen:
 
 
 def charged(gen: Gen, ledger: str) -> float:
-    found = json.loads(gen("ledger", "--ledger", f"{ledger}/ledger.sqlite", "--json").stdout)
-    return float(found["runs"][0]["usd"])
+    content = json.loads(gen("ledger", "--ledger", f"{ledger}/ledger.sqlite", "--json").stdout)
+    return float(content["runs"][0]["usd"])
 
 
 @pytest.mark.slow
@@ -123,8 +123,8 @@ def test_one_record_that_is_always_refused(
     gen: Gen, server: Server, switch: Switch, tmp_path: Path, fault: Canned, rule: str, reason: str
 ) -> None:
     assert gen("run", "asked.yaml", "--out", "whole/run").returncode == 0
-    told = read_jsonl(tmp_path / "whole/run/sources/descriptions.jsonl")
-    victim = told[7]["attribute"]
+    descriptions = read_jsonl(tmp_path / "whole/run/sources/descriptions.jsonl")
+    victim = descriptions[7]["attribute"]
     switch.answer = lambda body: fault if about(body, f'Describe "{victim}"') else healthy(body)
     done = gen("run", "asked.yaml", "--out", "one/run")
     assert done.returncode == 0, done.stderr
@@ -134,7 +134,7 @@ def test_one_record_that_is_always_refused(
     others = [
         row["attribute"] for row in read_jsonl(tmp_path / "one/run/sources/descriptions.jsonl")
     ]
-    before = [row["attribute"] for row in told]
+    before = [row["attribute"] for row in descriptions]
     assert others[:7] + others[7:39] == before[:7] + before[8:]
     # nobody asks again: not even with a server that would answer now
     server.requests.clear()
@@ -167,7 +167,7 @@ def test_a_server_without_json_schema(gen: Gen, server: Server, switch: Switch) 
 
 
 @pytest.mark.parametrize(
-    ("model", "told"),
+    ("model", "message"),
     [
         ("upstage:solar", "gen: upstage:solar cannot be asked: Initializing ChatUpstage requires the "
          "langchain-upstage package. Please install it with `pip install langchain-upstage`"),
@@ -176,11 +176,11 @@ def test_a_server_without_json_schema(gen: Gen, server: Server, switch: Switch) 
     ],
 )  # fmt: skip
 def test_a_package_that_does_not_do_is_told_before(
-    gen: Gen, server: Server, tmp_path: Path, model: str, told: str
+    gen: Gen, server: Server, tmp_path: Path, model: str, message: str
 ) -> None:
     done = gen("run", "asked.yaml", "--out", "runs/a", "--set", f"model={model}")
     assert done.returncode == 2
-    assert done.stderr.startswith(told), done.stderr
+    assert done.stderr.startswith(message), done.stderr
     assert server.requests == []
     assert not (tmp_path / "runs").exists()
 
@@ -203,8 +203,8 @@ def test_a_model_that_reasons_wastes_little(
             useful += 200 * 250 + needed * 2000
         else:
             wasted += 200 * 250 + room * 2000
-        found = said(text if whole else "", "stop" if whole else "length")
-        return found._replace(body={**found.body, "usage": usage})
+        result = completion(text if whole else "", "stop" if whole else "length")
+        return result._replace(body={**result.body, "usage": usage})
 
     switch.answer = reasons
     (tmp_path / "asked.yaml").write_text(recipe_of(130, 200))
@@ -221,10 +221,10 @@ def test_reasoning_beside_the_answer_cannot_pass_the_cap(
     """As xAI states it: total = prompt + completion + reasoning."""
 
     def beside(body: dict[str, Any]) -> Canned:
-        found = healthy(body)
+        result = healthy(body)
         usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 2120,
                  "completion_tokens_details": {"reasoning_tokens": 2000}}  # fmt: skip
-        return found._replace(body={**found.body, "usage": usage})
+        return result._replace(body={**result.body, "usage": usage})
 
     switch.answer = beside
     true = 100 * 0.25e-6 + 2020 * 2e-6

@@ -87,19 +87,19 @@ def test_a_hang_up_is_an_interruption(asked: Path) -> None:
         assert held.full.wait(60)
         process.send_signal(signal.SIGHUP)
         assert process.stderr is not None
-        told = ""
-        while "waiting for what is in flight" not in told:
+        message = ""
+        while "waiting for what is in flight" not in message:
             line = process.stderr.readline()
-            assert line, told
-            told += line
+            assert line, message
+            message += line
         process.send_signal(signal.SIGHUP)  # as a shell does
         time.sleep(0.3)
         assert process.poll() is None
         sent = len(server.requests)
         held.released.set()
-        told += process.communicate(timeout=60)[1]
+        message += process.communicate(timeout=60)[1]
         assert process.returncode == 130
-        assert told.endswith(
+        assert message.endswith(
             "gen: interrupted; what is finished is kept. Resume with:\n"
             f"  gen run {asked} --out runs/a\n"
         )

@@ -30,8 +30,8 @@ MODEL = ("--model", "openai:gpt-5-mini")
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serving(ladder_mind) as found:
-        yield found
+    with serving(ladder_mind) as result:
+        yield result
 
 
 def asked_for(server: Server) -> dict[str, int]:
@@ -123,9 +123,9 @@ def test_plan_and_pilot_agree_with_what_is_paid(
     assert ask("run", recipe, *model, "--out", "a").returncode == 0
     paid = json.loads((tmp_path / "a" / "manifest.json").read_text())
     assert paid["calls"] == len(server.requests)
-    for told in (planned, tried):
-        assert sum(told["calls"].values()) == pytest.approx(paid["calls"], rel=0.15)
-        middle = (told["usd"]["low"] + told["usd"]["high"]) / 2
+    for message in (planned, tried):
+        assert sum(message["calls"].values()) == pytest.approx(paid["calls"], rel=0.15)
+        middle = (message["usd"]["low"] + message["usd"]["high"]) / 2
         assert middle == pytest.approx(paid["usd"], rel=0.15)
 
 
@@ -177,8 +177,8 @@ def test_a_judge_of_another_family_is_the_default(tmp_path: Path) -> None:
     def models(*more: str, **keys: str) -> dict[str, str]:
         args = ("plan", "multiconir_books", "--json", *more)
         done = in_process(*args, cwd=tmp_path, env=plain | keys)
-        found: dict[str, str] = json.loads(done.stdout)["models"]
-        return found
+        result: dict[str, str] = json.loads(done.stdout)["models"]
+        return result
 
     both = models(*MODEL, OPENAI_API_KEY="a", GOOGLE_API_KEY="b")
     assert both["write_hard_negatives"] == "openai:gpt-5-mini"
@@ -271,8 +271,8 @@ def test_one_sentence_that_does_not_do(tmp_path: Path, sentence: str, reason: st
     def change(answer: dict[str, Any], prompt: str) -> None:
         answer["found"].insert(0, bad)
 
-    found, calls = ladder_of(tmp_path, changed("Extracted", change), text)
-    assert found == right | {"refused": [bad | {"reason": reason}]}
+    result, calls = ladder_of(tmp_path, changed("Extracted", change), text)
+    assert result == right | {"refused": [bad | {"reason": reason}]}
     assert calls == PLAIN
 
 
@@ -283,10 +283,10 @@ def test_fewer_than_ten_sentences(tmp_path: Path) -> None:
         if "again:\n(none)" in prompt:
             del answer["found"][8:]
 
-    found, calls = ladder_of(tmp_path, changed("Extracted", change))
+    result, calls = ladder_of(tmp_path, changed("Extracted", change))
     assert calls == PLAIN | {"Extracted": 2}
-    assert len(set(found["sentences"])) == 10
-    assert found["refused"] == []
+    assert len(set(result["sentences"])) == 10
+    assert result["refused"] == []
 
 
 def test_one_rewrite_that_fails_for_good(tmp_path: Path) -> None:
@@ -300,10 +300,10 @@ def test_one_rewrite_that_fails_for_good(tmp_path: Path) -> None:
             if f"- {one['condition']} | " in asked and f" | {lost}" in asked:
                 one["rewrite"] = "No." if one["condition"] == 4 else one["rewrite"]
 
-    found, calls = ladder_of(tmp_path, changed("Rewrites", change))
+    result, calls = ladder_of(tmp_path, changed("Rewrites", change))
     # the sentence once more, then the spare one
     assert calls == PLAIN | {"Rewrites": 3}
-    assert found["refused"] == [
+    assert result["refused"] == [
         {
             "sentence": lost,
             "condition": right["conditions"][3],
@@ -311,9 +311,9 @@ def test_one_rewrite_that_fails_for_good(tmp_path: Path) -> None:
         }
     ]
     for part in ("sentences", "conditions", "rewrites"):
-        differ = [a != b for a, b in zip(right[part], found[part], strict=True)]
+        differ = [a != b for a, b in zip(right[part], result[part], strict=True)]
         assert differ == [n == 3 for n in range(10)]
-    assert found["verdicts"][6]["condition"] == 4
+    assert result["verdicts"][6]["condition"] == 4
 
 
 def test_a_sentence_that_cannot_be_rewritten(tmp_path: Path) -> None:
@@ -325,16 +325,16 @@ def test_a_sentence_that_cannot_be_rewritten(tmp_path: Path) -> None:
         if f" | {lost}" in prompt:
             answer["rewrites"][0]["rewrite"] = ""
 
-    found, calls = ladder_of(tmp_path, changed("Rewrites", change))
+    result, calls = ladder_of(tmp_path, changed("Rewrites", change))
     assert calls == PLAIN | {"Rewrites": 2}
-    assert found["refused"] == [
+    assert result["refused"] == [
         {
             "sentence": lost,
             "condition": right["conditions"][0],
             "reason": "there is no rewrite of it",
         }
     ]
-    assert found["sentences"][1:] == right["sentences"][1:]
+    assert result["sentences"][1:] == right["sentences"][1:]
 
 
 def test_a_rewrite_that_the_judge_does_not_take(tmp_path: Path) -> None:
@@ -346,12 +346,12 @@ def test_a_rewrite_that_the_judge_does_not_take(tmp_path: Path) -> None:
             if f"{one['text']}. {right['rewrites'][6]}\n" in prompt:
                 one.update(verdict="satisfied")
 
-    found, calls = ladder_of(tmp_path, changed("Verdicts", change))
+    result, calls = ladder_of(tmp_path, changed("Verdicts", change))
     assert calls == PLAIN | {"Rewrites": 2, "Verdicts": 3}
-    assert found["sentences"] == right["sentences"]
-    differ = [a != b for a, b in zip(right["rewrites"], found["rewrites"], strict=True)]
+    assert result["sentences"] == right["sentences"]
+    differ = [a != b for a, b in zip(right["rewrites"], result["rewrites"], strict=True)]
     assert differ == [n == 6 for n in range(10)]
-    assert found["refused"] == []
+    assert result["refused"] == []
 
 
 def test_one_query_that_asks_for_too_little(tmp_path: Path) -> None:
@@ -364,8 +364,8 @@ def test_one_query_that_asks_for_too_little(tmp_path: Path) -> None:
             answer["queries"][6]["text"] = answer["queries"][5]["text"]
 
     right, _ = ladder_of(tmp_path, ladder_mind)
-    found, calls = ladder_of(tmp_path, changed("Written", change))
-    assert (found, calls) == (right, PLAIN | {"Written": 2})
+    result, calls = ladder_of(tmp_path, changed("Written", change))
+    assert (result, calls) == (right, PLAIN | {"Written": 2})
     assert "Write the queries 7, each with its number." in seen[1]
     assert "\n- query 7: it does not ask for condition 7" in seen[1]
 
@@ -384,7 +384,7 @@ def quoted_from_nowhere(answer: dict[str, Any], prompt: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("title", "change", "rule", "told"),
+    ("title", "change", "rule", "message"),
     [
         ("Verdicts", constant("violated"), "verify_conditions/sentence",
          "the judge finds that it contradicts the condition"),
@@ -405,7 +405,11 @@ def quoted_from_nowhere(answer: dict[str, Any], prompt: str) -> None:
     ],
 )  # fmt: skip
 def test_answers_that_cannot_be_taken(
-    tmp_path: Path, title: str, change: Callable[[dict[str, Any], str], Any], rule: str, told: str
+    tmp_path: Path,
+    title: str,
+    change: Callable[[dict[str, Any], str], Any],
+    rule: str,
+    message: str,
 ) -> None:
     """Every document is rejected with the rule and the reason; the cost is bounded."""
     with serving(changed(title, change)) as server:
@@ -417,7 +421,7 @@ def test_answers_that_cannot_be_taken(
         assert "ladders: 0 of 2 were accepted" in done.stderr
         rejected = read_jsonl(tmp_path / "a" / "rejected.jsonl")
         assert {row["rule"] for row in rejected} == {rule}
-        assert all(told in row["reason"] for row in rejected), rejected[0]["reason"]
+        assert all(message in row["reason"] for row in rejected), rejected[0]["reason"]
         assert len(rejected) == 24
         assert len(server.requests) <= CALIBRATION + 24 * 12
 

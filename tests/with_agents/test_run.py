@@ -50,10 +50,10 @@ def test_a_data_set_that_a_model_wrote(ask: Gen, asked: Path, server: Server) ->
     assert "attributes/form" in rules
     assert "identify_attribute/answer" in rules
     # every query is a description that the model gave, and the proof reads it back
-    told = read_jsonl(run / "sources" / "descriptions.jsonl")
-    assert {row["description"] for row in told} == {description(row["attribute"]) for row in told}
+    rows = read_jsonl(run / "sources" / "descriptions.jsonl")
+    assert {row["description"] for row in rows} == {description(row["attribute"]) for row in rows}
     texts = {row["text"] for row in read_jsonl(run / "dataset" / "queries.jsonl")}
-    assert texts == {f"Who likes {row['description']}?" for row in told}
+    assert texts == {f"Who likes {row['description']}?" for row in rows}
     assert json.loads(ask("validate", run, "--json").stdout)["findings"] == []
 
 
@@ -108,18 +108,20 @@ def test_the_key_is_nowhere(ask: Gen, asked: Path, server: Server) -> None:
     assert done.returncode == 0, done.stderr
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
     # a server that repeats it in its error, and a traceback
-    told = [
+    commands = [
         done,
         ask("run", asked, "--model", "openai:status-401", "--out", "runs/b", "-v", env=env),
     ]
-    assert told[1].returncode == 4
-    assert "[key]" in told[1].stderr
-    told.append(ask("ledger", "--ledger", "runs/ledger.sqlite", env=env))
-    told.append(ask("doctor", env=env))
-    assert "set in .env" in told[3].stdout
-    told.append(ask("ledger", "export", "answers.jsonl", "--ledger", "runs/ledger.sqlite", env=env))
+    assert commands[1].returncode == 4
+    assert "[key]" in commands[1].stderr
+    commands.append(ask("ledger", "--ledger", "runs/ledger.sqlite", env=env))
+    commands.append(ask("doctor", env=env))
+    assert "set in .env" in commands[3].stdout
+    commands.append(
+        ask("ledger", "export", "answers.jsonl", "--ledger", "runs/ledger.sqlite", env=env)
+    )
     (asked.parent / ".env").unlink()
-    for one in told:
+    for one in commands:
         assert KEY not in one.stdout + one.stderr
     for name, data in contents(asked.parent).items():
         assert KEY.encode() not in data, name
@@ -258,7 +260,7 @@ def test_what_a_plan_says(ask: Gen, asked: Path, server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "code", "told"),
+    ("how", "code", "message"),
     [
         (
             "status-401",
@@ -276,11 +278,11 @@ def test_what_a_plan_says(ask: Gen, asked: Path, server: Server) -> None:
     ],
 )
 def test_every_fault_ends_as_documented(
-    ask: Gen, asked: Path, server: Server, how: str, code: int, told: str
+    ask: Gen, asked: Path, server: Server, how: str, code: int, message: str
 ) -> None:
     done = ask("run", asked, "--model", f"openai:{how}", "--out", "runs/a")
     assert done.returncode == code, done.stderr
-    assert told.format(url=server.url) in done.stderr
+    assert message.format(url=server.url) in done.stderr
     assert "Traceback" not in done.stderr
     refused = (asked.parent / "runs/a/rejected.jsonl").read_text().splitlines()
     assert bool(refused) == (code == 1)
@@ -326,22 +328,22 @@ def test_ctrl_c(asked: Path, times: int) -> None:
         assert process.stderr is not None
         assert full.wait(60)
         process.send_signal(signal.SIGINT)
-        told = ""
-        while "waiting for what is in flight" not in told:
+        message = ""
+        while "waiting for what is in flight" not in message:
             line = process.stderr.readline()
-            assert line, told
-            told += line
-        assert "stopping: nothing more is sent; waiting for what is in flight" in told
+            assert line, message
+            message += line
+        assert "stopping: nothing more is sent; waiting for what is in flight" in message
         if times == 2:
             process.send_signal(signal.SIGINT)
             process.wait(60)
         time.sleep(0.5)  # what was on its way when it stopped has come
         sent = len(server.requests)
         released.set()
-        told += process.communicate(timeout=60)[1]
+        message += process.communicate(timeout=60)[1]
         killer.cancel()
         assert process.returncode == 130
-        assert told.endswith(f"Resume with:\n  gen run {asked} --out runs/a\n")
+        assert message.endswith(f"Resume with:\n  gen run {asked} --out runs/a\n")
         assert len(server.requests) == sent
         ledger = json.loads(
             subprocess.run(
@@ -359,7 +361,7 @@ def test_ctrl_c(asked: Path, times: int) -> None:
 def nasty(body: dict[str, Any]) -> str:
     """What a model may say that no one expects."""
     title = body["response_format"]["json_schema"]["name"]
-    said = mind(body)
+    answer = mind(body)
     if title == "Description" and len(body["messages"]) == 2:
         kind = len(body["messages"][1]["content"]) % 4
         return [
@@ -368,7 +370,7 @@ def nasty(body: dict[str, Any]) -> str:
             '{"description": "odd objects \\u202e that come from somewhere"}',
             '{"a":' * 3000,
         ][kind]
-    return said
+    return answer
 
 
 def test_strange_answers_are_repaired(asked: Path) -> None:
@@ -400,7 +402,7 @@ def test_counts_that_cannot_be_true(asked: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "message"),
     [
         (("--replay", "none.jsonl"), "gen: none.jsonl: cannot be read: No such file or directory"),
         (
@@ -416,11 +418,13 @@ def test_counts_that_cannot_be_true(asked: Path) -> None:
         (("--model", "offline", "--replay", "x"), "gen: --replay: this recipe asks no model; name"),
     ],
 )
-def test_bad_input(ask: Gen, asked: Path, server: Server, args: tuple[str, ...], told: str) -> None:
+def test_bad_input(
+    ask: Gen, asked: Path, server: Server, args: tuple[str, ...], message: str
+) -> None:
     if "offline" in args:
         args = (*args, "--set", "params.docs=9000", "--set", "params.catalogue.size=null")
     done = ask("run", asked, "--out", "runs/a", *args)
-    assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
     assert "Traceback" not in done.stderr
     assert server.requests == []
 

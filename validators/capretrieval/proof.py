@@ -17,10 +17,13 @@ from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
 
 class Spec(NamedTuple):
-    """Files of the run: the documents as they were read, the passages' places, the pairs."""
+    """Files of the run: the documents as they were read, the passages' places, what was written for
+    them, and the pairs.
+    """
 
     documents: Path
     passages: Path
+    queries: Path
     training: Path
 
 
@@ -60,6 +63,7 @@ class OwnDocuments(CorpusRule):
         yield from self._queries(documents, passages)
         wording = self._wording(documents)
         yield from self._splits(passages, wording)
+        yield from self._labels(documents, passages)
         yield from self._pairs(documents, passages, wording)
 
     def _wording(self, documents: Mapping[str, Any]) -> dict[str, int]:
@@ -143,10 +147,34 @@ class OwnDocuments(CorpusRule):
                     yield self._finding([query_id], message)
         texts: dict[str, str] = {}
         for query in self._judgements.queries:
-            key, asked_of = _plain(query.text), asked.get(query.query_id)
-            if asked_of is not None and texts.setdefault(key, asked_of) != asked_of:
+            key, own = _plain(query.text), asked.get(query.query_id)
+            if own is not None and texts.setdefault(key, own) != own:
                 message = f"{query.query_id}: its text is a query of split {texts[key]} too"
                 yield self._finding([query.query_id], message)
+
+    def _labels(
+        self, documents: Mapping[str, Any], passages: Mapping[str, Any]
+    ) -> Iterator[Finding]:
+        """A relevant passage is one that the query was written for, or it holds the keyword."""
+        names = list(passages)
+        authors = {
+            row["text"]: {names[number] for number in row["written_for"]}
+            for row in _lines(self._spec.queries)
+        }
+        asked = {query.query_id: query for query in self._judgements.queries}
+        for _, qrels in self._judgements.splits():
+            for query_id, doc_id, _ in qrels:
+                query = asked.get(query_id)
+                if query is None or doc_id not in passages or doc_id in authors.get(query.text, ()):
+                    continue
+                row = passages[doc_id]
+                source = documents[row["source"]]
+                text = f"{source['title']} {source['text'][row['start'] : row['stop']]}"
+                if _note(query).get("kind") not in ("keyword", "phrase") or not _holds(
+                    text, query.text
+                ):
+                    message = f"{query_id}: {doc_id} is relevant there, and lacks {query.text!r}"
+                    yield self._finding([query_id, doc_id], message)
 
     def _pairs(
         self, documents: Mapping[str, Any], passages: Mapping[str, Any], wording: Mapping[str, int]
@@ -259,9 +287,12 @@ def _same_script(one: str, other: str) -> bool:
 
 
 def _holds(text: str, phrase: str) -> bool:
-    """Whether a phrase stands in a text, as whole words where words have edges."""
+    """Whether the words of a phrase stand in a text side by side, whatever is between them."""
+    words = re.findall(r"\w+", _plain(phrase))
     edge = r"(?<!\w){}(?!\w)" if phrase.isascii() else "{}"
-    return bool(re.search(edge.format(re.escape(_plain(phrase))), _plain(text)))
+    return bool(words) and bool(
+        re.search(edge.format(r"\W+".join(map(re.escape, words))), _plain(text))
+    )
 
 
 def _lines(path: Path) -> Iterator[Any]:

@@ -66,7 +66,7 @@ class PersonNames(CorpusRule):
                 if middle == first:
                     wrong = f"the first name {first!r} stands twice"
             if name and (wrong or also):
-                self.state.found.append((doc_id, wrong or also))
+                self.state.documents.append((doc_id, wrong or also))
             elif name:
                 self.state.words[name.count(" ") + 1] += 1
 
@@ -100,7 +100,7 @@ class PersonNames(CorpusRule):
         return len(self.state.words) > 1
 
     def confirm(self, batch: Batch) -> None:
-        most, wrong = self._most(), {doc_id for doc_id, _ in self.state.found}
+        most, wrong = self._most(), {doc_id for doc_id, _ in self.state.documents}
         for doc_id, name in zip(batch.ids, self.proof.names(batch), strict=True):
             if name and doc_id not in wrong and name.count(" ") + 1 != most:
                 self.odd.append(doc_id)
@@ -132,7 +132,7 @@ class PersonNames(CorpusRule):
         return ""
 
     def findings(self) -> Iterator[Finding]:
-        for doc_id, reason in self.state.found:
+        for doc_id, reason in self.state.documents:
             yield error("names", [doc_id], f"document {doc_id}: {reason}")
         if self.odd:
             yield error(

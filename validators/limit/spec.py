@@ -28,7 +28,7 @@ class Spec:
     """What the recipe promises, as far as it can be read from the files.
 
     `attributes`: every allowed attribute and its id. `row_sums`: the relevant documents of a
-    query, as (least, most). `asks`: attributes a query asks for.
+    query, as (least, most). `per_query`: how many attributes a query asks for.
     """
 
     documents: int
@@ -38,7 +38,7 @@ class Spec:
     document_templates: tuple[str, ...]
     query_templates: tuple[str, ...]
     row_sums: tuple[int, int]
-    asks: int = 1
+    per_query: int = 1
     descriptions: dict[str, str] | None = None  # what a query says -> the attribute it stands for
     hard_negatives: int = 0
     balanced: bool = False
@@ -124,8 +124,8 @@ def parse_queries(
             given := content_stems(words[0]) & content_stems(query.text)
         ):
             reason = f"{min(given)!r} is a word of what it should not name, {words[0]!r}"
-        elif len(set(words)) != spec.asks or len(words) != spec.asks:
-            reason = f"it asks for {len(words)} attributes, not {spec.asks}"
+        elif len(set(words)) != spec.per_query or len(words) != spec.per_query:
+            reason = f"it asks for {len(words)} attributes, not {spec.per_query}"
         else:
             terms = tuple(spec.attributes[word] for word in words)
             noted = query.metadata.get("attributes") if isinstance(query.metadata, dict) else None

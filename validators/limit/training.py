@@ -41,7 +41,7 @@ class TrainingPairs(CorpusRule):
             self.wanted |= judgements.relevant_documents
             for query in judgements.queries:
                 self.wanted.update(_negatives(query))
-        self.found: list[Finding] = []
+        self._findings: list[Finding] = []
         self.start()
 
     def start(self) -> None:
@@ -53,18 +53,18 @@ class TrainingPairs(CorpusRule):
                 if doc_id in self.wanted:
                     self.state.hashes[doc_id] = _hash(text)
 
-    def judge(self, dataset: Dataset, split: str) -> None:
+    def read_qrels(self, dataset: Dataset, split: str) -> None:
         if dataset.run is None or not self.spec.training:
             return
         path = dataset.run / _FILE
         faults = RowFaults(self.name, _FILE)
         try:
-            self.found = [*self._columns(columns_of(path), faults), *self._rows(path, faults)]
+            self._findings = [*self._columns(columns_of(path), faults), *self._rows(path, faults)]
         except (OSError, ValueError) as error:
-            self.found = [faults.of_file(f"it cannot be read: {error}")]
+            self._findings = [faults.of_file(f"it cannot be read: {error}")]
 
     def findings(self) -> Iterator[Finding]:
-        yield from self.found
+        yield from self._findings
 
     def _columns(self, stated: dict[str, str], faults: RowFaults) -> Iterator[Finding]:
         most = max((len(_negatives(query)) for query in self.judgements.queries), default=0)

@@ -23,7 +23,7 @@ from retgen.validators.rule import Batch, CorpusRule, Finding, Named
 Row = dict[str, Any]
 
 
-class _Asked(NamedTuple):
+class _Query(NamedTuple):
     """In place of a query's id: which query it is to be."""
 
     ladder: int
@@ -52,7 +52,7 @@ class ExportedTables(CorpusRule):
 
     def __init__(self, proof: LadderProof) -> None:
         self.proof = proof
-        self.found: list[Finding] = []
+        self._findings: list[Finding] = []
         self.start()
 
     def start(self) -> None:
@@ -62,9 +62,9 @@ class ExportedTables(CorpusRule):
         """Documents are the proof's."""
 
     def findings(self) -> Iterator[Finding]:
-        yield from self.found
+        yield from self._findings
 
-    def judge(self, dataset: Dataset, split: str) -> None:
+    def read_qrels(self, dataset: Dataset, split: str) -> None:
         if dataset.run is None:
             return
         tables: dict[str, tuple[dict[str, str] | None, Callable[[_Parts], Iterator[Row]]]] = {
@@ -76,11 +76,11 @@ class ExportedTables(CorpusRule):
             "tables/position.jsonl": (None, self._position),
         }
         for name, (columns, rows) in tables.items():
-            self.found += self._file(dataset.run, name, columns, rows)
+            self._findings += self._file(dataset.run, name, columns, rows)
         for words in (512, 1024):
-            self.found += self._padded(dataset.run, words)
-        self.found += self._verdicts(dataset.run)
-        self.found += self._reviews(dataset.run)
+            self._findings += self._padded(dataset.run, words)
+        self._findings += self._verdicts(dataset.run)
+        self._findings += self._reviews(dataset.run)
 
     # --- what rows are to be ----------------------------------------------------------------
 
@@ -104,7 +104,7 @@ class ExportedTables(CorpusRule):
             for n, text in enumerate(parts.queries[style], 1):
                 yield {
                     "anchor": text, "positive": parts.document(0), "negative": parts.document(1),
-                    "query-id": _Asked(parts.ladder.number, style, n),
+                    "query-id": _Query(parts.ladder.number, style, n),
                 }  # fmt: skip
 
     def _lists(self, parts: _Parts) -> Iterator[Row]:
@@ -114,7 +114,7 @@ class ExportedTables(CorpusRule):
                 "query": parts.queries[style][-1],
                 "docs": documents,
                 "labels": [TEN - rung for rung in range(TEN + 1)],
-                "query-id": _Asked(parts.ladder.number, style, TEN),
+                "query-id": _Query(parts.ladder.number, style, TEN),
             }
 
     def _pairs(self, parts: _Parts) -> Iterator[Row]:
@@ -123,7 +123,7 @@ class ExportedTables(CorpusRule):
                 yield {
                     "query": parts.queries[style][-1], "better": parts.document(rung),
                     "worse": parts.document(rung + 1),
-                    "query-id": _Asked(parts.ladder.number, style, TEN),
+                    "query-id": _Query(parts.ladder.number, style, TEN),
                 }  # fmt: skip
 
     def _flat(self, parts: _Parts, documents: int) -> Iterator[Row]:
@@ -173,7 +173,7 @@ class ExportedTables(CorpusRule):
         else:
             for key, value in right.items():
                 message = ""
-                if isinstance(value, _Asked):
+                if isinstance(value, _Query):
                     asked = self.proof.asked.which(stated[key])
                     name = self.proof.ladders.ids()[value.ladder]
                     if asked != value:

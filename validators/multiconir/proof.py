@@ -19,10 +19,10 @@ import numpy as np
 from retgen.data import Dataset, Qrel, Query, Table, qrel_of, query_of
 from retgen.validators.chance import spearman
 from retgen.validators.multiconir.accounts import unaccounted
-from retgen.validators.multiconir.asked import Asked
 from retgen.validators.multiconir.counts import Counts
 from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, Spec
 from retgen.validators.multiconir.pieces import bits, listed, pieces
+from retgen.validators.multiconir.query_index import QueryIndex
 from retgen.validators.multiconir.rungs import ladder_faults
 from retgen.validators.multiconir.verdicts import verdict_faults
 from retgen.validators.rule import Batch, CorpusRule, Finding, State
@@ -108,8 +108,8 @@ class LadderProof(CorpusRule):
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
         self.ladders = LadderFile(spec.ladders)
-        self.found: list[Finding] = []
-        self.asked = Asked()
+        self._findings: list[Finding] = []
+        self.asked = QueryIndex()
         self._counts: dict[str, Any] = {}
         self.start()
 
@@ -167,13 +167,13 @@ class LadderProof(CorpusRule):
 
     # --- queries and qrels ------------------------------------------------------------------
 
-    def judge(self, dataset: Dataset, split: str) -> None:
-        self.found = list(self._judged(dataset, split))
+    def read_qrels(self, dataset: Dataset, split: str) -> None:
+        self._findings = list(self._judged(dataset, split))
 
     def _judged(self, dataset: Dataset, split: str) -> Iterator[Finding]:
         """Each ladder has twenty queries, and each of these all its ladder's documents judged."""
         there = np.zeros(len(self.ladders), np.int64)  # which of the twenty, as bits
-        asked = self.asked = Asked()
+        asked = self.asked = QueryIndex()
         for query in _parsed(dataset.queries, query_of):
             result = self._asked(query)
             if isinstance(result, str):
@@ -208,7 +208,7 @@ class LadderProof(CorpusRule):
         self._counts = counts.in_words(int(np.bitwise_count(there).sum()))
 
     def _labels(
-        self, table: Table, asked: Asked, kind: _Kind, counts: Counts | None
+        self, table: Table, asked: QueryIndex, kind: _Kind, counts: Counts | None
     ) -> Iterator[Finding]:
         """What is wrong with a table of labels, query by query."""
         rows = _parsed(table, qrel_of)
@@ -314,8 +314,8 @@ class LadderProof(CorpusRule):
             for what in ladder_faults(rungs, self.spec.orders):
                 ids = [name, *(self.state.ids[i] for i in places)]
                 yield _error(ids, f"ladder {name}: {what}")
-        yield from self.found
-        yield from self._told_by_place()
+        yield from self._findings
+        yield from self._order_by_rung()
 
     def _unsound(self) -> Iterator[Finding]:
         """What is wrong with the ladders, their source documents, the verdicts behind them."""
@@ -335,7 +335,7 @@ class LadderProof(CorpusRule):
             message = getattr(error, "strerror", None) or "is damaged"
             yield Finding("sources", "error", [str(path)], f"{path}: {message}")
 
-    def _told_by_place(self) -> Iterator[Finding]:
+    def _order_by_rung(self) -> Iterator[Finding]:
         """Whether a document's place among those of its ladder tells its rung.
 
         Spearman's correlation of both, a mean over ladders, against its variance 1 / (n - 1).
@@ -357,7 +357,7 @@ class LadderProof(CorpusRule):
     def statistics(self) -> dict[str, Any]:
         return self._counts
 
-    def floors(self) -> dict[str, Any]:
+    def baselines(self) -> dict[str, Any]:
         """Win rates of orders that read no query: HN1 below the positive, and all rungs.
 
         A rewrite that says a fact of somebody else adds a clause, and a word like "whereas".

@@ -181,13 +181,13 @@ class AnswerColumns(LeakRule):
         both = marked + others
         if others * _FEW > marked or excess_p(marked, both * chance, both) >= self.p:
             return
-        few = f"in {others:,}" if others else "in no"
+        how_many = f"in {others:,}" if others else "in no"
         yield Finding(
             self.name,
             self.severity,
             sorted(relevant),
             f"the column {column} of the documents is {text!r} in {marked:,} of "
-            f"{len(relevant):,} relevant documents and {few} other, of which there are "
+            f"{len(relevant):,} relevant documents and {how_many} other, of which there are "
             f"{self.state.documents - len(relevant):,}: leave it out of what a retriever or a "
             "model is shown",
         )

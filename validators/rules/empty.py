@@ -23,8 +23,8 @@ class EmptyText(CorpusRule):
             return
         for index, text in enumerate(batch.texts):
             if not text or text.isspace():
-                self.state.found.append((batch.ids[index], ""))
+                self.state.documents.append((batch.ids[index], ""))
 
     def findings(self) -> Iterator[Finding]:
-        for doc_id, _ in self.state.found:
+        for doc_id, _ in self.state.documents:
             yield Finding(self.name, self.severity, [doc_id], f"document {doc_id} has no text")

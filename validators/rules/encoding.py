@@ -32,10 +32,10 @@ class Encoding(CorpusRule):
         for column in (batch.texts, batch.titles, batch.ids):
             for index in _doubtful(column):
                 if reason := broken_characters(column[index]):
-                    self.state.found.append((batch.ids[index], reason))
+                    self.state.documents.append((batch.ids[index], reason))
 
     def findings(self) -> Iterator[Finding]:
-        for doc_id, reason in self.state.found:
+        for doc_id, reason in self.state.documents:
             yield Finding(self.name, self.severity, [doc_id], f"document {doc_id} {reason}")
 
 

@@ -28,7 +28,7 @@ class GradedQrels(QueryRule):
     def __init__(self, judgements: Judgements, compares: bool = True) -> None:
         super().__init__(judgements)
         self.compares = compares
-        self.found: list[Finding] = []
+        self._findings: list[Finding] = []
 
     @classmethod
     def made(cls, context: RuleContext) -> Self:
@@ -39,11 +39,11 @@ class GradedQrels(QueryRule):
         """Never: no proof reads tables of other splits, nor rows that are none."""
         return False
 
-    def judge(self, dataset: Dataset, split: str) -> None:
-        self.found = list(self._of(dataset, split))
+    def read_qrels(self, dataset: Dataset, split: str) -> None:
+        self._findings = list(self._of(dataset, split))
 
     def findings(self) -> Iterator[Finding]:
-        yield from self.found
+        yield from self._findings
 
     def _of(self, dataset: Dataset, split: str) -> Iterator[Finding]:
         for name in dataset.graded:

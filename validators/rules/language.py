@@ -48,7 +48,7 @@ _NEIGHBOURS = [
 
 
 @dataclass
-class _Told(State):
+class _Languages(State):
     """A byte a document: its language, and whether its script is not Latin (by name)."""
 
     languages: list[NDArray[np.uint8]] = field(default_factory=list)
@@ -109,7 +109,7 @@ class Language(JudgedRule):
         super().__init__(judgements)
 
     def start(self) -> None:
-        self.state: _Told = _Told()
+        self.state: _Languages = _Languages()
 
     def about(self, dataset: Dataset) -> None:
         codes = [code_of(language) for language in stated_languages(dataset)]
@@ -124,21 +124,21 @@ class Language(JudgedRule):
     def suspicious(self) -> bool:
         counts = self.state.counts()
         self.expected = _Expected.of(self.stated, counts, self.state.scripts, "documents")
-        self._told = np.concatenate([np.empty(0, np.uint8), *self.state.languages])
+        self._language_of = np.concatenate([np.empty(0, np.uint8), *self.state.languages])
         near = _near(self.expected.languages)
         self._allowed = np.array([not c or c in near or not near for c in _CODES])
         other = any(script != self.expected.script for script in self.state.scripts)
-        return bool(not self._allowed[self._told].all() or (other and self.expected.script))
+        return bool(not self._allowed[self._language_of].all() or (other and self.expected.script))
 
     def confirm(self, batch: Batch) -> None:
-        here = ~self._allowed[self._told[batch.first : batch.first + len(batch)]]
+        here = ~self._allowed[self._language_of[batch.first : batch.first + len(batch)]]
         for index, text in enumerate(_contents(batch)):
             seems = here[index] or not text.isascii() or self.expected.script != _LATIN
             if seems and (what := _foreign(text, self.expected)):
                 self.foreign.setdefault(what, []).append(batch.ids[index])
 
     def findings(self) -> Iterator[Finding]:
-        yield from self._told_of("document", self.foreign, self.expected.why)
+        yield from self._findings_of("document", self.foreign, self.expected.why)
         message, scripts = _first_look([text for _, text in self.queries])
         counts = Counter(_CODES[place] for place in message.tolist())
         expected = _Expected.of(self.stated, counts, scripts, "queries")
@@ -146,9 +146,9 @@ class Language(JudgedRule):
         for query_id, text in self.queries:
             if what := _foreign(text, expected):
                 result.setdefault(what, []).append(query_id)
-        yield from self._told_of("query", result, expected.why)
+        yield from self._findings_of("query", result, expected.why)
 
-    def _told_of(self, kind: str, result: dict[str, list[str]], why: str) -> Iterator[Finding]:
+    def _findings_of(self, kind: str, result: dict[str, list[str]], why: str) -> Iterator[Finding]:
         many = {"document": "documents", "query": "queries"}[kind]
         for what, ids in sorted(result.items(), key=lambda one: (-len(one[1]), one[0])):
             seem = f"{kind} {ids[0]} seems" if len(ids) == 1 else f"{len(ids):,} {many} seem"

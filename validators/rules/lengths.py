@@ -75,7 +75,7 @@ class LengthOutlier(JudgedRule):
     def __init__(self, judgements: Judgements) -> None:
         self.queries = [(query.query_id, len(query.text)) for query in judgements.queries]
         self.usual: dict[str, _Usual] = {}
-        self.found: dict[tuple[str, str], list[tuple[str, int]]] = {}
+        self.outliers: dict[tuple[str, str], list[tuple[str, int]]] = {}
         super().__init__(judgements)
 
     def start(self) -> None:
@@ -100,14 +100,14 @@ class LengthOutlier(JudgedRule):
         for column, usual in self.usual.items():
             for doc_id, value in zip(batch.ids, getattr(batch, column), strict=True):
                 if how := usual.beyond(len(value)):
-                    self.found.setdefault((column, how), []).append((doc_id, len(value)))
+                    self.outliers.setdefault((column, how), []).append((doc_id, len(value)))
 
     def findings(self) -> Iterator[Finding]:
         names = {
             "texts": ("the text of document {}", "the texts of {:,} documents"),
             "titles": ("the title of document {}", "the titles of {:,} documents"),
         }
-        for (column, how), members in sorted(self.found.items()):
+        for (column, how), members in sorted(self.outliers.items()):
             yield self._finding(*names[column], how, members, self.usual[column].median)
         usual = _Usual.of(np.array([length for _, length in self.queries], np.uint32))
         if usual is None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from retgen.validators.duplicates import normalised
 from retgen.validators.querywords import query_sets
 from retgen.validators.rule import Batch, CorpusRule, Finding, QueryRule, RuleContext
-from retgen.validators.similar import groups
+from retgen.validators.similar import MISSED, groups
 from retgen.validators.wordsets import WordSets
 
 _SHOWN = 3  # groups
@@ -73,7 +73,7 @@ class NearDuplicates(CorpusRule):
         largest = sorted(self._members.values(), key=len, reverse=True)[:_SHOWN]
         named = ", ".join(_shown(ids) for ids in largest)
         more = "" if len(self._members) <= _SHOWN else "; the largest"
-        missed = "" if self.exact else "; a few more may have been missed among so many"
+        missed = "" if self.exact else MISSED
         yield Finding(
             self.name,
             self.severity,
@@ -96,7 +96,7 @@ class NearDuplicateQueries(QueryRule):
 
     def findings(self) -> Iterator[Finding]:
         queries = self.judgements.queries
-        labels, _ = groups(query_sets(queries))
+        labels, exact = groups(query_sets(queries))
         # texts that are equal but for case and the like have rules of their own
         texts: dict[str, int] = {}
         order = [texts.setdefault(normalised(query.text), len(texts)) for query in queries]
@@ -112,7 +112,7 @@ class NearDuplicateQueries(QueryRule):
                 [query_id for ids in members.values() for query_id in ids],
                 f"{sum(map(len, members.values())):,} of {len(queries):,} queries {_SHARE} "
                 f"(function words aside) with another, in {_count(len(members), 'group')}{more}: "
-                + ", ".join(map(_shown, largest)),
+                f"{', '.join(map(_shown, largest))}{'' if exact else MISSED}",
             )
 
 

@@ -36,7 +36,7 @@ class Origin(JudgedRule):
     def __init__(self, judgements: Judgements) -> None:
         self.pairs = list(sampled(judged_pairs(judgements)))
         self.wanted = frozenset(doc_id for pair in self.pairs for doc_id in pair[1:])
-        self.found: dict[str, Any] = {}
+        self.measured: dict[str, Any] = {}
         super().__init__(judgements)
 
     def start(self) -> None:
@@ -49,16 +49,16 @@ class Origin(JudgedRule):
                     text = f"{batch.titles[index]}\n{batch.texts[index]}"
                     self.state.texts.setdefault(doc_id, text)
 
-    def judge(self, dataset: Dataset, split: str) -> None:
+    def read_qrels(self, dataset: Dataset, split: str) -> None:
         texts = self.state.texts
         pairs = [pair for pair in self.pairs if pair.positive in texts and pair.negative in texts]
         if not pairs:
             pairs = list(sampled(trained_pairs(dataset)))
             texts = {text: text for pair in pairs for text in pair[1:]}
-        self.found = measure(pairs, texts)
+        self.measured = measure(pairs, texts)
 
     def findings(self) -> Iterator[Finding]:
-        if marked(self.found):
-            words = ", ".join(map(repr, self.found["words"]))
+        if marked(self.measured):
+            words = ", ".join(map(repr, self.measured["words"]))
             hint = f"; most telling: {words}" if words else ""
-            yield Finding(self.name, self.severity, [], in_words(self.found) + hint)
+            yield Finding(self.name, self.severity, [], in_words(self.measured) + hint)

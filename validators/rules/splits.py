@@ -9,7 +9,7 @@ import numpy as np
 from retgen.data import Query
 from retgen.validators.querywords import query_sets
 from retgen.validators.rule import Finding, QueryRule
-from retgen.validators.similar import matches
+from retgen.validators.similar import MISSED, matches
 
 
 class SplitOverlap(QueryRule):
@@ -63,7 +63,7 @@ def _alike(
     own: list[Query], other: list[Query], split: str, name: str, total: int
 ) -> Iterator[Finding]:
     """Queries of two splits under two ids that ask for the same, or nearly."""
-    pairs, _ = matches(query_sets([*own, *other]), len(own))
+    pairs, exact = matches(query_sets([*own, *other]), len(own))
     if not len(pairs):
         return
     result = [
@@ -75,5 +75,5 @@ def _alike(
         list(dict.fromkeys(query_id for pair in result for query_id in pair)),
         f"{len(result):,} of {total:,} queries of split {split} share at least 80% of their words "
         f"(function words aside) with a query of split {name} ({result[0][0]} and {result[0][1]}, "
-        "for one)",
+        f"for one){'' if exact else MISSED}",
     )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.evaluation.search.capretrieval import found_scores, protocol
+from retgen.evaluation.search.capretrieval import matching_scores, protocol
 from retgen.evaluation.search.lexical import stemmed
 from retgen.progress import Progress
 from retgen.tokenizer import tokens
@@ -157,7 +157,7 @@ class CapRetrieval:
         index = BM25Okapi([cut.document(text) for text in texts])
         result = []
         for group in _reported(groups, self.name, progress):
-            every = found_scores(index, cut.query(group.query))
+            every = matching_scores(index, cut.query(group.query))
             result.append(every[[texts[text] for text in group.texts]])
         return result
 

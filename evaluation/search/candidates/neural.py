@@ -111,7 +111,7 @@ class Interacting:
     ) -> list[NDArray[np.float64]]:
         result: list[NDArray[np.float64]] = []
         while len(result) < len(groups):
-            part = _few(groups, len(result))
+            part = _next(groups, len(result))
             texts = list(dict.fromkeys(text for group in part for text in group.texts))
             queries = list(dict.fromkeys(group.query for group in part))
             documents = dict(zip(texts, self._late.embed(texts, "document"), strict=True))
@@ -123,7 +123,7 @@ class Interacting:
         return result
 
 
-def _few(groups: Sequence[CandidateSet], start: int) -> Sequence[CandidateSet]:
+def _next(groups: Sequence[CandidateSet], start: int) -> Sequence[CandidateSet]:
     """The next groups, with no more documents than are held at a time."""
     seen: set[str] = set()
     for stop in range(start, len(groups)):

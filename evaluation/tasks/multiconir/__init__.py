@@ -35,6 +35,8 @@ class Ladders(Task[Rates]):
     title = "Ladders"
     item = "ladder"
     models = ("bm25-paper", "bm25")
+    paper = "MultiConIR"
+    instruction = INSTRUCTION
 
     def holds(self, dataset: Dataset) -> bool:
         return holds_ladders(dataset)

@@ -41,7 +41,7 @@ class LadderData(TaskData[Rates]):
         plan = make_plan(self.ladders, TASKS)
         words = [np.array([-len(t.split()) for t in one.texts], float) for one in plan.groups]
         every = range(len(self.ladders))
-        rates = measured(plan.counts(words, 0.0), every, f"{self.name}/floor", replicates=2)
+        rates = measured(plan.counts(words, 0.0), every, f"{self.name}/baseline", replicates=2)
         rungs = rates.mean(rates.where("rung"))
         if rungs is not None and rungs.value > 0.5:
             yield (

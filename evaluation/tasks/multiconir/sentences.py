@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from retgen.evaluation.tasks.multiconir.rates import Estimate
 from retgen.evaluation.tasks.multiconir.summary import Reading
@@ -48,8 +48,7 @@ def _decline(reads: Mapping[str, Reading]) -> str:
     if same:
         which = "every system" if same == len(declines) else f"{same} of {len(declines)} systems"
         parts.append(f"shows no clear change for {which}")
-    text = ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else parts[0]
-    return f"From 1 to {conditions} conditions the win rate {text}."
+    return f"From 1 to {conditions} conditions the win rate {_listed(parts)}."
 
 
 def _others(reads: Mapping[str, Reading]) -> str:
@@ -61,9 +60,11 @@ def _others(reads: Mapping[str, Reading]) -> str:
         parts.append(f"Among neighbours down the ladder (Task 2) {best} wins most, "
                      f"{_spanned(rates[best])}")  # fmt: skip
     if flips:
-        least = min(flips, key=lambda label: flips[label].value)
+        least = min(flips.values(), key=lambda one: one.value)
+        equal = [label for label, one in flips.items() if _spanned(one) == _spanned(least)]
         begin = "between query styles" if parts else "Between query styles"
-        parts.append(f"{begin} (Task 3) {least} changes least, {_spanned(flips[least])}")
+        who = f"{equal[0]} changes least" if len(equal) == 1 else f"{_listed(equal)} change least"
+        parts.append(f"{begin} (Task 3) {who}, {_spanned(least)}")
     return "; ".join(parts) + "." if parts else ""
 
 
@@ -84,6 +85,10 @@ def _blind(reads: Mapping[str, Reading]) -> str:
         f"Blind control: under the query of another ladder {'; '.join(apart)}: the documents "
         "alone give some of the order away."
     )
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else parts[0]
 
 
 def _spanned(estimate: Estimate) -> str:

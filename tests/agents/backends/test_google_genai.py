@@ -21,8 +21,8 @@ MESSAGES = Message("system", "Be brief."), Message("user", 'Say {"hello"}.')
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serving() as found:
-        yield found
+    with serving() as result:
+        yield result
 
 
 def request(model: str) -> Request:
@@ -42,10 +42,12 @@ def test_what_is_sent_and_what_comes_back(server: Server) -> None:
     talk = (*MESSAGES, Message("assistant", "hi"), Message("user", "Again."))
     sampling = {"temperature": 0.5, "top_p": 0.9, "seed": 7,
                 "thinkingConfig": {"thinkingBudget": 0}}  # fmt: skip
-    (found,) = ask(server.url, Request("loopback", "ok", talk, sampling, SCHEMA, room=9))
-    assert found == Response(found.raw, 200, "", "stop", "hello", Usage(5, 32, 30))
-    assert GoogleChat(api_key=KEY).read(found.raw) == found
-    assert found.raw.startswith(b'{"candidates": [{"content": {"role": "model", "parts": [{"text":')
+    (result,) = ask(server.url, Request("loopback", "ok", talk, sampling, SCHEMA, room=9))
+    assert result == Response(result.raw, 200, "", "stop", "hello", Usage(5, 32, 30))
+    assert GoogleChat(api_key=KEY).read(result.raw) == result
+    assert result.raw.startswith(
+        b'{"candidates": [{"content": {"role": "model", "parts": [{"text":'
+    )
     assert server.paths == ["/v1beta/models/ok:generateContent"]
     assert server.requests == [
         {
@@ -104,9 +106,9 @@ def test_no_more_connections_than_are_allowed(server: Server) -> None:
 def test_an_error_is_told_without_the_key(
     server: Server, how: str, status: int, wait: float | None, error: str
 ) -> None:
-    (found,) = ask(server.url, request(how))
-    assert (found.status, found.error, found.wait) == (status, error, wait)
-    assert KEY.encode() not in found.raw
+    (result,) = ask(server.url, request(how))
+    assert (result.status, result.error, result.wait) == (status, error, wait)
+    assert KEY.encode() not in result.raw
     assert len(server.requests) == 1  # it neither retries by itself nor follows a redirect
 
 
@@ -120,8 +122,8 @@ def test_what_is_never_answered(server: Server, how: str, error: str) -> None:
 
 
 def test_nobody_there() -> None:
-    (found,) = ask("http://127.0.0.1:9", request("ok"))
-    assert found == Response(b"", NO_CONNECTION, "no connection to 127.0.0.1")
+    (result,) = ask("http://127.0.0.1:9", request("ok"))
+    assert result == Response(b"", NO_CONNECTION, "no connection to 127.0.0.1")
 
 
 @pytest.mark.parametrize(
@@ -136,9 +138,9 @@ def test_nobody_there() -> None:
 def test_what_an_answer_without_text_took(
     server: Server, how: str, usage: tuple[int, int, int], finish: str
 ) -> None:
-    (found,) = ask(server.url, request(how))
-    assert found.raw
-    assert (found.usage, found.finish) == (Usage(*usage), finish)
+    (result,) = ask(server.url, request(how))
+    assert result.raw
+    assert (result.usage, result.finish) == (Usage(*usage), finish)
 
 
 def test_an_answer_that_is_not_utf8_is_kept_to_the_byte(server: Server) -> None:

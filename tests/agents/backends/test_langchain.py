@@ -121,22 +121,22 @@ def test_many_at_a_time(server: Server) -> None:
 def test_an_error_is_told_without_the_key(
     server: Server, status: int, wait: float | None, schema: dict[str, object] | None
 ) -> None:
-    (found,) = ask(server.url, request(f"status-{status}", schema))
-    assert (found.status, found.error, found.wait) == (status, "not with [key]", wait)
-    assert KEY.encode() not in found.raw
+    (result,) = ask(server.url, request(f"status-{status}", schema))
+    assert (result.status, result.error, result.wait) == (status, "not with [key]", wait)
+    assert KEY.encode() not in result.raw
     assert len(server.requests) == 1  # it does not retry by itself
 
 
 @pytest.mark.parametrize("how", ["hang", "drop"])
 def test_what_is_never_answered(server: Server, how: str) -> None:
-    (found,) = ask(server.url, request(how), timeout=0.5)
-    assert found == Response(b"", SILENCE, "Request timed out.")
+    (result,) = ask(server.url, request(how), timeout=0.5)
+    assert result == Response(b"", SILENCE, "Request timed out.")
     assert len(server.requests) == 1
 
 
 def test_nobody_there() -> None:
-    (found,) = ask("http://127.0.0.1:9/v1", request("ok"))
-    assert found == Response(b"", NO_CONNECTION, "no connection to http://127.0.0.1:9/v1")
+    (result,) = ask("http://127.0.0.1:9/v1", request("ok"))
+    assert result == Response(b"", NO_CONNECTION, "no connection to http://127.0.0.1:9/v1")
 
 
 @pytest.mark.parametrize("schema", [None, SCHEMA])
@@ -144,14 +144,14 @@ def test_nobody_there() -> None:
 def test_why_an_answer_ended(
     server: Server, how: str, finish: str, schema: dict[str, object] | None
 ) -> None:
-    (found,) = ask(server.url, request(how, schema))
-    assert (found.usage, found.finish) == (Usage(5, 2), finish)
+    (result,) = ask(server.url, request(how, schema))
+    assert (result.usage, result.finish) == (Usage(5, 2), finish)
 
 
 def test_what_the_package_cannot_read_is_kept_as_it_came(server: Server) -> None:
-    (found,) = ask(server.url, request("broken"))
-    assert orjson.loads(found.raw) == {"body": '{"choices": [{"mess'}
-    assert LangChainChat(provider="openai").read(found.raw) == found
+    (result,) = ask(server.url, request("broken"))
+    assert orjson.loads(result.raw) == {"body": '{"choices": [{"mess'}
+    assert LangChainChat(provider="openai").read(result.raw) == result
 
 
 @pytest.mark.parametrize(
@@ -167,24 +167,24 @@ def test_what_the_package_cannot_read_is_kept_as_it_came(server: Server) -> None
     ],
 )
 def test_what_answers_hold(answer: object, text: str, finish: str) -> None:
-    found = read(answer)
-    assert (found.status, found.text, found.finish) == (200, text, finish)
+    content = read(answer)
+    assert (content.status, content.text, content.finish) == (200, text, finish)
 
 
 def test_a_provider_that_is_not_there() -> None:
-    (found,) = ask(None, request("ok"), provider="nobody")
-    assert found.status == NOT_SENT
-    assert found.error.startswith(
+    (result,) = ask(None, request("ok"), provider="nobody")
+    assert result.status == NOT_SENT
+    assert result.error.startswith(
         "Unsupported provider='nobody'. Supported model providers are: anthropic, "
     )
-    assert KEY not in found.error
+    assert KEY not in result.error
 
 
 def test_what_a_provider_cannot_be_told(server: Server) -> None:
-    (found,) = ask(server.url, request("ok", temperature="warm"))
-    assert found.status == NOT_SENT
-    assert found.error.startswith("temperature Input should be a valid number")
-    assert KEY not in found.error
+    (result,) = ask(server.url, request("ok", temperature="warm"))
+    assert result.status == NOT_SENT
+    assert result.error.startswith("temperature Input should be a valid number")
+    assert KEY not in result.error
     assert server.requests == []
 
 
@@ -217,7 +217,7 @@ def test_a_key_of_the_environment_stays_there_and_nothing_goes_to_langsmith(serv
             "LANGSMITH_API_KEY": "lsv2-planted",
             "LANGSMITH_ENDPOINT": f"http://127.0.0.1:{langsmith.getsockname()[1]}",
         }
-        found = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-W", "error", "-c", PROGRAM, server.url],
             env={**os.environ, **environment},
             capture_output=True,
@@ -228,6 +228,6 @@ def test_a_key_of_the_environment_stays_there_and_nothing_goes_to_langsmith(serv
         langsmith.setblocking(False)
         with pytest.raises(BlockingIOError):  # nobody has called
             langsmith.accept()
-    assert "hello" in found.stdout
-    assert "status=401, error='not with [key]'" in found.stderr
-    assert KEY not in found.stdout + found.stderr
+    assert "hello" in result.stdout
+    assert "status=401, error='not with [key]'" in result.stderr
+    assert KEY not in result.stdout + result.stderr

@@ -15,7 +15,7 @@ from tests.agents.canned import Canned
 from tests.agents.canned import serving as serving_canned
 from tests.agents.loopback import send_all
 from tests.agents.server import Server
-from tests.agents.test_outcomes import error, said
+from tests.agents.test_outcomes import completion, error
 
 KEY = "sk-planted-0123456789"
 SCHEMA = {"title": "Things", "type": "object", "properties": {"a": {"type": "string"}}}
@@ -34,9 +34,9 @@ def ask(url: str, *requests: Request, timeout: float = 5.0) -> list[Response]:
 
 
 def test_what_is_sent_and_what_comes_back(server: Server) -> None:
-    (found,) = ask(server.url, request("ok", SCHEMA))
-    assert found == Response(found.raw, 200, "", "stop", "hello", Usage(5, 2))
-    assert OpenAIChat(base_url=server.url, api_key=KEY).read(found.raw) == found
+    (result,) = ask(server.url, request("ok", SCHEMA))
+    assert result == Response(result.raw, 200, "", "stop", "hello", Usage(5, 2))
+    assert OpenAIChat(base_url=server.url, api_key=KEY).read(result.raw) == result
     assert server.requests == [
         {
             "model": "ok",
@@ -63,23 +63,26 @@ def test_many_at_a_time(server: Server) -> None:
 
 @pytest.mark.parametrize(("status", "wait"), [(429, 3.0), (500, None), (401, None), (400, None)])
 def test_an_error_is_told_without_the_key(server: Server, status: int, wait: float | None) -> None:
-    (found,) = ask(server.url, request(f"status-{status}"))
-    assert (found.status, found.error, found.wait) == (status, "not with [key]", wait)
-    assert KEY.encode() not in found.raw
+    (result,) = ask(server.url, request(f"status-{status}"))
+    assert (result.status, result.error, result.wait) == (status, "not with [key]", wait)
+    assert KEY.encode() not in result.raw
     assert len(server.requests) == 1  # it does not retry by itself
 
 
 @pytest.mark.parametrize("how", ["hang", "drop"])
 def test_what_is_never_answered(server: Server, how: str) -> None:
-    (found,) = ask(server.url, request(how), timeout=0.5)
-    told = {"hang": "no answer in time", "drop": "the connection was lost before the answer came"}
-    assert found == Response(b"", SILENCE, told[how])
+    (result,) = ask(server.url, request(how), timeout=0.5)
+    message = {
+        "hang": "no answer in time",
+        "drop": "the connection was lost before the answer came",
+    }
+    assert result == Response(b"", SILENCE, message[how])
     assert len(server.requests) == 1
 
 
 def test_what_came_is_kept_to_the_byte(server: Server) -> None:
-    (found,) = ask(server.url, request("broken"))
-    assert found.raw == b'{"choices": [{"mess'
+    (result,) = ask(server.url, request("broken"))
+    assert result.raw == b'{"choices": [{"mess'
 
 
 def test_content_in_parts_is_one_text() -> None:
@@ -92,19 +95,19 @@ def test_a_server_that_knows_the_new_name_of_the_room_only() -> None:
 
     def answer(body: dict[str, Any]) -> Canned:
         if "max_tokens" in body:
-            told = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
-            return error(400, told, "unsupported_parameter")
-        return said("hello")
+            message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+            return error(400, message, "unsupported_parameter")
+        return completion("hello")
 
     with serving_canned(answer) as server:
-        found = ask(f"{server.url}/v1", request("m"))
-        assert [one.text for one in found] == ["hello"]
+        result = ask(f"{server.url}/v1", request("m"))
+        assert [one.text for one in result] == ["hello"]
         assert [body.get("max_completion_tokens") for body in server.requests] == [None, 9]
 
 
 def test_a_server_that_knows_neither_name() -> None:
-    told = "Unsupported parameter: 'max_completion_tokens'"
-    with serving_canned(lambda body: error(400, told)) as server:
-        (found,) = ask(f"{server.url}/v1", request("m"))
-        assert (found.status, found.error) == (400, told)
+    message = "Unsupported parameter: 'max_completion_tokens'"
+    with serving_canned(lambda body: error(400, message)) as server:
+        (result,) = ask(f"{server.url}/v1", request("m"))
+        assert (result.status, result.error) == (400, message)
         assert len(server.requests) == 2

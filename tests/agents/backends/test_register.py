@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from retgen.agents.backends import LANGCHAIN, backend, backends, judges
-from retgen.agents.models import another_family, settings_of
+from retgen.agents.models import judge_of_another_provider, settings_of
 from tests.project import Project
 
 ECHO = '''
@@ -54,11 +54,11 @@ def test_a_chat_backend_is_one_new_file(tmp_path: Path) -> None:
         "gen: echo:first needs a key: set ECHO_API_KEY in the environment or in a .env file in "
         "this folder\n"
     )
-    told = {one["what"]: one for one in json.loads(doctor.stdout)}
-    assert told["ECHO_API_KEY"]["state"] == "absent"
-    (found,) = project.gen(call, ECHO_API_KEY="planted")
-    assert (found.returncode, found.stderr) == (0, "")
-    (row,) = json.loads(found.stdout)["results"]
+    lines_of_doctor = {one["what"]: one for one in json.loads(doctor.stdout)}
+    assert lines_of_doctor["ECHO_API_KEY"]["state"] == "absent"
+    (result,) = project.gen(call, ECHO_API_KEY="planted")
+    assert (result.returncode, result.stderr) == (0, "")
+    (row,) = json.loads(result.stdout)["results"]
     assert (row["details"]["model"], row["details"]["failed_after_repairs"]) == ("echo:first", 0)
     assert row["details"]["calls"] > 0
 
@@ -79,7 +79,7 @@ def test_the_judge_of_another_family() -> None:
     ):
         settings = settings_of(writer)
         assert settings is not None
-        assert another_family(settings, both) == judge
+        assert judge_of_another_provider(settings, both) == judge
     settings = settings_of("openai:gpt-5-mini")
     assert settings is not None
-    assert another_family(settings, {"OPENAI_API_KEY": "a"}) is None
+    assert judge_of_another_provider(settings, {"OPENAI_API_KEY": "a"}) is None

@@ -38,33 +38,33 @@ def write(folder: Path, name: str, rows: list[dict[str, object]]) -> Path:
 def test_both_protocols_and_the_closed_form(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write(out, "construct", [FLOAT64])
-    found = retgen.capacity(
+    result = retgen.capacity(
         protocols=["paper", "best"], closed_form=True, dims=[4], seeds=1, minutes=0.1, out=out
     )
-    paper, best = found.critical["paper"][4], found.critical["best"][4]
+    paper, best = result.critical["paper"][4], result.critical["best"][4]
     assert (paper.documents, paper.by_seed, paper.complete) == (9, (9,), True)
     assert best.documents > 2 * paper.documents
-    assert {one.precision: (one.documents, one.single) for one in found.carried} == {
+    assert {one.precision: (one.documents, one.single) for one in result.carried} == {
         "float64": (256, 1024),  # taken from the file, not measured again
         "float32": (164, 177),
         "bf16": (13, 16),
         "int8": (14, 14),
     }
     shown = json.loads((out / "capacity.json").read_text())
-    assert shown == json.loads(json.dumps(found.to_json()))
+    assert shown == json.loads(json.dumps(result.to_json()))
     assert shown["table_6"]["4"] == free.TABLE_6[4] == 10
     assert [one["precision"] for one in shown["construct"]] == list(construct.PRECISIONS)
     assert list(shown["cubic_fit"]) == ["table_6"]  # one point has no cubic
-    text = text_of(found)
+    text = text_of(result)
     assert "cubic through Table 6: -10.5322 +4.0309 d +0.0520 d² +0.0037 d³, r² 0.9986" in text
     page = (out / "capacity.html").read_text()
     assert page.count("<svg") == 2
     assert "≥ 256" in page
     for name in ("critical_n", "closed_form"):
         assert (out / "figures" / f"{name}.png").stat().st_size > 10_000
-    told = (out / "capacity.md").read_text()
-    assert told.startswith("The ")
-    assert "\n| " in told
+    table = (out / "capacity.md").read_text()
+    assert table.startswith("The ")
+    assert "\n| " in table
 
 
 def test_what_is_finished_is_not_done_again(tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ def test_what_is_finished_is_not_done_again(tmp_path: Path) -> None:
     # numbers that no measurement gives
     kept = write(out, "paper", [row(4, 77), row(5, 99)])
     before = kept.read_bytes()
-    found = retgen.capacity(protocols=["paper"], dims=[4, 5], seeds=1, out=out)
-    assert {d: one.documents for d, one in found.critical["paper"].items()} == {4: 77, 5: 99}
+    result = retgen.capacity(protocols=["paper"], dims=[4, 5], seeds=1, out=out)
+    assert {d: one.documents for d, one in result.critical["paper"].items()} == {4: 77, 5: 99}
     assert kept.read_bytes() == before
 
 
@@ -87,18 +87,18 @@ def test_more_seeds_measure_again(tmp_path: Path) -> None:
 def test_no_time_is_said_and_takes_nothing_back(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write(out, "paper", [row(4, 9), row(12, 40, complete=False)])
-    found = retgen.capacity(protocols=["paper"], dims=[4, 12], seeds=1, minutes=1e-6, out=out)
-    assert found.critical["paper"][12].documents == 40
-    assert "≥ 40" in text_of(found)
-    assert found.fit("paper") is None
+    result = retgen.capacity(protocols=["paper"], dims=[4, 12], seeds=1, minutes=1e-6, out=out)
+    assert result.critical["paper"][12].documents == 40
+    assert "≥ 40" in text_of(result)
+    assert result.fit("paper") is None
 
 
 def test_a_fit_leaves_out_what_was_cut_short(tmp_path: Path) -> None:
     out = tmp_path / "out"
     cubic = [row(d, d**3 + 2 * d) for d in range(4, 12)]
     write(out, "paper", [*cubic, row(12, 11, complete=False)])
-    found = retgen.capacity(protocols=["paper"], dims=[4], seeds=1, out=out)
-    fit = found.fit("paper")
+    result = retgen.capacity(protocols=["paper"], dims=[4], seeds=1, out=out)
+    fit = result.fit("paper")
     assert fit is not None
     assert fit.coefficients == pytest.approx((0, 2, 0, 1), abs=1e-6)
     assert "cubic through the paper&#39;s protocol here" in (out / "capacity.html").read_text()
@@ -107,9 +107,9 @@ def test_a_fit_leaves_out_what_was_cut_short(tmp_path: Path) -> None:
 def test_an_incomplete_result_replaces_no_complete_one(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write(out, "paper", [row(12, 40)])
-    found = retgen.capacity(protocols=["paper"], dims=[12], seeds=2, minutes=1e-6, out=out)
-    assert found.critical["paper"][12].complete
-    assert found.critical["paper"][12].documents == 40
+    result = retgen.capacity(protocols=["paper"], dims=[12], seeds=2, minutes=1e-6, out=out)
+    assert result.critical["paper"][12].complete
+    assert result.critical["paper"][12].documents == 40
 
 
 def test_what_else_is_asked_for_changes_nothing(tmp_path: Path) -> None:
@@ -184,16 +184,16 @@ def test_bad_arguments(tmp_path: Path, options: dict[str, object], message: str)
     ],
 )
 def test_the_command_says_what_is_wrong(gen, args: list[str], message: str) -> None:  # type: ignore[no-untyped-def]
-    found = gen("capacity", *args)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert found.stderr == message
+    result = gen("capacity", *args)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == message
 
 
 def test_the_command_prints_the_table(gen, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     write(tmp_path / "out", "paper", [row(4, 9), row(5, 14)])
-    found = gen("capacity", "--protocol", "paper", "--dims", "4-5", "--seeds", "1", "--out", "out")
-    assert found.stderr == ""
-    assert found.stdout.splitlines() == [
+    result = gen("capacity", "--protocol", "paper", "--dims", "4-5", "--seeds", "1", "--out", "out")
+    assert result.stderr == ""
+    assert result.stdout.splitlines() == [
         "d  Table 6  paper's protocol  by seed  seconds",
         "4       10                 9        9      1.0",
         "5       14                14       14      1.0",

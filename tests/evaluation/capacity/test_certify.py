@@ -31,19 +31,19 @@ def pairs(dataset) -> Path:  # type: ignore[no-untyped-def]
 
 def check(stored: Path, corpus: list[str], qrels: list[dict[str, object]]) -> tuple[int, int]:
     """Every query's relevant documents score above all others; (queries, smallest difference)."""
-    found = np.load(stored)
+    result = np.load(stored)
     vector = dict(
-        zip(found["document_ids"].tolist(), found["document_vector"].tolist(), strict=True)
+        zip(result["document_ids"].tolist(), result["document_vector"].tolist(), strict=True)
     )
-    other = int(found["other_vector"])
-    documents = [[int(x) for x in row] for row in found["documents"].tolist()]
-    queries = [[int(x) for x in row] for row in found["queries"].tolist()]
+    other = int(result["other_vector"])
+    documents = [[int(x) for x in row] for row in result["documents"].tolist()]
+    queries = [[int(x) for x in row] for row in result["queries"].tolist()]
     relevant: dict[object, set[object]] = {}
     for row in qrels:
         if float(str(row["score"])) > 0:
             relevant.setdefault(row["query-id"], set()).add(row["corpus-id"])
     gaps = []
-    for query_id, place in zip(found["query_ids"], found["query_vector"].tolist(), strict=True):
+    for query_id, place in zip(result["query_ids"], result["query_vector"].tolist(), strict=True):
         scores = {
             doc: sum(a * b for a, b in zip(queries[place], documents[vector.get(doc, other)],
                                            strict=True))
@@ -59,17 +59,17 @@ def check(stored: Path, corpus: list[str], qrels: list[dict[str, object]]) -> tu
 
 def test_all_pairs_of_five_in_a_corpus_of_eight(pairs: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    found = retgen.certify(pairs, dims=[4, 6], margin=0.3, seeds=2, minutes=0.5, out=out)
-    assert (found.certificate.lower, found.certificate.upper) == (4, 4)
-    assert found.witness is not None
-    assert found.witness.dimension == 4
+    result = retgen.certify(pairs, dims=[4, 6], margin=0.3, seeds=2, minutes=0.5, out=out)
+    assert (result.certificate.lower, result.certificate.upper) == (4, 4)
+    assert result.witness is not None
+    assert result.witness.dimension == 4
     stored = np.load(out / "embedding.npz")
     assert stored["documents"].shape == (6, 4)  # five, and one vector for the three others
     assert stored["documents"].dtype == np.int64
     queries, gap = check(
         out / "embedding.npz", [*DOCS, "x", "y", "z"], read_jsonl(pairs / "qrels.jsonl")
     )
-    assert (queries, gap) == (10, found.witness.gap)
+    assert (queries, gap) == (10, result.witness.gap)
     assert gap > 0
     shown = json.loads((out / "certificate.json").read_text())
     assert shown["embedding"] == {
@@ -77,50 +77,50 @@ def test_all_pairs_of_five_in_a_corpus_of_eight(pairs: Path, tmp_path: Path) -> 
     }  # fmt: skip
     assert [(one["notion"], one["lower"], one["upper"]) for one in shown["certificate"]["brackets"]]
     assert shown["margins"] == [
-        {"dimension": one.dimension, "found": one.found, "cap": one.cap} for one in found.margins
+        {"dimension": one.dimension, "found": one.widest, "cap": one.cap} for one in result.margins
     ]
-    by = {one.dimension: one for one in found.margins}
+    by = {one.dimension: one for one in result.margins}
     assert {4, 6} <= set(by)
-    for one in found.margins:
-        assert one.found is None or one.found <= one.cap + 1e-9
+    for one in result.margins:
+        assert one.widest is None or one.widest <= one.cap + 1e-9
     page = (out / "certificate.html").read_text()
     assert "From random starts an embedding was found in 4 dimensions" in page
-    assert text_of(found).splitlines()[-1] == f"page: {out / 'certificate.html'}"
+    assert text_of(result).splitlines()[-1] == f"page: {out / 'certificate.html'}"
 
 
 def test_the_fewest_dimensions_of_a_margin(pairs: Path, tmp_path: Path) -> None:
-    found = retgen.certify(pairs, margin=0.25, seeds=2, minutes=0.5, out=tmp_path / "out")
-    assert found.reached is not None
-    assert found.lowest() is not None
-    by = {one.dimension: one.found or 0.0 for one in found.margins}
-    assert by[found.reached] >= 0.25
-    assert all(value < 0.25 for d, value in by.items() if d < found.reached)
-    assert found.to_json()["margin"] == {
-        "wanted": 0.25, "lowest_possible": found.lowest(), "reachable": True,
-        "lowest_found": found.reached,
+    result = retgen.certify(pairs, margin=0.25, seeds=2, minutes=0.5, out=tmp_path / "out")
+    assert result.reached is not None
+    assert result.lowest() is not None
+    by = {one.dimension: one.widest or 0.0 for one in result.margins}
+    assert by[result.reached] >= 0.25
+    assert all(value < 0.25 for d, value in by.items() if d < result.reached)
+    assert result.to_json()["margin"] == {
+        "wanted": 0.25, "lowest_possible": result.lowest(), "reachable": True,
+        "lowest_found": result.reached,
     }  # fmt: skip
 
 
 def test_a_margin_out_of_reach(pairs: Path, tmp_path: Path) -> None:
-    found = retgen.certify(pairs, margin=1.9, seeds=1, minutes=0.2, out=tmp_path / "out")
-    assert found.reached is None
-    assert found.to_json()["margin"] == {
+    result = retgen.certify(pairs, margin=1.9, seeds=1, minutes=0.2, out=tmp_path / "out")
+    assert result.reached is None
+    assert result.to_json()["margin"] == {
         "wanted": 1.9, "lowest_possible": None, "reachable": False, "lowest_found": None,
     }  # fmt: skip
-    assert "So a margin of 1.9 is out of reach." in text_of(found)
+    assert "So a margin of 1.9 is out of reach." in text_of(result)
 
 
 def test_a_run_gets_its_certificate_in_its_own_folder(limit_run: Path, gen) -> None:  # type: ignore[no-untyped-def]
-    told = gen("capacity", limit_run, "--minutes", "1", "--seeds", "1", "--json")
-    assert (told.returncode, told.stderr) == (0, "")
-    found = json.loads(told.stdout)
-    assert found["notes"] == []
-    stored = Path(found["embedding"]["file"])
+    stdout = gen("capacity", limit_run, "--minutes", "1", "--seeds", "1", "--json")
+    assert (stdout.returncode, stdout.stderr) == (0, "")
+    content = json.loads(stdout.stdout)
+    assert content["notes"] == []
+    stored = Path(content["embedding"]["file"])
     assert stored == limit_run / "capacity" / "embedding.npz"
     folder = limit_run / "dataset"
     corpus = [str(row["_id"]) for row in read_jsonl(folder / "corpus.jsonl")]
     queries, gap = check(stored, corpus, read_jsonl(folder / "qrels.jsonl"))
-    assert (queries, gap) == (100, found["embedding"]["smallest_gap"])
+    assert (queries, gap) == (100, content["embedding"]["smallest_gap"])
     # a run with a certificate of its own is still a finished run
     assert retgen.validate(limit_run).ok
 
@@ -132,41 +132,43 @@ def test_shattered_documents_are_cut_in_all_ways(dataset, tmp_path: Path) -> Non
                for bits in product((0, 1), repeat=3)]  # fmt: skip
     qrels = [(f"q{i}", doc, 1.0) for i, docs in enumerate(subsets) for doc in docs]
     path = dataset(corpus, {f"q{i}": "who" for i in range(8)}, qrels)
-    found = retgen.certify(path, seeds=1, minutes=0.2, out=tmp_path / "out")
-    bounds = {bound.theorem: bound for bound in found.certificate.lower_bounds}
+    result = retgen.certify(path, seeds=1, minutes=0.2, out=tmp_path / "out")
+    bounds = {bound.theorem: bound for bound in result.certificate.lower_bounds}
     # the empty subset is a query without positives, so 3 are not shattered, and any 2 are
     shown = [bound for theorem, bound in bounds.items() if "some 2 documents" in theorem]
     assert [bound.dimension for bound in shown] == [1]
-    assert found.notes == [
+    assert result.notes == [
         "1 of 8 queries have no relevant document and are left out",
         UNJUDGED,
     ]
 
 
 def test_the_witness_is_among_the_margins(pairs: Path, tmp_path: Path) -> None:
-    found = retgen.certify(pairs, seeds=2, minutes=0.5, out=tmp_path / "out")
-    assert found.witness is not None
+    result = retgen.certify(pairs, seeds=2, minutes=0.5, out=tmp_path / "out")
+    assert result.witness is not None
     again = retgen.certify(
-        pairs, dims=[found.witness.dimension], margin=1e-6, seeds=2, minutes=0.5,
+        pairs, dims=[result.witness.dimension], margin=1e-6, seeds=2, minutes=0.5,
         out=tmp_path / "again",
     )  # fmt: skip
-    assert {one.dimension: one.found for one in again.margins}[found.witness.dimension] is not None
-    assert again.reached == found.witness.dimension
+    assert {one.dimension: one.widest for one in again.margins}[
+        result.witness.dimension
+    ] is not None
+    assert again.reached == result.witness.dimension
 
 
 def test_one_dimension(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = dataset({"a": "one", "b": "two", "c": "x"}, {"q": "who"}, [("q", "a", 1.0)])
-    found = retgen.certify(path, seeds=1, minutes=0.1, out=tmp_path / "out")
-    assert found.witness is not None
-    assert found.witness.dimension == 1
-    assert found.margins[0].found == pytest.approx(2.0, abs=1e-6)
+    result = retgen.certify(path, seeds=1, minutes=0.1, out=tmp_path / "out")
+    assert result.witness is not None
+    assert result.witness.dimension == 1
+    assert result.margins[0].widest == pytest.approx(2.0, abs=1e-6)
 
 
 def test_documents_that_the_corpus_lacks_are_asked_for(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = dataset({"a": "one"}, {f"q{i}": "who" for i in range(10)}, PAIRS)
-    found = retgen.certify(path, seeds=1, minutes=0.2, out=tmp_path / "out")
-    assert found.certificate.densities.documents == 5
-    assert found.notes[0] == "4 judged documents are not in the corpus and cannot be found"
+    result = retgen.certify(path, seeds=1, minutes=0.2, out=tmp_path / "out")
+    assert result.certificate.densities.documents == 5
+    assert result.notes[0] == "4 judged documents are not in the corpus and cannot be found"
     # the same matrix where all are there, and the one that nothing asks for
     checked = retgen.validate(path)
     assert not checked.ok
@@ -175,12 +177,12 @@ def test_documents_that_the_corpus_lacks_are_asked_for(dataset, tmp_path: Path) 
 
 def test_nothing_to_tell_apart(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = dataset({"a": "one", "b": "two"}, {"q": "who"}, [("q", "a", 1.0), ("q", "b", 1.0)])
-    found = retgen.certify(path, margin=0.5, out=tmp_path / "out")
-    assert found.witness is None
-    assert found.to_json()["margin"] == {
+    result = retgen.certify(path, margin=0.5, out=tmp_path / "out")
+    assert result.witness is None
+    assert result.to_json()["margin"] == {
         "wanted": 0.5, "lowest_possible": None, "reachable": True, "lowest_found": None,
     }  # fmt: skip
-    assert "nothing is to be told apart" in text_of(found)
+    assert "nothing is to be told apart" in text_of(result)
     assert (tmp_path / "out" / "certificate.html").is_file()
 
 
@@ -189,10 +191,10 @@ def test_too_many_to_optimise(dataset, tmp_path: Path) -> None:  # type: ignore[
     path = dataset(
         dict.fromkeys(names, "text"), dict.fromkeys(names, "who"), [(n, n, 1.0) for n in names]
     )
-    found = retgen.certify(path, out=tmp_path / "out")
-    assert found.witness is None
-    assert found.margins == []
-    reasons = {one["theorem"]: one["reason"] for one in found.certificate.skipped}
+    result = retgen.certify(path, out=tmp_path / "out")
+    assert result.witness is None
+    assert result.margins == []
+    reasons = {one["theorem"]: one["reason"] for one in result.certificate.skipped}
     why = (
         "2,001 x 2,001 different queries and documents are too many to optimise (more than "
         "4,000,000 cells)"
@@ -202,10 +204,10 @@ def test_too_many_to_optimise(dataset, tmp_path: Path) -> None:  # type: ignore[
 
 
 def test_no_time(pairs: Path, tmp_path: Path) -> None:
-    found = retgen.certify(pairs, minutes=1e-9, dims=[4, 5], out=tmp_path / "out")
-    assert found.notes[-1] == "margins of 2 dimensions: no time left"
-    assert found.margins == []
-    assert found.certificate.lower == 4
+    result = retgen.certify(pairs, minutes=1e-9, dims=[4, 5], out=tmp_path / "out")
+    assert result.notes[-1] == "margins of 2 dimensions: no time left"
+    assert result.margins == []
+    assert result.certificate.lower == 4
 
 
 @pytest.mark.parametrize(

@@ -115,14 +115,14 @@ def test_every_pair_is_looked_at_once():
 
 def test_largest_scans_and_then_bisects():
     seen = []
-    found = construct.largest(
+    result = construct.largest(
         4, "bf16", scan=64, limit=256, progress=lambda what, done, total: seen.append((what, total))
     )
-    assert found[:4] == (4, "bf16", 13, 64)
-    assert found.limit == 256
-    assert found.single >= found.documents
-    assert construct.carries(4, found.single, "bf16")
-    assert found.margin == construct.margin(4, 13)
+    assert result[:4] == (4, "bf16", 13, 64)
+    assert result.limit == 256
+    assert result.single >= result.documents
+    assert construct.carries(4, result.single, "bf16")
+    assert result.margin == construct.margin(4, 13)
     assert set(seen) == {("d=4 bf16: documents", 256)}
     # a scan that meets no failure goes on by doubling, then between the last two
     far = construct.largest(4, "float32", scan=8, limit=200)

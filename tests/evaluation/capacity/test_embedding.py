@@ -19,20 +19,20 @@ pytestmark = pytest.mark.usefixtures("one_torch_thread")
 def gaps(matrix: QrelMatrix, queries: np.ndarray, documents: np.ndarray) -> list[int]:
     """Worst relevant score minus best other one of each query, in unbounded integers."""
     vectors = [[int(x) for x in row] for row in documents.tolist()]
-    found = []
+    results = []
     for i, query in enumerate(queries.tolist()):
         scores = [sum(int(a) * b for a, b in zip(query, v, strict=True)) for v in vectors]
         relevant = set(matrix.row(i).tolist())
         others = [s for j, s in enumerate(scores) if j not in relevant]
         if relevant and others:
-            found.append(min(scores[j] for j in relevant) - max(others))
-    return found
+            results.append(min(scores[j] for j in relevant) - max(others))
+    return results
 
 
 def reduced(matrix: QrelMatrix, total: int | None = None) -> QrelMatrix:
     """Distinct rows and columns, a column of zeros if the corpus holds others."""
-    found = reduce(matrix, total or matrix.documents)
-    return QrelMatrix(found.matrix.indptr, found.matrix.indices, found.points)
+    result = reduce(matrix, total or matrix.documents)
+    return QrelMatrix(result.matrix.indptr, result.matrix.indices, result.points)
 
 
 def random_matrix(seed: int) -> QrelMatrix:
@@ -52,8 +52,8 @@ def test_the_smallest_gap_is_that_of_unbounded_integers(seed: int) -> None:
     d = int(rng.integers(1, 6))
     queries = rng.integers(-(2**28), 2**28, (matrix.queries, d))
     documents = rng.integers(-(2**28), 2**28, (matrix.documents, d))
-    found = exact.smallest_gap(matrix, queries, documents)
-    assert found == min(gaps(matrix, queries, documents))
+    result = exact.smallest_gap(matrix, queries, documents)
+    assert result == min(gaps(matrix, queries, documents))
 
 
 def test_queries_that_tell_nothing_apart_are_passed_over() -> None:
@@ -96,37 +96,37 @@ def test_vectors_that_are_none_are_refused(bad: np.ndarray) -> None:
 def test_what_is_found_embeds_and_is_not_below_the_lower_bound(seed: int) -> None:
     matrix = reduced(random_matrix(seed))
     bracket = certificate(matrix)
-    found = embedding.smallest(matrix, bracket.upper, lowest=bracket.lower)
-    assert found is not None
-    assert bracket.lower <= found.dimension <= bracket.upper
-    assert found.queries.shape == (matrix.queries, found.dimension)
-    assert found.documents.shape == (matrix.documents, found.dimension)
-    assert min(gaps(matrix, found.queries, found.documents)) == found.gap > 0
+    result = embedding.smallest(matrix, bracket.upper, lowest=bracket.lower)
+    assert result is not None
+    assert bracket.lower <= result.dimension <= bracket.upper
+    assert result.queries.shape == (matrix.queries, result.dimension)
+    assert result.documents.shape == (matrix.documents, result.dimension)
+    assert min(gaps(matrix, result.queries, result.documents)) == result.gap > 0
 
 
 def test_the_dimension_of_all_pairs_is_found() -> None:
     matrix = QrelMatrix.from_rows(list(combinations(range(9), 2)), 9)
     assert embedding.smallest(matrix, 3) is None
-    found = embedding.smallest(matrix, 8)
-    assert found is not None
-    assert found.dimension == 4 == certificate(matrix).lower
-    assert min(gaps(matrix, found.queries, found.documents)) == found.gap
+    result = embedding.smallest(matrix, 8)
+    assert result is not None
+    assert result.dimension == 4 == certificate(matrix).lower
+    assert min(gaps(matrix, result.queries, result.documents)) == result.gap
 
 
 def test_a_bracket_is_narrowed() -> None:
     matrix = reduced(patterns.projective(7), 50_000)
     assert (certificate(matrix).lower, certificate(matrix).upper) == (4, 16)
-    found = embedding.smallest(matrix, 16, lowest=4)
-    assert found is not None
-    assert 4 <= found.dimension <= 12
-    assert min(gaps(matrix, found.queries, found.documents)) == found.gap
+    result = embedding.smallest(matrix, 16, lowest=4)
+    assert result is not None
+    assert 4 <= result.dimension <= 12
+    assert min(gaps(matrix, result.queries, result.documents)) == result.gap
 
 
 def test_a_deadline_keeps_what_was_found() -> None:
     matrix = reduced(patterns.dense(45, 2, Stream(3, "test")))
     assert embedding.smallest(matrix, 2, until=0.0) is None
-    found = embedding.smallest(matrix, 10, until=0.0)
-    assert found is None or found.dimension == 10
+    result = embedding.smallest(matrix, 10, until=0.0)
+    assert result is None or result.dimension == 10
 
 
 # --- margins ------------------------------------------------------------------------------------
@@ -134,19 +134,19 @@ def test_a_deadline_keeps_what_was_found() -> None:
 
 def test_margins_are_those_of_unit_vectors_and_rise_with_the_dimension() -> None:
     matrix = QrelMatrix.from_rows(list(combinations(range(7), 2)), 7)
-    found, last = None, -math.inf
+    result, last = None, -math.inf
     for d in (4, 5, 6, 8):
-        found = embedding.widen(matrix, d, found)
-        assert found.queries.shape == (21, d)
-        assert found.documents.shape == (7, d)
-        for vectors in (found.queries, found.documents):
+        result = embedding.widen(matrix, d, result)
+        assert result.queries.shape == (21, d)
+        assert result.documents.shape == (7, d)
+        for vectors in (result.queries, result.documents):
             assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(len(vectors)))
-        scores = found.queries @ found.documents.T
+        scores = result.queries @ result.documents.T
         dense = matrix.dense().astype(bool)
         worst = np.where(dense, scores, np.inf).min(1) - np.where(dense, -np.inf, scores).max(1)
-        assert found.margin == pytest.approx(worst.min(), abs=1e-12)
-        assert found.margin >= last
-        last = found.margin
+        assert result.margin == pytest.approx(worst.min(), abs=1e-12)
+        assert result.margin >= last
+        last = result.margin
     # a regular simplex of documents is best: 7 / sqrt(2 x 6 x 5)
     assert last == pytest.approx(7 / math.sqrt(60), rel=0.02)
     assert last <= 7 / math.sqrt(60) + 1e-9

@@ -78,21 +78,21 @@ def test_nothing_solves_four_documents_on_a_circle():
 
 
 def test_critical_n_of_the_papers_protocol():
-    found = list(free.critical([1, 2, 4], seeds=3))
-    assert [(one.dimension, one.complete) for one in found] == [(1, True), (2, True), (4, True)]
-    assert found[0].documents == 2  # on a line all but one document tie
-    assert found[1].documents == 3
-    assert 8 <= found[2].documents <= 12
-    assert found[2].documents == max(found[2].by_seed)
-    assert len(found[2].by_seed) == 3
-    assert found[2].margin > 0
+    results = list(free.critical([1, 2, 4], seeds=3))
+    assert [(one.dimension, one.complete) for one in results] == [(1, True), (2, True), (4, True)]
+    assert results[0].documents == 2  # on a line all but one document tie
+    assert results[1].documents == 3
+    assert 8 <= results[2].documents <= 12
+    assert results[2].documents == max(results[2].by_seed)
+    assert len(results[2].by_seed) == 3
+    assert results[2].margin > 0
 
 
 def test_a_deadline_is_said():
     (one,) = free.critical([4, 5], seeds=1, deadline=0.0)
     assert one[:4] == (4, 2, (2,), False)
-    found = list(best.critical([4, 5], seeds=1, deadline=0.0))
-    assert [one[:4] for one in found] == [(4, 2, (), False), (5, 2, (), False)]
+    results = list(best.critical([4, 5], seeds=1, deadline=0.0))
+    assert [one[:4] for one in results] == [(4, 2, (), False), (5, 2, (), False)]
 
 
 def test_the_same_arguments_give_the_same_result():
@@ -107,8 +107,8 @@ def test_the_same_arguments_give_the_same_result():
 def test_the_best_optimiser_goes_far_beyond_the_papers_critical_n(dimension, documents):
     assert documents >= 2 * free.TABLE_6[dimension]
     grown = best.lineage(dimension, 0, "cpu", math.inf)
-    found = next(one for one in grown if len(one.documents) >= documents)
-    queries, vectors = found.queries.numpy(), found.documents.numpy()
+    result = next(one for one in grown if len(one.documents) >= documents)
+    queries, vectors = result.queries.numpy(), result.documents.numpy()
     documents = len(vectors)
     assert queries.dtype == vectors.dtype == np.float32
     assert queries.shape == (documents * (documents - 1) // 2, dimension)
@@ -116,8 +116,8 @@ def test_the_best_optimiser_goes_far_beyond_the_papers_critical_n(dimension, doc
     for units in (queries, vectors):
         lengths = np.linalg.norm(units.astype(np.float64), axis=1)
         assert np.abs(lengths - 1).max() < 1e-6
-    assert found.margin == pytest.approx(brute_margin(queries, vectors), abs=1e-12)
-    assert found.margin > 0
+    assert result.margin == pytest.approx(brute_margin(queries, vectors), abs=1e-12)
+    assert result.margin > 0
 
 
 def test_bad_arguments():

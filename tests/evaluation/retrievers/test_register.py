@@ -47,7 +47,7 @@ class Longest(RetrieverType):
 
 def test_a_retriever_is_one_new_file(tmp_path: Path) -> None:
     project = Project(tmp_path, {"evaluation/retrievers/longest.py": LONGEST})
-    shown, made, unknown, found, trained = project.gen(
+    shown, made, unknown, result, trained = project.gen(
         ("eval", "--help"),
         ("run", "multiconir_people", "--limit", "2", "-q", "--out", "run"),
         ("eval", "run", "--model", "longst"),
@@ -57,8 +57,8 @@ def test_a_retriever_is_one_new_file(tmp_path: Path) -> None:
     assert "longest, " in shown.stdout
     assert (made.returncode, made.stderr) == (0, "")
     assert "gen: --model longst: there is no such model; did you mean longest?" in unknown.stderr
-    assert (found.returncode, found.stderr) == (0, "")
-    one, fused = json.loads(found.stdout)["results"]
+    assert (result.returncode, result.stderr) == (0, "")
+    one, fused = json.loads(result.stdout)["results"]
     assert (one["model"], one["ladders"]["ladders"]) == ("longest", 2)
     assert (fused["model"], "ladders" in fused) == ("hybrid:bm25+longest", False)
     assert one["metrics"]["recall@20"] <= 1
@@ -85,7 +85,7 @@ def test_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("late:", "--model late:: name a model after late:"),
         ("late:bm26", "--model bm26: there is no such model; did you mean bm25? Known: "),
@@ -95,7 +95,7 @@ def test_names() -> None:
         ("llm:openai", "--model llm:openai: name a chat model after llm:, for example "),
     ],
 )
-def test_names_that_mean_nothing(name: str, told: str) -> None:
+def test_names_that_mean_nothing(name: str, message: str) -> None:
     with pytest.raises(UsageError) as error:
         check_name(name)
-    assert str(error.value).startswith(told)
+    assert str(error.value).startswith(message)

@@ -57,11 +57,11 @@ def test_dense_search_is_the_product_of_cut_vectors(
 ) -> None:
     monkeypatch.setattr(dense_module, "BLOCK", 4)
     monkeypatch.setattr(dense_module, "_QUERIES", 7)
-    found = ranked("static:minilm", collection, dims=(16, 384))
+    result = ranked("static:minilm", collection, dims=(16, 384))
     model = load_model("static:minilm")
     documents = model.encode(texts(collection))
     queries = model.encode([query.text for query in collection.queries])
-    for one, dim in zip(found, (16, 384), strict=True):
+    for one, dim in zip(result, (16, 384), strict=True):
         assert one.dim == dim
         d, q = documents[:, :dim], queries[:, :dim]
         d = d / np.linalg.norm(d, axis=1, keepdims=True)
@@ -115,12 +115,12 @@ def test_reciprocal_rank_fusion(dataset) -> None:  # type: ignore[no-untyped-def
 def test_tfidf_reads_lists(dataset, corpus, query, first) -> None:  # type: ignore[no-untyped-def]
     collection = load(dataset(corpus, {"q": query}, [("q", sorted(first)[0], 1)]))
     rankings = ranked("tfidf", collection, depth=2)[0].rankings
-    found = {
+    result = {
         collection.doc_ids[i].decode()
         for i, score in zip(rankings.documents[0], rankings.scores[0], strict=True)
         if score == rankings.scores[0, 0] and i >= 0
     }
-    assert found == first
+    assert result == first
 
 
 CHINESE = {
@@ -135,12 +135,12 @@ CHINESE = {
 def test_chinese_is_cut_within_clauses(dataset, name: str) -> None:  # type: ignore[no-untyped-def]
     queries = {"q": "公园里的自行车", "r": "wechat徽标", "s": "车站"}
     collection = load(dataset(CHINESE, queries, [("q", "a", 1), ("r", "b", 1), ("s", "d", 1)]))
-    found = ranked(name, collection, depth=4)[0]
-    assert found.rankings.documents[:, 0].tolist() == [0, 1, 3]
+    result = ranked(name, collection, depth=4)[0]
+    assert result.rankings.documents[:, 0].tolist() == [0, 1, 3]
     cut = "Han cut into characters and pairs of neighbours"
-    assert found.details["tokenizer"] == f"words; {cut}"
+    assert result.details["tokenizer"] == f"words; {cut}"
     note = f"{cut}; stopwords and stemmer are English" if name == "bm25" else cut
-    assert found.details["notes"] == [note]
+    assert result.details["notes"] == [note]
 
 
 def test_words_of_mixed_texts_are_stemmed_as_all_others() -> None:
@@ -369,13 +369,13 @@ class Scarce(TorchDispatchMode):
         self.most, self.refused = most, 0
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-        found = func(*args, **(kwargs or {}))
-        for one in found if isinstance(found, tuple | list) else [found]:
+        result = func(*args, **(kwargs or {}))
+        for one in result if isinstance(result, tuple | list) else [result]:
             # a table of words is not a matter of the batch
             if isinstance(one, torch.Tensor) and one.numel() > self.most and one.shape[0] < 10_000:
                 self.refused += 1
                 raise torch.OutOfMemoryError("out of memory")
-        return found
+        return result
 
 
 def test_late_interaction_halves_where_memory_runs_out(collection: Collection, tiny: Path) -> None:
@@ -383,11 +383,11 @@ def test_late_interaction_halves_where_memory_runs_out(collection: Collection, t
     whole = ranked(name, collection, depth=3)[0]
     late = retriever(name, Options())
     with Scarce(120_000) as scarce:
-        found = next(iter(late.rank(collection, 3, silent)))
+        result = next(iter(late.rank(collection, 3, silent)))
     assert scarce.refused > 0
-    np.testing.assert_array_equal(found.rankings.documents, whole.rankings.documents)
-    assert found.details["notes"]
-    assert all(note.startswith("out of memory: went on with") for note in found.details["notes"])
+    np.testing.assert_array_equal(result.rankings.documents, whole.rankings.documents)
+    assert result.details["notes"]
+    assert all(note.startswith("out of memory: went on with") for note in result.details["notes"])
 
 
 def test_late_interaction_in_blocks_that_fit(tiny: Path) -> None:
@@ -499,7 +499,7 @@ def test_a_model_of_mteb_takes_dtype_length_and_prompts(limit_run: Path, tmp_pat
     (home / "refs" / "main").write_text(str(meta.revision))
     shutil.copytree(get_model_path(), home / "snapshots" / str(meta.revision))
     away = os.environ | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
-    found = subprocess.run(
+    results = subprocess.run(
         [
             sys.executable, "-m", "retgen.cli", "eval", str(limit_run), "--json", "--no-cache",
             "--model", f"mteb:{name}", "--dtype", "bf16", "--max-length", "32",
@@ -507,8 +507,8 @@ def test_a_model_of_mteb_takes_dtype_length_and_prompts(limit_run: Path, tmp_pat
         ],
         env=away, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert found.returncode == 0, found.stderr
-    (result,) = json.loads(found.stdout)["results"]
+    assert results.returncode == 0, results.stderr
+    (result,) = json.loads(results.stdout)["results"]
     details = result["details"]
     assert (details["dtype"], details["device"], details["hub"]) == ("bfloat16", "cpu", name)
     options = Options(dtype="bf16", max_length=32, query_prompt="find: ", device="cpu")

@@ -1,4 +1,4 @@
-"""`gen eval`: scores, floors, intervals, what is written, and what bad input says."""
+"""`gen eval`: scores, baselines, intervals, what is written, and what bad input says."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ QUERIES = {"q1": "red apples", "q2": "pears", "q3": "who cares"}
 QRELS = [("q1", "a", 2), ("q1", "c", 1), ("q2", "b", 1), ("q3", "d", 0)]
 
 
-def test_bm25_and_floors_by_hand(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    found = evaluate(
+def test_bm25_and_baselines_by_hand(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    result = evaluate(
         dataset(CORPUS, QUERIES, QRELS), metrics=["recall@1", "nDCG@2", "MRR", "success@1"],
         out=tmp_path / "out",
     ).to_json()  # fmt: skip
-    assert list(found["results"][0]["metrics"]) == ["recall@1", "nDCG@2", "MRR", "success@1"]
-    assert found["results"][0]["model"] == "bm25"
-    assert found["results"][0]["dim"] is None
+    assert list(result["results"][0]["metrics"]) == ["recall@1", "nDCG@2", "MRR", "success@1"]
+    assert result["results"][0]["model"] == "bm25"
+    assert result["results"][0]["dim"] is None
     # q1 ranks a (2) before c (1): ideal; q2 finds b; recall@1 of q1 is 1/2
-    assert found["results"][0]["metrics"] == {
+    assert result["results"][0]["metrics"] == {
         "recall@1": 0.75, "nDCG@2": 1.0, "MRR": 1.0, "success@1": 1.0,
     }  # fmt: skip
-    assert found["results"][0]["judged"] == {"Judged@1": 1.0, "Judged@2": 1.0}
-    assert found["notes"] == ["1 of 3 queries have no relevant document and are left out"]
-    random = found["floors"]["random"]
+    assert result["results"][0]["judged"] == {"Judged@1": 1.0, "Judged@2": 1.0}
+    assert result["notes"] == ["1 of 3 queries have no relevant document and are left out"]
+    random = result["floors"]["random"]
     assert random["recall@1"] == 0.25
     assert random["success@1"] == pytest.approx((1 / 2 + 1 / 4) / 2)
     # by enumeration of all 24 orders
@@ -62,23 +62,23 @@ def test_bm25_and_floors_by_hand(dataset, tmp_path: Path) -> None:  # type: igno
     assert random["nDCG@2"] == pytest.approx(np.mean(expected_ndcg))
     assert random["MRR"] == pytest.approx(np.mean(expected_mrr))
     # longest first: a (15 characters), d, b, c
-    assert found["floors"]["rankings"]["longest first"]["recall@1"] == 0.25
+    assert result["floors"]["rankings"]["longest first"]["recall@1"] == 0.25
 
 
 def test_the_best_reachable_stands_beside_the_scores(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = dataset(CORPUS, QUERIES, [*QRELS, ("q2", "lost", 1), ("q2", "a", 0)])
     names = ["recall@1", "nDCG@2", "P@2", "MRR", "MAP", "Judged@4", "NumRet"]
-    found = evaluate(path, metrics=names, out=tmp_path / "out")
+    result = evaluate(path, metrics=names, out=tmp_path / "out")
     # q1 has two relevant documents; q2 has two as well, of which the corpus holds one
     lost = 1 / (1 + 1 / math.log2(3))
     expected = {
         "recall@1": 0.5, "nDCG@2": (1 + lost) / 2, "P@2": (1 + 0.5) / 2, "MRR": 1.0,
         "MAP": (1 + 0.5) / 2, "Judged@4": 0.5, "NumRet": None, "Judged@1": 1.0, "Judged@2": 1.0,
     }  # fmt: skip
-    told = found.to_json()["ceiling"]
-    assert list(told) == list(expected)
-    assert told == {k: v if v is None else pytest.approx(v) for k, v in expected.items()}
-    (row,) = [line for line in text_of(found).splitlines() if line.startswith("best reachable")]
+    ceiling = result.to_json()["ceiling"]
+    assert list(ceiling) == list(expected)
+    assert ceiling == {k: v if v is None else pytest.approx(v) for k, v in expected.items()}
+    (row,) = [line for line in text_of(result).splitlines() if line.startswith("best reachable")]
     assert row.split()[2:9] == ["0.5000", "0.8066", "0.7500", "1.0000", "0.7500", "0.5000", "–"]
     assert "best reachable" in (tmp_path / "out" / "eval.md").read_text()
     assert "best reachable" in (tmp_path / "out" / "eval.html").read_text()
@@ -92,18 +92,18 @@ def test_grades_beside_binary_qrels(dataset, tmp_path: Path) -> None:  # type: i
     )
     run = tmp_path / "run.trec"
     run.write_text("q1 0 c 1 2 x\nq1 0 a 2 1 x\nq2 0 b 1 1 x\n")
-    found = evaluate(path, runs=[run], out=tmp_path / "out").to_json()
-    assert list(found["results"][0]["metrics"])[-3:] == ["nDCG@2", "MRR@2", "graded nDCG@2"]
+    result = evaluate(path, runs=[run], out=tmp_path / "out").to_json()
+    assert list(result["results"][0]["metrics"])[-3:] == ["nDCG@2", "MRR@2", "graded nDCG@2"]
     second = 1 / math.log2(3)
-    assert found["results"][0]["metrics"] == pytest.approx({
+    assert result["results"][0]["metrics"] == pytest.approx({
         "recall@1": 0.5, "recall@2": 1.0, "nDCG@2": (second + 1) / 2, "MRR@2": 0.75,
         "graded nDCG@2": ((1 + 2 * second) / (2 + second) + 1) / 2,
     })  # fmt: skip
-    assert found["ceiling"].pop("Judged@2") == 0.75  # of q2 one document is judged
-    assert set(found["ceiling"].values()) == {1.0}
+    assert result["ceiling"].pop("Judged@2") == 0.75  # of q2 one document is judged
+    assert set(result["ceiling"].values()) == {1.0}
     # by the mean over orders: each document stands on each rank with probability 1/4
     gain = (1 + second) / 4
-    assert found["floors"]["random"]["graded nDCG@2"] == pytest.approx(
+    assert result["floors"]["random"]["graded nDCG@2"] == pytest.approx(
         (3 * gain / (2 + second) + gain) / 2
     )
 
@@ -124,10 +124,10 @@ def test_grades_that_are_not_there_or_broken(dataset, tmp_path: Path) -> None:  
     )
 
 
-def test_the_measure_without_closed_form_has_no_random_floor(dataset) -> None:  # type: ignore[no-untyped-def]
+def test_the_measure_without_closed_form_has_no_random_baseline(dataset) -> None:  # type: ignore[no-untyped-def]
     collection = load(dataset(CORPUS, QUERIES, QRELS))
-    found = baselines(collection, Measures(["MAP"]))
-    assert found["random"] == {"MAP": None}
+    result = baselines(collection, Measures(["MAP"]))
+    assert result["random"] == {"MAP": None}
 
 
 @pytest.fixture(scope="module")
@@ -144,25 +144,25 @@ def swept(limit_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_system_is_scored_and_written(swept: Path, limit_run: Path) -> None:
-    found = json.loads((swept / "eval.json").read_text())
-    assert [(r["model"], r["dim"]) for r in found["results"]] == [
+    content = json.loads((swept / "eval.json").read_text())
+    assert [(r["model"], r["dim"]) for r in content["results"]] == [
         ("bm25", None), ("tfidf", None), ("minilm", 32), ("minilm", 384), ("static:minilm", 32),
         ("static:minilm", 384), ("late:minilm", None), ("hybrid:bm25+minilm", None),
     ]  # fmt: skip
-    assert found["dataset"] == str(limit_run)
-    assert (found["documents"], found["queries"], found["complete"]) == (15, 100, True)
-    assert all("judged" not in row for row in found["results"])
-    scores = {(r["model"], r["dim"]): r["metrics"] for r in found["results"]}
+    assert content["dataset"] == str(limit_run)
+    assert (content["documents"], content["queries"], content["complete"]) == (15, 100, True)
+    assert all("judged" not in row for row in content["results"])
+    scores = {(r["model"], r["dim"]): r["metrics"] for r in content["results"]}
     assert scores["tfidf", None]["recall@2"] == 1.0
     assert scores["bm25", None]["recall@2"] == 1.0
     assert 0.1 < scores["minilm", 384]["recall@2"] < 0.6
     assert scores["minilm", 32]["recall@2"] < scores["late:minilm", None]["recall@2"]
-    details = {(r["model"], r["dim"]): r["details"] for r in found["results"]}
+    details = {(r["model"], r["dim"]): r["details"] for r in content["results"]}
     assert details["minilm", 32]["truncated"] == {"documents": 0, "queries": 0}
     assert details["minilm", 32]["trained_for_truncation"] is False
     assert details["late:minilm", None]["trained_for_late_interaction"] is False
     # 105 pairs of documents, 100 asked for; every document is in 13 or 14 of them
-    assert found["densities"]["document_graph_density"] == 100 / 105
+    assert content["densities"]["document_graph_density"] == 100 / 105
     for name in ("bm25", "minilm-32", "late--minilm", "hybrid--bm25--minilm"):
         assert len((swept / "per_query" / f"{name}.jsonl").read_text().splitlines()) == 100
         assert len((swept / "runs" / f"{name}.trec").read_text().splitlines()) >= 100
@@ -216,13 +216,13 @@ def test_mtebs_cache_loads_what_was_scored(swept: Path) -> None:
     import mteb
 
     cache = mteb.ResultCache(swept / "mteb")
-    found = cache.load_results(include_remote=False)
-    scores = {one.model_name: one.task_results[0].scores["test"][0] for one in found.model_results}
+    result = cache.load_results(include_remote=False)
+    scores = {one.model_name: one.task_results[0].scores["test"][0] for one in result.model_results}
     assert sorted(scores) == [
         "retgen/bm25", "retgen/hybrid--bm25--minilm", "retgen/late--minilm",
         "retgen/static--minilm", "retgen/tfidf", "sentence-transformers/all-MiniLM-L6-v2",
     ]  # fmt: skip
-    (task,) = {one.task_results[0].task_name for one in found.model_results}
+    (task,) = {one.task_results[0].task_name for one in result.model_results}
     assert task == "LimitRetrieval"
     rows = json.loads((swept / "eval.json").read_text())["results"]
     full = {r["model"]: r["metrics"]["recall@2"] for r in rows if r["dim"] in (None, 384)}
@@ -252,7 +252,7 @@ def test_results_stand_beside_mtebs_own(dataset, tmp_path: Path) -> None:  # typ
         "languages": task.eval_langs, "main_score": task.main_score,
     }  # fmt: skip
     (folder / "task.json").write_text(json.dumps(described))
-    found = evaluate(folder, metrics=["recall@1"], out=tmp_path / "out")
+    result = evaluate(folder, metrics=["recall@1"], out=tmp_path / "out")
     cache = mteb.ResultCache(tmp_path / "out" / "mteb")
     theirs = mteb.TaskResult.from_task_results(
         mteb.get_task("NFCorpus"),
@@ -268,7 +268,7 @@ def test_results_stand_beside_mtebs_own(dataset, tmp_path: Path) -> None:  # typ
     (best,) = ranked[0]
     ndcg = float(expected.per_query(load(folder), best.rankings).mean())
     assert scores == {"mteb/baseline-bm25s": 0.25, "retgen/bm25": round(ndcg, 5)}
-    assert found.to_json()["results"][0]["metrics"].keys() == {"recall@1"}
+    assert result.to_json()["results"][0]["metrics"].keys() == {"recall@1"}
 
 
 @pytest.mark.parametrize(
@@ -310,31 +310,31 @@ def test_embeddings_are_computed_once(
 def test_truncation_is_counted(limit_run: Path, tmp_path: Path) -> None:
     from retgen.evaluation.retrievers import Options
 
-    found = evaluate(
+    result = evaluate(
         limit_run, models=["minilm"], options=Options(max_length=16), out=tmp_path / "out"
     )
-    assert found.to_json()["results"][0]["details"]["truncated"] == {"documents": 15, "queries": 0}
+    assert result.to_json()["results"][0]["details"]["truncated"] == {"documents": 15, "queries": 0}
     assert "15 documents and 0 queries are cut" in (tmp_path / "out" / "eval.html").read_text()
 
 
 def test_several_data_sets_on_one_page(limit_run: Path, dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     other = dataset(CORPUS, QUERIES, QRELS)
-    found = evaluate([limit_run, other], metrics=["recall@2"], out=tmp_path / "out")
-    assert [d["dataset"] for d in found.to_json()["datasets"]] == [str(limit_run), str(other)]
+    result = evaluate([limit_run, other], metrics=["recall@2"], out=tmp_path / "out")
+    assert [d["dataset"] for d in result.to_json()["datasets"]] == [str(limit_run), str(other)]
     page = (tmp_path / "out" / "eval.html").read_text()
     assert "All data sets" in page
     assert (tmp_path / "out" / "made" / "runs" / "bm25.trec").is_file()
 
 
 def test_seeds(limit_run: Path, tmp_path: Path) -> None:
-    found = evaluate_seeds(limit_run, 3, metrics=["recall@2"], out=tmp_path / "out")
-    seeds = [d.collection.path.name for d in found.datasets]
+    result = evaluate_seeds(limit_run, 3, metrics=["recall@2"], out=tmp_path / "out")
+    seeds = [d.collection.path.name for d in result.datasets]
     assert seeds == ["seed-42", "seed-43", "seed-44"]
-    assert text_of(found).splitlines()[:2] == [
+    assert text_of(result).splitlines()[:2] == [
         "system  dim         recall@2",
         "bm25         1.0000 ± 0.0000",
     ]
-    texts = {(d.collection.path / "dataset" / "queries.jsonl").read_text() for d in found.datasets}
+    texts = {(d.collection.path / "dataset" / "queries.jsonl").read_text() for d in result.datasets}
     assert len(texts) == 3
 
 
@@ -363,20 +363,20 @@ def test_many_systems_are_told_apart(limit_run: Path) -> None:
     values = {f"system {i}": np.full((queries, 1), i / 40) for i in range(20)}
     values["the same"] = values["system 0"]
     bootstrap = Bootstrap(collection)
-    found = bootstrap.compare(values, ["m"])
-    assert len(found) == 210
+    result = bootstrap.compare(values, ["m"])
+    assert len(result) == 210
     assert (bootstrap.replicates, bootstrap.compared) == (5000, 21_000)
-    same = [c for c in found if (c.first, c.second) == ("system 0", "the same")]
+    same = [c for c in result if (c.first, c.second) == ("system 0", "the same")]
     assert [(c.p, c.adjusted) for c in same] == [(1.0, 1.0)]
     smallest = 2 / 21_001
-    others = [c for c in found if c not in same]
+    others = [c for c in result if c not in same]
     assert {c.p for c in others} == {smallest}
     assert max(c.adjusted for c in others) == pytest.approx(210 * smallest)
     assert 210 * smallest < 0.05
-    assert bootstrap.compare(values, ["m"]) == found
-    few = Bootstrap(collection)
-    assert len(few.compare({"a": values["system 0"], "b": values["system 1"]}, ["m"])) == 1
-    assert few.compared == 5000
+    assert bootstrap.compare(values, ["m"]) == result
+    small = Bootstrap(collection)
+    assert len(small.compare({"a": values["system 0"], "b": values["system 1"]}, ["m"])) == 1
+    assert small.compared == 5000
 
 
 def test_shared_documents_widen_the_interval(limit_run: Path) -> None:
@@ -396,16 +396,16 @@ def test_comparisons(limit_run: Path) -> None:
     rng = np.random.default_rng(0)
     base = rng.random((100, 1))
     values = {"one": base, "same": base, "better": np.minimum(base + 0.3, 1.5)}
-    found = Bootstrap(collection).compare(values, ["m"])
-    assert [(c.first, c.second) for c in found] == [
+    result = Bootstrap(collection).compare(values, ["m"])
+    assert [(c.first, c.second) for c in result] == [
         ("one", "same"),
         ("one", "better"),
         ("same", "better"),
     ]
-    assert (found[0].difference, found[0].p, found[0].adjusted) == (0.0, 1.0, 1.0)
-    assert found[1].difference == pytest.approx(-0.3)
-    assert found[1].p == pytest.approx(2 / 5001, rel=0.01)
-    assert found[1].adjusted == pytest.approx(3 * found[1].p)
+    assert (result[0].difference, result[0].p, result[0].adjusted) == (0.0, 1.0, 1.0)
+    assert result[1].difference == pytest.approx(-0.3)
+    assert result[1].p == pytest.approx(2 / 5001, rel=0.01)
+    assert result[1].adjusted == pytest.approx(3 * result[1].p)
 
 
 # --- names and bad input ------------------------------------------------------------------------
@@ -447,12 +447,12 @@ def test_no_network(limit_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    found = evaluate(limit_run, models=["bm25", "owner/name"], out=tmp_path / "out")
-    assert found.failures == {
+    result = evaluate(limit_run, models=["bm25", "owner/name"], out=tmp_path / "out")
+    assert result.failures == {
         "owner/name": "--model owner/name: it is not on this machine, and the Hub cannot be reached. "
         "`minilm` needs no network."
     }
-    assert [s.model for s in found.datasets[0].scores] == ["bm25"]
+    assert [s.model for s in result.datasets[0].scores] == ["bm25"]
     assert "the Hub cannot be reached" in (tmp_path / "out" / "eval.html").read_text()
 
 
@@ -480,15 +480,15 @@ def test_data_sets_that_cannot_be_scored(dataset, tmp_path: Path) -> None:  # ty
     with pytest.raises(DatasetError, match="has no qrels of split 'tset'; did you mean test"):
         evaluate(half, split="tset")
     good = dataset(CORPUS, QUERIES, [*QRELS, ("q2", "nowhere", 1)], "good")
-    found = evaluate(good, out=tmp_path / "out").to_json()
-    assert "1 judged documents are not in the corpus and cannot be found" in found["notes"]
+    result = evaluate(good, out=tmp_path / "out").to_json()
+    assert "1 judged documents are not in the corpus and cannot be found" in result["notes"]
     (good / "qrels.jsonl").unlink()
     with pytest.raises(DatasetError, match="holds no qrels, so rankings of it cannot be scored"):
         evaluate(good)
 
 
 @pytest.mark.parametrize(
-    ("models", "options", "dims", "told"),
+    ("models", "options", "dims", "message"),
     [
         (["bm25"], Options(), [32], "--dims: for embedders, and bm25 is none. "),
         ([], Options(dtype="bf16", max_length=4), [],
@@ -498,11 +498,16 @@ def test_data_sets_that_cannot_be_scored(dataset, tmp_path: Path) -> None:  # ty
     ],
 )  # fmt: skip
 def test_options_that_no_model_takes(
-    limit_run: Path, tmp_path: Path, models: list[str], options: Options, dims: list[int], told: str
+    limit_run: Path,
+    tmp_path: Path,
+    models: list[str],
+    options: Options,
+    dims: list[int],
+    message: str,
 ) -> None:
     with pytest.raises(UsageError) as error:
         evaluate(limit_run, models=models, options=options, dims=dims, out=tmp_path / "out")
-    assert str(error.value) == f"{told}Name one, as --model minilm, or leave the option out"
+    assert str(error.value) == f"{message}Name one, as --model minilm, or leave the option out"
     assert not (tmp_path / "out").exists()
 
 
@@ -514,8 +519,10 @@ def test_options_for_rankings_of_others_and_for_re_rankers(limit_run: Path, tmp_
 
 
 def test_dimensions_that_no_model_has(limit_run: Path, tmp_path: Path) -> None:
-    found = evaluate(limit_run, models=["bm25", "static:minilm"], dims=[1024], out=tmp_path / "out")
-    assert found.failures == {
+    result = evaluate(
+        limit_run, models=["bm25", "static:minilm"], dims=[1024], out=tmp_path / "out"
+    )
+    assert result.failures == {
         "static:minilm": "--dims: static:minilm has 384 dimensions, fewer than any of 1024"
     }
     with pytest.raises(UsageError, match="--dims: dimensions are whole numbers from 1"):
@@ -527,15 +534,15 @@ def test_queries_without_any_document(dataset, tmp_path: Path) -> None:  # type:
     path = dataset(CORPUS, {"q1": "red apples", "q2": "xylophone"}, QRELS[:3])
     run = tmp_path / "mine.trec"
     run.write_text("q1 Q0 a 1 2.0 mine\nq1 Q0 d 2 1.0 mine\n")
-    found = evaluate(
+    result = evaluate(
         path, models=["bm25"], runs=[run], metrics=["recall@2"], out=tmp_path / "out"
     ).to_json()
-    assert [row["metrics"]["recall@2"] for row in found["results"]] == [0.5, 0.25]
-    assert [row["judged"]["Judged@2"] for row in found["results"]] == [0.5, 0.25]
-    assert f"{run}: 1 queries are not in the run and count as 0" in found["notes"]
+    assert [row["metrics"]["recall@2"] for row in result["results"]] == [0.5, 0.25]
+    assert [row["judged"]["Judged@2"] for row in result["results"]] == [0.5, 0.25]
+    assert f"{run}: 1 queries are not in the run and count as 0" in result["notes"]
 
 
-def test_floors_of_absent_documents_and_deep_cutoffs(dataset) -> None:  # type: ignore[no-untyped-def]
+def test_baselines_of_absent_documents_and_deep_cutoffs(dataset) -> None:  # type: ignore[no-untyped-def]
     # of two relevant documents one is not in the corpus of four
     path = dataset(CORPUS, {"q": "x"}, [("q", "a", 1), ("q", "gone", 1)])
     random = baselines(load(path), Measures(["recall@2", "P@8", "success@2", "MRR@2"]))["random"]
@@ -551,10 +558,10 @@ def test_runs_of_one_name_stand_apart(dataset, tmp_path: Path) -> None:  # type:
         (tmp_path / folder).mkdir()
         files.append(tmp_path / folder / "bm25.trec")
         files[-1].write_text(f"q1 Q0 {doc} 1 2.0 x\nq2 Q0 {doc} 1 2.0 x\n")
-    found = evaluate(path, models=["bm25"], runs=files, metrics=["recall@1"], out=tmp_path / "out")
-    assert [s.model for s in found.datasets[0].scores] == ["bm25", *map(str, files)]
+    result = evaluate(path, models=["bm25"], runs=files, metrics=["recall@1"], out=tmp_path / "out")
+    assert [s.model for s in result.datasets[0].scores] == ["bm25", *map(str, files)]
     assert len(list((tmp_path / "out" / "runs").iterdir())) == 3
-    assert len(found.datasets[0].comparisons) == 3
+    assert len(result.datasets[0].comparisons) == 3
 
 
 def test_a_run_of_our_own_is_not_overwritten(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -568,8 +575,8 @@ def test_a_run_of_our_own_is_not_overwritten(dataset, tmp_path: Path) -> None:  
 
 def test_white_space_in_ids(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = dataset({"a b": "red apples", "c\td": "pears"}, {"q 1": "apples"}, [("q 1", "a b", 1)])
-    found = evaluate(path, models=["bm25"], metrics=["recall@1"], out=tmp_path / "out")
-    assert found.datasets[0].notes == [
+    result = evaluate(path, models=["bm25"], metrics=["recall@1"], out=tmp_path / "out")
+    assert result.datasets[0].notes == [
         "ids with white space stand in runs/*.trec with %20 and %09 in its place"
     ]
     run = tmp_path / "out" / "runs" / "bm25.trec"
@@ -579,8 +586,8 @@ def test_white_space_in_ids(dataset, tmp_path: Path) -> None:  # type: ignore[no
 
 
 def test_dimensions_beyond_the_model_are_named(limit_run: Path, tmp_path: Path) -> None:
-    found = evaluate(limit_run, models=["static:minilm"], dims=[8, 9999], out=tmp_path / "out")
-    assert "note: static:minilm: has 384 dimensions, so not 9999" in text_of(found).splitlines()
+    result = evaluate(limit_run, models=["static:minilm"], dims=[8, 9999], out=tmp_path / "out")
+    assert "note: static:minilm: has 384 dimensions, so not 9999" in text_of(result).splitlines()
 
 
 def test_data_sets_of_one_name_keep_their_pictures(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -588,11 +595,11 @@ def test_data_sets_of_one_name_keep_their_pictures(dataset, tmp_path: Path) -> N
     for side in ("x", "y"):
         (tmp_path / side).mkdir()
         paths.append(dataset(CORPUS, QUERIES, QRELS, f"{side}/ds"))
-    found = evaluate(paths, metrics=["recall@1"], out=tmp_path / "out")
+    result = evaluate(paths, metrics=["recall@1"], out=tmp_path / "out")
     figures = {path.name for path in (tmp_path / "out" / "figures").glob("ds*.svg")}
     assert figures == {"ds-1_recall-1.svg", "ds-2_recall-1.svg"}
     assert "## ds-2 (test)" in (tmp_path / "out" / "eval.md").read_text()
-    assert found.to_json()["datasets"][0]["bootstrap"]["replicates"] > 100
+    assert result.to_json()["datasets"][0]["bootstrap"]["replicates"] > 100
 
 
 def test_names_are_no_markup(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -602,8 +609,8 @@ def test_names_are_no_markup(dataset, tmp_path: Path) -> None:  # type: ignore[n
     run = tmp_path / f"{evil}.trec"
     run.write_text("q1 Q0 a 1 2.0 mine\n")
     out = tmp_path / "out"
-    found = evaluate(paths, models=["bm25"], runs=[run], metrics=["recall@2"], out=out)
-    assert [one.name for one in found.datasets] == [f"{evil} {i}" for i in range(3)]
+    result = evaluate(paths, models=["bm25"], runs=[run], metrics=["recall@2"], out=out)
+    assert [one.name for one in result.datasets] == [f"{evil} {i}" for i in range(3)]
     page = Read((out / "eval.html").read_text())
     assert "img" not in page.tags
     assert page.text.count(f"{evil} 2") > 5

@@ -38,8 +38,8 @@ def run_of(folder: Path, name: str, right: int) -> Path:
 
 def test_who_leads_against_what_and_what_is_missing(one_each: Path, tmp_path: Path) -> None:
     runs = [run_of(tmp_path, "fair", 15), run_of(tmp_path, "good", 30), run_of(tmp_path, "none", 0)]
-    found = evaluate(one_each, runs=runs, metrics=["recall@1", "MRR@2"], out=tmp_path / "out")
-    leader, against, missing = sentences(found)
+    result = evaluate(one_each, runs=runs, metrics=["recall@1", "MRR@2"], out=tmp_path / "out")
+    leader, against, missing = sentences(result)
     assert leader == (
         "good has the highest recall@1: 1.0000 (95% interval 1.000 to 1.000), 0.5000 more than "
         "fair, the next; the lead holds after Holm's correction (p = 0.001)."
@@ -49,7 +49,7 @@ def test_who_leads_against_what_and_what_is_missing(one_each: Path, tmp_path: Pa
         "any ranking can reach (1.0000); not clearly above the baseline: none."
     )
     assert missing == "Labels are incomplete, but Judged@2 of good is 1."
-    rows = [line.split()[0] for line in text_of(found).splitlines()[2:6]]
+    rows = [line.split()[0] for line in text_of(result).splitlines()[2:6]]
     assert rows == ["good", "fair", "none", "best"]
     html = (tmp_path / "out" / "eval.html").read_text()
     page = Read(html)
@@ -63,29 +63,29 @@ def test_who_leads_against_what_and_what_is_missing(one_each: Path, tmp_path: Pa
 
 def test_leads_that_do_not_hold_and_ties(one_each: Path, tmp_path: Path) -> None:
     runs = [run_of(tmp_path, "a", 15), run_of(tmp_path, "b", 16)]
-    found = evaluate(one_each, runs=runs, metrics=["recall@1"], out=tmp_path / "1")
-    leader = sentences(found)[0]
+    result = evaluate(one_each, runs=runs, metrics=["recall@1"], out=tmp_path / "1")
+    leader = sentences(result)[0]
     assert leader.startswith("b has the highest recall@1: 0.5333 (95% interval 0.3")
     assert "0.0333 more than a, the next; the lead does not hold after Holm's" in leader
     runs = [run_of(tmp_path, "c", 15), run_of(tmp_path, "d", 15)]
-    found = evaluate(one_each, runs=runs, metrics=["recall@1"], out=tmp_path / "2")
-    assert sentences(found)[0].startswith("c and d share the highest recall@1, 0.5000 (95% ")
+    result = evaluate(one_each, runs=runs, metrics=["recall@1"], out=tmp_path / "2")
+    assert sentences(result)[0].startswith("c and d share the highest recall@1, 0.5000 (95% ")
     three = [*runs, run_of(tmp_path, "e", 15)]
-    found = evaluate(one_each, runs=three, metrics=["recall@1"], out=tmp_path / "2e")
-    assert sentences(found)[0].startswith("c, d and e share the highest recall@1, 0.5000 (95% ")
-    found = evaluate(one_each, runs=runs[:1], metrics=["recall@1"], out=tmp_path / "3")
-    assert sentences(found)[0].startswith("c reaches recall@1 0.5000 (95% interval 0.3")
+    result = evaluate(one_each, runs=three, metrics=["recall@1"], out=tmp_path / "2e")
+    assert sentences(result)[0].startswith("c, d and e share the highest recall@1, 0.5000 (95% ")
+    result = evaluate(one_each, runs=runs[:1], metrics=["recall@1"], out=tmp_path / "3")
+    assert sentences(result)[0].startswith("c reaches recall@1 0.5000 (95% interval 0.3")
     # of one system none is best
-    assert table(found.datasets[0]).best == set()
+    assert table(result.datasets[0]).best == set()
 
 
 def test_nothing_is_missing_where_labels_are_complete(limit_run: Path, tmp_path: Path) -> None:
-    found = evaluate(limit_run, models=["static:minilm", "bm25"], dims=[32, 384],
+    result = evaluate(limit_run, models=["static:minilm", "bm25"], dims=[32, 384],
                      out=tmp_path / "out")  # fmt: skip
-    assert sentences(found)[-1] == (
+    assert sentences(result)[-1] == (
         "Every pair is labelled, no text was cut and every system was scored."
     )
-    view = table(found.datasets[0])
+    view = table(result.datasets[0])
     assert [row[:2] for row in view.rows[:3]] == [
         ["bm25", ""], ["static:minilm", "384"], ["static:minilm", "32"],
     ]  # fmt: skip
@@ -95,21 +95,21 @@ def test_nothing_is_missing_where_labels_are_complete(limit_run: Path, tmp_path:
 
 
 def test_what_was_cut_or_failed_is_in_the_summary(limit_run: Path, tmp_path: Path) -> None:
-    found = evaluate(
+    result = evaluate(
         limit_run, models=["minilm", "no/such-model"], options=Options(max_length=16),
         out=tmp_path / "out",
     )  # fmt: skip
-    assert sentences(found)[-1] == (
+    assert sentences(result)[-1] == (
         "minilm read no more than 16 tokens and cut 15 documents and 0 queries. Not scored: "
         "no/such-model."
     )
-    assert table(found.datasets[0]).head[-2:] == ["docs cut", "queries cut"]
+    assert table(result.datasets[0]).head[-2:] == ["docs cut", "queries cut"]
 
 
 def test_several_data_sets_and_seeds(limit_run: Path, one_each: Path, tmp_path: Path) -> None:
-    found = evaluate([limit_run, one_each], models=["bm25", "tfidf"], metrics=["recall@1"],
+    result = evaluate([limit_run, one_each], models=["bm25", "tfidf"], metrics=["recall@1"],
                      out=tmp_path / "out")  # fmt: skip
-    leaders, against, missing = sentences(found)
+    leaders, against, missing = sentences(result)
     assert leaders == (
         "The highest recall@1 of a data set: bm25 on 2 of 2; of 2 leads over the next 0 hold after "
         "Holm's correction."
@@ -119,7 +119,7 @@ def test_several_data_sets_and_seeds(limit_run: Path, one_each: Path, tmp_path: 
         f"{one_each.name}), and at most 1.0000 below the best reachable."
     )
     assert missing == f"Labels are incomplete in {one_each.name}."
-    found = evaluate_seeds(limit_run, 2, metrics=["recall@2"], out=tmp_path / "seeds")
-    assert sentences(found)[0] == (
+    result = evaluate_seeds(limit_run, 2, metrics=["recall@2"], out=tmp_path / "seeds")
+    assert sentences(result)[0] == (
         "Mean recall@2 over 2 seeds, with its standard deviation: bm25 1.0000 ± 0.0000."
     )

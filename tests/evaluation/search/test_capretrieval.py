@@ -16,7 +16,7 @@ from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.search.candidates.lexical import CapRetrieval as Candidates
 from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.evaluation.search.capretrieval import found_scores, protocol
+from retgen.evaluation.search.capretrieval import matching_scores, protocol
 from retgen.progress import silent
 
 CHINESE = {
@@ -41,16 +41,16 @@ def only(name: str, collection: Collection, depth: int = 5) -> Any:
 
 def by_hand(documents: list[list[str]], queries: list[list[str]], depth: int) -> list[list[int]]:
     index = BM25Okapi(documents)
-    found = []
+    results = []
     for query in queries:
         scored = enumerate(index.get_scores(query).tolist())
         ordered = sorted((pair for pair in scored if pair[1] >= 1e-3), key=lambda pair: -pair[1])
-        found.append([row for row, _ in ordered][:depth])
-    return found
+        results.append([row for row, _ in ordered][:depth])
+    return results
 
 
-def rows(found: Any) -> list[list[int]]:
-    return [[d for d in row if d >= 0] for row in found.rankings.documents.tolist()]
+def rows(result: Any) -> list[list[int]]:
+    return [[d for d in row if d >= 0] for row in result.rankings.documents.tolist()]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")  # inside jieba
@@ -60,15 +60,15 @@ def test_chinese_is_cut_by_jieba_as_published(chinese: Collection) -> None:
     jieba.setLogLevel(60)
     documents = [jieba.lcut_for_search(text) for text in CHINESE.values()]
     queries = [jieba.lcut(text) for text in ("一只猫", "wechat 功能更新", "公园里的自行车")]
-    found = only("bm25-capretrieval", chinese)
-    assert rows(found) == by_hand(documents, queries, 5)
-    assert rows(found)[0] == [2, 0]  # the shorter first
+    result = only("bm25-capretrieval", chinese)
+    assert rows(result) == by_hand(documents, queries, 5)
+    assert rows(result)[0] == [2, 0]  # the shorter first
     cut = protocol("bm25-capretrieval", list(QUERIES.values()))
     assert [cut.document(text) for text in CHINESE.values()] == documents
     assert [cut.query(text) for text in QUERIES.values()] == queries
     assert "WeChat" in documents[1]  # documents keep their capitals, which queries have not
     assert {
-        key: found.details[key] for key in ("protocol", "language", "stopwords", "stemmer")
+        key: result.details[key] for key in ("protocol", "language", "stopwords", "stemmer")
     } == {
         "protocol": "CapRetrieval, arXiv 2506.08592",
         "language": "Chinese",
@@ -80,9 +80,9 @@ def test_chinese_is_cut_by_jieba_as_published(chinese: Collection) -> None:
 def test_characters_are_lower_cased_and_keep_their_spaces(chinese: Collection) -> None:
     documents = [list(" ".join(text.lower().split())) for text in CHINESE.values()]
     queries = [list(text) for text in ("一只猫", "wechat 功能更新", "公园里的自行车")]
-    found = only("bm25-capretrieval-characters", chinese)
-    assert rows(found) == by_hand(documents, queries, 5)
-    assert found.details["tokenizer"] == "characters"
+    result = only("bm25-capretrieval-characters", chinese)
+    assert rows(result) == by_hand(documents, queries, 5)
+    assert result.details["tokenizer"] == "characters"
 
 
 def test_equal_scores_stand_in_the_order_of_the_corpus(dataset) -> None:  # type: ignore[no-untyped-def]
@@ -138,7 +138,7 @@ def test_what_is_found_has_a_score_of_a_thousandth() -> None:
     """A word in nearly half of the documents weighs a thousandth; in long ones it counts less."""
     index = BM25Okapi([["cat"]] * 500 + [["cat", *"abcdefghi"]] * 500 + [["dog"]] * 1001)
     assert ((index.get_scores(["cat"]) > 0) == ([True] * 1000 + [False] * 1001)).all()
-    assert ((found_scores(index, ["cat"]) > 0) == ([True] * 500 + [False] * 1501)).all()
+    assert ((matching_scores(index, ["cat"]) > 0) == ([True] * 500 + [False] * 1501)).all()
 
 
 def test_candidate_sets_are_scored_alike(chinese: Collection) -> None:
@@ -147,9 +147,9 @@ def test_candidate_sets_are_scored_alike(chinese: Collection) -> None:
     for name in ("bm25-capretrieval", "bm25-capretrieval-characters"):
         ranked = only(name, chinese).rankings
         scores = Candidates(name).score(groups, silent)
-        for row, found in enumerate(scores):
+        for row, result in enumerate(scores):
             there = ranked.documents[row] >= 0
             expected = np.zeros(len(texts), np.float32)
             expected[ranked.documents[row][there]] = ranked.scores[row][there]
-            assert found.astype(np.float32).tolist() == expected.tolist()
-        assert [int((found > 0).sum()) for found in scores] == [2, 1, 2]
+            assert result.astype(np.float32).tolist() == expected.tolist()
+        assert [int((result > 0).sum()) for result in scores] == [2, 1, 2]

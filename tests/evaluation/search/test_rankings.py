@@ -60,9 +60,9 @@ def test_zero_and_minus_zero_tie(many: Collection) -> None:
 def test_fewer_documents_than_depth(many: Collection) -> None:
     top = TopK(many.priority, 2, 5, "cpu")
     top.add(10, torch.tensor([[1.0, 3.0], [2.0, -5.0]]))
-    found = TopK.joined([top])
-    assert found.documents.tolist() == [[11, 10, -1, -1, -1], [10, 11, -1, -1, -1]]
-    assert found.scores.tolist() == [[3, 1, 0, 0, 0], [2, -5, 0, 0, 0]]
+    result = TopK.joined([top])
+    assert result.documents.tolist() == [[11, 10, -1, -1, -1], [10, 11, -1, -1, -1]]
+    assert result.scores.tolist() == [[3, 1, 0, 0, 0], [2, -5, 0, 0, 0]]
 
 
 def test_best_agrees_with_brute_force(many: Collection) -> None:
@@ -87,8 +87,8 @@ def test_measures_agree_with_trec_eval_on_ties(many: Collection) -> None:
     evaluator = pytrec_eval.RelevanceEvaluator(
         many.qrels, {"recall.2,100", "ndcg_cut.10", "map", "recip_rank", "success.5"}
     )
-    found = evaluator.evaluate(run)
-    theirs = [[found[q.query_id][name] for name in trec] for q in many.queries]
+    result = evaluator.evaluate(run)
+    theirs = [[result[q.query_id][name] for name in trec] for q in many.queries]
     np.testing.assert_allclose(ours, theirs, atol=1e-12)
     assert 0 < ours.mean() < 1
 

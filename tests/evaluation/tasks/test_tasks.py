@@ -119,22 +119,22 @@ def test_a_task_with_a_measure_and_a_page_is_one_new_folder(tmp_path: Path) -> N
     project = Project(tmp_path, {
         "generators/choices/__init__.py": FAMILY, "evaluation/tasks/choices/__init__.py": TASK,
     })  # fmt: skip
-    new, made, found = project.gen(
+    new, made, result = project.gen(
         ("new", "choices"),
         ("run", "my_choices.yaml", "-q"),
         ("eval", "outputs/my_choices", "--metric", "recall@1"),
     )
     assert new.returncode == 0
     assert (made.returncode, made.stderr) == (0, "")
-    assert (found.returncode, found.stderr) == (0, "")
-    assert "Accuracy of a choice of two\nsystem      accuracy\n" in found.stdout
-    assert "note: two candidates a query" in found.stdout
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "Accuracy of a choice of two\nsystem      accuracy\n" in result.stdout
+    assert "note: two candidates a query" in result.stdout
     folder = tmp_path / "outputs" / "my_choices" / "eval"
-    told = json.loads((folder / "eval.json").read_text())
-    assert [(row["model"], sorted(row["choices"])) for row in told["results"]] == [
+    content = json.loads((folder / "eval.json").read_text())
+    assert [(row["model"], sorted(row["choices"])) for row in content["results"]] == [
         ("bm25", ["accuracy"]), ("bm25-paper", ["accuracy"]),
     ]  # fmt: skip
-    assert told["results"][0]["choices"]["accuracy"] == 1.0  # the shorter document
+    assert content["results"][0]["choices"]["accuracy"] == 1.0  # the shorter document
     assert len((folder / "per_choice" / "bm25.jsonl").read_text().splitlines()) == 6
     assert "## Choices\n\n### Accuracy of a choice of two" in (folder / "eval.md").read_text()
     assert "Which of two?" in (folder / "eval.html").read_text()

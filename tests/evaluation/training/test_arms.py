@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,19 +51,19 @@ def kettles(dataset: Write) -> Path:
 def test_mined_leaves_out_what_is_relevant_and_its_near_duplicates(kettles: Path) -> None:
     """q1 and q3 are one question, so what either asks for is relevant to both."""
     pairs = read_pairs(kettles)
-    found = mined(pairs, kettles, 2, "bm25", Options(), silent)
-    assert (found.anchors, found.positives) == (pairs.anchors, pairs.positives)
+    result = mined(pairs, kettles, 2, "bm25", Options(), silent)
+    assert (result.anchors, result.positives) == (pairs.anchors, pairs.positives)
     copper = ["copper kettle lids", "copper pans and pots"]
-    assert found.query_ids == ["q1", "q1", "q2", "q3"]
-    assert [found.negatives[i] for i in (0, 1, 3)] == [copper] * 3
+    assert result.query_ids == ["q1", "q1", "q2", "q3"]
+    assert [result.negatives[i] for i in (0, 1, 3)] == [copper] * 3
     # bm25 ranks nothing else for the trains: the others are taken at random
-    assert len(set(found.negatives[2])) == 2
-    assert not any("trains" in text for text in found.negatives[2])
-    assert found.origin == (
+    assert len(set(result.negatives[2])) == 2
+    assert not any("trains" in text for text in result.negatives[2])
+    assert result.origin == (
         f"{pairs.origin}, with 2 negatives a query mined by bm25 (2 of 4 taken at random, where "
         "bm25 ranks too few)"
     )
-    assert mined(pairs, kettles, 2, "bm25", Options(), silent) == found
+    assert mined(pairs, kettles, 2, "bm25", Options(), silent) == result
 
 
 def test_positives_are_known_by_document_and_by_text(kettles: Path) -> None:
@@ -136,17 +137,17 @@ def compared(
 
 
 def test_arms_differ_in_their_negatives_alone(compared: Training) -> None:
-    found = compared.to_json()
+    result = compared.to_json()
     stored = json.loads((compared.folder / "train.json").read_text())
-    assert stored == json.loads(json.dumps(found))
-    assert [arm.name for arm in compared.arms] == list(found["arms"]) == ARMS
-    assert found["seeds"] == [42, 43]
-    assert [(a["pairs"], a["hard_negatives"]) for a in found["arms"].values()] == [
+    assert stored == json.loads(json.dumps(result))
+    assert [arm.name for arm in compared.arms] == list(result["arms"]) == ARMS
+    assert result["seeds"] == [42, 43]
+    assert [(a["pairs"], a["hard_negatives"]) for a in result["arms"].values()] == [
         (6, 1), (6, 1), (6, 0),
     ]  # fmt: skip
-    assert len({tuple(a["steps"]) for a in found["arms"].values()}) == 1
+    assert len({tuple(a["steps"]) for a in result["arms"].values()}) == 1
     out = compared.folder
-    assert [[Path(model) for model in a["models"]] for a in found["arms"].values()] == [
+    assert [[Path(model) for model in a["models"]] for a in result["arms"].values()] == [
         [out / "model", out / "seed-43/model"],
         [out / "mined/model", out / "mined/seed-43/model"],
         [out / "in-batch/model", out / "in-batch/seed-43/model"],
@@ -162,23 +163,23 @@ def test_arms_differ_in_their_negatives_alone(compared: Training) -> None:
 
 
 def test_all_arms_are_scored_on_all_data_sets(compared: Training) -> None:
-    found = compared.to_json()
-    assert list(found["outside"]) == ["limit", "twin"]
-    for told, label in ((found["test"], "test"), (found["outside"]["limit"], "outside--limit")):
+    result = compared.to_json()
+    assert list(result["outside"]) == ["limit", "twin"]
+    for scores, label in ((result["test"], "test"), (result["outside"]["limit"], "outside--limit")):
         for arm, place in zip(ARMS, ("", "mined", "in-batch"), strict=True):
             stored = [
                 np.load(compared.folder / place / seed / "scores" / f"{label}_after.npy")
                 for seed in ("", "seed-43")
             ]
             mean = np.mean(stored, axis=0).mean(axis=0)
-            assert list(told["arms"][arm].values()) == pytest.approx(mean.tolist(), abs=1e-12)
-        assert told["after"] == told["arms"]["own"]
-        assert {(c["first"], c["second"]) for c in told["comparisons"]} == {
+            assert list(scores["arms"][arm].values()) == pytest.approx(mean.tolist(), abs=1e-12)
+        assert scores["after"] == scores["arms"]["own"]
+        assert {(c["first"], c["second"]) for c in scores["comparisons"]} == {
             ("own", "mined"), ("own", "in-batch"), ("own", "before"),
             ("mined", "in-batch"), ("mined", "before"), ("in-batch", "before"),
         }  # fmt: skip
-        assert list(told["intervals"]) == [*ARMS, "before"]
-    assert found["test"]["arms"] == found["outside"]["twin"]["arms"]
+        assert list(scores["intervals"]) == [*ARMS, "before"]
+    assert result["test"]["arms"] == result["outside"]["twin"]["arms"]
 
 
 def test_what_is_said_of_the_arms(compared: Training) -> None:
@@ -201,12 +202,12 @@ def test_what_is_said_of_the_arms(compared: Training) -> None:
 
 def answered(arms: dict[str, list[float]], before: list[float], at: Training) -> str | None:
     """The conclusion where each of the 100 queries of `limit` was answered so by the models."""
-    (view,) = (view for view in at.views if view.label == "outside limit")
+    (scored,) = (scored for scored in at.scored_sets if scored.label == "outside limit")
     only = Measures(["recall@1"])
     values = {
         name: np.array(column)[:, None] for name, column in (arms | {"before": before}).items()
     }
-    comparisons = Bootstrap(view.collection).compare(values, only.names)
+    comparisons = Bootstrap(scored.collection).compare(values, only.names)
 
     def run(column: list[float]) -> Trained:
         score = {"outside limit recall@1": float(np.mean(column))}
@@ -214,23 +215,25 @@ def answered(arms: dict[str, list[float]], before: list[float], at: Training) ->
         return Trained(Path(), entries)
 
     made = [Arm(name, at.pairs, at.config, [run(column)]) for name, column in arms.items()]
-    views = [replace(view, measures=only, comparisons=comparisons)]
-    return replace(at, arms=made, views=views).conclusion()
+    scored_sets = [replace(scored, measures=only, comparisons=comparisons)]
+    return replace(at, arms=made, scored_sets=scored_sets).conclusion()
 
 
 def test_who_won(compared: Training) -> None:
     """Won: above each of the others for sure; and whether that is better than not to train."""
     none, half, most = [0.0] * 100, [0.0, 1.0] * 50, [0.0, 1.0, 1.0, 1.0] * 25
-    told = answered({"own": most, "mined": half, "in-batch": none}, half, compared)
-    assert told is not None
+    conclusion = answered({"own": most, "mined": half, "in-batch": none}, half, compared)
+    assert conclusion is not None
     assert re.fullmatch(
         r"On limit, outside, own wins by recall@1: over mined by \+0\.2500 \(\+0\.\d+ to \+0\.\d+\) "
-        r"and in-batch by \+0\.7500 \(.*\); it is above the untrained model\.", told,
+        r"and in-batch by \+0\.7500 \(.*\); it is above the untrained model\.", conclusion,
     )  # fmt: skip
-    told = answered({"own": none, "mined": half}, most, compared)
-    assert told is not None
-    assert told.startswith("On limit, outside, mined wins by recall@1: over own by +0.5000 (+0.")
-    assert told.endswith("; it is not surely above the untrained model.")
+    conclusion = answered({"own": none, "mined": half}, most, compared)
+    assert conclusion is not None
+    assert conclusion.startswith(
+        "On limit, outside, mined wins by recall@1: over own by +0.5000 (+0."
+    )
+    assert conclusion.endswith("; it is not surely above the untrained model.")
     assert answered({"own": half, "mined": half, "in-batch": none}, none, compared) == (
         "On limit, outside, no negatives win by recall@1 (the 95% interval of own − mined, +0.000 "
         "to +0.000, includes 0)."
@@ -252,6 +255,28 @@ def test_a_finished_comparison_is_shown_again(
     assert again.to_json() == compared.to_json()
     with pytest.raises(UsageError, match="holds another training; what differs: hard_negatives"):
         retgen.train(other, compared.model, **call | {"compare": ["in-batch"]})  # type: ignore[arg-type]
+
+
+def test_fresh_throws_away_the_arms_too(other: Path, tmp_path: Path, short: str) -> None:
+    out = tmp_path / "out"
+
+    def train(measure: str, **options: Any) -> Training:
+        return retgen.train(
+            other, short, settings={"max_steps": 1}, metrics=[measure], out=out, **options
+        )
+
+    arms = ["own", "in-batch"]
+    train("recall@1", compare=arms, seeds=2)
+    places = [out / "seed-43", out / "in-batch", out / "in-batch/seed-43"]
+    kept = ("training.json", "model", "scores")
+    assert all((place / name).exists() for place in places for name in kept)
+    train("recall@2", fresh=True)
+    assert not any((place / name).exists() for place in places for name in kept)
+    anew = train("recall@2", compare=arms)
+    assert [[run.repeated for run in arm.runs] for arm in anew.arms] == [[True], [False]]
+    assert [list(scores) for scores in anew.to_json()["test"]["arms"].values()] == [
+        ["recall@2"], ["recall@2"],
+    ]  # fmt: skip
 
 
 def test_data_sets_and_arms_that_do_not_go_together(

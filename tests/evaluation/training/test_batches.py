@@ -76,7 +76,7 @@ def test_negatives_are_repeated_or_refused(pairs: Pairs) -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "wanted", "used", "told"),
+    ("counts", "wanted", "used", "message"),
     [
         ([0, 0], "all", 0, "no hard negatives (the pairs have none)"),
         ([1, 1], "all", 1, "1 hard negatives a pair (of 1)"),
@@ -88,9 +88,9 @@ def test_negatives_are_repeated_or_refused(pairs: Pairs) -> None:
     ],
 )  # fmt: skip
 def test_what_is_used_of_the_negatives_is_told(
-    counts: list[int], wanted: Any, used: int, told: str
+    counts: list[int], wanted: Any, used: int, message: str
 ) -> None:
     negatives = [[f"{i} {j}" for j in range(count)] for i, count in enumerate(counts)]
     pairs = Pairs(["a", "b"], ["a+", "b+"], negatives, ["a", "b"], "a test")
     assert pairs.negatives_used(wanted) == used
-    assert pairs.negatives_in_words(wanted) == told
+    assert pairs.negatives_in_words(wanted) == message

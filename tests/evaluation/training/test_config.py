@@ -87,8 +87,8 @@ def test_the_learning_rate_follows_the_kind_of_model(
         str(model): resolved(TrainConfig(), model).learning_rate
         for model in ("static:minilm", "minilm", str(tmp_path / "words"), str(layer))
     }
-    assert list(rates.values()) == [0.005, 2e-5, 0.005, 2e-5]
-    assert resolved(TrainConfig(), static).learning_rate == 0.005
+    assert list(rates.values()) == [0.002, 2e-5, 0.002, 2e-5]
+    assert resolved(TrainConfig(), static).learning_rate == 0.002
     assert resolved(make_config("limit"), static).learning_rate == 5e-5
     given = make_config(None, {"learning_rate": 0.5})
     assert resolved(given, static) is given

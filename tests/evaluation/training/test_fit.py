@@ -41,12 +41,12 @@ def recall_at_2(run: Path) -> Callable[[SentenceTransformer, str], dict[str, flo
         documents = vectors(model, [row["text"] for row in corpus])
         asked = vectors(model, [row["text"] for row in queries])
         top = np.argsort(-(asked @ documents.T), axis=1, kind="stable")[:, :2]
-        found = sum(
+        result = sum(
             (queries[i]["_id"], corpus[j]["_id"]) in relevant
             for i in range(len(queries))
             for j in top[i]
         )
-        return {"recall@2": found / len(relevant)}
+        return {"recall@2": result / len(relevant)}
 
     return evaluate
 

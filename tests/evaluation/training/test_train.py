@@ -44,27 +44,27 @@ def memorised(limit_run: Path, other: Path, tmp_path_factory: pytest.TempPathFac
 
 
 def test_scores_before_during_and_after(memorised: Training, limit_run: Path) -> None:
-    found = memorised.to_json()
-    assert (found["base"], found["pairs"], found["pairs_of_the_test_view"]) == (
+    result = memorised.to_json()
+    assert (result["base"], result["pairs"], result["pairs_of_the_test_view"]) == (
         "static:minilm", 200, 200,
     )  # fmt: skip
-    before, after = found["test"]["before"], found["test"]["after"]
+    before, after = result["test"]["before"], result["test"]["after"]
     assert list(before) == list(after) == ["recall@2", "nDCG@10"]
     assert before["recall@2"] < 0.9
     assert after["recall@2"] > 0.95
     # the same as gen eval says of both models
     scored = retgen.evaluate(
-        limit_run, models=["static:minilm", found["model"]], metrics=["recall@2", "nDCG@10"],
+        limit_run, models=["static:minilm", result["model"]], metrics=["recall@2", "nDCG@10"],
         out=memorised.folder.parent / "eval", cache=False,
     ).to_json()  # fmt: skip
     assert [row["metrics"] for row in scored["results"]] == [before, after]
-    assert found["test"]["floors"] == scored["floors"]
-    whens = [(entry["when"], entry["epoch"]) for entry in found["history"]]
+    assert result["test"]["floors"] == scored["floors"]
+    whens = [(entry["when"], entry["epoch"]) for entry in result["history"]]
     assert whens == [("before", 0), ("during", 1), ("during", 2), ("after", 2)]
-    during = found["history"][1]["scores"]
+    during = result["history"][1]["scores"]
     assert list(during) == ["test recall@2", "test nDCG@10"]  # outside costs, so not on the way
-    assert list(found["outside"]["animals"]["after"]) == ["recall@2", "nDCG@10"]
-    assert found["outside"]["animals"]["before"]["recall@2"] == 1.0
+    assert list(result["outside"]["animals"]["after"]) == ["recall@2", "nDCG@10"]
+    assert result["outside"]["animals"]["before"]["recall@2"] == 1.0
 
 
 def test_differences_are_of_the_stored_values(memorised: Training) -> None:
@@ -73,7 +73,7 @@ def test_differences_are_of_the_stored_values(memorised: Training) -> None:
         for when in ("before", "after")
     }
     assert stored["after"].shape == (100, 2)
-    (first, _) = memorised.views[0].comparisons
+    (first, _) = memorised.scored_sets[0].comparisons
     assert (first.first, first.second, first.measure) == ("after", "before", "recall@2")
     assert first.difference == pytest.approx(
         (stored["after"] - stored["before"])[:, 0].mean(), abs=1e-12
@@ -93,7 +93,7 @@ def test_what_is_said(memorised: Training) -> None:
     ]  # fmt: skip
     assert memorised.to_json()["test"]["ceiling"] == {"recall@2": 1.0, "nDCG@10": 1.0}
     assert (
-        "note: 200 of the 200 training pairs are pairs of the test view limit: its scores measure "
+        "note: 200 of the 200 training pairs are pairs of the test set limit: its scores measure "
         "memory, not retrieval"
     ) in lines
     assert ["outside:", "animals", "recall@2", "nDCG@10"] in [line.split() for line in lines]
@@ -127,17 +127,17 @@ def test_a_finished_training_is_shown_again(
 def test_the_train_half_shares_no_pair(
     train_half: Path, limit_run: Path, tmp_path: Path, short: str
 ) -> None:
-    found = retgen.train(
+    result = retgen.train(
         train_half, short, test=limit_run, settings={**FAST, "learning_rate": 0.001},
         out=tmp_path / "out",
     )  # fmt: skip
-    assert found.shared == 0
-    assert found.notes() == [
-        "no training pair is a pair of the test view limit",
+    assert result.shared == 0
+    assert result.notes() == [
+        "no training pair is a pair of the test set limit",
         "outside: not measured (--outside PATH or mteb:NAME measures it)",
     ]
-    assert found.to_json()["outside"] == {}
-    assert found.views[0].scores(found.trained, "after")["recall@2"] < 0.95
+    assert result.to_json()["outside"] == {}
+    assert result.scored_sets[0].scores(result.trained, "after")["recall@2"] < 0.95
 
 
 def test_some_shared_pairs_are_counted(limit_run: Path, tmp_path: Path, short: str) -> None:
@@ -147,13 +147,13 @@ def test_some_shared_pairs_are_counted(limit_run: Path, tmp_path: Path, short: s
         (part / f"{name}.jsonl").write_bytes((limit_run / f"dataset/{name}.jsonl").read_bytes())
     rows = read_jsonl(limit_run / "dataset/qrels.jsonl")
     (part / "qrels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:30]))
-    found = retgen.train(
+    result = retgen.train(
         limit_run, short, test=part, settings={"max_steps": 1}, out=tmp_path / "out"
     )
-    assert (found.shared, found.trained.steps) == (30, 1)
+    assert (result.shared, result.trained.steps) == (30, 1)
 
 
-def test_views_are_told_by_what_they_hold(limit_run: Path, tmp_path: Path, short: str) -> None:
+def test_data_sets_are_known_by_what_they_hold(limit_run: Path, tmp_path: Path, short: str) -> None:
     """Two data sets of one name and size; a training of one is never shown as of the other."""
     here = {}
     for side in ("a", "b"):
@@ -173,7 +173,7 @@ def test_views_are_told_by_what_they_hold(limit_run: Path, tmp_path: Path, short
         retgen.train(limit_run, short, test=here["b"], settings=options, out=out)
     anew = retgen.train(limit_run, short, test=here["b"], settings=options, out=out, fresh=True)
     assert not anew.trained.repeated
-    assert first.views[0].scores(first.trained, "after") != anew.views[0].scores(
+    assert first.scored_sets[0].scores(first.trained, "after") != anew.scored_sets[0].scores(
         anew.trained, "after"
     )
 
@@ -205,13 +205,13 @@ def test_a_model_that_is_gone_or_changed_is_trained_anew(
 
 
 def test_only_matryoshka_training_is_called_so(limit_run: Path, tmp_path: Path, short: str) -> None:
-    for name, settings, said in (
+    for name, settings, text in (
         ("plain", {"max_steps": 1}, False),
         ("nested", {"max_steps": 1, "matryoshka": [8]}, True),
     ):
         path = retgen.train(limit_run, short, settings=settings, out=tmp_path / name).trained.path
         scored = retgen.evaluate(limit_run, models=[str(path)], dims=[8], out=tmp_path / "eval")
-        assert scored.datasets[0].scores[0].details["trained_for_truncation"] is said
+        assert scored.datasets[0].scores[0].details["trained_for_truncation"] is text
 
 
 @pytest.mark.parametrize("name", ["bm25", "late:minilm", "mteb:owner/name", "hybrid:bm25+minilm"])
@@ -227,9 +227,9 @@ def test_what_cannot_be_trained(limit_run: Path, name: str) -> None:
 def test_the_command(gen, limit_run: Path) -> None:  # type: ignore[no-untyped-def]
     args = ("--model", "static:minilm", "--set", "max_steps=2", "--set", "batch_size=full",
             "--query-prompt", "find: ")  # fmt: skip
-    found = gen("train", limit_run, *args, "--metric", "recall@2")
-    assert (found.returncode, found.stderr) == (0, "")
-    lines = found.stdout.splitlines()
+    results = gen("train", limit_run, *args, "--metric", "recall@2")
+    assert (results.returncode, results.stderr) == (0, "")
+    lines = results.stdout.splitlines()
     assert lines[0].startswith("static:minilm: trained on 200 pairs, 2 steps of 2 on ")
     assert "; query prompt 'find: '; weights float32, " in lines[1]
     model = "outputs/train_limit_static--minilm/model"
@@ -264,10 +264,10 @@ def test_names_of_tasks() -> None:
 def test_a_task_that_cannot_be_reached(gen_process: Gen, tmp_path: Path) -> None:
     # a port of this machine where nobody listens stands for a machine without a network
     away = {**os.environ, "HF_ENDPOINT": "http://127.0.0.1:9", "RETGEN_CACHE": str(tmp_path)}
-    found = gen_process("eval", "mteb:NFCorpus", env=away)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert found.stderr.startswith("gen: mteb:NFCorpus: cannot be loaded (")
-    assert found.stderr.endswith(
+    result = gen_process("eval", "mteb:NFCorpus", env=away)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("gen: mteb:NFCorpus: cannot be loaded (")
+    assert result.stderr.endswith(
         "Without a network give a folder in MTEB, BEIR or Hub layout instead.\n"
     )
 

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from retgen.generators.capretrieval.corpus import Phrase, holders, sides
+from retgen.generators.capretrieval.corpus import Held, Phrase, holders, sides
 from retgen.generators.capretrieval.language import folded, language_of, terms
 from retgen.generators.capretrieval.params import Splits
 from retgen.generators.capretrieval.passages import Passage
@@ -25,7 +25,7 @@ def passage(number: int, text: str, language: str = "en", title: str = "") -> Pa
     return Passage(f"d{number}", f"d{number}", 0, len(text), title, text, language)
 
 
-def held(passages: list[Passage], text: str, language: str = "en") -> list[int]:
+def held(passages: list[Passage], text: str, language: str = "en") -> Held:
     phrase = Phrase.of(text, language)
     return holders(passages, [phrase])[phrase]
 
@@ -38,9 +38,9 @@ def test_holders_have_the_words_side_by_side_in_any_inflection() -> None:
         passage(3, "nothing", title="html Page"),
         passage(4, "XHTML pages."),
     ]
-    assert held(passages, "HTML pages") == [0, 1, 3]
-    assert held(passages, "page") == [0, 1, 2, 3, 4]
-    assert held(passages, "stone bridge") == []
+    assert held(passages, "HTML pages") == Held([1], [0, 1, 3])
+    assert held(passages, "page") == Held([0, 2, 3], [0, 1, 2, 3, 4])
+    assert held(passages, "stone bridge") == Held([], [])
 
 
 def test_holders_across_languages() -> None:
@@ -51,9 +51,9 @@ def test_holders_across_languages() -> None:
         passage(3, CHINESE, "zh"),
         passage(4, "裝滿西瓜的三輪車", "zh"),
     ]
-    assert held(passages, "Windmühlen", "de") == [0, 1, 2]
-    assert held(passages, "三轮车", "zh") == [3, 4]
-    assert held(passages, "三輪車", "zh") == [3, 4]
+    assert held(passages, "Windmühlen", "de") == Held([0, 2], [0, 1, 2])
+    assert held(passages, "三轮车", "zh") == Held([3], [3, 4])
+    assert held(passages, "三輪車", "zh") == Held([4], [3, 4])
 
 
 def test_terms_are_stems_where_they_are_known() -> None:

@@ -81,13 +81,13 @@ def kept(
 
 
 def test_every_passage_of_the_split_that_holds_a_keyword_is_a_positive() -> None:
-    texts = ["a red kite", "two red kites", "a red kite again", "blue"]
+    texts = ["a red kite", "one kite, two kites", "a red kite again", "many kites"]
     result = kept([query("kite", 0)], texts, ["train", "train", "test", "train"])
     assert result == ([("kite", "train", [0, 1])], [])
 
 
 def test_a_held_out_query_of_two_splits_is_dropped() -> None:
-    texts = ["a red kite", "two kites", "blue"]
+    texts = ["a red kite", "one kite", "reds"]
     result = kept([query("kite", 0), query("red", 0)], texts, ["test", "train", "dev"])
     assert result == (
         [("red", "test", [0])],

@@ -170,15 +170,15 @@ def test_words_spread_over_several_attributes_are_found(tmp_path: Path) -> None:
     """'Soy Sauce' is asked; 'Soy Milk' and 'Tomato Sauce' together hold its words."""
     lines = [*made_up(100), "Soy Sauce", *made_up(300)[100:], "Soy Milk", "Tomato Sauce"]
     recipe = own_list(tmp_path, lines)
-    found: list[str] = []
+    result: list[str] = []
     for seed in range(12):
         try:
             run(recipe, out=tmp_path / f"out{seed}", overrides={"seed": seed})
         except Exception as error:
-            found.append(str(error))
-    assert found
-    assert all("limit-proof/spread-words" in text for text in found)
-    assert "spread over several attributes but is not relevant: drop one" in found[0]
+            result.append(str(error))
+    assert result
+    assert all("limit-proof/spread-words" in text for text in result)
+    assert "spread over several attributes but is not relevant: drop one" in result[0]
 
 
 def test_names(recipe_file: Callable[[str], Path]) -> None:
@@ -198,15 +198,15 @@ def test_names(recipe_file: Callable[[str], Path]) -> None:
     assert set(train.last).isdisjoint(names.last)
     with pytest.raises(RecipeError) as error:
         load_names(("en_US",), forbidden, 42, "test", 10**9)
-    found = re.fullmatch(
+    result = re.fullmatch(
         r"params\.names: ([\d,]+) first names and ([\d,]+) surnames make ([\d,]+) names with a middle "
         r"name, docs is 1,000,000,000; ask for at most ([\d,]+) documents, or add locales \((.*)\)",
         str(error.value),
     )
-    assert found is not None
-    one, other, make, most = (int(number.replace(",", "")) for number in found.groups()[:4])
+    assert result is not None
+    one, other, make, most = (int(number.replace(",", "")) for number in result.groups()[:4])
     assert one * (one - 1) * other == make == most
-    assert found[5].split(", ") == [locale for locale in LOCALES if locale != "en_US"]
+    assert result[5].split(", ") == [locale for locale in LOCALES if locale != "en_US"]
     with pytest.raises(RecipeError) as error:
         load_names(LOCALES, forbidden, 42, "test", 10**12)
     assert re.search(r"ask for at most [\d,]+ documents$", str(error.value))

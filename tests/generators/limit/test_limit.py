@@ -1,4 +1,4 @@
-"""What LIMIT recipes make: the paper's facts, variants, floors, and the same bytes everywhere."""
+"""What LIMIT recipes make: the paper's facts, variants, baselines, and the same bytes everywhere."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def attributes(document: dict[str, Any]) -> list[str]:
 
 
 def relevant(qrels: Rows) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for row in qrels:
-        found.setdefault(row["query-id"], set()).add(row["corpus-id"])
-    return found
+        result.setdefault(row["query-id"], set()).add(row["corpus-id"])
+    return result
 
 
 def test_bytes_are_pinned(tmp_path: Path) -> None:
@@ -108,14 +108,14 @@ def test_the_papers_small_set(tmp_path: Path) -> None:
     assert not any(query["_id"].startswith("q0000") for query in queries[:2])
 
 
-def test_floors_of_limit_are_the_published_ones(tmp_path: Path) -> None:
+def test_baselines_of_limit_are_the_published_ones(tmp_path: Path) -> None:
     """TARGETS: summed IDF gives recall@2/10/20/46/100 = 4.5/22.5/45/100/100 at the paper's size."""
     manifest, *_ = make(tmp_path, "{pattern: dense, docs: 20000, queries: 1000, k: 2}")
-    floor = manifest["floors"]["rankings"]["summed IDF"]
-    assert round(floor["recall@2"], 3) == 0.045
-    assert floor["recall@10"] == pytest.approx(0.225, abs=0.001)
-    assert floor["recall@20"] == pytest.approx(0.45, abs=0.01)
-    assert (floor["recall@46"], floor["recall@100"]) == (1.0, 1.0)
+    baseline = manifest["floors"]["rankings"]["summed IDF"]
+    assert round(baseline["recall@2"], 3) == 0.045
+    assert baseline["recall@10"] == pytest.approx(0.225, abs=0.001)
+    assert baseline["recall@20"] == pytest.approx(0.45, abs=0.01)
+    assert (baseline["recall@46"], baseline["recall@100"]) == (1.0, 1.0)
     assert manifest["floors"]["random"]["recall@100"] == 100 / 20000
 
 
@@ -133,7 +133,7 @@ def test_middle_names_where_there_are_too_few_pairs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda name: f"{name[0]} {name[2]}", "the names of most documents have 3 words, those of 1 "
          "have not (document {id}, for one)"),
@@ -148,7 +148,7 @@ def test_middle_names_where_there_are_too_few_pairs(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_middle_names_are_read_back(
-    norway: Path, tmp_path: Path, change: Callable[[list[str]], str], told: str
+    norway: Path, tmp_path: Path, change: Callable[[list[str]], str], message: str
 ) -> None:
     shutil.copytree(norway, tmp_path / "run")
     path = tmp_path / "run" / "dataset" / "corpus.jsonl"
@@ -158,8 +158,8 @@ def test_middle_names_are_read_back(
     document["text"] = change(name.split(" ")) + likes + rest
     path.write_text("".join(json.dumps(d, ensure_ascii=False) + "\n" for d in corpus))
     first, middle, last = name.split(" ")
-    told = told.format(id=document["_id"], first=first, middle=middle, last=last)
-    assert told in [f.message for f in validate(tmp_path / "run").findings]
+    message = message.format(id=document["_id"], first=first, middle=middle, last=last)
+    assert message in [f.message for f in validate(tmp_path / "run").findings]
 
 
 @pytest.fixture(scope="module")
@@ -335,11 +335,11 @@ def test_a_missing_hard_negative_is_found(tmp_path: Path) -> None:
     victim["text"] = f"{name} likes {', '.join(listed[:-1])} and {listed[-1]}."
     path = tmp_path / "out" / "dataset" / "corpus.jsonl"
     path.write_text("".join(json.dumps(d, ensure_ascii=False) + "\n" for d in corpus))
-    all_found = validate(tmp_path / "out").findings
-    found = [f for f in all_found if f.rule.startswith("limit-proof")]
-    assert [f.rule for f in found] == ["limit-proof/hard-negatives"] * len(found)
-    assert found
-    assert query["_id"] in found[0].ids
+    every = validate(tmp_path / "out").findings
+    findings = [f for f in every if f.rule.startswith("limit-proof")]
+    assert [f.rule for f in findings] == ["limit-proof/hard-negatives"] * len(findings)
+    assert findings
+    assert query["_id"] in findings[0].ids
 
 
 def test_several_templates(tmp_path: Path) -> None:
@@ -376,9 +376,9 @@ def test_hard_negatives_in_the_metadata_are_checked(tmp_path: Path) -> None:
     ]
     path = tmp_path / "out" / "dataset" / "queries.jsonl"
     path.write_text("".join(json.dumps(q) + "\n" for q in queries))
-    all_found = validate(tmp_path / "out").findings
-    found = [f for f in all_found if f.rule.startswith("limit-proof")]
-    assert [(f.rule, f.ids[0]) for f in found] == [
+    every = validate(tmp_path / "out").findings
+    findings = [f for f in every if f.rule.startswith("limit-proof")]
+    assert [(f.rule, f.ids[0]) for f in findings] == [
         ("limit-proof/hard-negatives", queries[0]["_id"])
     ]
 

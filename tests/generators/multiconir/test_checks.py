@@ -103,10 +103,10 @@ SENTENCE = "She was born in Lisbon in 1931 as the second of four children."
     ],
 )  # fmt: skip
 def test_rewrite(rewrite: str, fault: str | None) -> None:
-    found = check_rewrite(
+    result = check_rewrite(
         SENTENCE, "Born in Lisbon in 1931", rewrite, fewest=9, most=17, kept=0.6, key_terms=0.5
     )
-    assert found == fault
+    assert result == fault
 
 
 def test_reassigned_sentences_keep_the_key_terms() -> None:

@@ -50,10 +50,10 @@ def test_one_order_has_eleven_documents() -> None:
 
 
 def test_several_orders_share_the_positive_and_the_last_rung() -> None:
-    found = rungs(breaking_orders(4))
-    assert found[0] == (frozenset(), (0, 1, 2, 3))
-    assert found[-1] == (frozenset(TEN), (0, 1, 2, 3))
-    assert len({rung.broken for rung in found}) == len(found) <= 2 + 4 * 9
+    result = rungs(breaking_orders(4))
+    assert result[0] == (frozenset(), (0, 1, 2, 3))
+    assert result[-1] == (frozenset(TEN), (0, 1, 2, 3))
+    assert len({rung.broken for rung in result}) == len(result) <= 2 + 4 * 9
 
 
 def test_a_document() -> None:
@@ -74,8 +74,8 @@ def test_orders_depend_on_the_seed_and_the_ladder_alone() -> None:
 def test_ladders_are_read_one_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "ladders.jsonl"
     path.write_bytes(b"".join(LADDER._replace(id=f"l{i}").line() for i in range(5)))
-    found = Ladders(path)
-    assert len(found) == 5
-    assert [found[i].id for i in (3, 0, 4)] == ["l3", "l0", "l4"]
-    assert [one.id for one in found] == ["l0", "l1", "l2", "l3", "l4"]
-    assert found[2] == LADDER._replace(id="l2")
+    result = Ladders(path)
+    assert len(result) == 5
+    assert [result[i].id for i in (3, 0, 4)] == ["l3", "l0", "l4"]
+    assert [one.id for one in result] == ["l0", "l1", "l2", "l3", "l4"]
+    assert result[2] == LADDER._replace(id="l2")

@@ -29,8 +29,8 @@ def finished(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def manifest_of(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((path / "manifest.json").read_text())
-    return found
+    result: dict[str, Any] = json.loads((path / "manifest.json").read_text())
+    return result
 
 
 def test_all_24_documents_become_ladders(finished: Path) -> None:
@@ -88,11 +88,11 @@ def test_no_negative_is_relevant_to_its_query(finished: Path) -> None:
     rows = read_jsonl(finished / "dataset" / "qrels.jsonl")
     qrels = {(row["query-id"], row["corpus-id"]): row["score"] for row in rows}
     triplets = pq.read_table(finished / "training" / "triplets.parquet").to_pylist()
-    found = Counter(
+    counts = Counter(
         tuple(qrels[row["query-id"], ids[row[part]]] for part in ("positive", "negative"))
         for row in triplets
     )
-    assert found == {(1, 0): 20 * 24}
+    assert counts == {(1, 0): 20 * 24}
 
 
 def test_labels_are_judged_and_the_judge_is_measured(finished: Path) -> None:
@@ -109,9 +109,9 @@ def test_labels_are_judged_and_the_judge_is_measured(finished: Path) -> None:
     card = (finished / "dataset" / "README.md").read_text()
     assert f"{qrels:,} of {qrels:,} qrels are judged: that a sentence meets its condition" in card
     assert "Proven without a model: which sentences of a document are replaced" in card
-    told = [one.rule for one in validate(finished).findings]
+    names = [one.rule for one in validate(finished).findings]
     # the rules of `reassign` name somebody else, which words of the document alone give away
-    assert told == (["origin"] if finished.name == "people" else [])
+    assert names == (["origin"] if finished.name == "people" else [])
 
 
 def test_ladders_are_made_of_the_documents_sentences(finished: Path) -> None:
@@ -172,7 +172,7 @@ def test_flat_tables(finished: Path) -> None:
     assert max(labels.values()) - min(labels.values()) <= 2
 
 
-def test_training_views(finished: Path) -> None:
+def test_training_tables(finished: Path) -> None:
     ladders = len(read_jsonl(finished / "sources" / "ladders.jsonl"))
     triplets, lists, pairs = (
         pq.read_table(finished / "training" / f"{name}.parquet").to_pylist()
@@ -316,8 +316,8 @@ def test_exactly_as_many_ladders_as_are_asked_for(tmp_path: Path) -> None:
     assert result.manifest["counts"]["documents"] == 33
     limited = run("multiconir_books", out=tmp_path / "b", limit=2)
     assert limited.manifest["counts"]["documents"] == 22
-    told = "params.ladders: 100 ladders need as many documents; .*books.jsonl holds 24 that can be used.$"
-    with pytest.raises(SourceRefused, match=told):
+    message = "params.ladders: 100 ladders need as many documents; .*books.jsonl holds 24 that can be used.$"
+    with pytest.raises(SourceRefused, match=message):
         run("multiconir_books", out=tmp_path / "c", overrides={"params.ladders": 100})
     strict = {"params.ladders": 24, "params.negatives": {"kept": 0.95}, "params.replacements": 0}
     with pytest.raises(ChecksFailed, match=r"ladders: \d+ of 24 were accepted; rejected") as error:
@@ -337,7 +337,7 @@ def test_breaking_orders_share_their_rewrites(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"params.domain": "moves"}, "there is no bundled domain 'moves'; did you mean movies? Bundled: people, books, movies, medical, legal; or write a block with name, noun, features, ..."),
         ({"params.source": {"path": "none.jsonl"}}, "there is no source "),
@@ -345,10 +345,10 @@ def test_breaking_orders_share_their_rewrites(tmp_path: Path) -> None:
         ({"params.negatives": {"strategy": "negate"}}, "params.negatives.strategy: "),
     ],
 )  # fmt: skip
-def test_bad_recipes(change: dict[str, Any], told: str) -> None:
+def test_bad_recipes(change: dict[str, Any], message: str) -> None:
     with pytest.raises(RecipeError) as error:
         load_recipe("multiconir_books", change)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_domain_of_ones_own_needs_a_source(tmp_path: Path) -> None:
@@ -365,7 +365,7 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told", "rows"),
+    ("name", "content", "message", "rows"),
     [
         (
             "ships.jsonl", b'{"nr": "1", "story": "Too short."}\n{"nr": "2", "sto\n{"nr": 3\n',
@@ -389,11 +389,11 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_no_document_that_can_be_used(
-    tmp_path: Path, name: str, content: bytes, told: str, rows: list[tuple[str, str, str]]
+    tmp_path: Path, name: str, content: bytes, message: str, rows: list[tuple[str, str, str]]
 ) -> None:
     (tmp_path / name).write_bytes(content)
     own, out = recipe(tmp_path, name), tmp_path / "out"
-    holds = f"params.source: {tmp_path / name} holds no document that can be used. {told}"
+    holds = f"params.source: {tmp_path / name} holds no document that can be used. {message}"
     with pytest.raises(SourceRefused) as error:
         plan(own)
     assert str(error.value) == holds
@@ -455,8 +455,8 @@ def test_a_plan_counts_the_documents_that_can_be_used(tmp_path: Path) -> None:
     rows = [{"nr": i, "story": row["text"]} for i, row in enumerate(documents("movies")[:4])]
     rows += [{"nr": "short", "story": "Too short."}, rows[0], {"nr": "none", "story": ""}]
     (tmp_path / "ships.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = plan(recipe(tmp_path, "ships.jsonl"))
-    assert (found.documents, found.queries, found.qrels) == (44, 80, 880)
+    result = plan(recipe(tmp_path, "ships.jsonl"))
+    assert (result.documents, result.queries, result.qrels) == (44, 80, 880)
 
 
 def test_a_plan_says_that_it_does_not_know_a_data_set_of_the_hub(tmp_path: Path, gen: Any) -> None:
@@ -481,9 +481,9 @@ def test_a_plan_says_that_it_does_not_know_a_data_set_of_the_hub(tmp_path: Path,
         ({"params.ladders": 30}, 30), ({"params.source.limit": 20}, 20), ({"limit": 2}, 2),
         ({"params.ladders": 30, "limit": 2}, 2),
     ):  # fmt: skip
-        found = plan(path, change)
-        assert (found.documents, found.unknown) == (11 * ladders, False)
-        assert found.notes[0] == f"{why}whether it gives {ladders} ladders is not known"
+        result = plan(path, change)
+        assert (result.documents, result.unknown) == (11 * ladders, False)
+        assert result.notes[0] == f"{why}whether it gives {ladders} ladders is not known"
 
 
 def test_after_a_pilot_the_data_set_of_the_hub_is_known(tmp_path: Path) -> None:
@@ -492,8 +492,8 @@ def test_after_a_pilot_the_data_set_of_the_hub_is_known(tmp_path: Path) -> None:
     from retgen.plan import plan_from
 
     made = load_recipe(recipe(tmp_path, "hf:nobody/nothing"))
-    found = plan_from(made, CallReport(stages=[Stage("ladders", 7)]), ModelOptions())
-    assert (found.documents, found.unknown) == (77, False)
+    result = plan_from(made, CallReport(stages=[Stage("ladders", 7)]), ModelOptions())
+    assert (result.documents, result.unknown) == (77, False)
 
 
 def test_a_domain_block_with_a_key_missing(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ SENTENCES = [f"Sentence number {n} stands here." for n in range(10)]
 
 @for_each("words", [0, 3, 4, 6, 7, *range(8, 200)])
 def test_filler_has_exactly_so_many_words(words: int) -> None:
-    found = filler(words)
-    assert sum(len(one.split()) for one in found) == words
-    assert set(found) <= set(FILLER)
+    result = filler(words)
+    assert sum(len(one.split()) for one in result) == words
+    assert set(result) <= set(FILLER)
 
 
 @pytest.mark.parametrize("words", [1, 2, 5])

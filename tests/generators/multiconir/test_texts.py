@@ -22,10 +22,10 @@ def documents(domain: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_documents_of_a_domain(domain: str) -> None:
-    found = documents(domain)
-    assert [one["_id"] for one in found] == [f"{domain}-{n:02}" for n in range(1, 25)]
-    assert len({one["title"] for one in found}) == 24
-    for one in found:
+    result = documents(domain)
+    assert [one["_id"] for one in result] == [f"{domain}-{n:02}" for n in range(1, 25)]
+    assert len({one["title"] for one in result}) == 24
+    for one in result:
         assert one["licence"] == "CC0-1.0"
         sentences = split(one["text"])
         assert 12 <= len(sentences) <= 20, one["_id"]

@@ -60,6 +60,10 @@ def split_of(path: Path) -> dict[str, str]:
     return {row["_id"]: row["metadata"]["split"] for row in read_jsonl(path / CORPUS)}
 
 
+def text_of(path: Path, query_id: str) -> str:
+    return next(row["text"] for row in read_jsonl(path / QUERIES) if row["_id"] == query_id)
+
+
 def one_of(path: Path, split: str) -> str:
     return next(name for name, held in split_of(path).items() if held == split)
 
@@ -164,10 +168,11 @@ def test_a_qrel_across_splits(finished: Path, tmp_path: Path) -> None:
         rows[0]["corpus-id"] = other
 
     (query, *_) = read_jsonl(finished / "dataset" / "qrels.jsonl")
+    name, text = query["query-id"], text_of(finished, query["query-id"])
     assert findings(altered(finished, tmp_path, "dataset/qrels.jsonl", change)) == [
-        ([query["query-id"], other],
-         f"{query['query-id']}: a query of test finds {other} of train"),
-    ]  # fmt: skip
+        ([name, other], f"{name}: a query of test finds {other} of train"),
+        ([name, other], f"{name}: {other} is relevant there, and lacks {text!r}"),
+    ]
 
 
 def test_a_query_text_of_two_splits(finished: Path, tmp_path: Path) -> None:
@@ -184,7 +189,9 @@ def test_a_query_text_of_two_splits(finished: Path, tmp_path: Path) -> None:
     both = {f"{one}: its text is a query of split {split} too"
             for one, split in ((test["_id"], "train"), (train["_id"], "test"))}  # fmt: skip
     assert len(both & set(names)) == 1
-    assert len(names) == 2
+    document = test["metadata"]["source"]
+    lacks = f"{document} is relevant there, and lacks {train['text'].upper()!r}"
+    assert (len(names), names[-1]) == (3, f"{test['_id']}: {lacks}")
 
 
 def negative_of(finished: Path, file: str) -> tuple[int, Row]:
@@ -287,13 +294,15 @@ def test_an_anchor_that_is_not_the_query(finished: Path, tmp_path: Path) -> None
 
 def test_a_query_of_two_splits(finished: Path, tmp_path: Path) -> None:
     (query, *_) = read_jsonl(finished / "dataset" / "qrels.jsonl")
-    other = one_of(finished, "train")
+    name, other = query["query-id"], one_of(finished, "train")
+    text = text_of(finished, name)
 
     def change(rows: list[Row]) -> list[Row]:
-        return [*rows, {"query-id": query["query-id"], "corpus-id": other, "score": 1}]
+        return [*rows, {"query-id": name, "corpus-id": other, "score": 1}]
 
     assert findings(altered(finished, tmp_path, "dataset/qrels.train.jsonl", change)) == [
-        ([query["query-id"]], f"{query['query-id']}: is a query of test and of train")
+        ([name], f"{name}: is a query of test and of train"),
+        ([name, other], f"{name}: {other} is relevant there, and lacks {text!r}"),
     ]
 
 

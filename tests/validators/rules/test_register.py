@@ -30,12 +30,12 @@ class Shouting(CorpusRule):
         self.state = Named()
 
     def scan(self, batch):
-        self.state.found += [
+        self.state.documents += [
             (one, "") for one, text in zip(batch.ids, batch.texts, strict=True) if text.isupper()
         ]
 
     def findings(self):
-        for doc_id, _ in self.state.found:
+        for doc_id, _ in self.state.documents:
             yield Finding(self.name, self.severity, [doc_id], f"document {doc_id} shouts")
 '''
 UNASKED = '''
@@ -52,8 +52,8 @@ class Unasked(QueryRule):
     def findings(self):
         for query in self.judgements.queries:
             if "?" not in query.text:
-                told = f"query {query.query_id} asks nothing"
-                yield Finding(self.name, self.severity, [query.query_id], told)
+                message = f"query {query.query_id} asks nothing"
+                yield Finding(self.name, self.severity, [query.query_id], message)
 '''
 TABLE = """
 from pathlib import Path
@@ -69,7 +69,7 @@ def test_a_rule_is_one_new_file(tmp_path: Path) -> None:
     texts = {f"d{number}": plain(number) for number in range(4)}
     folder = write_set(tmp_path / "set", texts | {"d4": "THE MILL BURNED DOWN IN MAY"})
     validate = "validate", folder, "--json"
-    shown, unknown, *told = project.gen(
+    shown, unknown, *results = project.gen(
         ("validate", "--help"),
         ("validate", folder, "--off", "shoutin=as found"),
         validate,
@@ -81,14 +81,14 @@ def test_a_rule_is_one_new_file(tmp_path: Path) -> None:
     assert "`no-question`|error|queries without a question mark" in rows
     assert " no-question, shouting." in " ".join(shown.stdout.split())
     assert "there is no rule 'shoutin'; did you mean shouting? Rules: " in unknown.stderr
-    assert [one.stderr for one in told] == ["", "", ""]
+    assert [one.stderr for one in results] == ["", "", ""]
     findings = [
         [
             list(row.values())
             for row in json.loads(one.stdout)["findings"]
             if row["rule"] in ("shouting", "no-question")
         ]
-        for one in told
+        for one in results
     ]
     shouts = ["shouting", "warning", ["d4"], "document d4 shouts"]
     asks = ["no-question", "error", ["q0"], "query q0 asks nothing"]
@@ -147,6 +147,6 @@ def test_an_installed_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     (about / "entry_points.txt").write_text("[retgen.rules]\nshouting = rules_of_others\n")
     assert classes("none", [], Rule, GROUP) == ()
     monkeypatch.syspath_prepend(tmp_path)
-    (found,) = classes("none", [], Rule, GROUP)
-    assert found.table() == (("shouting", "warning", "documents in capitals only"),)
+    (result,) = classes("none", [], Rule, GROUP)
+    assert result.table() == (("shouting", "warning", "documents in capitals only"),)
     assert [(one.name, one.value) for one in installed(GROUP)] == [("shouting", "rules_of_others")]

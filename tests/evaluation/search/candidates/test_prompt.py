@@ -57,6 +57,6 @@ def test_an_answer_is_a_permutation(ranking: list[int], reason: str | None) -> N
 
 def test_the_baseline_counts_shared_words() -> None:
     asked = question_of(GROUP)
-    found = RANK.offline(asked)
-    assert RANK.check(asked, found) is None
-    assert [asked.documents[n - 1] for n in found.ranking] == list(GROUP.texts)
+    result = RANK.offline(asked)
+    assert RANK.check(asked, result) is None
+    assert [asked.documents[n - 1] for n in result.ranking] == list(GROUP.texts)

@@ -26,10 +26,10 @@ from retgen.progress import silent
 from tests.evaluation.tasks.multiconir.made import write_ladders
 
 
-def systems(name: str, found: Retriever | None, options: Options) -> list[System]:
+def systems(name: str, result: Retriever | None, options: Options) -> list[System]:
     kind = type_of(name)
     assert kind is not None
-    return kind.systems(name, found, options)
+    return kind.systems(name, result, options)
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +41,15 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 def groups(collection: Collection) -> list[CandidateSet]:
     """Every whole ladder under its longest queries: all documents of the corpus."""
     plan = make_plan(load_ladders(collection)[0], TASKS)
-    found = [group for group in plan.groups if len(group.texts) == 11]
-    assert len(found) == 16
-    return found
+    results = [group for group in plan.groups if len(group.texts) == 11]
+    assert len(results) == 16
+    return results
 
 
 def system(name: str, **options: object) -> System:
     made = Options(**options)  # type: ignore[arg-type]
-    found = retriever(name, made) if ranks_a_corpus(name) else None
-    return systems(name, found, made)[0]
+    result = retriever(name, made) if ranks_a_corpus(name) else None
+    return systems(name, result, made)[0]
 
 
 def score(
@@ -66,9 +66,11 @@ def test_the_papers_bm25_is_rank_bm25_over_the_candidates(groups: list[Candidate
     from rank_bm25 import BM25Okapi
 
     pairs = [CandidateSet(g.query, (g.texts[0], g.texts[i])) for g in groups for i in (1, 5, 10)]
-    for group, found in zip([*groups, *pairs], score("bm25-paper", [*groups, *pairs]), strict=True):
+    for group, result in zip(
+        [*groups, *pairs], score("bm25-paper", [*groups, *pairs]), strict=True
+    ):
         index = BM25Okapi([text.lower().split() for text in group.texts])
-        np.testing.assert_array_equal(found, index.get_scores(group.query.lower().split()))
+        np.testing.assert_array_equal(result, index.get_scores(group.query.lower().split()))
 
 
 def test_of_two_documents_a_word_in_one_counts_nothing() -> None:
@@ -87,10 +89,10 @@ def test_bm25_is_that_of_the_retriever(collection: Collection, groups: list[Cand
     texts = corpus_texts(collection)
     rows = {query.text: row for row, query in enumerate(collection.queries)}
     compared = 0
-    for group, found in zip(groups, score("bm25", groups), strict=True):
+    for group, result in zip(groups, score("bm25", groups), strict=True):
         row = rows[group.query]
         documents = ranked.rankings.documents[row].tolist()
-        for text, value in zip(group.texts, found, strict=True):
+        for text, value in zip(group.texts, result, strict=True):
             if (document := texts.index(text)) in documents:
                 expected = ranked.rankings.scores[row][documents.index(document)]
                 assert value == pytest.approx(expected, rel=1e-5)
@@ -105,9 +107,9 @@ def test_rank_bm25_knows_the_whole_corpus(
 
     texts = corpus_texts(collection)
     index = BM25Okapi([re.findall(r"\w+", text.lower()) for text in texts])
-    for group, found in zip(groups, score("rank-bm25", groups), strict=True):
+    for group, result in zip(groups, score("rank-bm25", groups), strict=True):
         every = index.get_scores(re.findall(r"\w+", group.query.lower()))
-        assert found.tolist() == [every[texts.index(text)] for text in group.texts]
+        assert result.tolist() == [every[texts.index(text)] for text in group.texts]
 
 
 def test_the_same_words_make_a_tie(groups: list[CandidateSet]) -> None:
@@ -117,8 +119,8 @@ def test_the_same_words_make_a_tie(groups: list[CandidateSet]) -> None:
     two = [f"gamma {i} {rare} delta" for i in range(40)]
     pairs = [CandidateSet(rare, pair) for pair in zip(one, two, strict=True)]
     for name in ("bm25", "tfidf", "rank-bm25"):
-        for found in systems(name, None, Options())[0].scorer.score(pairs, silent):
-            assert found[0] == found[1], name
+        for result in systems(name, None, Options())[0].scorer.score(pairs, silent):
+            assert result[0] == result[1], name
 
 
 def test_tfidf_sums_the_idf_of_shared_words() -> None:
@@ -129,9 +131,9 @@ def test_tfidf_sums_the_idf_of_shared_words() -> None:
 
 
 def test_embedders_multiply_vectors(groups: list[CandidateSet]) -> None:
-    found = score("static:minilm", groups, dims=(64,))
+    result = score("static:minilm", groups, dims=(64,))
     model = load_model("static:minilm")
-    for group, scores in zip(groups, found, strict=True):
+    for group, scores in zip(groups, result, strict=True):
         query = torch.nn.functional.normalize(
             model.encode(group.query, convert_to_tensor=True)[:64], dim=0
         )
@@ -142,15 +144,15 @@ def test_embedders_multiply_vectors(groups: list[CandidateSet]) -> None:
 
 def test_every_text_is_encoded_once_for_all_dimensions(groups: list[CandidateSet]) -> None:
     options = Options(dims=(32, 384))
-    found = systems("static:minilm", retriever("static:minilm", options), options)
-    assert [one.dim for one in found] == [32, 384]
-    for one in found:
+    loaded = systems("static:minilm", retriever("static:minilm", options), options)
+    assert [one.dim for one in loaded] == [32, 384]
+    for one in loaded:
         one.scorer.score(groups, silent)
         one.scorer.score(groups[:2], silent)
-    details = found[0].details()
+    details = loaded[0].details()
     assert details["full_dimension"] is False
-    vectors = found[0].scorer._vectors  # type: ignore[attr-defined]
-    assert vectors is found[1].scorer._vectors  # type: ignore[attr-defined]
+    vectors = loaded[0].scorer._vectors  # type: ignore[attr-defined]
+    assert vectors is loaded[1].scorer._vectors  # type: ignore[attr-defined]
     assert len(vectors._rows["document"]) == 88
     assert len(vectors._rows["query"]) == 16
 
@@ -162,16 +164,16 @@ def test_what_is_the_same_after_truncation_ties() -> None:
     others = [CandidateSet("a red roof", (f"{begin} {i}",)) for i in range(40)]
     one = system("minilm", max_length=16)
     plan_group = CandidateSet("a red roof", texts)
-    (found, *_) = one.scorer.score([plan_group, *others], silent)
-    assert np.ptp(found) <= one.scorer.noise * found.max()
+    (result, *_) = one.scorer.score([plan_group, *others], silent)
+    assert np.ptp(result) <= one.scorer.noise * result.max()
     assert one.details()["truncated"]["documents"] == 43
 
 
 def test_late_interaction_is_maxsim(groups: list[CandidateSet]) -> None:
     name = "late:minilm"
     late = retriever(name, Options())
-    found = systems(name, late, Options())[0].scorer.score(groups[:2], silent)
-    for group, scores in zip(groups, found, strict=False):
+    loaded = systems(name, late, Options())[0].scorer.score(groups[:2], silent)
+    for group, scores in zip(groups, loaded, strict=False):
         expected = maxsim(
             late.embed([group.query], "query"),  # type: ignore[attr-defined]
             late.embed(list(group.texts), "document"),  # type: ignore[attr-defined]
@@ -206,8 +208,8 @@ def test_cross_encoders_score_pairs(
     model = CrossEncoder(str(cross), device="cpu")
     expected = [model.predict([(g.query, text) for text in g.texts]) for g in groups[:2]]
     for name in (f"cross:{cross}", f"rerank:bm25+{cross}"):
-        found = score(name, groups[:2], cache=tmp_path)
-        for one, two in zip(found, expected, strict=True):
+        result = score(name, groups[:2], cache=tmp_path)
+        for one, two in zip(result, expected, strict=True):
             np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-6)
 
 

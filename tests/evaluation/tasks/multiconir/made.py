@@ -60,14 +60,14 @@ def write_ladders(
                 broken.setdefault(tuple(sorted(order[:i])), []).append(o)
         documents = []
         for at, (conditions, of) in enumerate(broken.items()):
-            told = {"ladder": name, "broken": list(conditions), "orders": of}
+            metadata = {"ladder": name, "broken": list(conditions), "orders": of}
             documents.append((f"{name}-d{at}", conditions))
-            corpus.append(_row(f"{name}-d{at}", document(number, conditions), told, title=""))
+            corpus.append(_row(f"{name}-d{at}", document(number, conditions), metadata, title=""))
         for style in ("instruction", "descriptive"):
             for n in range(1, COUNT + 1):
-                told = {"ladder": name, "domain": domain, "style": style, "conditions": n}
+                metadata = {"ladder": name, "domain": domain, "style": style, "conditions": n}
                 query_id = f"{name}-{style[0]}{n}"
-                queries.append(_row(query_id, query(number, n, style), told))
+                queries.append(_row(query_id, query(number, n, style), metadata))
                 for doc, bad in documents:
                     met = n - sum(c <= n for c in bad)
                     pair = {"query-id": query_id, "corpus-id": doc}

@@ -39,13 +39,13 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
-    found = evaluate(houses, out=tmp_path / "out")
-    told = json.loads((tmp_path / "out" / "eval.json").read_text())
-    assert told == json.loads(json.dumps(found.to_json()))
-    assert [(r["model"], bool(r["metrics"])) for r in told["results"]] == [
+    result = evaluate(houses, out=tmp_path / "out")
+    content = json.loads((tmp_path / "out" / "eval.json").read_text())
+    assert content == json.loads(json.dumps(result.to_json()))
+    assert [(r["model"], bool(r["metrics"])) for r in content["results"]] == [
         ("bm25", True), ("bm25-paper", False),
     ]  # fmt: skip
-    honest, paper = (row["ladders"] for row in told["results"])
+    honest, paper = (row["ladders"] for row in content["results"])
     assert honest["ladders"] == 6
     assert honest["domains"] == ["houses"]
     # the violated condition's word is gone; what stands there may be asked for from Q6 on
@@ -55,9 +55,9 @@ def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
     assert list(paper["task4"]) == ["512"]
     assert len(paper["position"]["by_place"]) == 10
     assert [len(row) for row in paper["violations"]["by_query"]] == list(range(1, 11))
-    notes = told["notes"]
+    notes = content["notes"]
     assert "bm25-paper: orders candidate sets, so it is not among the rankings of all" in notes
-    lines = text_of(found).splitlines()
+    lines = text_of(result).splitlines()
     assert lines[0] == str(houses)
     assert sum(line.startswith("random order") for line in lines) == 5
     assert (
@@ -65,7 +65,7 @@ def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
     )
     heads = [line.split()[0] for line in lines if line.startswith("system")]
     assert heads == ["system"] * 5
-    assert re.search(r"^bm25 +(100\.00 +){5}", text_of(found), re.MULTILINE)
+    assert re.search(r"^bm25 +(100\.00 +){5}", text_of(result), re.MULTILINE)
     rows = read_jsonl(tmp_path / "out" / "per_ladder" / "bm25-paper.jsonl")
     assert [(row["ladder"], row["domain"]) for row in rows[:2]] == [
         ("houses-00", "houses"), ("houses-01", "houses"),
@@ -83,23 +83,23 @@ def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
 
 
 def test_hard_negatives_are_no_relevant_documents(houses: Path, tmp_path: Path) -> None:
-    found = evaluate(houses, models=["static:minilm"], out=tmp_path / "out").to_json()
-    (one,) = found["results"]
+    result = evaluate(houses, models=["static:minilm"], out=tmp_path / "out").to_json()
+    (one,) = result["results"]
     assert list(one["metrics"])[-3:] == ["nDCG@10", "MRR@10", "graded nDCG@10"]
-    assert found["ceiling"]["recall@1"] == found["ceiling"]["graded nDCG@10"] == 1.0
-    assert found["ceiling"]["Judged@20"] == 11 / 20  # a ladder has eleven documents
+    assert result["ceiling"]["recall@1"] == result["ceiling"]["graded nDCG@10"] == 1.0
+    assert result["ceiling"]["Judged@20"] == 11 / 20  # a ladder has eleven documents
     # binary and graded labels agree on the one document that meets all conditions only
     assert one["metrics"]["nDCG@10"] < one["metrics"]["graded nDCG@10"]
-    assert not any("earlier version" in note for note in found["notes"])
+    assert not any("earlier version" in note for note in result["notes"])
 
 
 def test_a_set_with_grades_in_its_qrels_can_be_read(houses: Path, tmp_path: Path) -> None:
     copy = tmp_path / "former"
     shutil.copytree(houses, copy)
     (copy / "qrels_graded.jsonl").rename(copy / "qrels.jsonl")
-    found = evaluate(copy, models=["bm25-paper"], out=tmp_path / "out").to_json()
-    assert found["results"][0]["ladders"]["ladders"] == 6
-    assert found["ceiling"] == {
+    result = evaluate(copy, models=["bm25-paper"], out=tmp_path / "out").to_json()
+    assert result["results"][0]["ladders"]["ladders"] == 6
+    assert result["ceiling"] == {
         "recall@1": pytest.approx(0.292896825), "recall@2": pytest.approx(0.485793651),
         "recall@10": 1.0, "recall@20": 1.0, "nDCG@10": 1.0, "MRR@10": 1.0, "Judged@1": 1.0,
         "Judged@2": 1.0, "Judged@10": 1.0, "Judged@20": 0.55,
@@ -107,13 +107,13 @@ def test_a_set_with_grades_in_its_qrels_can_be_read(houses: Path, tmp_path: Path
     assert (
         "its qrels hold grades, as an earlier version wrote them, so recall and MRR count hard "
         "negatives as relevant; make the run again with --fresh (win rates do not depend on it)"
-    ) in found["notes"]
+    ) in result["notes"]
 
 
 def test_domains_weigh_the_same_in_every_table(houses: Path, other: Path, tmp_path: Path) -> None:
-    found = evaluate([houses, other], models=["bm25-paper"], out=tmp_path / "out").to_json()
-    each = [d["results"][0]["ladders"] for d in found["datasets"]]
-    (both,) = found["ladders"]
+    result = evaluate([houses, other], models=["bm25-paper"], out=tmp_path / "out").to_json()
+    each = [d["results"][0]["ladders"] for d in result["datasets"]]
+    (both,) = result["ladders"]
     assert (both["model"], both["ladders"], list(both["domains"])) == (
         "bm25-paper", 10, ["houses", "barns"],
     )  # fmt: skip
@@ -138,14 +138,14 @@ def test_two_domains_in_one_data_set(houses: Path, other: Path, tmp_path: Path) 
     for file in ("corpus", "queries", "qrels"):
         with open(tmp_path / f"{file}.jsonl", "a") as all_of:
             all_of.write((more / f"{file}.jsonl").read_text())
-    found = evaluate(tmp_path, models=["bm25-paper"], out=tmp_path / "out").to_json()
-    one = found["results"][0]["ladders"]
+    result = evaluate(tmp_path, models=["bm25-paper"], out=tmp_path / "out").to_json()
+    one = result["results"][0]["ladders"]
     assert {name: part["ladders"] for name, part in one["domains"].items()} == {
         "houses": 6, "barns": 3,
     }  # fmt: skip
     parts = [part["task2"]["mean"]["average"]["value"] for part in one["domains"].values()]
     assert one["task2"]["mean"]["average"]["value"] == pytest.approx(sum(parts) / 2)
-    assert found["notes"][-3:-1] == [
+    assert result["notes"][-3:-1] == [
         "there is no tables/task4_512.jsonl, so Task 4 (length) is not measured",
         "there is no tables/position.jsonl, so the place of a condition is not measured",
     ]
@@ -158,26 +158,26 @@ def test_dimensions_and_the_papers_instruction(houses: Path, tmp_path: Path) -> 
         houses, models=["static:minilm"], options=options, out=tmp_path / "2"
     ).to_json()
     assert [(r["dim"], "ladders" in r) for r in plain["results"]] == [(16, True), (384, True)]
-    one, two = (found["results"][-1]["ladders"]["task1"]["mean"] for found in (plain, asked))
+    one, two = (result["results"][-1]["ladders"]["task1"]["mean"] for result in (plain, asked))
     assert one["by_query"] != two["by_query"]
     text = (tmp_path / "1" / "eval.md").read_text()
     assert "| static:minilm, first 16 |" in text.partition("### Task 1")[2]
 
 
 def test_what_has_no_score_of_a_pair_is_told(houses: Path, tmp_path: Path) -> None:
-    found = evaluate(houses, models=["bm25", "hybrid:bm25+tfidf"], out=tmp_path / "out").to_json()
-    assert ["ladders" in row for row in found["results"]] == [True, False]
-    assert found["notes"][-1] == (
+    result = evaluate(houses, models=["bm25", "hybrid:bm25+tfidf"], out=tmp_path / "out").to_json()
+    assert ["ladders" in row for row in result["results"]] == [True, False]
+    assert result["notes"][-1] == (
         "hybrid:bm25+tfidf: gives no score to a single pair of query and document, so it is not "
         "measured on the ladders"
     )
 
 
 def test_other_data_sets_are_as_they_were(limit_run: Path, houses: Path, tmp_path: Path) -> None:
-    found = evaluate(limit_run, out=tmp_path / "out")
-    assert found.datasets[0].task is None
-    assert [row["model"] for row in found.to_json()["results"]] == ["bm25"]
-    assert "Task 1" not in text_of(found)
+    result = evaluate(limit_run, out=tmp_path / "out")
+    assert result.datasets[0].task is None
+    assert [row["model"] for row in result.to_json()["results"]] == ["bm25"]
+    assert "Task 1" not in text_of(result)
     with pytest.raises(UsageError) as error:
         evaluate([houses, limit_run], models=["bm25-paper"])
     assert str(error.value) == (
@@ -206,10 +206,10 @@ def rank(body: dict[str, Any]) -> str:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    with serving(rank) as found:
+    with serving(rank) as result:
         monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
-        monkeypatch.setenv("OPENAI_BASE_URL", found.url)
-        yield found
+        monkeypatch.setenv("OPENAI_BASE_URL", result.url)
+        yield result
 
 
 def test_a_chat_model_orders_the_first_ladders(
@@ -241,8 +241,8 @@ def test_a_list_that_failed_ties(houses: Path, server: Server, tmp_path: Path) -
     server.say = lambda body: (
         '{"ranking": [1]}' if "of house 0" in str(body) and "10. " in str(body) else rank(body)
     )
-    found = evaluate(houses, models=["llm:openai:gpt-5-mini"], limit=2, out=folder).to_json()
-    row = found["results"][0]
+    result = evaluate(houses, models=["llm:openai:gpt-5-mini"], limit=2, out=folder).to_json()
+    row = result["results"][0]
     assert (
         row["details"]["failed_after_repairs"] == 2
     )  # the pair and the whole ladder, in one style
@@ -252,7 +252,7 @@ def test_a_list_that_failed_ties(houses: Path, server: Server, tmp_path: Path) -
     rejected = read_jsonl(folder / "rejected_llm--openai--gpt-5-mini.jsonl")
     assert {one["rule"] for one in rejected} == {"rank_documents/check"}
     assert len(rejected[0]["record"]["history"]) == 3
-    assert found["notes"][-1] == (
+    assert result["notes"][-1] == (
         "llm:openai:gpt-5-mini: ordered 44 lists of 2 of 6 ladders, 2 failed after repairs, which tie"
     )
 
@@ -260,17 +260,17 @@ def test_a_list_that_failed_ties(houses: Path, server: Server, tmp_path: Path) -
 def test_the_cap_ends_it_and_keeps_the_rest(houses: Path, server: Server, tmp_path: Path) -> None:
     server.usage = 1000, 400  # a tenth of a cent a call
     models = ["bm25-paper", "llm:openai:gpt-5-mini"]
-    found = evaluate(
+    result = evaluate(
         houses,
         models=models,
         limit=2,
         model_options=ModelOptions(max_usd=0.02),
         out=tmp_path / "out",
     )
-    assert found.exit_code == 3
-    assert [row["model"] for row in found.to_json()["results"]] == ["bm25-paper"]
-    assert "of the cap are left. Raise --max-usd to go on" in found.failures[models[1]]
-    assert "Done so far: llm:openai:gpt-5-mini: lists: " in found.failures[models[1]]
+    assert result.exit_code == 3
+    assert [row["model"] for row in result.to_json()["results"]] == ["bm25-paper"]
+    assert "of the cap are left. Raise --max-usd to go on" in result.failures[models[1]]
+    assert "Done so far: llm:openai:gpt-5-mini: lists: " in result.failures[models[1]]
     sent = len(server.requests)
     assert 0 < sent < 48
     with pytest.raises(BudgetReached):

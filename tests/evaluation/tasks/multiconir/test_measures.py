@@ -82,27 +82,27 @@ def test_every_cell_by_hand() -> None:
 
 
 def test_the_summary_by_hand() -> None:
-    found = summary(rates_of(make_plan(LADDERS)))
-    assert (found["ladders"], found["conditions"]) == (2, 2)
-    assert found["styles"] == ["instruction", "descriptive"]
-    assert found["task1"]["mean"]["by_query"] == [0.75, 0.5]
-    assert found["task1"]["mean"]["average"]["value"] == 0.625
-    assert found["task1"]["mean"]["decline"]["value"] == 0.25
-    assert found["task1"]["instruction"]["decline"]["value"] == 1.0
-    assert found["task1"]["descriptive"]["by_query"] == [0.5, 1.0]
-    assert found["task2"]["mean"]["by_rung"] == [0.5, 0.75]
-    assert found["task2"]["descriptive"]["average"]["value"] == 0.75
-    assert found["task3"]["by_rung"] == [1.0, 0.5]
-    assert found["task3"]["flip_rate"]["value"] == 0.75
-    assert found["violations"]["by_query"] == [[0.75], [0.5, 1.0]]
-    assert found["violations"]["all"] == [0.75, 1.0]
-    assert found["violations"]["all_average"]["value"] == 0.875
-    assert found["violations"]["longest"]["value"] == 0.75
-    assert found["blind"]["task1"]["value"] == 0.5
-    assert found["blind"]["by_query"] == [0.5, 0.5]
-    assert found["blind"]["task2"]["value"] == 0.25
-    assert found["random"] == {"win_rate": 0.5, "flip_rate": 0.5}
-    assert (found["task4"], found["position"], found["by_condition"]) == (None, None, None)
+    result = summary(rates_of(make_plan(LADDERS)))
+    assert (result["ladders"], result["conditions"]) == (2, 2)
+    assert result["styles"] == ["instruction", "descriptive"]
+    assert result["task1"]["mean"]["by_query"] == [0.75, 0.5]
+    assert result["task1"]["mean"]["average"]["value"] == 0.625
+    assert result["task1"]["mean"]["decline"]["value"] == 0.25
+    assert result["task1"]["instruction"]["decline"]["value"] == 1.0
+    assert result["task1"]["descriptive"]["by_query"] == [0.5, 1.0]
+    assert result["task2"]["mean"]["by_rung"] == [0.5, 0.75]
+    assert result["task2"]["descriptive"]["average"]["value"] == 0.75
+    assert result["task3"]["by_rung"] == [1.0, 0.5]
+    assert result["task3"]["flip_rate"]["value"] == 0.75
+    assert result["violations"]["by_query"] == [[0.75], [0.5, 1.0]]
+    assert result["violations"]["all"] == [0.75, 1.0]
+    assert result["violations"]["all_average"]["value"] == 0.875
+    assert result["violations"]["longest"]["value"] == 0.75
+    assert result["blind"]["task1"]["value"] == 0.5
+    assert result["blind"]["by_query"] == [0.5, 0.5]
+    assert result["blind"]["task2"]["value"] == 0.25
+    assert result["random"] == {"win_rate": 0.5, "flip_rate": 0.5}
+    assert (result["task4"], result["position"], result["by_condition"]) == (None, None, None)
 
 
 def test_candidate_sets_are_scored_once() -> None:
@@ -118,9 +118,9 @@ def test_only_the_tasks() -> None:
     assert {cell[0] for cell in plan.cells} == {"violated", "rung", "flip"}
     assert set(summary(rates_of(plan))["tied"]) == {"task1", "task2"}
     assert len(plan.groups) == 2 * 2 * 3  # two lengths and a whole ladder
-    found = summary(rates_of(plan))
-    assert found["task1"]["mean"]["by_query"] == [0.75, 0.5]
-    assert (found["blind"], found["violations"]) == (None, None)
+    result = summary(rates_of(plan))
+    assert result["task1"]["mean"]["by_query"] == [0.75, 0.5]
+    assert (result["blind"], result["violations"]) == (None, None)
 
 
 def test_one_ladder_has_no_other_query() -> None:
@@ -136,19 +136,19 @@ def test_padded_documents_and_moved_conditions() -> None:
         "a", padded={512: {"instruction": whole}}, moved=[CandidateSet("a-i1", pair.texts), pair]
     )
     rates = rates_of(make_plan([one]))
-    found = cells(rates)
-    assert (found["length", 512, "instruction", 1], found["length", 512, "instruction", 2]) == (
+    result = cells(rates)
+    assert (result["length", 512, "instruction", 1], result["length", 512, "instruction", 2]) == (
         0,
         1,
     )
-    assert (found["place", 1], found["place", 2]) == (1.0, 0.0)
-    assert (found["margin", 1], found["margin", 2]) == (1.0, 0.0)
-    told = summary(rates)
-    assert told["task4"]["512"]["instruction"]["by_rung"] == [0.0, 1.0]
+    assert (result["place", 1], result["place", 2]) == (1.0, 0.0)
+    assert (result["margin", 1], result["margin", 2]) == (1.0, 0.0)
+    message = summary(rates)
+    assert message["task4"]["512"]["instruction"]["by_rung"] == [0.0, 1.0]
     # the mean over both styles unpadded is (0 + 1 + 1 + 0) / 4
-    assert told["task4"]["512"]["change"]["value"] == 0.0
-    assert told["position"]["margin"] == [1.0, 0.0]
-    assert told["position"]["average"]["value"] == 0.5
+    assert message["task4"]["512"]["change"]["value"] == 0.0
+    assert message["position"]["margin"] == [1.0, 0.0]
+    assert message["position"]["average"]["value"] == 0.5
 
 
 def test_a_table_may_move_several_conditions() -> None:
@@ -156,9 +156,9 @@ def test_a_table_may_move_several_conditions() -> None:
         "a", moved=[CandidateSet("a-i1", ("a-P", text)) for text in ("a-1", "a-1", "a-2", "a-1")]
     )
     # under a-i1 the positive has 3, HN1 2, HN2 3: the third is a tie, at place 1 again
-    found = cells(rates_of(make_plan([one])))
-    assert (found["place", 1], found["place", 2]) == (0.5, 1.0)
-    assert (found["margin", 1], found["margin", 2]) == (0.5, 1.0)
+    result = cells(rates_of(make_plan([one])))
+    assert (result["place", 1], result["place", 2]) == (0.5, 1.0)
+    assert (result["margin", 1], result["margin", 2]) == (0.5, 1.0)
 
 
 def test_several_orders_take_pairs_whose_violations_are_asked_for() -> None:
@@ -168,16 +168,16 @@ def test_several_orders_take_pairs_whose_violations_are_asked_for() -> None:
     plan = make_plan([both], ALL)
     table = {"P": 3.0, "1": 2.0, "2": 1.0, "3": 4.0}
     rates = rates_of(plan, lambda query, text: table[text[2]])
-    found = cells(rates)
+    result = cells(rates)
     # condition 2 is not asked for by query 1, so HN1 of the second order is no pair there
-    assert found["violated", "instruction", 1, 1] == 1.0
-    assert found["violated", "instruction", 2, 1] == 0.5  # a-1 is won, a-3 lost
-    assert found["condition", "instruction", 2, 1] == 1.0
-    assert found["condition", "instruction", 2, 2] == 0.0
-    assert ("condition", "instruction", 1, 2) not in found
-    assert found["rung", "instruction", 1] == 0.5  # 3 > 2; 3 < 4
-    assert found["rung", "instruction", 2] == 1.0  # 2 > 1; 4 > 1
-    assert found["flip", 1] == 0.0
+    assert result["violated", "instruction", 1, 1] == 1.0
+    assert result["violated", "instruction", 2, 1] == 0.5  # a-1 is won, a-3 lost
+    assert result["condition", "instruction", 2, 1] == 1.0
+    assert result["condition", "instruction", 2, 2] == 0.0
+    assert ("condition", "instruction", 1, 2) not in result
+    assert result["rung", "instruction", 1] == 0.5  # 3 > 2; 3 < 4
+    assert result["rung", "instruction", 2] == 1.0  # 2 > 1; 4 > 1
+    assert result["flip", 1] == 0.0
     assert summary(rates)["by_condition"] == [1.0, 0.0]
 
 
@@ -185,10 +185,10 @@ def test_noise_is_no_difference() -> None:
     plan = make_plan(LADDERS[:1], TASKS)
     close = scored(plan, lambda query, text: 0.8 - 1e-8 * "P12".index(text[2]))
     for noise, won, tied in ((0.0, 1.0, 0.0), (1e-6, 0.0, 1.0)):
-        found = summary(measured(plan.counts(close, noise), [0], "test", 10))
-        assert found["task1"]["mean"]["by_query"] == [won, won]
-        assert found["task2"]["mean"]["by_rung"] == [won, won]
-        assert found["tied"]["task1"]["value"] == tied
+        result = summary(measured(plan.counts(close, noise), [0], "test", 10))
+        assert result["task1"]["mean"]["by_query"] == [won, won]
+        assert result["task2"]["mean"]["by_rung"] == [won, won]
+        assert result["tied"]["task1"]["value"] == tied
 
 
 # --- intervals ----------------------------------------------------------------------------------
@@ -201,11 +201,11 @@ def test_intervals_draw_ladders() -> None:
     names = [("rung", "x", i) for i in range(10)]
     counts = Counts(list(names), np.repeat(base[:, None], 10, axis=1), np.ones((400, 10)))
     rates = measured(counts, range(400), "test", 4000)
-    found = rates.mean(names)
-    assert found is not None
-    assert found.value == pytest.approx(base.mean())
+    result = rates.mean(names)
+    assert result is not None
+    assert result.value == pytest.approx(base.mean())
     error = base.std() / np.sqrt(400)
-    assert (found.high - found.low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.06)
+    assert (result.high - result.low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.06)
     change = rates.difference(names[:1], names[1:2])
     assert change == (0.0, 0.0, 0.0)
     assert rates.mean([("rung", "y", 1)]) is None

@@ -27,13 +27,13 @@ def rates(q1: float, q2: float, blind: float = 0.5, tied: float = 0.0) -> dict[C
 
 
 def test_who_wins_and_what_more_conditions_do() -> None:
-    found = sentences({
+    result = sentences({
         "a": reading(rates(0.9, 0.3), 0.01),
         "b": reading(rates(0.2, 0.8), 0.01),
         "c": reading(rates(0.5, 0.55)),
         "d": reading(rates(0.4, 0.4)),
     })  # fmt: skip
-    assert found == [
+    assert result == [
         "Average win rate of the positive over HN1 (Task 1): a 60.0% (95% interval 59.0 to 61.0), "
         "c 52.5% (95% interval 42.5 to 62.5), b 50.0% (95% interval 49.0 to 51.0), 1 more below.",
         "From 1 to 2 conditions the win rate falls for a (by 60.0 points), rises for b (by 60.0 "
@@ -44,19 +44,22 @@ def test_who_wins_and_what_more_conditions_do() -> None:
 
 def test_other_tasks_and_a_trace_of_the_rewriting() -> None:
     more: dict[Cell, float] = {("rung", "instruction", 1): 0.7, ("flip", 1): 0.25}
-    found = sentences({
+    result = sentences({
         "a": reading(rates(0.5, 0.5, blind=0.4, tied=0.2) | more),
         "b": reading(rates(0.5, 0.5, blind=0.75) | {**more, ("flip", 1): 0.5}),
     })  # fmt: skip
-    assert found[1] == (
+    assert result[1] == (
         "From 1 to 2 conditions the win rate shows no clear change for every system."
     )
-    assert found[2] == (
+    assert result[2] == (
         "Among neighbours down the ladder (Task 2) a wins most, 70.0% (95% interval 60.0 to 80.0); "
         "between query styles (Task 3) a changes least, 25.0% (95% interval 15.0 to 35.0)."
     )
+    # where systems change equally little, all of them are named
+    equal = sentences({name: reading(rates(0.5, 0.5) | more) for name in ("a", "b")})
+    assert "Task 3) a and b change least, 25.0% (95% interval 15.0 to 35.0)." in equal[2]
     # with a fifth of the pairs tied, chance is 40%
-    assert found[3] == (
+    assert result[3] == (
         "Blind control: under the query of another ladder b 75.0% where chance is 50.0%: the "
         "documents alone give some of the order away."
     )

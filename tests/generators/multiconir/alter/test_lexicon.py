@@ -37,8 +37,8 @@ def test_plurals(noun: str, many: str) -> None:
 
 
 def test_swaps_replace_a_phrase_by_another() -> None:
-    for phrase, found in swaps().items():
-        for swap in found:
+    for phrase, result in swaps().items():
+        for swap in result:
             assert swap.options, phrase
             assert phrase not in swap.options
             assert 0 < swap.weight < 100
@@ -53,7 +53,7 @@ def test_swaps_of_a_word() -> None:
 
 
 def test_there_are_opposites_enough() -> None:
-    opposites = {p for p, found in swaps().items() if any(s.kind == "antonym" for s in found)}
+    opposites = {p for p, result in swaps().items() if any(s.kind == "antonym" for s in result)}
     assert len(opposites) > 1500
 
 

@@ -290,8 +290,8 @@ def test_only_facts_that_the_condition_states_are_changed() -> None:
 
 
 def test_an_article_follows_its_noun() -> None:
-    found = alterations("He is an architect by trade.", "An architect", "modify")
-    assert found[0] == Alteration(
+    result = alterations("He is an architect by trade.", "An architect", "modify")
+    assert result[0] == Alteration(
         "He is a chemist by trade.", "profession", "an architect", "a chemist"
     )
 
@@ -351,13 +351,13 @@ def test_what_holds_of_all_bundled_sentences(strategy: str) -> None:
     """Nine in ten have a rewrite that is no negation; a change is one span; no key word is lost."""
     total = firm = 0
     for sentence in sentences("*"):
-        found = alterations(sentence, sentence, strategy)  # type: ignore[arg-type]
+        result = alterations(sentence, sentence, strategy)  # type: ignore[arg-type]
         total += 1
-        firm += bool(found) and found[0].kind != "negation"
-        kinds = [one.kind == "negation" for one in found]
+        firm += bool(result) and result[0].kind != "negation"
+        kinds = [one.kind == "negation" for one in result]
         assert kinds == sorted(kinds), sentence
-        assert len({one.text for one in found}) == len(found), sentence
-        for one in found:
+        assert len({one.text for one in result}) == len(result), sentence
+        for one in result:
             assert one.text != sentence
             if strategy == "modify":
                 assert one.text in _replaced(sentence, one.old, one.new)

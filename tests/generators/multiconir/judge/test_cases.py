@@ -33,10 +33,10 @@ CASES = [
     ],
 )
 def test_verdicts_by_label(label: str, expected: dict[str, int]) -> None:
-    found = Counter(
+    counts = Counter(
         judge(case["text"], case["condition"]).verdict for case in CASES if case["label"] == label
     )
-    assert found == expected
+    assert counts == expected
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_verdicts_by_label(label: str, expected: dict[str, int]) -> None:
 )
 def test_right_by_kind(kind: str, right: int, of: int) -> None:
     cases = [case for case in CASES if case["kind"] == kind]
-    found = [judge(case["text"], case["condition"]).verdict == case["label"] for case in cases]
-    assert (sum(found), len(found)) == (right, of)
+    results = [judge(case["text"], case["condition"]).verdict == case["label"] for case in cases]
+    assert (sum(results), len(results)) == (right, of)
 
 
 def test_every_kind_and_domain_is_there() -> None:

@@ -62,7 +62,7 @@ def _block(index: int, size: int) -> NDArray[np.int64]:
     return np.arange(index * size, (index + 1) * size)
 
 
-class Views:
+class Exported:
     """All tables of a set of ladders.
 
     `opening`: of instruction-style queries. Documents of a ladder stand together in the corpus, in

@@ -19,9 +19,9 @@ from retgen.generators.limit.agents import (
     Identify,
     glossary,
 )
-from retgen.generators.limit.asking import _Growing, catalogue_size
 from retgen.generators.limit.attributes import CatalogueParams, load_attributes
 from retgen.generators.limit.params import LimitParams
+from retgen.generators.limit.with_agents import _Growing, catalogue_size
 from retgen.plan import plan
 from retgen.recipe import load_recipe
 from tests.conftest import read_jsonl
@@ -64,33 +64,35 @@ def test_the_judge_must_take_an_option() -> None:
 
 
 def params(**changes: object) -> LimitParams:
-    found: LimitParams = load_recipe(
+    result: LimitParams = load_recipe(
         "limit_small", {f"params.{k}": v for k, v in changes.items()}
     ).params
-    return found
+    return result
 
 
 def test_a_catalogue_grows_by_what_is_apart() -> None:
-    found = _Growing(params())
-    assert found.add("Sundials", "Instruments") is None
-    assert found.add("Salt and Pepper", "Food") == (
+    result = _Growing(params())
+    assert result.add("Sundials", "Instruments") is None
+    assert result.add("Salt and Pepper", "Food") == (
         "it holds 'and', which separates attributes in a document"
     )
-    assert found.add("Sundial Clocks", "Instruments") == "it shares 'sundial' with 'Sundials'"
-    assert found.add("Hummingbirds", "Birds") is None
-    assert found.add("Humingbirds", "Birds") == ("it shares nearly all letters with 'Hummingbirds'")
-    assert found.add("Likes", "Words") == "it shares 'like' with the sentences of the data set"
-    assert found.add("Apples, Pears", "Food") == "it is no name of one to four plain words"
-    assert found.add("the", "Words") == "it is no name of one to four plain words"
-    assert found.add("Créme Brûlée", "Food") is None
-    assert found.of("Food") == ("Créme Brûlée",)
-    assert found.drop("Sundials")
-    assert not found.drop("Sundials")
-    assert found.add("Sundials", "Instruments") == (
+    assert result.add("Sundial Clocks", "Instruments") == "it shares 'sundial' with 'Sundials'"
+    assert result.add("Hummingbirds", "Birds") is None
+    assert result.add("Humingbirds", "Birds") == (
+        "it shares nearly all letters with 'Hummingbirds'"
+    )
+    assert result.add("Likes", "Words") == "it shares 'like' with the sentences of the data set"
+    assert result.add("Apples, Pears", "Food") == "it is no name of one to four plain words"
+    assert result.add("the", "Words") == "it is no name of one to four plain words"
+    assert result.add("Créme Brûlée", "Food") is None
+    assert result.of("Food") == ("Créme Brûlée",)
+    assert result.drop("Sundials")
+    assert not result.drop("Sundials")
+    assert result.add("Sundials", "Instruments") == (
         "it shares its meaning with another, as found before"
     )
-    assert found.add("Dials of the Sun", "Instruments") is None  # its words are free again
-    assert len(found) == 3
+    assert result.add("Dials of the Sun", "Instruments") is None  # its words are free again
+    assert len(result) == 3
 
 
 def test_how_many_attributes_are_proposed() -> None:
@@ -124,15 +126,15 @@ def semantic(tmp_path: Path) -> Path:
 
 
 def test_offline_descriptions(semantic: Path) -> None:
-    told = read_jsonl(semantic / "sources" / "descriptions.jsonl")
-    assert len(told) == 60
-    assert [row["description"] for row in told] == [glossary()[row["attribute"]] for row in told]
-    assert [row["control"] for row in told if row["control"]] == ["none of these"] * 6
+    rows = read_jsonl(semantic / "sources" / "descriptions.jsonl")
+    assert len(rows) == 60
+    assert [row["description"] for row in rows] == [glossary()[row["attribute"]] for row in rows]
+    assert [row["control"] for row in rows if row["control"]] == ["none of these"] * 6
     manifest = json.loads((semantic / "manifest.json").read_text())
     assert manifest["evidence"] == {"structural": 0, "judged": 120, "human": 0}
-    told = "wrong in 0 of 6 controls, from which the right answer was left out"
+    message = "wrong in 0 of 6 controls, from which the right answer was left out"
     assert manifest["judges"] == {
-        "identify_attribute": {"controls": 6, "named_another": 0, "measured": told}
+        "identify_attribute": {"controls": 6, "named_another": 0, "measured": message}
     }
     assert manifest["models"]["paraphrase_query"] == {"model": "offline"}
     assert (manifest["usd"], manifest["tokens"]) == (0.0, {"in": 0, "out": 0})
@@ -141,8 +143,8 @@ def test_offline_descriptions(semantic: Path) -> None:
     assert "- paraphrase_query, by rules and word lists: Describe a thing without naming it" in card
     page = (semantic / "report.html").read_text()
     assert "JUDGED" in page
-    found = validate(semantic)
-    assert (found.ok, found.proven, found.judged) == (True, 0, 120)
+    validation = validate(semantic)
+    assert (validation.ok, validation.proven, validation.judged) == (True, 0, 120)
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -152,9 +154,9 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 def test_the_proof_of_descriptions_finds(semantic: Path) -> None:
-    told = read_jsonl(semantic / "sources" / "descriptions.jsonl")
+    rows = read_jsonl(semantic / "sources" / "descriptions.jsonl")
     queries = semantic / "dataset" / "queries.jsonl"
-    first, second = told[0], told[1]
+    first, second = rows[0], rows[1]
     # a query that says what no agent has said
     edit(queries, first["description"], "whatever this may be in the end")
     # a query that names what it should describe
@@ -169,9 +171,9 @@ def test_the_proof_of_descriptions_finds(semantic: Path) -> None:
 
 def test_a_run_whose_sources_are_gone(semantic: Path) -> None:
     (semantic / "sources" / "descriptions.jsonl").unlink()
-    found = validate(semantic)
-    assert (found.ok, found.proven, found.judged) == (False, 0, 0)
-    messages = {f.rule: f.message for f in found.findings if f.severity == "error"}
+    validation = validate(semantic)
+    assert (validation.ok, validation.proven, validation.judged) == (False, 0, 0)
+    messages = {f.rule: f.message for f in validation.findings if f.severity == "error"}
     assert "is in the manifest but not there" in messages["manifest"]
     assert (
         "It holds what agents have said, without which the proof cannot be repeated"

@@ -1,4 +1,4 @@
-"""What LIMIT asks its agents: a catalogue of attributes, and descriptions for queries.
+"""What models write for LIMIT: a catalogue of attributes, and descriptions for queries.
 
 The catalogue grows in rounds (paper, §5.2: a model's list, cleaned by asking it again and again to
 remove duplicates and hypernyms, and by comparing words). A round asks for things of several
@@ -105,7 +105,7 @@ def call_estimates(job: Job[LimitParams]) -> dict[str, CallEstimate]:
 # --- the catalogue ------------------------------------------------------------------------------
 
 
-async def ask_attributes(job: Job[LimitParams], context: Context) -> None:
+async def generate_attributes(job: Job[LimitParams], context: Context) -> None:
     """Propose and clean until there are exactly so many; leaves a catalogue file."""
     size = catalogue_size(job.params)
     stage = context.stage("attributes", size, PROPOSE, REMOVE)
@@ -287,7 +287,7 @@ def _categories(job: Job[LimitParams]) -> list[str]:
 # --- descriptions -------------------------------------------------------------------------------
 
 
-async def ask_descriptions(
+async def generate_descriptions(
     job: Job[LimitParams], context: Context, attributes: Sequence[Attribute]
 ) -> None:
     """Describe as many of the attributes as there are queries; leaves a line for each.

@@ -10,7 +10,7 @@ import xxhash
 from numpy.typing import NDArray
 
 
-class Asked:
+class QueryIndex:
     """Ladder, style and number of conditions by query id, each to be taken once."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The agents are asked: the judge is calibrated, then documents become ladders one by one."""
+"""What models do: the judge is calibrated, then documents become ladders one by one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 
-async def ask_ladders(job: Job[MultiConIRParams], context: Context) -> None:
+async def generate_ladders(job: Job[MultiConIRParams], context: Context) -> None:
     """Calibrate the judge, then make ladders of the source's documents.
 
     Leaves `documents.jsonl` (the documents, as they were read), `calibration.json` and

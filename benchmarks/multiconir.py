@@ -1,10 +1,10 @@
-"""Ladders a second: assembling, writing and proving them with all their views, at flat memory.
+"""Ladders a second: assembling, writing and proving them with all exported tables, at flat memory.
 
 What models say is not made here: the ladders of the bundled documents stand again and again under
 other ids. Each size is a process of its own, and goes through what `gen run` does once its agents
 have answered: dataset/, the paper's flat tables, training/, then the proof from the written files.
 
-    .venv/bin/python benchmarks/ladders.py [--sizes 500 5000 50000] [--domains books]
+    .venv/bin/python benchmarks/multiconir.py [--sizes 500 5000 50000] [--domains books]
 """
 
 from __future__ import annotations
