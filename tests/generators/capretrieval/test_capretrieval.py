@@ -12,6 +12,8 @@ import pytest
 
 from retgen import export, plan, preview, run, validate
 from retgen.errors import RecipeError, SourceRefused, UsageError
+from retgen.generators.capretrieval.params import CapRetrievalParams
+from retgen.generators.capretrieval.sourcing import documents_of
 from tests.conftest import Gen, read_jsonl
 from tests.generators.capretrieval.texts import (
     CHINESE,
@@ -360,6 +362,28 @@ def test_what_a_test_set_holds_is_left_out_and_named(tmp_path: Path, dataset: An
     assert "river bank" not in {
         row["text"] for row in read_jsonl(path / "dataset" / "queries.jsonl")
     }
+
+
+def test_a_test_set_of_the_home_folder(
+    tmp_path: Path, dataset: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset({"t": TEXTS[2]}, {"q": "who"}, [("q", "t", 1)], "home")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "recipes").mkdir()
+    recipe = write_recipe(
+        tmp_path / "recipes" / "kb.yaml", write_rows(tmp_path / "kb.jsonl", TEXTS),
+        "  decontaminate: {test_sets: [~/home]}\n",
+    )  # fmt: skip
+    assert rules(run(recipe, out=tmp_path / "out").path)["decontaminated/document"] == 1
+
+
+@pytest.mark.parametrize(("limit", "english", "chinese"), [(1, 1, 0), (2, 1, 1), (7, 4, 3)])
+def test_a_limit_of_the_bundled_captions(limit: int, english: int, chinese: int) -> None:
+    names = [one.id for one in documents_of(CapRetrievalParams(), limit)]
+    assert len(names) == limit
+    assert [sum(name.startswith(code) for name in names) for code in ("en", "zh")] == [
+        english, chinese,
+    ]  # fmt: skip
 
 
 def test_a_test_set_that_holds_everything(tmp_path: Path, dataset: Any) -> None:
