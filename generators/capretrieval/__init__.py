@@ -58,13 +58,11 @@ _QUERIES = 12  # of a passage, for plans: not all that are asked for pass
 _QUERY, _QREL, _ROW = 260, 60, 120  # bytes, for plans
 # ISO 15924, where it is not the first four letters of the name
 _SCRIPTS = {
-    "Latin": "Latn",
-    "Han": "Hans",
-    "Japanese": "Jpan",
-    "Hangul": "Kore",
-    "Cyrillic": "Cyrl",
-    "Greek": "Grek",
-}
+    "Latin": "Latn", "Han": "Hans", "Japanese": "Jpan", "Hangul": "Kore", "Cyrillic": "Cyrl",
+    "Greek": "Grek", "Armenian": "Armn", "Gujarati": "Gujr", "Gurmukhi": "Guru",
+    "Kannada": "Knda", "Khmer": "Khmr", "Lao": "Laoo", "Malayalam": "Mlym", "Myanmar": "Mymr",
+    "Oriya": "Orya", "Tamil": "Taml",
+}  # fmt: skip
 _PROMPT, _ANSWER = 1800, 30  # bytes of a prompt besides the passage; tokens of a query
 
 

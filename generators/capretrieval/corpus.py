@@ -13,13 +13,8 @@ from retgen.generators.capretrieval.language import terms
 from retgen.generators.capretrieval.params import Splits
 from retgen.generators.capretrieval.passages import Passage
 from retgen.streams import Stream
-from retgen.tokenizer import tokens
-from retgen.validators.similar import groups
-from retgen.validators.wordsets import word_sets
 
 Terms = tuple[str, ...]
-
-ALIKE = 0.7  # share of their words in which near-duplicates and shared templates agree
 
 
 class Phrase(NamedTuple):
@@ -72,17 +67,12 @@ def _note(
                 known.append(number)
 
 
-def alike(texts: Sequence[str]) -> NDArray[np.int64]:
-    """(n,) a number for each text, shared by near-duplicates (see `ALIKE`)."""
-    return groups(word_sets([tokens(text) for text in texts]), ALIKE)[0]
-
-
 def sides(seed: int, repeats: NDArray[np.int64], splits: Splits) -> list[str]:
     """The split of each document: "train", "dev" or "test"; near-duplicates on one side.
 
-    `repeats`: see `alike`. A group goes to a held-out split where it fits into its share; where
-    none does, the smallest one goes there. All are "train" where all are alike; two groups are
-    train and test.
+    `repeats`: a number of each document that near-duplicates share (`alike`). A group of these
+    goes to a held-out split where it fits into its share; where none does, the smallest one goes
+    there. All are "train" where all are alike; two groups are train and test.
     """
     members: dict[int, list[int]] = defaultdict(list)
     for document, group in enumerate(repeats.tolist()):

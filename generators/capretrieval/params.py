@@ -71,7 +71,7 @@ def _test_set(value: str, info: ValidationInfo) -> str:
     folder = (info.context or {}).get("folder")
     if value.startswith(MTEB) or folder is None:
         return value
-    path: Path = folder / value
+    path: Path = folder / Path(value).expanduser()
     if not path.is_dir():
         raise ValueError(f"there is no data set {path}: give a folder, or {MTEB}NAME")
     return str(path)

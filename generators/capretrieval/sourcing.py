@@ -21,9 +21,10 @@ def documents_of(
     """The documents in their order, and what is not used with its reason; at most `limit` rows."""
     source = params.source
     if source is None:
-        half = None if limit is None else -(-limit // 2)
+        rows = (None, None) if limit is None else (limit - limit // 2, limit // 2)
         return chain.from_iterable(
-            read_sources(path, Columns("text", "_id"), limit=half) for path in CAPTIONS
+            read_sources(path, Columns("text", "_id"), limit=most)
+            for path, most in zip(CAPTIONS, rows, strict=True)
         )
     fewest = min((n for n in (limit, source.limit) if n is not None), default=None)
     columns = Columns(**source.columns.model_dump())

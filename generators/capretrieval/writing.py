@@ -27,7 +27,7 @@ from retgen.generators.capretrieval.agents import (
     Keyword,
     Summary,
 )
-from retgen.generators.capretrieval.corpus import Held, Phrase, alike, sides
+from retgen.generators.capretrieval.corpus import Held, Phrase, sides
 from retgen.generators.capretrieval.language import has_baseline, language_of, terms
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import Passage, cut, spans
@@ -36,6 +36,7 @@ from retgen.generators.capretrieval.sourcing import documents_of
 from retgen.generators.params import Job
 from retgen.sources import Refused, SourceDocument, refusals
 from retgen.streams import Stream
+from retgen.validators.capretrieval.wording import alike
 from retgen.validators.decontamination import Drop, HeldOut, decontaminated, read_test_set
 from retgen.validators.languages import LANGUAGES
 from retgen.write import AtomicFile, dump_json, write_file

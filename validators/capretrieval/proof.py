@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.data import Query
+from retgen.validators.capretrieval.wording import alike
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
 
@@ -60,9 +61,15 @@ class OwnDocuments(CorpusRule):
         passages = {row["id"]: row for row in _lines(self._spec.passages)}
         yield from self._corpus(documents, passages)
         yield from self._queries(documents, passages)
-        yield from self._splits(passages)
+        wording = self._wording(documents)
+        yield from self._splits(passages, wording)
         yield from self._labels(documents, passages)
-        yield from self._pairs(documents, passages)
+        yield from self._pairs(documents, passages, wording)
+
+    def _wording(self, documents: Mapping[str, Any]) -> dict[str, int]:
+        """A number of each document, shared by near-duplicates."""
+        texts = [f"{one['title']} {one['text']}" for one in documents.values()]
+        return dict(zip(documents, alike(texts).tolist(), strict=True))
 
     def _finding(self, ids: list[str], message: str) -> Finding:
         return Finding(self.name, "error", ids, message)
@@ -103,31 +110,41 @@ class OwnDocuments(CorpusRule):
         for query in self._judgements.queries:
             note = _note(query)
             source = documents.get(str(note.get("source", "")))
-            span = note.get("span") or [0, 0]
-            if source is None or not 0 <= span[0] < span[1] <= len(source["text"]):
+            span = _span(note, len(source["text"])) if source is not None else None
+            if source is None or span is None:
                 message = f"{query.query_id}: rests on no characters of a document"
                 yield self._finding([query.query_id], message)
             elif note.get("kind") in ("keyword", "phrase"):
-                held = _plain(source["text"][span[0] : span[1]])
+                held = _plain(source["text"][slice(*span)])
                 if _plain(query.text) != held and not _same_script(query.text, held):
                     message = f"{query.query_id}: its span holds {held!r}, not {query.text!r}"
                     yield self._finding([query.query_id], message)
 
-    def _splits(self, passages: Mapping[str, Any]) -> Iterator[Finding]:
-        """No document and no query text is of two splits."""
+    def _splits(self, passages: Mapping[str, Any], wording: Mapping[str, int]) -> Iterator[Finding]:
+        """No document, near-duplicates of it among them, and no query text is of two splits."""
         split_of: dict[str, str] = {}
         for row in passages.values():
             if split_of.setdefault(row["source"], row["split"]) != row["split"]:
                 yield self._finding([row["source"]], f"{row['source']}: is of two splits")
+        first: dict[int, str] = {}  # a wording -> the document that has it
+        for name, split in split_of.items():
+            other = first.setdefault(wording.get(name, -1), name)
+            if name in wording and split_of[other] != split:
+                message = f"{name} of {split} is a near-duplicate of {other} of {split_of[other]}"
+                yield self._finding([name, other], message)
         every = {self._judgements.split: self._judgements.qrels, **self._judgements.others}
         asked: dict[str, str] = {}
+        both: set[tuple[str, str]] = set()
         for split, qrels in every.items():
             for query_id, doc_id, _ in qrels:
                 row = passages.get(doc_id)
                 if row is not None and row["split"] != split:
                     message = f"{query_id}: a query of {split} finds {doc_id} of {row['split']}"
                     yield self._finding([query_id, doc_id], message)
-                asked.setdefault(query_id, split)
+                if asked.setdefault(query_id, split) != split and (query_id, split) not in both:
+                    both.add((query_id, split))
+                    message = f"{query_id}: is a query of {asked[query_id]} and of {split}"
+                    yield self._finding([query_id], message)
         texts: dict[str, str] = {}
         for query in self._judgements.queries:
             key, own = _plain(query.text), asked.get(query.query_id)
@@ -161,43 +178,88 @@ class OwnDocuments(CorpusRule):
                     yield self._finding([query_id, doc_id], message)
 
     def _pairs(
-        self, documents: Mapping[str, Any], passages: Mapping[str, Any]
+        self, documents: Mapping[str, Any], passages: Mapping[str, Any], wording: Mapping[str, int]
     ) -> Iterator[Finding]:
-        """Negatives of training pairs are passages of the training split, and no positives."""
+        """Pairs are made of queries and passages; negatives are of split train, no positives."""
         import pyarrow.parquet as pq
 
         positives: dict[str, set[str]] = {}
         for query_id, doc_id, relevance in self._judgements.others.get("train", ()):
             if relevance > 0:
                 positives.setdefault(query_id, set()).add(doc_id)
-        kinds = {query.query_id: _note(query).get("kind") for query in self._judgements.queries}
+        queries = {query.query_id: query for query in self._judgements.queries}
 
-        def text_of(doc_id: str) -> str:
-            row = passages[doc_id]
-            source = documents[row["source"]]
-            return f"{source['title']} {source['text'][row['start'] : row['stop']]}"
+        def wrong(row: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
+            query_id, positive = row["query-id"], row["positive-id"]
+            query = queries.get(query_id)
+            known = positives.get(query_id, set())
+            note = _note(query) if query is not None else {}
+            if query is None or query.text != row["anchor"]:
+                yield [query_id], f"the anchor is not the text of {query_id}"
+            if positive not in known:
+                yield [query_id, positive], f"{query_id} is trained on what no qrel calls relevant"
+            elif row["positive"] not in _shown(documents, passages.get(positive), note):
+                yield [query_id, positive], f"the positive of {query_id} is not of {positive}"
+            near = {wording.get(passages[one]["source"]) for one in known if one in passages}
+            for n, doc_id in enumerate(row["negatives-id"], 1):
+                place = passages.get(doc_id)
+                if place is None or place["split"] != "train":
+                    message = f"negative {doc_id} is no passage of split train"
+                elif row[f"negative_{n}"] != (text := _shown(documents, place, {})[0]):
+                    message = f"the text of negative {doc_id} is not its passage's"
+                elif doc_id in known:
+                    message = f"{doc_id} is a positive of {query_id}"
+                elif wording.get(place["source"]) in near:
+                    message = f"negative {doc_id} is a near-duplicate of a positive of {query_id}"
+                elif note.get("kind") in ("keyword", "phrase") and _holds(text, row["anchor"]):
+                    message = f"negative {doc_id} holds {row['anchor']!r}"
+                else:
+                    continue
+                yield [query_id, doc_id], message
 
         for file in sorted(self._spec.training.glob("*.parquet")):
-            for row in pq.read_table(file).to_pylist():
-                query_id = row["query-id"]
-                known = positives.get(query_id, set())
-                if row["positive-id"] not in known:
-                    message = f"{file.name}: {query_id} is trained on what no qrel calls relevant"
-                    yield self._finding([query_id, row["positive-id"]], message)
-                for n, doc_id in enumerate(row["negatives-id"], 1):
-                    if doc_id not in passages or passages[doc_id]["split"] != "train":
-                        message = f"{file.name}: negative {doc_id} is no passage of split train"
-                    elif row[f"negative_{n}"] != text_of(doc_id).strip():
-                        message = f"{file.name}: the text of negative {doc_id} is not its passage's"
-                    elif doc_id in known:
-                        message = f"{file.name}: {doc_id} is a positive of {query_id}"
-                    elif kinds.get(query_id) in ("keyword", "phrase") and _holds(
-                        text_of(doc_id), row["anchor"]
-                    ):
-                        message = f"{file.name}: negative {doc_id} holds {row['anchor']!r}"
-                    else:
-                        continue
-                    yield self._finding([query_id, doc_id], message)
+            with pq.ParquetFile(file) as table:
+                missing = [one for one in _PAIR if one not in table.schema_arrow.names]
+                if missing:
+                    message = f"{file.name}: lacks the columns {', '.join(missing)}"
+                    yield self._finding([], message)
+                    continue
+                for batch in table.iter_batches(_ROWS):
+                    for row in batch.to_pylist():
+                        for ids, message in wrong(row):
+                            yield self._finding(ids, f"{file.name}: {message}")
+
+
+_PAIR = ("anchor", "positive", "query-id", "positive-id", "negatives-id")
+_ROWS = 1000  # that are read at once
+
+
+def _shown(
+    documents: Mapping[str, Any], place: Mapping[str, Any] | None, note: Mapping[str, Any]
+) -> list[str]:
+    """What may stand for a passage in a pair: its title and text, the text alone, and both without
+    the span of the query.
+    """
+    source = documents.get(place["source"]) if place is not None else None
+    if place is None or source is None:
+        return []
+    title, text = source["title"], source["text"][place["start"] : place["stop"]]
+    result = [f"{title} {text}".strip(), text]
+    span = _span(note, len(source["text"]))
+    if span is not None and note.get("source") == place["source"]:
+        start, stop = span[0] - place["start"], span[1] - place["start"]
+        if 0 <= start < stop <= len(text):
+            rest = f"{text[:start].rstrip()} {text[stop:].lstrip()}".strip()
+            result.append(f"{title} {rest}".strip())
+    return result
+
+
+def _span(note: Mapping[str, Any], length: int) -> tuple[int, int] | None:
+    """The characters that a query rests on, None where these are none of a document so long."""
+    match note.get("span"):
+        case [int(start), int(stop)] if 0 <= start < stop <= length:
+            return start, stop
+    return None
 
 
 def _note(query: Query) -> dict[str, Any]:

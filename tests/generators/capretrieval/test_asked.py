@@ -1,0 +1,116 @@
+"""Queries that a model writes, asked through a server on loopback."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agents.server import Server, serving
+from tests.conftest import read_jsonl
+from tests.generators.capretrieval.mind import HYPERNYM, mind
+from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
+from tests.with_agents.conftest import Gen
+
+MODEL = ("--model", "openai:gpt-5-mini", "--max-usd", "3")
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving(mind) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("together", "calls"),
+    [
+        # one a passage; owls and honey are asked again once, chess to the end
+        ("true", {"Queries": 8 + 1 + 1 + 2}),
+        # chess' keywords fail, so its summaries are not asked for; owls are wrong in both
+        ("false", {"Keywords": 8 + 1 + 1 + 2, "Summaries": 7 + 1}),
+    ],
+)
+def test_bad_answers_are_repaired_and_what_is_not_is_given_up(
+    ask: Gen, server: Server, tmp_path: Path, together: str, calls: dict[str, int]
+) -> None:
+    source = write_rows(tmp_path / "kb.jsonl", TEXTS)
+    write_recipe(tmp_path / "kb.yaml", source, f"  queries: {{together: {together}}}\n")
+    done = ask("run", "kb.yaml", *MODEL, "--out", "kb")
+    assert done.returncode == 0, done.stderr
+    counts = Counter(one["response_format"]["json_schema"]["name"] for one in server.requests)
+    assert counts == calls
+    path = tmp_path / "kb"
+    corpus = read_jsonl(path / "dataset" / "corpus.jsonl")
+    assert [row["text"] for row in corpus] == list(TEXTS)  # whatever a model does
+    queries = read_jsonl(path / "dataset" / "queries.jsonl")
+    assert {row["metadata"]["source"] for row in queries} == {f"d{n}" for n in range(7)}
+    rejected = read_jsonl(path / "rejected.jsonl")
+    common = [row["record"]["text"] for row in rejected if row["rule"] == "query/common"]
+    assert common == ["before"]  # of two passages, and of 8 none may be of more than one
+    assert Counter(row["metadata"]["kind"] for row in queries) == {
+        "keyword": 4 * 7 - 2, "hypernym": 7, "summary": 7, "question": 7,
+    }  # fmt: skip
+    for row in queries:
+        note = row["metadata"]
+        text = TEXTS[int(note["source"][1:])]
+        held = text[slice(*note["span"])]
+        if note["kind"] == "keyword":
+            assert held.casefold() == row["text"]
+        elif note["kind"] == "hypernym":
+            assert row["text"] == f"{HYPERNYM} {held}"
+        else:
+            assert held == (text if note["kind"] == "question" else text.partition(". ")[0] + ".")
+    (lost,) = [row for row in rejected if row["rule"] != "query/common"]
+    assert lost["rule"] == f"write_{'queries' if together == 'true' else 'keywords'}/check"
+    assert lost["record"]["record"] == {"id": "d7"}
+    assert lost["reason"] == "; ".join(3 * ["the keyword 'x': it is one letter"])
+    assert len(lost["record"]["history"]) == 3
+    manifest = json.loads((path / "manifest.json").read_text())
+    assert (manifest["calls"], manifest["counts"]["rejected"]) == (
+        sum(calls.values()), len(rejected),
+    )  # fmt: skip
+    assert ask("validate", "kb").returncode == 0
+    # the answers are known: nobody is asked again
+    assert ask("run", "kb.yaml", *MODEL, "--out", "kb", "--fresh").returncode == 0
+    assert len(server.requests) == sum(calls.values())
+
+
+def test_nobody_is_asked_where_nothing_can_be_held_out(
+    ask: Gen, server: Server, tmp_path: Path
+) -> None:
+    write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", TEXTS[:1]))
+    done = ask("run", "kb.yaml", *MODEL, "--out", "kb")
+    assert done.returncode == 2
+    assert "there is one document: none can be held out for a test split" in done.stderr
+    assert server.requests == []
+
+
+def test_the_plan_counts_a_call_a_passage(ask: Gen, server: Server, tmp_path: Path) -> None:
+    write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", TEXTS))
+    done = ask("plan", "kb.yaml", *MODEL[:2], "--json")
+    assert done.returncode == 0, done.stderr
+    plan = json.loads(done.stdout)
+    assert plan["documents"] == 8
+    assert "hypernyms" not in done.stdout
+    done = ask("run", "kb.yaml", *MODEL, "--pilot", "2")
+    assert done.returncode == 0, done.stderr
+    assert len(server.requests) == 2
+
+
+def test_a_budget_stops_the_run_and_a_second_one_ends_it(
+    ask: Gen, server: Server, tmp_path: Path
+) -> None:
+    write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", TEXTS))
+    server.usage = (1000, 500)
+    done = ask(
+        "run", "kb.yaml", "--model", "openai:gpt-5-mini", "--max-usd", "0.011", "--out", "kb"
+    )
+    assert done.returncode == 3, done.stderr
+    asked = len(server.requests)
+    assert 0 < asked < 12
+    assert ask("run", "kb.yaml", *MODEL, "--out", "kb").returncode == 0
+    assert len(server.requests) == 12
+    assert ask("validate", "kb").returncode == 0

@@ -1,0 +1,405 @@
+"""Whole runs of the family, offline: counts that add up, what is written, what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from retgen import export, plan, preview, run, validate
+from retgen.errors import RecipeError, SourceRefused, UsageError
+from retgen.generators.capretrieval.params import CapRetrievalParams
+from retgen.generators.capretrieval.sourcing import documents_of
+from tests.conftest import Gen, read_jsonl
+from tests.generators.capretrieval.texts import (
+    CHINESE,
+    ENGLISH,
+    FRENCH,
+    GERMAN,
+    HEBREW,
+    TEXTS,
+    write_recipe,
+    write_rows,
+)
+from tests.with_agents.conftest import contents
+
+Row = dict[str, Any]
+BROKEN = [  # rows that are no documents
+    '{"_id": "e", "text": " "}',
+    json.dumps({"_id": "x", "text": TEXTS[0]}),
+    '{"_id": "d1", "text": "again"}',
+    "{broken",
+]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight documents, the first with a title, and four rows that are none."""
+    folder = tmp_path_factory.mktemp("capretrieval")
+    source = write_rows(folder / "kb.jsonl", TEXTS, ["Windmills to visit"])
+    source.write_text(source.read_text() + "\n".join(BROKEN))
+    return run(write_recipe(folder / "kb.yaml", source), out=folder / "kb").path
+
+
+def manifest(path: Path) -> Row:
+    result: Row = json.loads((path / "manifest.json").read_text())
+    return result
+
+
+def rules(path: Path) -> dict[str, int]:
+    return dict(Counter(row["rule"] for row in read_jsonl(path / "rejected.jsonl")))
+
+
+def pairs(path: Path) -> list[Row]:
+    return [
+        row
+        for file in sorted((path / "training").glob("*.parquet"))
+        for row in pq.read_table(file).to_pylist()
+    ]
+
+
+def texts_of(path: Path) -> dict[str, str]:
+    return {
+        row["_id"]: f"{row['title']} {row['text']}".strip()
+        for row in read_jsonl(path / "dataset" / "corpus.jsonl")
+    }
+
+
+def test_rows_read_are_the_corpus_and_what_is_rejected(finished: Path) -> None:
+    assert rules(finished) | {"query/common": 0} == {
+        "source/empty": 1, "source/duplicate-text": 1, "source/duplicate-id": 1, "source/json": 1,
+        "query/common": 0,
+    }  # fmt: skip
+    where = [row["reason"].partition(":")[0] + ":" + row["reason"].split(":")[1]
+             for row in read_jsonl(finished / "rejected.jsonl")[:4]]  # fmt: skip
+    assert where == [f"kb.jsonl:{n}" for n in (9, 10, 11, 12)]
+    counts = manifest(finished)["counts"]
+    assert counts["documents"] + 4 == 12
+    assert counts["queries"] == len(read_jsonl(finished / "dataset" / "queries.jsonl"))
+    assert counts["qrels"] == len(read_jsonl(finished / "dataset" / "qrels.jsonl"))
+    assert counts["rejected"] == sum(rules(finished).values())
+
+
+def test_the_corpus_is_the_source(finished: Path) -> None:
+    corpus = read_jsonl(finished / "dataset" / "corpus.jsonl")
+    assert [(row["_id"], row["title"], row["text"]) for row in corpus] == [
+        (f"d{n}", "Windmills to visit" if n == 0 else "", text) for n, text in enumerate(TEXTS)
+    ]
+    assert all(row["metadata"]["span"] == [0, len(row["text"])] for row in corpus)
+    assert Counter(row["metadata"]["split"] for row in corpus) == {"train": 6, "dev": 1, "test": 1}
+    assert {row["metadata"]["language"] for row in corpus} == {"en"}
+
+
+def test_every_query_names_the_characters_it_rests_on(finished: Path) -> None:
+    queries = read_jsonl(finished / "dataset" / "queries.jsonl")
+    texts = {f"d{n}": text for n, text in enumerate(TEXTS)}
+    assert len({row["text"].casefold() for row in queries}) == len(queries)
+    for row in queries:
+        note = row["metadata"]
+        assert list(note) == ["kind", "set", "source", "span", "language", "split"]
+        words = texts[note["source"]][slice(*note["span"])]
+        if note["set"] == "KW":
+            assert words.casefold() == row["text"].casefold()
+        elif note["kind"] == "summary":
+            assert set(row["text"].split()) <= set(words.rstrip(".!").replace(",", "").split())
+            assert words[-1] in ".!"
+        else:
+            assert words == texts[note["source"]]
+    titles = [row["text"] for row in queries if row["metadata"]["kind"] == "title"]
+    assert titles == ["Windmills to visit"]
+    assert {row["metadata"]["kind"] for row in queries} == {
+        "keyword", "phrase", "title", "summary", "topics",
+    }  # fmt: skip
+
+
+def test_splits_share_neither_document_nor_query(finished: Path) -> None:
+    split_of = {
+        row["_id"]: row["metadata"]["split"]
+        for row in read_jsonl(finished / "dataset" / "corpus.jsonl")
+    }
+    asked: list[set[str]] = []
+    for split, name in (("test", "qrels"), ("dev", "qrels.dev"), ("train", "qrels.train")):
+        qrels = read_jsonl(finished / "dataset" / f"{name}.jsonl")
+        assert {split_of[row["corpus-id"]] for row in qrels} == {split}
+        assert {row["score"] for row in qrels} == {1}
+        asked.append({row["query-id"] for row in qrels})
+    queries = {row["_id"] for row in read_jsonl(finished / "dataset" / "queries.jsonl")}
+    assert sum(map(len, asked)) == len(queries) == len(set.union(*asked))
+
+
+def test_training_pairs(finished: Path) -> None:
+    qrels = read_jsonl(finished / "dataset" / "qrels.train.jsonl")
+    positives = {(row["query-id"], row["corpus-id"]) for row in qrels}
+    queries = {row["_id"]: row for row in read_jsonl(finished / "dataset" / "queries.jsonl")}
+    texts = texts_of(finished)
+    rows = pairs(finished)
+    assert len({row["query-id"] for row in rows}) == len(rows)
+    trained = {row["query-id"] for row in qrels}
+    assert {row["query-id"] for row in rows} <= trained
+    assert len(rows) >= 0.9 * len(trained)
+    for row in rows:
+        query = queries[row["query-id"]]
+        assert (row["query-id"], row["positive-id"]) in positives
+        assert row["positive-id"] == query["metadata"]["source"]
+        assert len(set(row["negatives-id"])) == len(row["negatives-id"]) == 4
+        assert not {(row["query-id"], one) for one in row["negatives-id"]} & positives
+        assert [row[f"negative_{n}"] for n in range(1, 5)] == [
+            texts[one] for one in row["negatives-id"]
+        ]
+        start, stop = query["metadata"]["span"]
+        source = TEXTS[int(row["positive-id"][1:])]
+        if query["metadata"]["kind"] == "summary":
+            assert source[start:stop] not in row["positive"]
+            assert len(row["positive"]) < len(texts[row["positive-id"]])
+        elif query["metadata"]["kind"] == "title":
+            assert row["positive"] == source
+        else:
+            assert row["positive"] == texts[row["positive-id"]]
+        if query["metadata"]["set"] == "KW":
+            held = [one for one in row["negatives-id"]
+                    if f" {row['anchor'].casefold()} " in f" {texts[one].casefold()} "]  # fmt: skip
+            assert held == []
+
+
+def test_the_run_is_proven_again(finished: Path) -> None:
+    result = validate(finished)
+    assert (result.ok, result.errors) == (True, 0)
+    assert result.proven == manifest(finished)["counts"]["qrels"]
+
+
+def test_the_same_bytes_again_and_after_a_kill(finished: Path, tmp_path: Path) -> None:
+    recipe = finished.parent / "kb.yaml"
+    again = run(recipe, out=tmp_path / "again", workers=2).path
+    same = ("dataset/", "training/", "sources/", "rejected.jsonl", "manifest.json")
+
+    def bytes_of(path: Path) -> dict[str, bytes]:
+        return {name: data for name, data in contents(path).items() if name.startswith(same[:4])}
+
+    assert bytes_of(again) == bytes_of(finished)
+    # as a kill leaves it: no manifest, half of the sources
+    for name in ("manifest.json", "sources/queries.jsonl", "training/sm.parquet"):
+        (again / name).unlink()
+    (again / "dataset" / "queries.jsonl").write_text("{")
+    assert bytes_of(run(recipe, out=again).path) == bytes_of(finished)
+
+
+def test_other_commands_of_a_run(finished: Path, tmp_path: Path, gen: Gen) -> None:
+    recipe = finished.parent / "kb.yaml"
+    known = plan(recipe)
+    assert (known.documents, known.queries, known.unknown) == (8, 96, False)
+    assert known.notes == (
+        "hypernyms and questions are a model's work (--model); rules write the other queries",
+    )
+    done = gen("preview", recipe)
+    assert done.returncode == 0, done.stderr
+    assert "Windmills to visit" in done.stdout
+    for layout in ("beir", "mteb"):
+        made = export(finished, layout, out=tmp_path / layout)
+        assert validate(made.path if hasattr(made, "path") else tmp_path / layout).errors == 0
+
+
+def test_a_limit_takes_the_first_rows(finished: Path, tmp_path: Path) -> None:
+    made = run(finished.parent / "kb.yaml", out=tmp_path / "out", limit=3)
+    assert made.manifest["counts"]["documents"] == 3
+    corpus = read_jsonl(made.path / "dataset" / "corpus.jsonl")
+    assert [row["_id"] for row in corpus] == ["d0", "d1", "d2"]
+    assert Counter(row["metadata"]["split"] for row in corpus) == {"train": 1, "dev": 1, "test": 1}
+
+
+def test_passages_keep_their_place_in_the_document(tmp_path: Path) -> None:
+    texts = [" ".join(TEXTS[n:] + TEXTS[:n])[: 400 + 10 * n] for n in (0, 3, 5)]
+    source = write_rows(tmp_path / "long.jsonl", texts, ["First", "Second", "Third"])
+    recipe = write_recipe(tmp_path / "long.yaml", source, "  passages: {tokens: 24, overlap: 6}\n")
+    path = run(recipe, out=tmp_path / "long").path
+    corpus = read_jsonl(path / "dataset" / "corpus.jsonl")
+    assert [row["_id"] for row in corpus][:3] == ["d0#1", "d0#2", "d0#3"]
+    documents = {f"d{n}": text for n, text in enumerate(texts)}
+    for row in corpus:
+        note = row["metadata"]
+        assert row["text"] == documents[note["source"]][slice(*note["span"])]
+    split_of: dict[str, set[str]] = {}
+    for row in corpus:
+        split_of.setdefault(row["metadata"]["source"], set()).add(row["metadata"]["split"])
+    assert sorted(map(len, split_of.values())) == [1, 1, 1]
+    for row in read_jsonl(path / "dataset" / "queries.jsonl"):
+        note = row["metadata"]
+        held = documents[note["source"]][slice(*note["span"])]
+        if note["set"] == "KW":
+            assert " ".join(held.split()).casefold() == row["text"].casefold()
+    assert validate(path).ok
+
+
+def test_languages_side_by_side(tmp_path: Path) -> None:
+    source = write_rows(
+        tmp_path / "mixed.jsonl", [*TEXTS[:4], GERMAN, FRENCH, CHINESE, HEBREW], 7 * [""] + ["עיר"]
+    )
+    recipe = write_recipe(tmp_path / "mixed.yaml", source)
+    assert plan(recipe).notes[1:] == (
+        "Hebrew has no rules: without a model its documents get no query but their titles",
+    )
+    path = run(recipe, out=tmp_path / "mixed").path
+    corpus = read_jsonl(path / "dataset" / "corpus.jsonl")
+    assert [row["metadata"]["language"] for row in corpus] == [*4 * ["en"], "de", "fr", "zh", "he"]
+    queries = read_jsonl(path / "dataset" / "queries.jsonl")
+    counts = Counter(row["metadata"]["language"] for row in queries)
+    assert counts["he"] == 1
+    assert min(counts[code] for code in ("en", "de", "fr", "zh")) >= 8
+    assert sorted(manifest(path)["languages"]) == [
+        "deu-Latn", "eng-Latn", "fra-Latn", "heb-Hebr", "zho-Hans",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ([ENGLISH], "there is one document: none can be held out for a test split. Give 2 documents "
+         "or more that differ."),
+        (1000 * [ENGLISH], "there is one document: none can be held out for a test split. Give 2 "
+         "documents or more that differ. Refused are 999 by source/duplicate-text, the first at "
+         "kb.jsonl:2: its text is that of 'd0'."),
+        ([f"{ENGLISH} No. {n}" for n in range(30)], "there are 30 documents that share their wording "
+         "(near-duplicates, or filled-in templates), which have to stay on one side: none can be "
+         "held out for a test split. Give 2 documents or more that differ."),
+    ],
+)  # fmt: skip
+def test_nothing_to_hold_out(tmp_path: Path, texts: list[str], message: str) -> None:
+    recipe = write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", texts))
+    with pytest.raises(SourceRefused) as found:
+        run(recipe, out=tmp_path / "out")
+    assert str(found.value) == f"params.source: {message}"
+
+
+def test_nothing_to_ask(tmp_path: Path) -> None:
+    texts = [f"{'😀🎉' * n}" for n in range(1, 21)]
+    recipe = write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", texts))
+    with pytest.raises(SourceRefused, match="so nothing could be scored") as found:
+        run(recipe, out=tmp_path / "out")
+    assert "none of the 3 of 20 documents that are held out for the test split" in str(found.value)
+    recipe = write_recipe(tmp_path / "he.yaml", write_rows(tmp_path / "he.jsonl", [
+        HEBREW, "בספרייה הישנה נמצאים כתבי יד נדירים שאיש לא קרא מאז המלחמה הגדולה בצפון.",
+    ]), "  language: he\n")  # fmt: skip
+    with pytest.raises(SourceRefused, match=r"Hebrew has no rules: name a model that writes"):
+        run(recipe, out=tmp_path / "he")
+
+
+def test_a_large_document_is_named(tmp_path: Path) -> None:
+    texts = [*TEXTS[:2], "word " * 2_000_000, *TEXTS[2:4]]
+    recipe = write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", texts))
+    path = run(recipe, out=tmp_path / "out").path
+    assert manifest(path)["counts"]["documents"] == 4
+    (lost,) = [row for row in read_jsonl(path / "rejected.jsonl") if row["rule"] == "source/long"]
+    assert lost["reason"].startswith("kb.jsonl:3: ")
+    assert lost["record"]["record"] == {"where": "kb.jsonl:3", "id": "d2"}
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ("  splits: {test: 0}\n", "params.splits.test: must be above 0.0, not 0"),
+        ("  splits: {test: 0.6, dev: 0.4}\n", "test and dev leave no document to train on"),
+        ("  mine: {negatives: 51}\n", "negatives 51 is more than depth 50"),
+        ("  queries: {keywords: 0, summaries: 0}\n", "keywords and summaries are both 0"),
+        ("  passages: {tokens: 20, overlap: 11}\n", "overlap 11 is more than half of tokens 20"),
+        ("  decontaminate: {test_sets: [nowhere]}\n", "there is no data set"),
+        ("  language: english\n", "params.language"),
+    ],
+)
+def test_parameters_that_make_no_sense(tmp_path: Path, params: str, message: str) -> None:
+    source = write_rows(tmp_path / "kb.jsonl", TEXTS)
+    with pytest.raises(RecipeError) as found:
+        plan(write_recipe(tmp_path / "kb.yaml", source, params))
+    assert message in str(found.value)
+
+
+def test_an_unknown_miner_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    source = write_rows(tmp_path / "kb.jsonl", TEXTS)
+    recipe = write_recipe(tmp_path / "kb.yaml", source, "  mine: {by: bm52}\n")
+    with pytest.raises(UsageError, match=r"mining by 'bm52': there is no such model"):
+        run(recipe, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_limits_of_the_parameters(tmp_path: Path) -> None:
+    source = write_rows(tmp_path / "kb.jsonl", TEXTS)
+    recipe = write_recipe(
+        tmp_path / "kb.yaml", source,
+        "  queries: {keywords: 50, summaries: 0, common: 1}\n  mine: {negatives: 0}\n"
+        "  splits: {test: 0.9, dev: 0}\n",
+    )  # fmt: skip
+    path = run(recipe, out=tmp_path / "out").path
+    queries = read_jsonl(path / "dataset" / "queries.jsonl")
+    assert {row["metadata"]["set"] for row in queries} == {"KW"}
+    assert Counter(row["metadata"]["split"] for row in
+                   read_jsonl(path / "dataset" / "corpus.jsonl")) == {"test": 7, "train": 1}  # fmt: skip
+    assert {tuple(row["negatives-id"]) for row in pairs(path)} == {()}
+    assert validate(path).ok
+
+
+def test_what_a_test_set_holds_is_left_out_and_named(tmp_path: Path, dataset: Any) -> None:
+    test_set = dataset(
+        {"t1": "nothing of the kind", "t2": TEXTS[2].replace("Chefs", "Cooks")},
+        {"tq": "river bank"}, [("tq", "t1", 1)], "others",
+    )  # fmt: skip
+    source = write_rows(tmp_path / "kb.jsonl", TEXTS)
+    recipe = write_recipe(
+        tmp_path / "kb.yaml", source, f"  decontaminate: {{test_sets: [{test_set}]}}\n"
+    )
+    path = run(recipe, out=tmp_path / "out").path
+    assert manifest(path)["counts"]["documents"] == 7
+    assert rules(path)["decontaminated/document"] == 1
+    rejected = read_jsonl(path / "rejected.jsonl")
+    (drop,) = [row for row in rejected if row["rule"] == "decontaminated/document"]
+    assert drop["reason"] == f"ROUGE-L F1 0.96 with passage t2 of {test_set}"
+    assert (drop["record"]["id"], drop["record"]["text"]) == ("d2", TEXTS[2])
+    lost = [row for row in rejected if row["rule"] == "decontaminated/query"]
+    assert ("river bank", f"ROUGE-L F1 1.00 with query tq of {test_set}") in [
+        (row["record"]["text"], row["reason"]) for row in lost
+    ]
+    assert "river bank" not in {
+        row["text"] for row in read_jsonl(path / "dataset" / "queries.jsonl")
+    }
+
+
+def test_a_test_set_of_the_home_folder(
+    tmp_path: Path, dataset: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset({"t": TEXTS[2]}, {"q": "who"}, [("q", "t", 1)], "home")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "recipes").mkdir()
+    recipe = write_recipe(
+        tmp_path / "recipes" / "kb.yaml", write_rows(tmp_path / "kb.jsonl", TEXTS),
+        "  decontaminate: {test_sets: [~/home]}\n",
+    )  # fmt: skip
+    assert rules(run(recipe, out=tmp_path / "out").path)["decontaminated/document"] == 1
+
+
+@pytest.mark.parametrize(("limit", "english", "chinese"), [(1, 1, 0), (2, 1, 1), (7, 4, 3)])
+def test_a_limit_of_the_bundled_captions(limit: int, english: int, chinese: int) -> None:
+    names = [one.id for one in documents_of(CapRetrievalParams(), limit)]
+    assert len(names) == limit
+    assert [sum(name.startswith(code) for name in names) for code in ("en", "zh")] == [
+        english, chinese,
+    ]  # fmt: skip
+
+
+def test_a_test_set_that_holds_everything(tmp_path: Path, dataset: Any) -> None:
+    test_set = dataset(
+        {f"t{n}": text for n, text in enumerate(TEXTS[:3])}, {"q": "who"}, [("q", "t0", 1)], "all"
+    )
+    source = write_rows(tmp_path / "kb.jsonl", TEXTS[:3])
+    recipe = write_recipe(
+        tmp_path / "kb.yaml", source, f"  decontaminate: {{test_sets: [{test_set}]}}\n"
+    )
+    with pytest.raises(SourceRefused) as found:
+        run(recipe, out=tmp_path / "out")
+    assert str(found.value).startswith("params.decontaminate: of 3 documents none is left, since")
+    assert rules(tmp_path / "out") == {"decontaminated/document": 3}
+
+
+def test_preview_shows_queries_of_a_passage(finished: Path) -> None:
+    shown = preview(finished.parent / "kb.yaml")
+    assert "The queries of d0" in str(shown)

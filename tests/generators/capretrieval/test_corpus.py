@@ -1,0 +1,138 @@
+"""What holds for all passages together: holders of phrases, near-duplicates, splits."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from retgen.generators.capretrieval.corpus import Held, Phrase, holders, sides
+from retgen.generators.capretrieval.language import folded, language_of, terms
+from retgen.generators.capretrieval.params import Splits
+from retgen.generators.capretrieval.passages import Passage
+from tests.generators.capretrieval.texts import (
+    CHINESE,
+    ENGLISH,
+    FRENCH,
+    GERMAN,
+    HEBREW,
+    JAPANESE,
+)
+
+
+def passage(number: int, text: str, language: str = "en", title: str = "") -> Passage:
+    return Passage(f"d{number}", f"d{number}", 0, len(text), title, text, language)
+
+
+def held(passages: list[Passage], text: str, language: str = "en") -> Held:
+    phrase = Phrase.of(text, language)
+    return holders(passages, [phrase])[phrase]
+
+
+def test_holders_have_the_words_side_by_side_in_any_inflection() -> None:
+    passages = [
+        passage(0, "An HTML page is parsed."),
+        passage(1, "HTML pages, and others."),
+        passage(2, "A page of HTML."),
+        passage(3, "nothing", title="html Page"),
+        passage(4, "XHTML pages."),
+    ]
+    assert held(passages, "HTML pages") == Held([1], [0, 1, 3])
+    assert held(passages, "page") == Held([0, 2, 3], [0, 1, 2, 3, 4])
+    assert held(passages, "stone bridge") == Held([], [])
+
+
+def test_holders_across_languages() -> None:
+    passages = [
+        passage(0, "Die Windmühlen am Fluss", "de"),
+        passage(1, "Eine Windmühle steht dort", "de"),
+        passage(2, "The Windmühlen of Holland", "en"),
+        passage(3, CHINESE, "zh"),
+        passage(4, "裝滿西瓜的三輪車", "zh"),
+    ]
+    assert held(passages, "Windmühlen", "de") == Held([0, 2], [0, 1, 2])
+    assert held(passages, "三轮车", "zh") == Held([3], [3, 4])
+    assert held(passages, "三輪車", "zh") == Held([4], [3, 4])
+
+
+def test_terms_are_stems_where_they_are_known() -> None:
+    assert terms("Restored mills", "en") == ["restor", "mill"]
+    assert terms("Restored mills", "") == ["restored", "mills"]
+    assert terms("Restored mills", "he") == ["restored", "mills"]
+    assert terms("三輪車", "zh") == ["三", "三轮", "轮", "轮车", "车"]
+
+
+def test_folded_texts_have_no_case_width_or_script() -> None:
+    assert folded(" ＡＢ\u3000 Straße ", "de") == "ab strasse"
+    assert folded("三輪車", "zh") == "三轮车"
+    assert folded("三輪車", "ja") == "三輪車"
+
+
+def test_languages_are_told_for_each_text() -> None:
+    every = [ENGLISH, GERMAN, FRENCH, CHINESE, HEBREW, JAPANESE]
+    assert language_of(every, None) == ["en", "de", "fr", "zh", "he", "ja"]
+    assert language_of(every, "pt") == 6 * ["pt"]
+    # too short to tell: that of the others in its script
+    assert language_of([GERMAN, "Rad", GERMAN + " Amen", CHINESE, "猫"], None) == [
+        "de", "de", "de", "zh", "zh",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("documents", "counts"),
+    [
+        (1, {"train": 1}),
+        (2, {"train": 1, "test": 1}),
+        (3, {"train": 1, "test": 1, "dev": 1}),
+        (5, {"train": 3, "test": 1, "dev": 1}),
+        (100, {"train": 80, "test": 15, "dev": 5}),
+        (1000, {"train": 800, "test": 150, "dev": 50}),
+    ],
+)
+def test_shares_of_documents_that_differ(documents: int, counts: dict[str, int]) -> None:
+    result = sides(7, np.arange(documents), Splits())
+    assert Counter(result) == counts
+    assert result == sides(7, np.arange(documents), Splits())
+
+
+def test_another_seed_holds_out_others() -> None:
+    assert sides(7, np.arange(100), Splits()) != sides(8, np.arange(100), Splits())
+
+
+def test_near_duplicates_are_on_one_side() -> None:
+    repeats = np.repeat(np.arange(50), 4)
+    result = sides(3, repeats, Splits())
+    assert Counter(result) == {"train": 164, "test": 28, "dev": 8}
+    assert all(len(set(result[i : i + 4])) == 1 for i in range(0, 200, 4))
+
+
+def test_a_thousand_copies_do_not_fill_the_held_out_splits() -> None:
+    result = sides(3, np.array(1000 * [0] + list(range(1, 13))), Splits())
+    assert set(result[:1000]) == {"train"}
+    assert Counter(result[1000:]) == {"test": 12}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "counts"),
+    [
+        ((6, 6), {"train": 6, "test": 6}),
+        ((9, 3), {"train": 9, "test": 3}),
+        ((4, 4, 4), {"train": 4, "test": 4, "dev": 4}),
+        ((8, 3, 4), {"train": 8, "test": 3, "dev": 4}),
+    ],
+)
+def test_where_no_group_fits_the_smallest_is_held_out(
+    sizes: tuple[int, ...], counts: dict[str, int]
+) -> None:
+    repeats = np.repeat(np.arange(len(sizes)), sizes)
+    assert Counter(sides(3, repeats, Splits())) == counts
+
+
+def test_without_a_dev_split() -> None:
+    assert Counter(sides(3, np.arange(20), Splits(dev=0))) == {"train": 17, "test": 3}
+
+
+def test_something_is_left_to_train_on() -> None:
+    assert Counter(sides(3, np.arange(3), Splits(test=0.9, dev=0.05))) == {"train": 1, "test": 2}
+    assert sides(3, np.zeros(9, np.int64), Splits()) == 9 * ["train"]
