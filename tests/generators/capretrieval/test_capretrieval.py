@@ -379,7 +379,7 @@ def test_a_test_set_of_the_home_folder(
 
 @pytest.mark.parametrize(("limit", "english", "chinese"), [(1, 1, 0), (2, 1, 1), (7, 4, 3)])
 def test_a_limit_of_the_bundled_captions(limit: int, english: int, chinese: int) -> None:
-    names = [one.id for one in documents_of(CapRetrievalParams(), limit)]
+    names = [str(one.id) for one in documents_of(CapRetrievalParams(), limit)]
     assert len(names) == limit
     assert [sum(name.startswith(code) for name in names) for code in ("en", "zh")] == [
         english, chinese,

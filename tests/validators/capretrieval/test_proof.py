@@ -61,7 +61,7 @@ def split_of(path: Path) -> dict[str, str]:
 
 
 def text_of(path: Path, query_id: str) -> str:
-    return next(row["text"] for row in read_jsonl(path / QUERIES) if row["_id"] == query_id)
+    return str(next(row["text"] for row in read_jsonl(path / QUERIES) if row["_id"] == query_id))
 
 
 def one_of(path: Path, split: str) -> str:
