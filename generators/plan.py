@@ -29,6 +29,7 @@ class Plan:
     A family says what it will ask its live agents (`call_estimates`); the calls, the tokens (in and
     out), the dollars (None: a model has no known price) and the seconds follow from the recipe's
     models. `unknown`: how many records there will be is not known, and all counts are 0.
+    `about`: queries and qrels are estimated, from what was seen of such documents.
     """
 
     documents: int
@@ -43,6 +44,7 @@ class Plan:
     usd: tuple[float, float] | None = (0.0, 0.0)
     seconds: tuple[float, float] = (0.0, 0.0)
     unknown: bool = False
+    about: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The keys that `gen plan --json` prints; null is what is not known."""

@@ -34,6 +34,11 @@ def resolved(config: TrainConfig, model: str | SentenceTransformer) -> TrainConf
     return config.model_copy(update={"learning_rate": rate})
 
 
+def slow(model: str | SentenceTransformer, device: str | None) -> bool:
+    """Whether a pass over all pairs would take hours: a transformer on a CPU."""
+    return pick_device(device, "float32") == "cpu" and not _is_static(model)
+
+
 def _is_static(model: str | SentenceTransformer) -> bool:
     """Whether a model is word vectors, by its name or its folder where that is enough."""
     if model in ("minilm", "static:minilm"):

@@ -97,7 +97,7 @@ class Training:
     """What `train` did and found.
 
     `arms`: what was trained, the reference first. `shared`: how many of the training pairs are
-    pairs of the test set too.
+    pairs of the test set too. `short`: trained with the preset cpu, which nobody asked for.
     """
 
     folder: Path
@@ -106,6 +106,7 @@ class Training:
     scored_sets: list[ScoredSet]
     shared: int
     command: str
+    short: bool = False
 
     @property
     def trained(self) -> Trained:
@@ -164,6 +165,11 @@ class Training:
             )
         else:
             notes.append(f"no training pair is a pair of the test set {name}")
+        if self.short:
+            notes.append(
+                f"a short training, as this is a CPU (preset cpu: {self.config.max_steps} steps of "
+                f"{self.config.batch_size} pairs); --set epochs=1 takes all pairs, in hours"
+            )
         if len(self.scored_sets) == 1:
             notes.append("outside: not measured (--outside PATH or mteb:NAME measures it)")
         seeds = len(self.arms[0].runs)

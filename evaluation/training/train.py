@@ -73,7 +73,8 @@ def train(
 
     `test`: the data set scored on, `path` itself by default. `outside`: others, or mteb:NAME,
     scored before and after. `split`, `data`, `limit`: see `read_pairs`. `preset` and `settings`:
-    see `TrainConfig`. `compare`: arms (see `arms.ARMS`) that are trained with the same pairs, steps
+    see `TrainConfig`; without either, a transformer on a CPU is trained with the preset cpu.
+    `compare`: arms (see `arms.ARMS`) that are trained with the same pairs, steps
     and seeds, the reference first; `mine_by`: what `mined` ranks by. `seeds`: so many trainings an
     arm, from the configuration's seed on; scores are their means. `out` defaults to
     outputs/train_NAME_MODEL. A repeated call resumes, or shows what is finished, unless `fresh`.
@@ -92,8 +93,12 @@ def train(
     scored_sets = _scored_sets(test or path, _several(outside), metrics, progress)
     # takes seconds to import
     from retgen.evaluation.training.fit import train as fit
-    from retgen.evaluation.training.models import resolved
+    from retgen.evaluation.training.models import resolved, slow
 
+    short = preset is None and not settings and slow(model, device)
+    if short:
+        hard = {"hard_negatives": 1} if {"own", "mined"} & set(compare) else {}
+        config = make_config("cpu", hard)
     config = resolved(config, model)
     embeddings = Options(device=device, cache=default_folder())
     todo = plans(compare, pairs, config, path, mine_by, embeddings, progress) or {
@@ -137,7 +142,7 @@ def train(
         for scored in scored_sets
     ]
     result = Training(
-        folder, model, arms, measured, _shared(pairs, scored_sets[0].collection), message
+        folder, model, arms, measured, _shared(pairs, scored_sets[0].collection), message, short
     )
     write_file(folder / "train.json", dump_json(result.to_json()))
     from retgen.evaluation.training.page import write_page

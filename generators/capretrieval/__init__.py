@@ -117,6 +117,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
             bytes=size + passages * _ROW + queries * (_QUERY + _QREL),
             call_estimates=_estimates(job, passages, size),
             notes=tuple(_notes(job, documents)),
+            about=True,
         )
 
     def required_agents(self, job: Job[CapRetrievalParams]) -> frozenset[str]:

@@ -17,7 +17,6 @@ from typing import NamedTuple
 from retgen.generators.capretrieval.corpus import Phrase, holders
 from retgen.generators.capretrieval.passages import Passage
 
-
 Span = tuple[str, int, int]  # a source document, and characters [start, stop) of it
 
 

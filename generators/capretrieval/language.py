@@ -63,6 +63,7 @@ def yake_name(language: str) -> str:
 
 def terms(text: str, language: str) -> list[str]:
     """The tokens of a text for comparing: folded, stemmed where that is known."""
+    text = unicodedata.normalize("NFKC", text)
     result = tokens(simplified(text) if language == CHINESE else text)
     stemmer = _stemmer(language)
     return result if stemmer is None else list(stemmer.stemWords(result))

@@ -59,8 +59,8 @@ def print_plan(result: Any, json: bool) -> None:
         return
     rows = [
         (f"{result.documents:,}", "documents"),
-        (f"{result.queries:,}", "queries"),
-        (f"{result.qrels:,}", "qrels"),
+        (f"{result.queries:,}", "queries, about" if result.about else "queries"),
+        (f"{result.qrels:,}", "qrels, about" if result.about else "qrels"),
         (f"{sum(result.calls.values()):,}", "model calls"),
     ]
     if result.calls:

@@ -66,7 +66,7 @@ def train_command(
         ),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="A paper's hyper-parameters: limit.")
+        str | None, typer.Option(help="Hyper-parameters by name: limit (a paper's), cpu (short).")
     ] = None,
     settings: Annotated[
         list[str] | None,

@@ -12,9 +12,12 @@ from retgen.validators.rule import CorpusRule, Judgements
 
 __all__ = ["COVERS", "RULES", "OwnDocuments", "Spec", "proof_rules"]
 
-# documents of others are what they are, keywords stand in theirs by intent, and queries name the
-# document that they rest on
-COVERS = frozenset({"answer-leak", "boilerplate", "lexical-ambiguity"})
+# documents of others are what they are, in the languages that they have; passages cut from alike
+# ones may be equal; keywords stand in theirs by intent; queries name the document they rest on
+COVERS = frozenset({
+    "answer-leak", "boilerplate", "duplicate-text", "language", "lexical-ambiguity",
+    "normalised-duplicate",
+})  # fmt: skip
 RULES = frozenset({"own-documents"})
 
 
