@@ -2,7 +2,7 @@
 
 The preset `limit` is Appendix B of the LIMIT paper (arXiv 2508.21038): in-batch negatives from the
 full data set, no duplicates in a batch, learning rate 5e-5, 5 epochs. What the paper leaves open
-(temperature, warm-up) is sentence-transformers' default there. The preset `cpu` is a short training.
+(temperature, warm-up) is sentence-transformers' default there. The preset `cpu` is short.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "epochs": 5,
         "hard_negatives": 0,
     },
-    # minutes on two cores for a transformer of MiniLM's size, where a pass over all pairs takes hours
+    # minutes for a transformer of MiniLM's size; a pass over all pairs would take hours
     "cpu": {"batch_size": 32, "max_steps": 60, "max_length": 128, "hard_negatives": 0},
 }
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.generators.capretrieval.language import terms
+from retgen.generators.capretrieval.language import stems_of, words_of
 from retgen.generators.capretrieval.params import Splits
 from retgen.generators.capretrieval.passages import Passage
 from retgen.streams import Stream
@@ -26,7 +26,7 @@ class Phrase(NamedTuple):
     @classmethod
     def of(cls, text: str, language: str) -> Phrase:
         """The phrase that a text is."""
-        return cls(tuple(terms(text, "")), tuple(terms(text, language)))
+        return cls(tuple(words_of(text)), tuple(stems_of(text, language)))
 
 
 class Held(NamedTuple):
@@ -48,8 +48,8 @@ def holders(passages: Sequence[Passage], phrases: Iterable[Phrase]) -> dict[Phra
     sizes = [sorted({len(one) for one in phrases}) for phrases in (of_words, of_stems)]
     for number, passage in enumerate(passages):
         text = f"{passage.title} {passage.text}"
-        _note(terms(text, ""), of_words, sizes[0], number)
-        _note(terms(text, passage.language), of_stems, sizes[1], number)
+        _note(words_of(text), of_words, sizes[0], number)
+        _note(stems_of(text, passage.language), of_stems, sizes[1], number)
     return {
         one: Held(of_words[one.words], sorted({*of_words[one.words], *of_stems[one.stems]}))
         for one in every

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from retgen.tokenizer import STOPWORDS, tokens
+from retgen.tokenizer import STOPWORDS, sequence, tokens
 from retgen.validators.languages import letters_of, script_of, tell
 
 CHINESE = "zh"
@@ -61,10 +61,15 @@ def yake_name(language: str) -> str:
     return _YAKE.get(language, language)
 
 
-def terms(text: str, language: str) -> list[str]:
-    """The tokens of a text for comparing: folded, stemmed where that is known."""
-    text = unicodedata.normalize("NFKC", text)
-    result = tokens(simplified(text) if language == CHINESE else text)
+def words_of(text: str) -> list[str]:
+    """The tokens of a text, folded, word for word: characters side by side have their pair."""
+    return tokens(unicodedata.normalize("NFKC", text))
+
+
+def stems_of(text: str, language: str) -> list[str]:
+    """The same in looser terms: stems where they are known, characters whatever is between them."""
+    folded_text = unicodedata.normalize("NFKC", text)
+    result = sequence(simplified(folded_text) if language == CHINESE else folded_text)
     stemmer = _stemmer(language)
     return result if stemmer is None else list(stemmer.stemWords(result))
 

@@ -28,7 +28,7 @@ from retgen.generators.capretrieval.agents import (
     Summary,
 )
 from retgen.generators.capretrieval.corpus import Held, Phrase, sides
-from retgen.generators.capretrieval.language import has_baseline, language_of, terms
+from retgen.generators.capretrieval.language import has_baseline, language_of, stems_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import Passage, cut, spans
 from retgen.generators.capretrieval.queries import Query, selected, written
@@ -285,7 +285,7 @@ def _mine(
     )  # fmt: skip
     drawn = _drawn(result, len(own), settings.negatives, excluded, positives, seed)
     doubtful = 0
-    bags = [frozenset(terms(texts[i], passages[j].language)) for i, j in enumerate(own)]
+    bags = [frozenset(stems_of(texts[i], passages[j].language)) for i, j in enumerate(own)]
     for one, negatives in zip(trained, result, strict=True):
         one.negatives = [own[i] for i in negatives]
         asked = frozenset(_phrase(one, passages).stems)

@@ -288,12 +288,27 @@ def _same_script(one: str, other: str) -> bool:
 
 
 def _holds(text: str, phrase: str) -> bool:
-    """Whether the words of a phrase stand in a text side by side, whatever is between them."""
-    words = re.findall(r"\w+", _plain(phrase))
-    edge = r"(?<!\w){}(?!\w)" if phrase.isascii() else "{}"
-    return bool(words) and bool(
-        re.search(edge.format(r"\W+".join(map(re.escape, words))), _plain(text))
-    )
+    """Whether the words of a phrase stand in a text side by side, whatever marks are between them.
+
+    A character of a script without spaces is a word by itself, and has no edges.
+    """
+    words = _PIECE.findall(_plain(phrase))
+    if not words:
+        return False
+    pattern = "" if _unspaced(words[0]) else rf"(?<![^\W{_UNSPACED}])"
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        apart = following and not _unspaced(word) and not _unspaced(following)
+        pattern += re.escape(word) + (r"\W+" if apart else r"\W*" if following else "")
+    pattern += "" if _unspaced(words[-1]) else rf"(?![^\W{_UNSPACED}])"
+    return re.search(pattern, _plain(text)) is not None
+
+
+def _unspaced(word: str) -> bool:
+    return re.match(f"[{_UNSPACED}]", word) is not None
+
+
+_UNSPACED = "\u3005\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # kana and Chinese characters
+_PIECE = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 
 
 def _lines(path: Path) -> Iterator[Any]:

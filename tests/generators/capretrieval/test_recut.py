@@ -14,7 +14,7 @@ from retgen import export, run, validate
 from retgen.errors import DatasetError, UsageError
 from retgen.generators import family
 from retgen.generators.capretrieval.labels import Labels
-from retgen.generators.capretrieval.language import terms
+from retgen.generators.capretrieval.language import words_of
 from retgen.generators.capretrieval.passages import Passage
 from retgen.generators.capretrieval.sourcing import CAPTIONS
 from tests.conftest import Gen, Write, read_jsonl
@@ -81,7 +81,7 @@ def brute_force(made: Path, corpus: list[dict[str, Any]]) -> Iterator[tuple[str,
         (one["text"], one["split"]): one for one in read_jsonl(made / "sources/queries.jsonl")
     }
     characters = [set(range(*one["metadata"]["span"])) for one in corpus]
-    padded = [" ".join(["", *terms(f"{one['title']} {one['text']}", ""), ""]) for one in corpus]
+    padded = [" ".join(["", *words_of(f"{one['title']} {one['text']}"), ""]) for one in corpus]
     passages_of: dict[str, list[int]] = {}
     for i, one in enumerate(corpus):
         passages_of.setdefault(one["metadata"]["source"], []).append(i)
@@ -101,7 +101,7 @@ def brute_force(made: Path, corpus: list[dict[str, Any]]) -> Iterator[tuple[str,
                 or {min(i for i in own if shared[i] == most)}
             )
         if about["kind"] in ("keyword", "phrase"):
-            words = f" {' '.join(terms(query['text'], ''))} "
+            words = f" {' '.join(words_of(query['text']))} "
             result |= {i for i, text in enumerate(padded) if words in text}
         split = about["split"]
         yield (
