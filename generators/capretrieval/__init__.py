@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 __all__ = ["CapRetrieval"]
 
 _QUERIES = 12  # of a passage, for plans: not all that are asked for pass
-_QUERY, _QREL, _ROW = 260, 60, 120  # bytes, for plans
+_QUERY, _QREL, _ROW = 165, 60, 120  # bytes, for plans
 # ISO 15924, where it is not the first four letters of the name
 _SCRIPTS = {
     "Latin": "Latn", "Han": "Hans", "Japanese": "Jpan", "Hangul": "Kore", "Cyrillic": "Cyrl",
