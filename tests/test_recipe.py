@@ -55,7 +55,7 @@ HEAD = "name: x\nfamily: limit\n"
         (
             "name: x\nfamily: limits\nparams: {}\n",
             "{path}, line 2, family: there is no family 'limits'; did you mean limit? "
-            "Families: limit, multiconir",
+            "Families: capretrieval, limit, multiconir",
         ),
         (
             HEAD + "model: gpt-5-mini\nmodels: {wirte: openai:x}\nparams: {pattern: dense}\n",
@@ -157,6 +157,7 @@ def test_bundled_recipe(name: str) -> None:
 
 
 PLANNED = {
+    "capretrieval": (500, 6_000, 6_000),
     "limit_5m": (5_000_000, 1000, 2000),
     "limit_balanced": (200, 1000, 2000),
     "limit_conditions": (50_000, 500, 1000),
