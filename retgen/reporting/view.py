@@ -112,7 +112,9 @@ class _Verdict(NamedTuple):
 def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verdict:
     qrels, proven = statistics.get("qrels", 0), content.get("proven_qrels", 0)
     count = f"{plots.number(proven)} of {plots.number(qrels)} qrels"
-    proof = (content.get("manifest") or {}).get("proof") or "rebuilt from the words"
+    proof = (content.get("manifest") or {}).get(
+        "proof"
+    ) or "rebuilt from the words of the documents"
     if not content.get("ok", False):
         errors = content.get("errors", 0)
         return _Verdict(

@@ -64,7 +64,7 @@ def test_unknown_preset() -> None:
     with pytest.raises(UsageError) as caught:
         make_config("limits")
     assert str(caught.value) == (
-        "there is no training preset 'limits'; did you mean limit? Possible: limit"
+        "there is no training preset 'limits'; did you mean limit? Possible: limit, cpu"
     )
 
 
