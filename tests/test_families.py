@@ -20,6 +20,7 @@ from retgen.scaffold import new_recipe
 from retgen.validators.rule import Judgements
 from retgen.with_agents import generate_with_agents
 from tests.project import Project
+from tests.shared import once
 
 TOY = '''
 """Colours: {"_id": "d0", "text": "A red ball."} / "Which ball is red?"."""
@@ -85,17 +86,22 @@ class Toy(Family[ToyParams]):
 '''
 
 
-@pytest.fixture(params=families())
+@pytest.fixture(params=families(), scope="module")
 def every(request: pytest.FixtureRequest) -> Family[object]:
     return family(request.param)
 
 
-@pytest.fixture
-def smallest(every: Family[object], tmp_path: Path) -> Job[object]:
+@pytest.fixture(scope="module")
+def smallest(every: Family[object], tmp_path_factory: pytest.TempPathFactory) -> Job[object]:
     """The family's scaffold as a job whose agents have been asked, all of them offline."""
-    recipe = load_recipe(new_recipe(every.name, tmp_path / f"my_{every.name}.yaml"))
-    generate_with_agents(recipe, tmp_path, ModelOptions())
-    return recipe.at(tmp_path).job
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        recipe = load_recipe(new_recipe(every.name, folder / f"my_{every.name}.yaml"))
+        generate_with_agents(recipe, folder, ModelOptions())
+
+    folder = once(tmp_path_factory, f"families/{every.name}", make)
+    return load_recipe(folder / f"my_{every.name}.yaml").at(folder).job
 
 
 def test_name_is_the_folder(every: Family[object]) -> None:

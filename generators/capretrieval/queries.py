@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from retgen import data
 from retgen.agents.agent import Rejection
 from retgen.generators.capretrieval.agents import Keyword, Summary
 from retgen.generators.capretrieval.checks import SETS, Kind, fault
@@ -16,6 +17,8 @@ from retgen.generators.capretrieval.labels import Labels, Span
 from retgen.generators.capretrieval.language import folded
 from retgen.generators.capretrieval.params import QueryCounts
 from retgen.generators.capretrieval.passages import Passage
+from retgen.validators.querywords import query_sets
+from retgen.validators.similar import matches
 
 
 @dataclass
@@ -104,7 +107,8 @@ def selected(
     `split`: of each passage. A text is one query, whoever it was written for first. Positives are
     the passages of the same split that `Labels` calls relevant. Dropped are: keywords of too many
     passages; queries of a held-out split whose text was written for a document of another one, or
-    whose keyword stands there, since documents of two splits would share a query.
+    whose keyword stands there, since documents of two splits would share a query; and those that
+    say nearly the same as one of another split.
     """
     phrases = [one.phrase(passages) for one in queries]
     labels = Labels(passages, {phrase for phrase in phrases if phrase is not None})
@@ -138,7 +142,28 @@ def selected(
         taken[one.passage, kind_set] += 1
         one.positives = sorted(j for j in everyone if split[j] == one.split)
         kept.append(one)
-    return kept, labels.held
+    return _apart(kept, passages, rejected), labels.held
+
+
+def _apart(
+    kept: list[Query], passages: Sequence[Passage], rejected: list[Rejection]
+) -> list[Query]:
+    """Without held-out queries that say nearly the same as one of another split."""
+    for own, other in (("test", "dev"), ("test", "train"), ("dev", "train")):
+        near = [0]
+        while near:  # fewer queries weigh their words differently
+            sides = [
+                [i for i, one in enumerate(kept) if one.split == name] for name in (own, other)
+            ]
+            asked = [data.Query(str(i), kept[i].text, None) for side in sides for i in side]
+            pairs, _ = matches(query_sets(asked), len(sides[0]))
+            near = [sides[0][place] for place, _ in pairs.tolist()]
+            for i, (_, like) in zip(near, pairs.tolist(), strict=True):
+                reason = f"it says nearly the same as {asked[like].text!r} of split {other}"
+                rejected.append(_dropped("query/split", reason, kept[i], passages[kept[i].passage]))
+            gone = set(near)
+            kept = [one for i, one in enumerate(kept) if i not in gone]
+    return kept
 
 
 def _dropped(rule: str, reason: str, one: Query, passage: Passage) -> Rejection:

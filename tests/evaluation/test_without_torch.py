@@ -91,6 +91,7 @@ def test_a_model_that_needs_it_says_so(core: Core, limit_run: Path, tmp_path: Pa
         assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_candidate_sets_need_no_torch_either(core: Core, tmp_path: Path) -> None:
     recipe = ("multiconir_people", "--limit", "2", "-q", "--out", "run")
     models = ("--model", "bm25-paper", "--model", "hybrid:bm25+tfidf", "--model", "tfidf")

@@ -202,6 +202,7 @@ def test_too_few_pairs_tell_nothing(tmp_path: Path) -> None:
     ) == ({}, None, [])
 
 
+@pytest.mark.slow
 def test_the_same_figures_on_any_number_of_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

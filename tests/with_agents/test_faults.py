@@ -242,6 +242,7 @@ def test_reasoning_beside_the_answer_cannot_pass_the_cap(
     assert gen(*command, "10").returncode in (0, 4)
 
 
+@pytest.mark.slow
 def test_waiting_for_another_run_says_for_whom_and_how_long(
     gen: Gen, server: Server, switch: Switch, tmp_path: Path
 ) -> None:

@@ -13,10 +13,11 @@ from retgen.validators.rule import CorpusRule, Judgements
 __all__ = ["COVERS", "RULES", "OwnDocuments", "Spec", "proof_rules"]
 
 # documents of others are what they are, in the languages that they have; passages cut from alike
-# ones may be equal; keywords stand in theirs by intent; queries name the document they rest on
+# ones may be equal; keywords stand in theirs by intent, and several queries of a document share
+# words; queries name the document they rest on
 COVERS = frozenset({
     "answer-leak", "boilerplate", "duplicate-text", "language", "lexical-ambiguity",
-    "normalised-duplicate",
+    "near-duplicate-query", "normalised-duplicate",
 })  # fmt: skip
 RULES = frozenset({"own-documents"})
 

@@ -18,14 +18,16 @@ from retgen.generators.multiconir.sentences import split
 from retgen.recipe import load_recipe
 from tests.conftest import read_jsonl
 from tests.generators.multiconir.test_texts import documents
+from tests.shared import once
 
 DOMAINS = ("books", "legal", "medical", "movies", "people")
 
 
 @pytest.fixture(scope="module", params=DOMAINS)
 def finished(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("run") / request.param
-    return run(f"multiconir_{request.param}", out=folder).path
+    recipe = f"multiconir_{request.param}"
+    name = f"multiconir/{request.param}"
+    return once(tmp_path_factory, name, lambda folder: run(recipe, out=folder))
 
 
 def manifest_of(path: Path) -> dict[str, Any]:
