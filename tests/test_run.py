@@ -219,7 +219,7 @@ def test_a_read_only_directory(small: Path, gen: Gen, out: str) -> None:
     "number",
     [
         pytest.param(signal.SIGINT, marks=pytest.mark.slow),
-        signal.SIGTERM,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
         pytest.param(signal.SIGKILL, marks=pytest.mark.slow),
     ],
 )

@@ -615,6 +615,7 @@ def test_every_document_of_the_source_is_accounted_for(
 # --- nothing is said of what is right -----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_shards_are_compared_in_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import retgen.validation.regenerate
 

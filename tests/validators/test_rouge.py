@@ -82,6 +82,7 @@ def test_f1_is_that_of_rouge_score_to_the_last_bit() -> None:
     assert sum(f1(a, b) > 0 for a, b in pairs) > 1500
 
 
+@pytest.mark.slow
 def test_f1_of_real_english_is_that_of_rouge_score() -> None:
     """What the standard library says of itself: first paragraphs of docstrings."""
     texts = [

@@ -22,6 +22,7 @@ def google() -> Iterator[google_server.Server]:
         yield result
 
 
+@pytest.mark.slow
 def test_every_backend_makes_the_same(
     ask: Gen, asked: Path, server: Server, google: google_server.Server
 ) -> None:

@@ -138,6 +138,7 @@ def test_without_a_key_nothing_is_sent(ask: Gen, asked: Path, server: Server) ->
     assert server.requests == []
 
 
+@pytest.mark.slow
 def test_the_cap_holds_and_can_be_raised(tmp_path: Path) -> None:
     """1,000 calls and more at a known price, capped at a third of what they cost."""
     recipe = tmp_path / "asked.yaml"

@@ -257,6 +257,7 @@ def test_a_finished_comparison_is_shown_again(
         retgen.train(other, compared.model, **call | {"compare": ["in-batch"]})  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_fresh_throws_away_the_arms_too(other: Path, tmp_path: Path, short: str) -> None:
     out = tmp_path / "out"
 

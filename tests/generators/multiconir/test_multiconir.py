@@ -20,7 +20,13 @@ from tests.conftest import read_jsonl
 from tests.generators.multiconir.test_texts import documents
 from tests.shared import once
 
-DOMAINS = ("books", "legal", "medical", "movies", "people")
+_SLOW = pytest.mark.slow
+DOMAINS = (
+    "books",
+    "medical",
+    "people",
+    *(pytest.param(n, marks=_SLOW) for n in ("legal", "movies")),
+)
 
 
 @pytest.fixture(scope="module", params=DOMAINS)
