@@ -67,7 +67,7 @@ class Tables:
 
         `Labels` has the rule by which the positives are found again. Queries keep their splits.
         """
-        told = {
+        of_source = {
             one.source: (one.language, name)
             for one, name in zip(self.passages, self.split, strict=True)
         }
@@ -75,9 +75,9 @@ class Tables:
         result.passages = [
             passage
             for source, (title, text) in self.documents.items()
-            for passage in cut(source, title, text, told[source][0], size)
+            for passage in cut(source, title, text, of_source[source][0], size)
         ]
-        result.split = [told[one.source][1] for one in result.passages]
+        result.split = [of_source[one.source][1] for one in result.passages]
         phrases = [one.phrase(self.passages) for one in self.queries]
         labels = Labels(result.passages, {phrase for phrase in phrases if phrase is not None})
         result.queries = []

@@ -90,9 +90,9 @@ def test_what_ten_documents_have_no_room_for(dataset, trec, tmp_path: Path) -> N
     path = dataset(CORPUS, {"q1": "nothing here", "q2": "it"}, [*qrels, ("q2", "other00", 1)])
     run = trec("mine", {"q1": " ".join(f"other{i:02}" for i in range(12)), "q2": "car"})
     result = missed(path, run, tmp_path, complete=True)
-    found = result.to_json()["misses"]
-    assert (found["positives"], found["beyond_depth"]) == (13, 2)
-    assert found["results"][0]["missed"] == {"pairs": 3, "all": 3, "some": 0, "none": 0}
+    matched = result.to_json()["misses"]
+    assert (matched["positives"], matched["beyond_depth"]) == (13, 2)
+    assert matched["results"][0]["missed"] == {"pairs": 3, "all": 3, "some": 0, "none": 0}
     assert (
         "note: 13 documents are to be found; 2 of them are missed by any ranking, for their "
         "queries have more than 10\n"

@@ -58,11 +58,11 @@ def test_all_pairs_of_complete_labels(dataset, model: str, tmp_path: Path) -> No
     """
     path = dataset(CORPUS, QUERIES, QRELS)
     result = classified(path, model, tmp_path, 0.85, complete=True, metrics=["recall@1"])
-    found = result.to_json()["classification"]
-    assert {key: value for key, value in found.items() if key != "results"} == {
+    matched = result.to_json()["classification"]
+    assert {key: value for key, value in matched.items() if key != "results"} == {
         "pairs": 12, "positives": 3, "queries": 3, "queries_without_positive": 1, "complete": True,
     }  # fmt: skip
-    given, best = found["results"]
+    given, best = matched["results"]
     assert (given["threshold"], given["tuned"], best["threshold"], best["tuned"]) == (
         0.85, False, 0.6, True,
     )  # fmt: skip
@@ -92,9 +92,9 @@ def test_judged_pairs_of_incomplete_labels(dataset, model: str, tmp_path: Path) 
     """Relevant at 0.9, 0.8, 0.6; judged and not relevant at 0.9 (q3), 0.6 (q2) and 0.2 (q1)."""
     judged = [*QRELS, ("q3", "d9", 0), ("q2", "d6", 0), ("q1", "d2", 0), ("q1", "lost", 0)]
     path = dataset(CORPUS, QUERIES, judged)
-    found = classified(path, model, tmp_path, "best").to_json()["classification"]
-    assert (found["pairs"], found["queries"], found["complete"]) == (6, 3, False)
-    (best,) = found["results"]  # F1 at 0.9: 2/5, at 0.8: 4/6, at 0.6: 6/8
+    matched = classified(path, model, tmp_path, "best").to_json()["classification"]
+    assert (matched["pairs"], matched["queries"], matched["complete"]) == (6, 3, False)
+    (best,) = matched["results"]  # F1 at 0.9: 2/5, at 0.8: 4/6, at 0.6: 6/8
     assert best["threshold"] == 0.6
     assert (best["precision"], best["recall"], best["F1"]) == pytest.approx((3 / 5, 1, 3 / 4))
 

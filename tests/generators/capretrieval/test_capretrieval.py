@@ -268,17 +268,19 @@ def test_languages_side_by_side(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_nothing_to_hold_out(tmp_path: Path, texts: list[str], message: str) -> None:
     recipe = write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", texts))
-    with pytest.raises(SourceRefused) as found:
+    with pytest.raises(SourceRefused) as matched:
         run(recipe, out=tmp_path / "out")
-    assert str(found.value) == f"params.source: {message}"
+    assert str(matched.value) == f"params.source: {message}"
 
 
 def test_nothing_to_ask(tmp_path: Path) -> None:
     texts = [f"{'😀🎉' * n}" for n in range(1, 21)]
     recipe = write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", texts))
-    with pytest.raises(SourceRefused, match="so nothing could be scored") as found:
+    with pytest.raises(SourceRefused, match="so nothing could be scored") as matched:
         run(recipe, out=tmp_path / "out")
-    assert "none of the 3 of 20 documents that are held out for the test split" in str(found.value)
+    assert "none of the 3 of 20 documents that are held out for the test split" in str(
+        matched.value
+    )
     recipe = write_recipe(tmp_path / "he.yaml", write_rows(tmp_path / "he.jsonl", [
         HEBREW, "בספרייה הישנה נמצאים כתבי יד נדירים שאיש לא קרא מאז המלחמה הגדולה בצפון.",
     ]), "  language: he\n")  # fmt: skip
@@ -310,9 +312,9 @@ def test_a_large_document_is_named(tmp_path: Path) -> None:
 )
 def test_parameters_that_make_no_sense(tmp_path: Path, params: str, message: str) -> None:
     source = write_rows(tmp_path / "kb.jsonl", TEXTS)
-    with pytest.raises(RecipeError) as found:
+    with pytest.raises(RecipeError) as matched:
         plan(write_recipe(tmp_path / "kb.yaml", source, params))
-    assert message in str(found.value)
+    assert message in str(matched.value)
 
 
 def test_an_unknown_miner_is_refused_before_anything_is_written(tmp_path: Path) -> None:
@@ -394,9 +396,9 @@ def test_a_test_set_that_holds_everything(tmp_path: Path, dataset: Any) -> None:
     recipe = write_recipe(
         tmp_path / "kb.yaml", source, f"  decontaminate: {{test_sets: [{test_set}]}}\n"
     )
-    with pytest.raises(SourceRefused) as found:
+    with pytest.raises(SourceRefused) as matched:
         run(recipe, out=tmp_path / "out")
-    assert str(found.value).startswith("params.decontaminate: of 3 documents none is left, since")
+    assert str(matched.value).startswith("params.decontaminate: of 3 documents none is left, since")
     assert rules(tmp_path / "out") == {"decontaminated/document": 3}
 
 

@@ -134,13 +134,13 @@ def test_labels_are_those_of_a_brute_force(
     assert (folder / "queries.jsonl").read_bytes() == (
         made / "dataset" / "queries.jsonl"
     ).read_bytes()
-    found: dict[tuple[str, str], set[str]] = {}
+    matched: dict[tuple[str, str], set[str]] = {}
     for split, pairs in qrels(folder).items():
         assert len(set(pairs)) == len(pairs)
         for query, document in pairs:
-            found.setdefault((query, split), set()).add(document)
+            matched.setdefault((query, split), set()).add(document)
     right = {(query, split): relevant for query, split, relevant in brute_force(made, corpus)}
-    assert found == right
+    assert matched == right
     assert all(right.values())
 
 
