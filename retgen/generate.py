@@ -302,7 +302,9 @@ def arrow_schema(table: TableFile) -> Any:
     def kind(declared: Any) -> Any:
         if isinstance(declared, list):
             return pa.list_(kind(declared[0]))
-        return {"int32": pa.int32(), "string": pa.string(), "float64": pa.float64()}[declared]
+        return {
+            "int32": pa.int32(), "string": pa.string(), "float64": pa.float64(), "bool": pa.bool_(),
+        }[declared]  # fmt: skip
 
     fields = []
     for key in row:

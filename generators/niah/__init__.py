@@ -1,0 +1,192 @@
+"""NIAH: needles in haystacks of exact lengths, for embedders.
+
+    question  "Which character has been to Krakow?"
+    needle    "Actually, Tsehay lives next to Wawel Cathedral."   (which is in Krakow)
+    haystack  512 tokens of prose, to the token, with the needle at one of ten places
+    control   the same prose without the needle
+
+Source: the post on long-context embeddings that follows NoLiMa (arXiv 2502.05167): 22 groups, 7
+lengths, 10 places, 2 orders, and a control each, 3,234 haystacks. Where we deviate, it is on purpose:
+the places of a needle share one filler, so that a place is all that differs; lengths are exact, the
+special tokens of the tokenizer included; sentences are whole; filler holds no word related to a
+question; all sentences are our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retgen.generators.family import Family
+from retgen.generators.niah.counting import load_counter
+from retgen.generators.niah.haystacks import Haystacks
+from retgen.generators.niah.params import NiahParams
+from retgen.generators.niah.prose import LICENCE
+from retgen.generators.niah.sourcing import (
+    GROUPS,
+    Material,
+    gather,
+    read_material,
+    write_sources,
+)
+from retgen.generators.niah.tables import Tables
+from retgen.generators.params import Job
+from retgen.generators.plan import Plan
+from retgen.generators.records import Example, Records
+from retgen.validators import niah as proof
+from retgen.validators.rule import CorpusRule, Judgements
+
+if TYPE_CHECKING:
+    from retgen.agents.context import Context
+    from retgen.generators.source_description import SourceDescription
+
+__all__ = ["Niah"]
+
+_ROW, _QUERY, _QREL = 330, 650, 60  # bytes, for plans
+_EXPANDED = 6500  # bytes of a query's expansions
+_AROUND = 160  # characters around a needle that an example shows
+_READ = "read_books"  # no model's work: what comes before the tables
+
+
+class Niah(Family[NiahParams]):
+    name = "niah"
+    summary = "needles that share no word with their question, in haystacks of exact lengths"
+    paper = "NoLiMa: Long-Context Evaluation Beyond Literal Matching (arXiv 2502.05167)"
+    params = NiahParams
+    covers = proof.COVERS
+    proofs = proof.RULES
+    why_no_limit = (
+        "groups, lengths and places fix the haystacks of a niah recipe; set these instead, for "
+        "example --set params.lengths=[128,512]"
+    )
+    proof = "the needle of the query's group stands whole in it, and in no other"
+
+    def plan(self, job: Job[NiahParams]) -> Plan:
+        params = job.params
+        material = gather(params, job.seed)
+        haystacks = _haystacks(job, material)
+        haystacks.check()
+        tables = Tables(haystacks, job.seed)
+        queries = len(material.groups)
+        characters = sum(len(one.text) + 1 for one in material.sentences)
+        a_token = characters / max(1, haystacks.tokens)
+        each = haystacks.count // len(params.lengths)
+        expanded = _EXPANDED * (params.table is None and params.groups != "train")
+        faults = sum(bool(one.fault) for one in material.sentences)
+        return Plan(
+            documents=haystacks.count,
+            queries=queries,
+            qrels=2 * tables.needles,
+            bytes=round(sum(each * (length * a_token + _ROW) for length in params.lengths))
+            + queries * (_QUERY + expanded) + 2 * tables.needles * _QREL,
+            notes=(
+                f"{faults:,} of {len(material.sentences):,} sentences of the books are left out of "
+                "filtered filler: they hold words of the questions or of the needles",
+            ),
+        )  # fmt: skip
+
+    def required_agents(self, job: Job[NiahParams]) -> frozenset[str]:
+        return frozenset({_READ})
+
+    async def generate_with_agents(self, job: Job[NiahParams], context: Context) -> None:
+        write_sources(gather(job.params, job.seed), context.folder)
+
+    def repeatable(self, job: Job[NiahParams]) -> bool:
+        books = job.params.books
+        return books is None or isinstance(books.path, Path)  # no folder, which may change
+
+    def generate(self, job: Job[NiahParams]) -> Records:
+        haystacks = _haystacks(job, read_material(_sources(job), job.params, job.seed))
+        tables = Tables(haystacks, job.seed)
+        return Records(
+            corpus=tables.corpus(),
+            queries=tables.queries(),
+            qrels=tables.qrels(),
+            features=_features(tables),
+            complete=True,
+            card=[_CARD],
+            training=tables.training(),
+            tables=tables.tables(),
+            facts=_facts(haystacks),
+            example=_example(haystacks),
+            licences=_licences(job.params),
+        )
+
+    def checks(self, job: Job[NiahParams], judgements: Judgements) -> Sequence[CorpusRule]:
+        settings = job.params.model_dump(mode="json")
+        spec = proof.Spec(_sources(job) / GROUPS, str(job.params.tokenizer), settings)
+        return proof.proof_rules(spec, judgements)
+
+    def scaffold(self, source: SourceDescription | None = None) -> str:
+        return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
+
+
+def _sources(job: Job[NiahParams]) -> Path:
+    if job.sources is None:
+        raise ValueError("the books of this job have not been read")
+    return job.sources
+
+
+def _haystacks(job: Job[NiahParams], material: Material) -> Haystacks:
+    counter = load_counter(job.params.tokenizer)
+    return Haystacks(
+        job.params, job.seed, material.groups, material.cast, material.sentences, counter
+    )
+
+
+_CARD = (
+    "Every query asks which character something is true of; the needle that answers it shares no "
+    "content word with it (needles `one_hop`), but is linked to it by one fact that is common "
+    "knowledge (`sources/groups.jsonl` has the facts, and where to look them up). Haystacks have "
+    "exactly as many tokens as their metadata say, special tokens included; those of one group, "
+    "length and filler differ in the place of the needle alone, and in the last sentences, which "
+    "make up for its length. Controls hold no needle (`none`), or a sentence about somebody else "
+    "that answers nothing (`neutral`). The splits `test_128` and so on hold the qrels by length."
+)
+
+
+def _features(tables: Tables) -> Mapping[str, Mapping[str, Any]]:
+    texts = ("group", "category", "needle", "order", "name", "filler")
+    numbers = ("length", "place", "distractors", "number")
+    return {
+        "corpus": {
+            "group": "string", "category": "string", "length": "int32", "needle": "string",
+            "order": "string", "place": "int32", "depth": "float64", "span": ["int32"],
+            "name": "string", "filler": "string", "filtered": "bool", "distractors": "int32",
+            "number": "int32",
+        },
+        "queries": dict.fromkeys(tables.noted(), "string"),
+    }  # fmt: skip
+
+
+def _facts(haystacks: Haystacks) -> dict[str, str]:
+    params = haystacks.params
+    return {
+        "Groups": f"{len(haystacks.groups):,}",
+        "Categories": f"{len({one.category for one in haystacks.groups}):,}",
+        "Tokens of a haystack": ", ".join(f"{length:,}" for length in params.lengths),
+        "Places": f"{params.places:,}",
+        "Haystacks with a needle": f"{haystacks.fillers * haystacks.with_needle:,}",
+        "Controls": f"{haystacks.count - haystacks.fillers * haystacks.with_needle:,}",
+        "Tokenizer": params.tokenizer if isinstance(params.tokenizer, str) else "own",
+    }
+
+
+def _example(haystacks: Haystacks) -> Example:
+    """The first group's needle in the middle of its shortest haystack, and its control."""
+    group = haystacks.groups[0]
+    numbers = [haystacks.params.places // 2, haystacks.with_needle]
+    rows = []
+    for one in haystacks.at(numbers):
+        start = max(0, one.span[0] - _AROUND)
+        shown = f"... {one.text[start : one.span[1] + _AROUND]} ..."
+        rows.append((one.variant.needle, shown, one.text[slice(*one.span)]))
+    return Example(f"{group.question} ({group.fact})", ("needle", "around it", "needle"), rows)
+
+
+def _licences(params: NiahParams) -> dict[str, str]:
+    return {
+        "needles": LICENCE if params.table is None else "your own",
+        "filler": LICENCE if params.books is None else params.books.licence,
+    }

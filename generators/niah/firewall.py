@@ -1,0 +1,141 @@
+"""The firewall: which words are related to a question, and which sentences may stand beside it.
+
+A word is related to a word of a question if both have one stem (Snowball), if it is an inflection
+of it (lemminflect: ate, eaten, spoken), or if one begins with the other: with at least four
+letters, or with an ending that makes another word of a short one (red, reddish).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from retgen.errors import RecipeError
+from retgen.generators.niah.groups import SLOT, Group
+from retgen.tokenizer import STOPWORDS, content_stems, stems, tokens
+
+_LONG = 4  # letters that tell: shorter beginnings are shared by chance
+_ENDINGS = frozenset("able ed en er ers es ing ish ly ness s y".split())
+_ASKED = frozenset({"character"})  # every question begins with "Which character"
+_CAPITALISED = re.compile(r"(?<=[\w,;:'\")] )[A-Z]\w+|(?<=[-'\"(])[A-Z]\w+")
+_WORD = re.compile(r"\w+")
+
+
+class Related:
+    """The words related to those of some questions."""
+
+    def __init__(self, questions: Iterable[str]) -> None:
+        words = {word for text in questions for word in content_words(text)}
+        self._stems = dict(zip(stems(sorted(words)), sorted(words), strict=True))
+        self._forms = {form: word for word in sorted(words) for form in inflections(word)}
+        self._begin: dict[str, list[str]] = defaultdict(list)
+        for word in sorted(words):
+            self._begin[word[:3]].append(word)
+        self._known: dict[str, str | None] = {}
+
+    def to(self, word: str) -> str | None:
+        """The question's word that a case-folded word is related to."""
+        if word not in self._known:
+            self._known[word] = self._look(word)
+        return self._known[word]
+
+    def first(self, text: str) -> tuple[str, str] | None:
+        """The first word of a text that is related, and to which word of a question."""
+        for word in tokens(text):
+            if (asked := self.to(word)) is not None:
+                return word, asked
+        return None
+
+    def _look(self, word: str) -> str | None:
+        if word in STOPWORDS:
+            return None
+        if (known := self._forms.get(word) or self._stems.get(stems([word])[0])) is not None:
+            return known
+        return next((one for one in self._begin.get(word[:3], ()) if _begins(word, one)), None)
+
+
+def _begins(one: str, other: str) -> bool:
+    """Whether one of two words begins with the other, and that is hardly by chance."""
+    short, long = sorted((one, other), key=len)
+    if not long.startswith(short):
+        return False
+    rest = long[len(short) :]
+    return len(short) >= _LONG or rest.removeprefix(short[-1:]) in _ENDINGS or rest in _ENDINGS
+
+
+def content_words(text: str) -> list[str]:
+    """The words of a question that carry its topic."""
+    return [word for word in tokens(text) if word not in STOPWORDS and word not in _ASKED]
+
+
+@cache
+def inflections(word: str) -> frozenset[str]:
+    """All forms of the words that a word may be a form of, itself included."""
+    from lemminflect import getAllInflections, getAllLemmas
+
+    lemmas = {lemma for forms in getAllLemmas(word).values() for lemma in forms} | {word}
+    forms = {
+        form.casefold()
+        for lemma in lemmas
+        for forms in getAllInflections(lemma).values()
+        for form in forms
+    }
+    return frozenset(forms | lemmas) - STOPWORDS
+
+
+def check_groups(groups: Sequence[Group], table: str) -> None:
+    """Refuse a group whose needles or near-answers share a word with its question."""
+    for group in groups:
+        related = Related([group.question])
+        for key, sentence in group.sentences().items():
+            found = related.first(sentence.replace(SLOT, " "))
+            where = f"params.table: {table}, group {group.id}: {key}"
+            if key.startswith("literal"):
+                if found is None:
+                    raise RecipeError(
+                        f"{where} shares no word with the question {group.question!r}, which is "
+                        f"what makes it literal: {sentence!r}"
+                    )
+            elif found is not None:
+                raise RecipeError(
+                    f"{where} holds {found[0]!r}, a word of the question {group.question!r} "
+                    f"({found[1]!r}), so it could be found by that word: {sentence!r}"
+                )
+
+
+class Firewall:
+    """Which sentences of the books may stand in the filler of the groups' haystacks."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self._related = Related(group.question for group in groups)
+        self._terms = {term for group in groups for term in _terms(group)}
+        self._keys = [keys for group in groups if (keys := _keys(group))]
+
+    def fault(self, sentence: str) -> str | None:
+        """Why a sentence is left out; None where it may stay.
+
+        "word": of a question; "term": a name in some group's sentences; "key": all that the hop of
+        a group goes through.
+        """
+        if self._related.first(sentence) is not None:
+            return "word"
+        if not self._terms.isdisjoint(_WORD.findall(sentence)):
+            return "term"
+        held = set(stems(tokens(sentence)))
+        return "key" if any(keys <= held for keys in self._keys) else None
+
+
+def _terms(group: Group) -> set[str]:
+    """Names in the sentences of a group: of places, works, people, things."""
+    texts = [*group.sentences().values(), group.fact, group.question]
+    found = {word for text in texts for word in _CAPITALISED.findall(text)}
+    return {word for word in found if word.casefold() not in STOPWORDS}
+
+
+def _keys(group: Group) -> frozenset[str]:
+    """Stems of what the hop goes through: in both needles and in the fact."""
+    held = (group.one_hop, group.one_hop_inverted, group.fact)
+    first, *rest = (content_stems(text.replace(SLOT, " ")) for text in held)
+    return first.intersection(*rest)

@@ -1,0 +1,367 @@
+"""Haystacks: what stands at which place of which filler, put together to exactly its length.
+
+    haystack number = filler number * variants + variant
+    filler          = (length, group, number, kind of filler, filtered or not, near-answers)
+    variant         = (needle, order, place), then the controls
+
+Texts are joined from sentences whose tokens were counted once. Every finished text is encoded again
+all the same: where tokenizers count a text otherwise than its sentences, its tail is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from retgen.errors import RecipeError
+from retgen.generators.niah.counting import Counter
+from retgen.generators.niah.fillers import NoFit, Pool
+from retgen.generators.niah.firewall import Related
+from retgen.generators.niah.groups import Cast, Group, people, with_name
+from retgen.generators.niah.params import FillerKind, NiahParams
+from retgen.generators.niah.prose import Sentence
+from retgen.streams import Stream
+
+Kind = Literal["one_hop", "literal", "neutral", "none", "near"]
+_KEPT = 512  # fillers in memory
+_MENDS = 12
+_BLOCK = 2 << 20  # characters of texts in memory at once
+
+
+class Key(NamedTuple):
+    """What all haystacks of one filler share. `group`: its index."""
+
+    length: int
+    group: int
+    number: int
+    filler: FillerKind
+    filtered: bool
+    distractors: int
+
+
+class Variant(NamedTuple):
+    """What stands where in a filler."""
+
+    needle: Kind
+    order: str = ""
+    place: int = -1
+
+
+class Filler(NamedTuple):
+    """A body with its near-answers, and where needles go.
+
+    `parts`: its sentences; `boundaries`: of each place, how many parts stand before it (the last:
+    all, and the tail); `offsets`: tokens before each boundary between parts.
+    """
+
+    parts: tuple[str, ...]
+    boundaries: tuple[int, ...]
+    offsets: tuple[int, ...]
+    used: frozenset[int]
+    at: int
+
+
+class Haystack(NamedTuple):
+    """A finished text. `filler`: its number; `span`: characters of the needle; `depth`: tokens
+    before it, as a share of all that are not its own.
+    """
+
+    filler: int
+    key: Key
+    variant: Variant
+    text: str
+    span: tuple[int, int]
+    depth: float
+
+
+class Piece(NamedTuple):
+    """A sentence that is put into a filler, and its tokens."""
+
+    text: str
+    tokens: int
+
+
+class Haystacks:
+    """All haystacks of a run by their numbers. `sentences`: of the books, in order."""
+
+    def __init__(
+        self,
+        params: NiahParams,
+        seed: int,
+        groups: Sequence[Group],
+        cast: Cast,
+        sentences: Sequence[Sentence],
+        counter: Counter,
+    ) -> None:
+        self.params, self.groups, self.cast, self.counter = params, groups, cast, counter
+        self._seed = seed
+        self._texts = [one.text for one in sentences]
+        sizes = counter.sizes(self._texts)
+        self.tokens = int(sizes.sum())
+        books = np.unique([one.book for one in sentences], return_inverse=True)[1]
+        self._pools: dict[bool, tuple[Pool, list[int]]] = {}
+        for filtered in params.filtered:
+            kept = np.array(
+                [i for i, one in enumerate(sentences) if not (filtered and one.fault)], np.int64
+            )
+            self._pools[filtered] = Pool(sizes[kept], books[kept]), kept.tolist()
+        self.variants = [*self._needles(), *self._controls()]
+        self.with_needle = len(params.needles) * len(params.orders) * params.places
+        self.fillers = (
+            len(params.lengths) * len(groups) * params.fillers * len(params.filler)
+            * len(params.filtered) * len(params.distractors)
+        )  # fmt: skip
+        self.count = self.fillers * len(self.variants)
+        self._sized: dict[str, int] = {}
+        self._count_sentences()
+        self.filler = lru_cache(_KEPT)(self._filler)
+
+    def _needles(self) -> Iterator[Variant]:
+        for needle in self.params.needles:
+            for order in self.params.orders:
+                yield from (Variant(needle, order, j) for j in range(self.params.places))
+
+    def _controls(self) -> Iterator[Variant]:
+        if "nothing" in self.params.controls:
+            yield Variant("none")
+        if "neutral" in self.params.controls:
+            yield from (Variant("neutral", "", j) for j in range(self.params.places))
+
+    # --- people and sentences ---------------------------------------------------------------
+
+    def _count_sentences(self) -> None:
+        """Count the sentences of the table with all names that they may have, in one go."""
+        related = Related(group.question for group in self.groups)
+        neutral = [one for one in people().neutral if related.first(with_name(one, " ")) is None]
+        texts = [
+            with_name(sentence, name)
+            for group, own in zip(self.groups, self.cast.of_group, strict=True)
+            for key, sentence in group.sentences().items()
+            for name in ((own,) if not key.startswith("near") else self.cast.free)
+        ]
+        texts += [with_name(one, name) for one in neutral for name in self.cast.free]
+        sizes = self.counter.sizes(texts).tolist()
+        self._sized = dict(zip(texts, sizes, strict=True))
+        self._neutral = neutral
+
+    def _piece(self, sentence: str, name: str) -> Piece:
+        text = with_name(sentence, name)
+        return Piece(text, self._sized[text])
+
+    def needle(self, group: int, kind: Literal["one_hop", "literal"], order: str) -> Piece:
+        """A needle of a group, with its name."""
+        sentence = self.groups[group].needle(kind, "inverted" if order == "inverted" else "default")
+        return self._piece(sentence, self.cast.of_group[group])
+
+    def others(self, key: Key) -> list[str]:
+        """Names for whoever else there is in a filler, in an order of its own."""
+        stream = Stream(self._seed, f"niah/others/{self.groups[key.group].id}/{key.number}")
+        return [self.cast.free[i] for i in stream.permutation(len(self.cast.free))]
+
+    def neutral(self, key: Key) -> Piece:
+        """A sentence about somebody else that answers no question, as long as the default needle.
+
+        The same at all lengths; where none has as many tokens, one of the nearest.
+        """
+        wanted = self.needle(key.group, "one_hop", "default").tokens
+        name = self.others(key)[-1]
+        stream = Stream(self._seed, f"niah/neutral/{self.groups[key.group].id}/{key.number}")
+        pieces = [
+            self._piece(self._neutral[i], name) for i in stream.permutation(len(self._neutral))
+        ]
+        return min(pieces, key=lambda piece: abs(piece.tokens - wanted))
+
+    def near(self, key: Key, count: int) -> list[Piece]:
+        """Near-answers of a group, each about somebody else."""
+        group = self.groups[key.group]
+        stream = Stream(self._seed, f"niah/near/{group.id}/{key.number}")
+        order = stream.permutation(len(group.near)).tolist()[:count]
+        return [self._piece(group.near[i], name) for i, name in zip(order, self.others(key))]
+
+    # --- fillers ----------------------------------------------------------------------------
+
+    def key(self, filler: int) -> Key:
+        """What a filler is, by its number."""
+        params = self.params
+        filler, distractors = divmod(filler, len(params.distractors))
+        filler, filtered = divmod(filler, len(params.filtered))
+        filler, kind = divmod(filler, len(params.filler))
+        filler, number = divmod(filler, params.fillers)
+        length, group = divmod(filler, len(self.groups))
+        return Key(
+            params.lengths[length], group, number, params.filler[kind], params.filtered[filtered],
+            params.distractors[distractors],
+        )  # fmt: skip
+
+    def longest(self, group: int) -> int:
+        """Tokens of the longest sentence of a group, whichever of them the recipe asks for."""
+        own = self.groups[group]
+        pieces = [self._sized[with_name(one, self.cast.of_group[group])]
+                  for key, one in own.sentences().items() if not key.startswith("near")]  # fmt: skip
+        near = [self._sized[with_name(one, name)] for one in own.near for name in self.cast.free]
+        return max(*pieces, *near, 0)
+
+    def _filler(self, number: int) -> Filler:
+        key = self.key(number)
+        pool, numbers = self._pools[key.filtered]
+        group, places = self.groups[key.group], self.params.places
+        longest = self.longest(key.group)
+        near = self.near(key, key.distractors)
+        beside = sum(piece.tokens for piece in near)
+        try:
+            tail = pool.tail(longest)
+            tokens = key.length - self.counter.special - longest - tail - beside
+            stream = Stream(self._seed, f"niah/{key.filler}/{group.id}/{key.length}/{key.number}")
+            least = max(1, places - 2 - len(near))
+            body = pool.body(key.filler, tokens, least, stream)
+        except NoFit:
+            raise RecipeError(self._no_fit(key, longest, beside)) from None
+        parts = [Piece(self._texts[numbers[i]], pool.sizes[i]) for i in body.chosen]
+        for piece, place in zip(near, stream.integers(1 << 30, len(near)).tolist(), strict=True):
+            parts.insert(place % (len(parts) + 1), piece)
+        offsets = [0]
+        for piece in parts:
+            offsets.append(offsets[-1] + piece.tokens)
+        needle = self.needle(key.group, "one_hop", "default").tokens
+        whole = key.length - self.counter.special - needle
+        return Filler(
+            tuple(piece.text for piece in parts),
+            _boundaries(offsets, places, whole),
+            tuple(offsets),
+            frozenset(body.chosen),
+            body.at,
+        )
+
+    def _no_fit(self, key: Key, longest: int, beside: int) -> str:
+        pool = self._pools[key.filtered][0]
+        left = key.length - self.counter.special - longest - beside
+        where = f"params.lengths: {key.length:,} tokens"
+        group = self.groups[key.group].id
+        if left <= 0:
+            return (
+                f"{where} are too few for group {group}, whose longest sentence has {longest:,}"
+                + (f" and whose near-answers have {beside:,}" if beside else "")
+                + "; use longer haystacks"
+            )
+        if pool.tokens < key.length + 2 * longest:
+            return (
+                f"{where} are more than the books give: their {pool.count:,} sentences that can be "
+                f"used have {pool.tokens:,} tokens, and none stands twice in a haystack; use more "
+                "books, or shorter haystacks"
+            )
+        return (
+            f"{where} cannot be made for group {group}: {self.params.places:,} places need "
+            f"{self.params.places - 1:,} sentences in {left:,} tokens of filler, and the books' "
+            f"{pool.count:,} sentences that can be used have {pool.tokens // max(1, pool.count):,} "
+            "on average; use fewer places, longer haystacks, or other books"
+        )
+
+    def check(self) -> None:
+        """Make the filler of each group and length. Raises `RecipeError` for what cannot be made."""
+        for number in range(self.fillers):
+            if self.key(number).number == 0:
+                self._filler(number)
+
+    # --- haystacks --------------------------------------------------------------------------
+
+    def at(self, numbers: Iterable[int]) -> Iterator[Haystack]:
+        """Haystacks by their numbers."""
+        return self.exact(
+            (filler, self.variants[variant])
+            for filler, variant in (divmod(number, len(self.variants)) for number in numbers)
+        )
+
+    def places(self, numbers: Iterable[int]) -> Iterator[Haystack]:
+        """The same where nobody reads the texts: not encoded if their tokens are certain."""
+        if not self.counter.by_words:
+            yield from self.at(numbers)
+            return
+        for number in numbers:
+            filler, variant = divmod(number, len(self.variants))
+            yield self._made(filler, self.variants[variant])
+
+    def exact(self, wanted: Iterable[tuple[int, Variant]]) -> Iterator[Haystack]:
+        """Haystacks by filler and variant, each encoded again to see that it has its length.
+
+        Variants may be others than those of the corpus.
+        """
+        batch: list[Haystack] = []
+        size = 0
+        for filler, variant in wanted:
+            batch.append(self._made(filler, variant))
+            size += len(batch[-1].text)
+            if size >= _BLOCK:
+                yield from self._encoded(batch)
+                batch, size = [], 0
+        yield from self._encoded(batch)
+
+    def _encoded(self, batch: Sequence[Haystack]) -> Iterator[Haystack]:
+        lengths = self.counter.lengths([one.text for one in batch])
+        for one, length in zip(batch, lengths, strict=True):
+            yield one if length == one.key.length else self._mended(one, length)
+
+    def _mended(self, one: Haystack, length: int) -> Haystack:
+        more = 0
+        for _ in range(_MENDS):
+            more += one.key.length - length
+            one = self._made(one.filler, one.variant, more)
+            (length,) = self.counter.lengths([one.text])
+            if length == one.key.length:
+                if one.variant.needle == "none":
+                    return one
+                before, taken = self.counter.place(one.text, one.span)
+                return one._replace(depth=round(before / (length - taken), 4))
+        raise RecipeError(
+            f"params.tokenizer: it counts a text otherwise than its sentences, and no haystack of "
+            f"exactly {one.key.length:,} tokens was found for group "
+            f"{self.groups[one.key.group].id}; use another tokenizer"
+        )
+
+    def piece(self, key: Key, variant: Variant) -> Piece | None:
+        """What a variant puts into a filler."""
+        if variant.needle == "none":
+            return None
+        if variant.needle == "neutral":
+            return self.neutral(key)
+        if variant.needle == "near":
+            return self.near(key, key.distractors + 1)[-1]
+        return self.needle(key.group, variant.needle, variant.order)
+
+    def _made(self, filler: int, variant: Variant, more: int = 0) -> Haystack:
+        """A haystack; `more`: tokens that its tail has beyond what its sentences' counts say."""
+        made, key = self.filler(filler), self.key(filler)
+        pool, numbers = self._pools[key.filtered]
+        piece = self.piece(key, variant)
+        special, taken = self.counter.special, piece.tokens if piece else 0
+        left = key.length - special - taken - made.offsets[-1]
+        try:
+            tail = pool.fit(left + more, made.used, made.at)
+        except NoFit:
+            raise RecipeError(self._no_fit(key, self.longest(key.group), 0)) from None
+        parts = [*made.parts, *(self._texts[numbers[i]] for i in tail)]
+        if piece is None:
+            return Haystack(filler, key, variant, " ".join(parts), (0, 0), -1.0)
+        if variant.place == self.params.places - 1:
+            boundary, before = len(parts), made.offsets[-1] + left
+        else:
+            boundary = made.boundaries[variant.place]
+            before = made.offsets[boundary]
+        start = sum(map(len, parts[:boundary])) + boundary
+        parts.insert(boundary, piece.text)
+        depth = round((self.counter.first + before) / (key.length - taken), 4)
+        span = start, start + len(piece.text)
+        return Haystack(filler, key, variant, " ".join(parts), span, depth)
+
+
+def _boundaries(offsets: Sequence[int], places: int, whole: int) -> tuple[int, ...]:
+    """The boundary nearest to each place but the last, each another one, in order."""
+    result: list[int] = []
+    there = np.array(offsets)
+    for j in range(places - 1):
+        nearest = int(np.argmin(np.abs(there - j * whole / (places - 1))))
+        first = result[-1] + 1 if result else 0
+        result.append(min(max(nearest, first), len(offsets) - (places - 1 - j)))
+    return tuple(result)

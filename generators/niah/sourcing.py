@@ -1,0 +1,78 @@
+"""What a run keeps in sources/: the groups as they are used, the sentences, what became of books."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from retgen.generators.niah.firewall import Firewall, check_groups
+from retgen.generators.niah.groups import Cast, Group, cast, cast_of, people, read_groups
+from retgen.generators.niah.params import NiahParams
+from retgen.generators.niah.prose import (
+    Sentence,
+    by_book,
+    names_left,
+    read_books,
+    sentences,
+)
+from retgen.write import write_file
+
+GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
+
+
+class Material(NamedTuple):
+    """What haystacks are made from. `sentences`: of the books, in order."""
+
+    groups: list[Group]
+    cast: Cast
+    sentences: list[Sentence]
+
+
+def gather(params: NiahParams, seed: int) -> Material:
+    """Read table and books, check them, and give out names."""
+    groups = read_groups(params)
+    check_groups(groups, str(params.table or "the bundled table"))
+    firewall = Firewall(groups)
+    found = [
+        Sentence(book.id, text, firewall.fault(text) or "")
+        for book in read_books(params)
+        for text in sentences(book.text)
+    ]
+    available = names_left(people().names, found)
+    return Material(groups, cast(groups, available, seed, others(params)), found)
+
+
+def others(params: NiahParams) -> int:
+    """Names that a haystack needs besides that of its needle."""
+    return max(*params.distractors, 0) + int(params.training or "neutral" in params.controls)
+
+
+def write_sources(material: Material, folder: Path) -> None:
+    """Leave the material in a folder."""
+    groups = [
+        {"group": group.id, **group.model_dump(exclude={"id", "set"}), "name": name}
+        for group, name in zip(material.groups, material.cast.of_group, strict=True)
+    ]
+    _write(folder / GROUPS, groups)
+    _write(folder / BOOKS, by_book(material.sentences))
+    _write(folder / SENTENCES, (one._asdict() for one in material.sentences))
+
+
+def read_material(folder: Path, params: NiahParams, seed: int) -> Material:
+    """The material of a run."""
+    rows, found = _read(folder / GROUPS), [Sentence(**row) for row in _read(folder / SENTENCES)]
+    names = tuple(row.pop("name") for row in rows)
+    groups = [Group.model_validate({"id": row.pop("group"), **row}) for row in rows]
+    available = names_left(people().names, found)
+    return Material(groups, cast_of(names, available, seed), found)
+
+
+def _write(path: Path, rows: Iterable[Mapping[str, Any]] | Sequence[Mapping[str, Any]]) -> None:
+    write_file(path, b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows))
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    return [orjson.loads(line) for line in path.read_bytes().splitlines()]

@@ -1,0 +1,243 @@
+"""What the haystacks become: corpus, queries, qrels by length, pairs, prompts, training data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from retgen.generators.ids import Ids
+from retgen.generators.niah.groups import expansions
+from retgen.generators.niah.haystacks import Haystack, Haystacks, Variant
+from retgen.generators.records import Rows, rows_of
+from retgen.streams import Permutation
+
+EXPANDED = (100, 150, 250)  # terms
+PROMPT = "{haystack}\n\n%s Answer with the name alone."
+
+Row = Mapping[str, Any]
+
+
+class _Made(NamedTuple):
+    """A table whose rows are made together, so that their texts are encoded together."""
+
+    count: int
+    rows: Callable[[Sequence[int]], Iterator[Row]]
+
+    def jsonl(self, start: int, stop: int) -> bytes:
+        option = orjson.OPT_APPEND_NEWLINE
+        return b"".join(orjson.dumps(row, option=option) for row in self.rows(range(start, stop)))
+
+
+class Tables:
+    """All tables of a run.
+
+    A row of the corpus is a haystack at random; so is a row of the tables of needles, which hold a
+    haystack with a needle each.
+    """
+
+    def __init__(self, haystacks: Haystacks, seed: int) -> None:
+        self._all, self._seed = haystacks, seed
+        groups, count = len(haystacks.groups), haystacks.count
+        self._ids = Ids(seed, "niah/haystacks", "d", count)
+        self._order = Permutation(seed, "niah/corpus", count)
+        self._query_ids = Ids(seed, "niah/queries", "q", groups).texts(np.arange(groups))
+        self._queries = Permutation(seed, "niah/queries", groups)(np.arange(groups)).tolist()
+
+    def _id(self, haystack: int) -> str:
+        return self._ids.texts(np.array([haystack]))[0]
+
+    def corpus(self) -> Rows:
+        """Every haystack."""
+
+        def rows(numbers: Sequence[int]) -> Iterator[Row]:
+            chosen = self._order(np.array(numbers, np.int64))
+            ids = self._ids.texts(chosen)
+            yield from map(self._document, ids, self._all.at(chosen.tolist()))
+
+        return _Made(self._all.count, rows)
+
+    def _document(self, doc_id: str, one: Haystack) -> Row:
+        key, variant = one.key, one.variant
+        group = self._all.groups[key.group]
+        named = variant.needle in ("one_hop", "literal")
+        return {
+            "_id": doc_id,
+            "title": "",
+            "text": one.text,
+            "metadata": {
+                "group": group.id,
+                "category": group.category,
+                "length": key.length,
+                "needle": variant.needle,
+                "order": variant.order,
+                "place": variant.place,
+                "depth": one.depth,
+                "span": list(one.span),
+                "name": self._all.cast.of_group[key.group] if named else "",
+                "filler": key.filler,
+                "filtered": key.filtered,
+                "distractors": key.distractors,
+                "number": key.number,
+            },
+        }
+
+    def queries(self) -> Rows:
+        """The question of each group, with its needles and the terms that may expand it."""
+
+        def row(i: int) -> Row:
+            number = self._queries[i]
+            text = self._all.groups[number].question
+            return {"_id": self._query_ids[number], "text": text, "metadata": self._noted[number]}
+
+        return rows_of(row, len(self._all.groups))
+
+    @cached_property
+    def _noted(self) -> list[dict[str, str]]:
+        """What is said of each group's query."""
+        terms = expansions() if self._all.params.table is None else {}
+        result = []
+        for number, group in enumerate(self._all.groups):
+            needles = {
+                f"{name}{suffix}": self._all.needle(number, kind, order).text
+                for name, kind in (("needle", "one_hop"), ("literal", "literal"))
+                for suffix, order in (("", "default"), ("_inverted", "inverted"))
+            }
+            expanded = {
+                f"expansion_{most}": " ".join([group.question, *terms[group.id][:most]])
+                for most in EXPANDED
+                if group.id in terms
+            }
+            result.append(
+                {
+                    "group": group.id,
+                    "category": group.category,
+                    **needles,
+                    "name": self._all.cast.of_group[number],
+                    **expanded,
+                }
+            )
+        return result
+
+    def noted(self) -> list[str]:
+        """The keys of the queries' metadata."""
+        return list(dict.fromkeys(key for one in self._noted for key in one))
+
+    def qrels(self) -> dict[str, Rows]:
+        """The haystacks with a needle of a query's group: all, and those of each length."""
+        lengths = self._all.params.lengths
+        each = self.needles // len(lengths)
+        result = {"test": self._qrels("test", 0, self.needles)}
+        for place, length in enumerate(lengths):
+            result[f"test_{length}"] = self._qrels(f"test_{length}", place * each, each)
+        return result
+
+    def _qrels(self, split: str, first: int, count: int) -> Rows:
+        order = Permutation(self._seed, f"niah/qrels/{split}", count)
+
+        def row(i: int) -> Row:
+            number = self._haystack(first + int(order(np.array([i]))[0]))
+            query = self._query_ids[self._key(number).group]
+            return {"query-id": query, "corpus-id": self._id(number), "score": 1}
+
+        return rows_of(row, count)
+
+    # --- haystacks with a needle ------------------------------------------------------------
+
+    @property
+    def needles(self) -> int:
+        """How many haystacks hold a needle."""
+        return self._all.fillers * self._all.with_needle
+
+    def _haystack(self, needle: int) -> int:
+        """The number of a haystack, by its number among those with a needle."""
+        filler, variant = divmod(needle, self._all.with_needle)
+        return filler * len(self._all.variants) + variant
+
+    def _key(self, haystack: int) -> Any:
+        return self._all.key(haystack // len(self._all.variants))
+
+    def _control(self, haystack: int) -> int:
+        """The number of the control of a haystack: without a needle, else with a neutral one."""
+        variants = self._all.variants
+        filler, variant = divmod(haystack, len(variants))
+        there = self._all.with_needle
+        if variants[there].needle == "neutral":
+            there += variants[variant].place
+        return filler * len(variants) + there
+
+    @cached_property
+    def _by_chance(self) -> Permutation:
+        return Permutation(self._seed, "niah/needles", self.needles)
+
+    def _drawn(self, numbers: Sequence[int]) -> NDArray[np.int64]:
+        return self._by_chance(np.array(numbers, np.int64))
+
+    def tables(self) -> dict[str, Rows]:
+        """Pairs of haystack and control, and prompts for chat models, by ids."""
+        return {
+            "pairs": _Made(self.needles, self._pairs),
+            "chat": _Made(self.needles, self._prompts),
+        }
+
+    def _pairs(self, numbers: Sequence[int]) -> Iterator[Row]:
+        chosen = [self._haystack(one) for one in self._drawn(numbers).tolist()]
+        for number, one in zip(chosen, self._all.places(chosen), strict=True):
+            group, variant = self._all.groups[one.key.group], one.variant
+            yield {
+                "group": group.id,
+                "question": group.question,
+                "needle": one.text[slice(*one.span)],
+                "haystack": self._id(number),
+                "control": self._id(self._control(number)),
+                "length": one.key.length,
+                "order": variant.order,
+                "place": variant.place,
+                "depth": one.depth,
+            }
+
+    def _prompts(self, numbers: Sequence[int]) -> Iterator[Row]:
+        ids = Ids(self._seed, "niah/prompts", "c", self.needles).texts(np.array(numbers, np.int64))
+        for prompt_id, drawn in zip(ids, self._drawn(numbers).tolist(), strict=True):
+            number = self._haystack(drawn)
+            group = self._key(number).group
+            content = PROMPT % self._all.groups[group].question
+            yield {
+                "id": prompt_id,
+                "haystack": self._id(number),
+                "messages": [{"role": "user", "content": content}],
+                "expected": self._all.cast.of_group[group],
+            }
+
+    def training(self) -> dict[str, Rows]:
+        """Each haystack with a needle, the same with a near-answer, and its control."""
+        if not self._all.params.training:
+            return {}
+        return {"needles": _Made(self.needles, self._triplets)}
+
+    def _triplets(self, numbers: Sequence[int]) -> Iterator[Row]:
+        numbers = [self._haystack(one) for one in self._drawn(numbers).tolist()]
+
+        def wanted() -> Iterator[tuple[int, Variant]]:
+            for number in numbers:
+                filler, variant = divmod(number, len(self._all.variants))
+                what = self._all.variants[variant]
+                yield filler, what
+                yield filler, Variant("near", what.order, what.place)
+                yield filler, self._all.variants[self._control(number) % len(self._all.variants)]
+
+        made = self._all.exact(wanted())
+        for number, positive, near, control in zip(numbers, made, made, made, strict=True):
+            group = positive.key.group
+            yield {
+                "anchor": self._all.groups[group].question,
+                "positive": positive.text,
+                "negative_1": near.text,
+                "negative_2": control.text,
+                "query-id": self._query_ids[group],
+                "positive-id": self._id(number),
+            }
