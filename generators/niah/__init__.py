@@ -18,8 +18,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from retgen.errors import RecipeError
 from retgen.generators.family import Family
+from retgen.generators.niah.agents import AGENTS, EXPAND_QUERY, JUDGE_NEEDLE, WRITE_NEEDLES
+from retgen.generators.niah.asking import expanded, written_groups
 from retgen.generators.niah.counting import load_counter
+from retgen.generators.niah.groups import Group, read_groups
 from retgen.generators.niah.haystacks import Haystacks
 from retgen.generators.niah.params import NiahParams
 from retgen.generators.niah.prose import LICENCE
@@ -32,7 +36,7 @@ from retgen.generators.niah.sourcing import (
 )
 from retgen.generators.niah.tables import Tables
 from retgen.generators.params import Job
-from retgen.generators.plan import Plan
+from retgen.generators.plan import CallEstimate, Plan
 from retgen.generators.records import Example, Records
 from retgen.validators import niah as proof
 from retgen.validators.rule import CorpusRule, Judgements
@@ -46,6 +50,7 @@ __all__ = ["Niah"]
 _ROW, _QUERY, _QREL = 330, 650, 60  # bytes, for plans
 _EXPANDED = 6500  # bytes of a query's expansions
 _AROUND = 160  # characters around a needle that an example shows
+AGENT_NAMES = frozenset(agent.name for agent in AGENTS)
 _READ = "read_books"  # no model's work: what comes before the tables
 
 
@@ -56,6 +61,8 @@ class Niah(Family[NiahParams]):
     params = NiahParams
     covers = proof.COVERS
     proofs = proof.RULES
+    agents = AGENTS
+    independent_judge = True
     why_no_limit = (
         "groups, lengths and places fix the haystacks of a niah recipe; set these instead, for "
         "example --set params.lengths=[128,512]"
@@ -64,22 +71,35 @@ class Niah(Family[NiahParams]):
 
     def plan(self, job: Job[NiahParams]) -> Plan:
         params = job.params
+        if (params.written is not None or params.expand) and not AGENT_NAMES & job.live:
+            key = "expand" if params.written is None else "written"
+            raise RecipeError(
+                f"params.{key}: that is a model's work: name one, as in --model openai:gpt-5-mini, "
+                f"or leave {key} out"
+            )
         material = gather(params, job.seed)
         haystacks = _haystacks(job, material)
         haystacks.check()
         tables = Tables(haystacks, job.seed)
-        queries = len(material.groups)
+        queries, documents = len(material.groups), haystacks.count
+        needles = tables.needles
+        if params.written is not None:  # as many as are asked for; the table stands for them
+            asked = len(params.written.categories) * params.written.each
+            documents, needles = (n // queries * asked for n in (documents, needles))
+            queries = asked
         characters = sum(len(one.text) + 1 for one in material.sentences)
         a_token = characters / max(1, haystacks.tokens)
-        each = haystacks.count // len(params.lengths)
+        each = documents // len(params.lengths)
         expanded = _EXPANDED * (params.table is None and params.groups != "train")
         faults = sum(bool(one.fault) for one in material.sentences)
         return Plan(
-            documents=haystacks.count,
+            documents=documents,
             queries=queries,
-            qrels=2 * tables.needles,
+            qrels=2 * needles,
             bytes=round(sum(each * (length * a_token + _ROW) for length in params.lengths))
-            + queries * (_QUERY + expanded) + 2 * tables.needles * _QREL,
+            + queries * (_QUERY + expanded) + 2 * needles * _QREL,
+            call_estimates=_estimates(params, queries, job.live),
+            about=params.written is not None,
             notes=(
                 f"{faults:,} of {len(material.sentences):,} sentences of the books are left out of "
                 "filtered filler: they hold words of the questions or of the needles",
@@ -87,18 +107,28 @@ class Niah(Family[NiahParams]):
         )  # fmt: skip
 
     def required_agents(self, job: Job[NiahParams]) -> frozenset[str]:
-        return frozenset({_READ})
+        names = {_READ}
+        if job.params.written is not None:
+            names |= {WRITE_NEEDLES.name, JUDGE_NEEDLE.name}
+        return frozenset(names | ({EXPAND_QUERY.name} if job.params.expand else set()))
 
     async def generate_with_agents(self, job: Job[NiahParams], context: Context) -> None:
-        write_sources(gather(job.params, job.seed), context.folder)
+        params = job.params
+        written, terms = list[Group](), None
+        if params.written is not None:
+            written = await written_groups(params.written, job.seed, context)
+        if params.expand:
+            terms = await expanded(written or read_groups(params), context)
+        write_sources(gather(params, job.seed, written, terms), context.folder)
 
     def repeatable(self, job: Job[NiahParams]) -> bool:
         books = job.params.books
         return books is None or isinstance(books.path, Path)  # no folder, which may change
 
     def generate(self, job: Job[NiahParams]) -> Records:
-        haystacks = _haystacks(job, read_material(_sources(job), job.params, job.seed))
-        tables = Tables(haystacks, job.seed)
+        material = read_material(_sources(job), job.params, job.seed)
+        haystacks = _haystacks(job, material)
+        tables = Tables(haystacks, job.seed, material.expansions)
         return Records(
             corpus=tables.corpus(),
             queries=tables.queries(),
@@ -133,6 +163,18 @@ def _haystacks(job: Job[NiahParams], material: Material) -> Haystacks:
     return Haystacks(
         job.params, job.seed, material.groups, material.cast, material.sentences, counter
     )
+
+
+def _estimates(params: NiahParams, groups: int, live: frozenset[str]) -> dict[str, CallEstimate]:
+    """What the models are asked."""
+    result = {}
+    if params.written is not None:
+        categories, each = len(params.written.categories), params.written.each
+        result[WRITE_NEEDLES.name] = CallEstimate(categories, (1.0, 2.0), 2500, 330 * each)
+        result[JUDGE_NEEDLE.name] = CallEstimate(groups, (0.6, 1.1), 2000, 200)
+    if params.expand:
+        result[EXPAND_QUERY.name] = CallEstimate(groups, (1.0, 1.3), 900, 1200)
+    return {name: one for name, one in result.items() if name in live}
 
 
 _CARD = (

@@ -88,21 +88,27 @@ def inflections(word: str) -> frozenset[str]:
 def check_groups(groups: Sequence[Group], table: str) -> None:
     """Refuse a group whose needles or near-answers share a word with its question."""
     for group in groups:
-        related = Related([group.question])
-        for key, sentence in group.sentences().items():
-            found = related.first(sentence.replace(SLOT, " "))
-            where = f"params.table: {table}, group {group.id}: {key}"
-            if key.startswith("literal"):
-                if found is None:
-                    raise RecipeError(
-                        f"{where} shares no word with the question {group.question!r}, which is "
-                        f"what makes it literal: {sentence!r}"
-                    )
-            elif found is not None:
-                raise RecipeError(
-                    f"{where} holds {found[0]!r}, a word of the question {group.question!r} "
-                    f"({found[1]!r}), so it could be found by that word: {sentence!r}"
+        if (fault := fault_of(group)) is not None:
+            raise RecipeError(f"params.table: {table}, group {group.id}: {fault}")
+
+
+def fault_of(group: Group) -> str | None:
+    """Which sentence of a group shares a word with its question, or lacks one; None for none."""
+    related = Related([group.question])
+    for key, sentence in group.sentences().items():
+        found = related.first(sentence.replace(SLOT, " "))
+        if key.startswith("literal"):
+            if found is None:
+                return (
+                    f"{key} shares no word with the question {group.question!r}, which is what "
+                    f"makes it literal: {sentence!r}"
                 )
+        elif found is not None:
+            return (
+                f"{key} holds {found[0]!r}, a word of the question {group.question!r} "
+                f"({found[1]!r}), so it could be found by that word: {sentence!r}"
+            )
+    return None
 
 
 class Firewall:

@@ -9,7 +9,15 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.generators.niah.firewall import Firewall, check_groups
-from retgen.generators.niah.groups import Cast, Group, cast, cast_of, people, read_groups
+from retgen.generators.niah.groups import (
+    Cast,
+    Group,
+    cast,
+    cast_of,
+    expansions,
+    people,
+    read_groups,
+)
 from retgen.generators.niah.params import NiahParams
 from retgen.generators.niah.prose import (
     Sentence,
@@ -21,19 +29,31 @@ from retgen.generators.niah.prose import (
 from retgen.write import write_file
 
 GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
+EXPANSIONS = "expansions.jsonl"
 
 
 class Material(NamedTuple):
-    """What haystacks are made from. `sentences`: of the books, in order."""
+    """What haystacks are made from. `sentences`: of the books, in order. `expansions`: terms for
+    the questions of groups, by their ids.
+    """
 
     groups: list[Group]
     cast: Cast
     sentences: list[Sentence]
+    expansions: Mapping[str, Sequence[str]]
 
 
-def gather(params: NiahParams, seed: int) -> Material:
-    """Read table and books, check them, and give out names."""
-    groups = read_groups(params)
+def gather(
+    params: NiahParams,
+    seed: int,
+    written: Sequence[Group] = (),
+    expanded: Mapping[str, Sequence[str]] | None = None,
+) -> Material:
+    """Read table and books, check them, and give out names.
+
+    `written`: groups in place of the table's; `expanded`: terms in place of the bundled ones.
+    """
+    groups = list(written) or read_groups(params)
     check_groups(groups, str(params.table or "the bundled table"))
     firewall = Firewall(groups)
     found = [
@@ -42,7 +62,10 @@ def gather(params: NiahParams, seed: int) -> Material:
         for text in sentences(book.text)
     ]
     available = names_left(people().names, found)
-    return Material(groups, cast(groups, available, seed, others(params)), found)
+    if expanded is None:
+        known = {} if written or params.table is not None else expansions()
+        expanded = {group.id: known[group.id] for group in groups if group.id in known}
+    return Material(groups, cast(groups, available, seed, others(params)), found, expanded)
 
 
 def others(params: NiahParams) -> int:
@@ -58,6 +81,10 @@ def write_sources(material: Material, folder: Path) -> None:
     ]
     _write(folder / GROUPS, groups)
     _write(folder / BOOKS, by_book(material.sentences))
+    _write(
+        folder / EXPANSIONS,
+        ({"group": name, "terms": terms} for name, terms in material.expansions.items()),
+    )
     _write(folder / SENTENCES, (one._asdict() for one in material.sentences))
 
 
@@ -67,7 +94,8 @@ def read_material(folder: Path, params: NiahParams, seed: int) -> Material:
     names = tuple(row.pop("name") for row in rows)
     groups = [Group.model_validate({"id": row.pop("group"), **row}) for row in rows]
     available = names_left(people().names, found)
-    return Material(groups, cast_of(names, available, seed), found)
+    expanded = {row["group"]: row["terms"] for row in _read(folder / EXPANSIONS)}
+    return Material(groups, cast_of(names, available, seed), found, expanded)
 
 
 def _write(path: Path, rows: Iterable[Mapping[str, Any]] | Sequence[Mapping[str, Any]]) -> None:

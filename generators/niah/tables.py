@@ -11,7 +11,6 @@ import orjson
 from numpy.typing import NDArray
 
 from retgen.generators.ids import Ids
-from retgen.generators.niah.groups import expansions
 from retgen.generators.niah.haystacks import Haystack, Haystacks, Variant
 from retgen.generators.records import Rows, rows_of
 from retgen.streams import Permutation
@@ -40,8 +39,10 @@ class Tables:
     haystack with a needle each.
     """
 
-    def __init__(self, haystacks: Haystacks, seed: int) -> None:
-        self._all, self._seed = haystacks, seed
+    def __init__(
+        self, haystacks: Haystacks, seed: int, terms: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        self._all, self._seed, self._terms = haystacks, seed, terms or {}
         groups, count = len(haystacks.groups), haystacks.count
         self._ids = Ids(seed, "niah/haystacks", "d", count)
         self._order = Permutation(seed, "niah/corpus", count)
@@ -99,7 +100,7 @@ class Tables:
     @cached_property
     def _noted(self) -> list[dict[str, str]]:
         """What is said of each group's query."""
-        terms = expansions() if self._all.params.table is None else {}
+        terms = self._terms
         result = []
         for number, group in enumerate(self._all.groups):
             needles = {
