@@ -6,10 +6,10 @@
     control   the same prose without the needle
 
 Source: the post on long-context embeddings that follows NoLiMa (arXiv 2502.05167): 22 groups, 7
-lengths, 10 places, 2 orders, and a control each, 3,234 haystacks. Where we deviate, it is on purpose:
-the places of a needle share one filler, so that a place is all that differs; lengths are exact, the
-special tokens of the tokenizer included; sentences are whole; filler holds no word related to a
-question; all sentences are our own.
+lengths, 10 places, 2 orders, and a control each, 3,234 haystacks. Where we deviate, it is on
+purpose: the places of a needle share one filler, so that a place is all that differs; lengths are
+exact, the special tokens of the tokenizer included; sentences are whole; filler holds no word
+related to a question; all sentences are our own.
 """
 
 from __future__ import annotations
@@ -147,8 +147,6 @@ _CARD = (
 
 
 def _features(tables: Tables) -> Mapping[str, Mapping[str, Any]]:
-    texts = ("group", "category", "needle", "order", "name", "filler")
-    numbers = ("length", "place", "distractors", "number")
     return {
         "corpus": {
             "group": "string", "category": "string", "length": "int32", "needle": "string",

@@ -1,4 +1,4 @@
-"""The table of needles: groups of sentences around one hidden fact, and the people they are about."""
+"""The table of needles: sentences around one hidden fact, and the people they are about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run keeps in sources/: the groups as they are used, the sentences, what became of books."""
+"""What a run keeps in sources/: its groups, the sentences of its books, and their counts."""
 
 from __future__ import annotations
 
