@@ -78,7 +78,8 @@ class Pool:
             one[size] = len(held) >= spare
         two = np.convolve(one, one)
         two[: len(one)] += one
-        return np.greater(two, 0)
+        held: NDArray[np.bool_] = two > 0
+        return held
 
     def short(self, tokens: int, least: int) -> tuple[int, Ints]:
         """The most tokens of a sentence, such that `least` of that many or fewer have on average
