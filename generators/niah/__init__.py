@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from retgen.agents.agent import Rejection
 from retgen.generators.family import Family
 from retgen.generators.niah.counting import load_counter
 from retgen.generators.niah.haystacks import Haystacks
@@ -34,6 +35,7 @@ from retgen.generators.niah.tables import Tables
 from retgen.generators.params import Job
 from retgen.generators.plan import Plan
 from retgen.generators.records import Example, Records
+from retgen.sources import refusals
 from retgen.validators import niah as proof
 from retgen.validators.rule import CorpusRule, Judgements
 
@@ -74,23 +76,29 @@ class Niah(Family[NiahParams]):
         each = haystacks.count // len(params.lengths)
         expanded = _EXPANDED * (params.table is None and params.groups != "train")
         faults = sum(bool(one.fault) for one in material.sentences)
+        notes = (
+            f"{faults:,} of {len(material.sentences):,} sentences of the books are left out of "
+            "filtered filler: they hold words of the questions or of the needles",
+        )
         return Plan(
             documents=haystacks.count,
             queries=queries,
             qrels=2 * tables.needles,
             bytes=round(sum(each * (length * a_token + _ROW) for length in params.lengths))
             + queries * (_QUERY + expanded) + 2 * tables.needles * _QREL,
-            notes=(
-                f"{faults:,} of {len(material.sentences):,} sentences of the books are left out of "
-                "filtered filler: they hold words of the questions or of the needles",
-            ),
+            notes=(*notes, *filter(None, [refusals(material.refused)])),
         )  # fmt: skip
 
     def required_agents(self, job: Job[NiahParams]) -> frozenset[str]:
         return frozenset({_READ})
 
     async def generate_with_agents(self, job: Job[NiahParams], context: Context) -> None:
-        write_sources(gather(job.params, job.seed), context.folder)
+        material = gather(job.params, job.seed)
+        context.rejected += [
+            Rejection(one.rule, f"{one.where}: {one.reason}", {"id": one.id})
+            for one in material.refused
+        ]
+        write_sources(material, context.folder)
 
     def repeatable(self, job: Job[NiahParams]) -> bool:
         books = job.params.books

@@ -305,7 +305,9 @@ class Haystacks:
     def _encoded(self, batch: Sequence[Haystack]) -> Iterator[Haystack]:
         lengths = self.counter.lengths([one.text for one in batch])
         for one, length in zip(batch, lengths, strict=True):
-            yield one if length == one.key.length else self._mended(one, length)
+            if length != one.key.length:
+                one = self._mended(one, length)
+            yield one if self.counter.by_words else self._placed(one)
 
     def _mended(self, one: Haystack, length: int) -> Haystack:
         more = 0
@@ -314,15 +316,19 @@ class Haystacks:
             one = self._made(one.filler, one.variant, more)
             (length,) = self.counter.lengths([one.text])
             if length == one.key.length:
-                if one.variant.needle == "none":
-                    return one
-                before, taken = self.counter.place(one.text, one.span)
-                return one._replace(depth=round(before / (length - taken), 4))
+                return one
         raise RecipeError(
             f"params.tokenizer: it counts a text otherwise than its sentences, and no haystack of "
             f"exactly {one.key.length:,} tokens was found for group "
             f"{self.groups[one.key.group].id}; use another tokenizer"
         )
+
+    def _placed(self, one: Haystack) -> Haystack:
+        """With the depth that the needle has in the tokens of the finished text."""
+        if one.variant.needle == "none":
+            return one
+        before, taken = self.counter.place(one.text, one.span)
+        return one._replace(depth=round(before / (one.key.length - taken), 4))
 
     def piece(self, key: Key, variant: Variant) -> Piece | None:
         """What a variant puts into a filler."""

@@ -18,17 +18,19 @@ from retgen.generators.niah.prose import (
     read_books,
     sentences,
 )
+from retgen.sources import Refused
 from retgen.write import write_file
 
 GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
 
 
 class Material(NamedTuple):
-    """What haystacks are made from. `sentences`: of the books, in order."""
+    """What haystacks are made from. `sentences`: of the books; `refused`: what is none."""
 
     groups: list[Group]
     cast: Cast
     sentences: list[Sentence]
+    refused: list[Refused]
 
 
 def gather(params: NiahParams, seed: int) -> Material:
@@ -36,13 +38,14 @@ def gather(params: NiahParams, seed: int) -> Material:
     groups = read_groups(params)
     check_groups(groups, str(params.table or "the bundled table"))
     firewall = Firewall(groups)
+    books, refused = read_books(params)
     found = [
         Sentence(book.id, text, firewall.fault(text) or "")
-        for book in read_books(params)
+        for book in books
         for text in sentences(book.text)
     ]
     available = names_left(people().names, found)
-    return Material(groups, cast(groups, available, seed, others(params)), found)
+    return Material(groups, cast(groups, available, seed, others(params)), found, refused)
 
 
 def others(params: NiahParams) -> int:
@@ -67,7 +70,7 @@ def read_material(folder: Path, params: NiahParams, seed: int) -> Material:
     names = tuple(row.pop("name") for row in rows)
     groups = [Group.model_validate({"id": row.pop("group"), **row}) for row in rows]
     available = names_left(people().names, found)
-    return Material(groups, cast_of(names, available, seed), found)
+    return Material(groups, cast_of(names, available, seed), found, [])
 
 
 def _write(path: Path, rows: Iterable[Mapping[str, Any]] | Sequence[Mapping[str, Any]]) -> None:
