@@ -6,10 +6,10 @@
     control   the same prose without the needle
 
 Source: the post on long-context embeddings that follows NoLiMa (arXiv 2502.05167): 22 groups, 7
-lengths, 10 places, 2 orders, and a control each, 3,234 haystacks. Where we deviate, it is on purpose:
-the places of a needle share one filler, so that a place is all that differs; lengths are exact, the
-special tokens of the tokenizer included; sentences are whole; filler holds no word related to a
-question; all sentences are our own.
+lengths, 10 places, 2 orders, and a control each, 3,234 haystacks. Where we deviate, it is on
+purpose: the places of a needle share one filler, so that a place is all that differs; lengths are
+exact, the special tokens of the tokenizer included; sentences are whole; filler holds no word
+related to a question; all sentences are our own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from retgen.agents.agent import Rejection
 from retgen.errors import RecipeError
 from retgen.generators.family import Family
 from retgen.generators.niah.agents import AGENTS, EXPAND_QUERY, JUDGE_NEEDLE, WRITE_NEEDLES
@@ -38,6 +39,7 @@ from retgen.generators.niah.tables import Tables
 from retgen.generators.params import Job
 from retgen.generators.plan import CallEstimate, Plan
 from retgen.generators.records import Example, Records
+from retgen.sources import refusals
 from retgen.validators import niah as proof
 from retgen.validators.rule import CorpusRule, Judgements
 
@@ -92,6 +94,10 @@ class Niah(Family[NiahParams]):
         each = documents // len(params.lengths)
         expanded = _EXPANDED * (params.table is None and params.groups != "train")
         faults = sum(bool(one.fault) for one in material.sentences)
+        notes = (
+            f"{faults:,} of {len(material.sentences):,} sentences of the books are left out of "
+            "filtered filler: they hold words of the questions or of the needles",
+        )
         return Plan(
             documents=documents,
             queries=queries,
@@ -100,10 +106,7 @@ class Niah(Family[NiahParams]):
             + queries * (_QUERY + expanded) + 2 * needles * _QREL,
             call_estimates=_estimates(params, queries, job.live),
             about=params.written is not None,
-            notes=(
-                f"{faults:,} of {len(material.sentences):,} sentences of the books are left out of "
-                "filtered filler: they hold words of the questions or of the needles",
-            ),
+            notes=(*notes, *filter(None, [refusals(material.refused)])),
         )  # fmt: skip
 
     def required_agents(self, job: Job[NiahParams]) -> frozenset[str]:
@@ -119,7 +122,12 @@ class Niah(Family[NiahParams]):
             written = await written_groups(params.written, job.seed, context)
         if params.expand:
             terms = await expanded(written or read_groups(params), context)
-        write_sources(gather(params, job.seed, written, terms), context.folder)
+        material = gather(params, job.seed, written, terms)
+        context.rejected += [
+            Rejection(one.rule, f"{one.where}: {one.reason}", {"id": one.id})
+            for one in material.refused
+        ]
+        write_sources(material, context.folder)
 
     def repeatable(self, job: Job[NiahParams]) -> bool:
         books = job.params.books
@@ -189,8 +197,6 @@ _CARD = (
 
 
 def _features(tables: Tables) -> Mapping[str, Mapping[str, Any]]:
-    texts = ("group", "category", "needle", "order", "name", "filler")
-    numbers = ("length", "place", "distractors", "number")
     return {
         "corpus": {
             "group": "string", "category": "string", "length": "int32", "needle": "string",

@@ -37,9 +37,12 @@ class Counter(ABC):
         The sum over a text's sentences is its length with most tokenizers; `lengths` knows.
         """
 
-    @abstractmethod
     def place(self, text: str, span: tuple[int, int]) -> tuple[int, int]:
-        """Tokens of a text before some characters, special ones included, and of these."""
+        """Tokens of a text before some characters, special ones included, and of these.
+
+        Only asked of a counter that is not `by_words`.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def lengths(self, texts: Sequence[str]) -> list[int]:
@@ -54,10 +57,6 @@ class Words(Counter):
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
         return [length(text) for text in texts]
-
-    def place(self, text: str, span: tuple[int, int]) -> tuple[int, int]:
-        before = text[: span[0]].rstrip()
-        return length(before) if before else 0, length(text[slice(*span)])
 
 
 class Pieces(Counter):

@@ -8,7 +8,7 @@ is cut, and none stands twice.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from functools import cached_property
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 _SNIPPET = 250  # tokens of consecutive sentences of one book are fewer
 _SNIPPETS = 4  # at least so many to a body
 _CLOSE = 48  # tokens left of a body that are filled by one sentence or two
-_SPARE = 3  # sentences of a size that there have to be, for one of them to be free
+_SPARE = (12, 3)  # sentences of a size that there should be, and have to be
 _ATTEMPTS = 40
 _RUNS = 200  # snippets that are tried in a row without one that fits
 _DRAWS = 256
@@ -58,24 +58,28 @@ class Pool:
             for size, start, end in zip(found, starts.tolist(), ends, strict=True)
         }
 
-    @cached_property
-    def reachable(self) -> NDArray[np.bool_]:
-        """Whether one or two sentences have so many tokens, with some to choose from, (size,)."""
-        one = np.zeros(max(self.sizes, default=0) + 1, np.int64)
-        for size, held in self._of_size.items():
-            one[size] = len(held) >= _SPARE
-        return (np.convolve(one, one) + np.pad(one, (0, len(one) - 1))) > 0
-
     def tail(self, spread: int) -> int:
         """The fewest tokens of a tail, such that all of up to `spread` more can be made, too.
 
         Raises `NoFit`.
         """
-        there = self.reachable
-        for least in range(1, len(there) - spread):
-            if there[least : least + spread + 1].all():
-                return least
+        for spare in _SPARE:
+            there = self._reachable(spare)
+            for least in range(1, len(there) - spread):
+                if there[least : least + spread + 1].all():
+                    return least
         raise NoFit
+
+    @cache  # noqa: B019  a pool lives as long as its run
+    def _reachable(self, spare: int) -> NDArray[np.bool_]:
+        """Whether one or two sentences have so many tokens, `spare` of each size, (size,)."""
+        one = np.zeros(max(self.sizes, default=0) + 1, np.int64)
+        for size, held in self._of_size.items():
+            one[size] = len(held) >= spare
+        two = np.convolve(one, one)
+        two[: len(one)] += one
+        held: NDArray[np.bool_] = two > 0
+        return held
 
     def short(self, tokens: int, least: int) -> tuple[int, Ints]:
         """The most tokens of a sentence, such that `least` of that many or fewer have on average

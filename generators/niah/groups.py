@@ -1,4 +1,4 @@
-"""The table of needles: groups of sentences around one hidden fact, and the people they are about."""
+"""The table of needles: sentences around one hidden fact, and the people they are about."""
 
 from __future__ import annotations
 
@@ -99,15 +99,16 @@ def read_groups(params: NiahParams) -> list[Group]:
     chosen = [group for group in result if params.groups in ("all", group.set)]
     if not chosen:
         raise RecipeError(
-            f"params.groups: {path} has no group of set {params.groups}; it has "
-            f"{len(result):,} of the other set"
+            f"params.groups: {path} has no group of set {params.groups}; all of its "
+            f"{len(result):,} groups are of the other"
         )
     most = max(params.distractors) + int(params.training)
     for group in chosen:
         if len(group.near) < most:
             what = "params.distractors" if max(params.distractors) else "params.training"
             raise RecipeError(
-                f"{what}: {most:,} near-answers are needed; group {group.id} of {path} has "
+                f"{what}: {most:,} near-answers are needed; group {group.id} of "
+                f"{params.table or 'the bundled table'} has "
                 f"{len(group.near):,}"
             )
     return chosen

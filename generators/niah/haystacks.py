@@ -21,7 +21,7 @@ from retgen.generators.niah.counting import Counter
 from retgen.generators.niah.fillers import NoFit, Pool
 from retgen.generators.niah.firewall import Related
 from retgen.generators.niah.groups import Cast, Group, people, with_name
-from retgen.generators.niah.params import FillerKind, NiahParams
+from retgen.generators.niah.params import FillerKind, Needle, NiahParams, Order
 from retgen.generators.niah.prose import Sentence
 from retgen.streams import Stream
 
@@ -46,7 +46,7 @@ class Variant(NamedTuple):
     """What stands where in a filler."""
 
     needle: Kind
-    order: str = ""
+    order: Order | Literal[""] = ""
     place: int = -1
 
 
@@ -151,10 +151,9 @@ class Haystacks:
         text = with_name(sentence, name)
         return Piece(text, self._sized[text])
 
-    def needle(self, group: int, kind: Literal["one_hop", "literal"], order: str) -> Piece:
+    def needle(self, group: int, kind: Needle, order: Order) -> Piece:
         """A needle of a group, with its name."""
-        sentence = self.groups[group].needle(kind, "inverted" if order == "inverted" else "default")
-        return self._piece(sentence, self.cast.of_group[group])
+        return self._piece(self.groups[group].needle(kind, order), self.cast.of_group[group])
 
     def others(self, key: Key) -> list[str]:
         """Names for whoever else there is in a filler, in an order of its own."""
@@ -179,7 +178,10 @@ class Haystacks:
         group = self.groups[key.group]
         stream = Stream(self._seed, f"niah/near/{group.id}/{key.number}")
         order = stream.permutation(len(group.near)).tolist()[:count]
-        return [self._piece(group.near[i], name) for i, name in zip(order, self.others(key))]
+        return [
+            self._piece(group.near[i], name)
+            for i, name in zip(order, self.others(key), strict=False)
+        ]
 
     # --- fillers ----------------------------------------------------------------------------
 
@@ -199,10 +201,12 @@ class Haystacks:
     def longest(self, group: int) -> int:
         """Tokens of the longest sentence of a group, whichever of them the recipe asks for."""
         own = self.groups[group]
-        pieces = [self._sized[with_name(one, self.cast.of_group[group])]
-                  for key, one in own.sentences().items() if not key.startswith("near")]  # fmt: skip
-        near = [self._sized[with_name(one, name)] for one in own.near for name in self.cast.free]
-        return max(*pieces, *near, 0)
+        names = {False: (self.cast.of_group[group],), True: self.cast.free}
+        return max(
+            self._sized[with_name(sentence, name)]
+            for key, sentence in own.sentences().items()
+            for name in names[key.startswith("near")]
+        )
 
     def _filler(self, number: int) -> Filler:
         key = self.key(number)
@@ -260,7 +264,7 @@ class Haystacks:
         )
 
     def check(self) -> None:
-        """Make the filler of each group and length. Raises `RecipeError` for what cannot be made."""
+        """Make the filler of each group and length. Raises `RecipeError` where there is none."""
         for number in range(self.fillers):
             if self.key(number).number == 0:
                 self._filler(number)
@@ -301,7 +305,9 @@ class Haystacks:
     def _encoded(self, batch: Sequence[Haystack]) -> Iterator[Haystack]:
         lengths = self.counter.lengths([one.text for one in batch])
         for one, length in zip(batch, lengths, strict=True):
-            yield one if length == one.key.length else self._mended(one, length)
+            if length != one.key.length:
+                one = self._mended(one, length)
+            yield one if self.counter.by_words else self._placed(one)
 
     def _mended(self, one: Haystack, length: int) -> Haystack:
         more = 0
@@ -310,15 +316,19 @@ class Haystacks:
             one = self._made(one.filler, one.variant, more)
             (length,) = self.counter.lengths([one.text])
             if length == one.key.length:
-                if one.variant.needle == "none":
-                    return one
-                before, taken = self.counter.place(one.text, one.span)
-                return one._replace(depth=round(before / (length - taken), 4))
+                return one
         raise RecipeError(
             f"params.tokenizer: it counts a text otherwise than its sentences, and no haystack of "
             f"exactly {one.key.length:,} tokens was found for group "
             f"{self.groups[one.key.group].id}; use another tokenizer"
         )
+
+    def _placed(self, one: Haystack) -> Haystack:
+        """With the depth that the needle has in the tokens of the finished text."""
+        if one.variant.needle == "none":
+            return one
+        before, taken = self.counter.place(one.text, one.span)
+        return one._replace(depth=round(before / (one.key.length - taken), 4))
 
     def piece(self, key: Key, variant: Variant) -> Piece | None:
         """What a variant puts into a filler."""
@@ -328,7 +338,7 @@ class Haystacks:
             return self.neutral(key)
         if variant.needle == "near":
             return self.near(key, key.distractors + 1)[-1]
-        return self.needle(key.group, variant.needle, variant.order)
+        return self.needle(key.group, variant.needle, variant.order or "default")
 
     def _made(self, filler: int, variant: Variant, more: int = 0) -> Haystack:
         """A haystack; `more`: tokens that its tail has beyond what its sentences' counts say."""

@@ -1,4 +1,4 @@
-"""Parameters of the NIAH family: which needles, how long, where, in what filler, counted by what."""
+"""Parameters of the NIAH family: which needles, where, in what filler, counted by what."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from retgen.errors import SourceRefused
@@ -38,33 +37,32 @@ class Sentence(NamedTuple):
     fault: str = ""
 
 
-def read_books(params: NiahParams) -> Iterator[SourceDocument]:
-    """The books of a recipe, in order. Raises `SourceRefused` where one cannot be used."""
+def read_books(params: NiahParams) -> tuple[list[SourceDocument], list[Refused]]:
+    """The books of a recipe in order, and what is none. Raises `SourceRefused` without any."""
     if params.books is None:
-        for path in sorted(PROSE.glob("*.txt")):
-            if params.groups == "all" or (path.stem in TRAIN) == (params.groups == "train"):
-                title, _, text = path.read_text("utf-8").partition("\n")
-                yield SourceDocument(path.stem, title, text)
-        return
+        return list(_bundled(params.groups)), []
     source = params.books
     columns = Columns(**source.columns.model_dump())
     read = read_sources(source.path, columns, split=source.split, limit=source.limit, longest=None)
-    refused = list[Refused]()
-    count = 0
+    books, refused = list[SourceDocument](), list[Refused]()
     for one in read:
         if isinstance(one, Refused):
             refused.append(one)
         else:
-            count += 1
-            yield one
-    if refused or not count:
-        message = f"params.books: {source.path} holds "
-        message += (
-            f"{len(refused):,} that cannot be used." if count else "no book that can be used."
-        )
-        raise SourceRefused(
-            f"{message} {refusals(refused)}".rstrip(), [one._asdict() for one in refused]
-        )
+            books.append(one)
+    if not books:
+        message = f"params.books: {source.path} holds no book that can be used."
+        rows = [one._asdict() for one in refused]
+        raise SourceRefused(f"{message} {refusals(refused)}".rstrip(), rows)
+    return books, refused
+
+
+def _bundled(groups: str) -> Iterator[SourceDocument]:
+    """The bundled books of a set; their first line is the title."""
+    for path in sorted(PROSE.glob("*.txt")):
+        if groups == "all" or (path.stem in TRAIN) == (groups == "train"):
+            title, _, text = path.read_text("utf-8").partition("\n")
+            yield SourceDocument(path.stem, title, text)
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -118,8 +116,3 @@ def by_book(texts: Sequence[Sentence]) -> list[dict[str, object]]:
         }
         for book, faults in counts.items()
     ]
-
-
-def bundled_books() -> list[Path]:
-    """All bundled books."""
-    return sorted(PROSE.glob("*.txt"))

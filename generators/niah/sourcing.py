@@ -1,4 +1,4 @@
-"""What a run keeps in sources/: the groups as they are used, the sentences, what became of books."""
+"""What a run keeps in sources/: its groups, the sentences of its books, and their counts."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from retgen.generators.niah.prose import (
     read_books,
     sentences,
 )
+from retgen.sources import Refused
 from retgen.write import write_file
 
 GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
@@ -33,13 +34,14 @@ EXPANSIONS = "expansions.jsonl"
 
 
 class Material(NamedTuple):
-    """What haystacks are made from. `sentences`: of the books, in order. `expansions`: terms for
-    the questions of groups, by their ids.
+    """What haystacks are made from. `sentences`: of the books; `refused`: what is none.
+    `expansions`: terms for the questions of groups, by their ids.
     """
 
     groups: list[Group]
     cast: Cast
     sentences: list[Sentence]
+    refused: list[Refused]
     expansions: Mapping[str, Sequence[str]]
 
 
@@ -56,16 +58,17 @@ def gather(
     groups = list(written) or read_groups(params)
     check_groups(groups, str(params.table or "the bundled table"))
     firewall = Firewall(groups)
+    books, refused = read_books(params)
     found = [
         Sentence(book.id, text, firewall.fault(text) or "")
-        for book in read_books(params)
+        for book in books
         for text in sentences(book.text)
     ]
     available = names_left(people().names, found)
     if expanded is None:
         known = {} if written or params.table is not None else expansions()
         expanded = {group.id: known[group.id] for group in groups if group.id in known}
-    return Material(groups, cast(groups, available, seed, others(params)), found, expanded)
+    return Material(groups, cast(groups, available, seed, others(params)), found, refused, expanded)
 
 
 def others(params: NiahParams) -> int:
@@ -95,7 +98,7 @@ def read_material(folder: Path, params: NiahParams, seed: int) -> Material:
     groups = [Group.model_validate({"id": row.pop("group"), **row}) for row in rows]
     available = names_left(people().names, found)
     expanded = {row["group"]: row["terms"] for row in _read(folder / EXPANSIONS)}
-    return Material(groups, cast_of(names, available, seed), found, expanded)
+    return Material(groups, cast_of(names, available, seed), found, [], expanded)
 
 
 def _write(path: Path, rows: Iterable[Mapping[str, Any]] | Sequence[Mapping[str, Any]]) -> None:

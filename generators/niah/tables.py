@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import orjson
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from retgen.generators.ids import Ids
 from retgen.generators.niah.haystacks import Haystack, Haystacks, Variant
+from retgen.generators.niah.params import Needle, Order
 from retgen.generators.records import Rows, rows_of
 from retgen.streams import Permutation
 
@@ -20,8 +22,13 @@ PROMPT = "{haystack}\n\n%s Answer with the name alone."
 
 Row = Mapping[str, Any]
 
+# parts of the keys of a query's metadata, and the needles that these hold
+_NEEDLES: tuple[tuple[str, Needle], ...] = (("needle", "one_hop"), ("literal", "literal"))
+_ORDERS: tuple[tuple[str, Order], ...] = (("", "default"), ("_inverted", "inverted"))
 
-class _Made(NamedTuple):
+
+@dataclass(frozen=True)
+class _Made:
     """A table whose rows are made together, so that their texts are encoded together."""
 
     count: int
@@ -105,8 +112,8 @@ class Tables:
         for number, group in enumerate(self._all.groups):
             needles = {
                 f"{name}{suffix}": self._all.needle(number, kind, order).text
-                for name, kind in (("needle", "one_hop"), ("literal", "literal"))
-                for suffix, order in (("", "default"), ("_inverted", "inverted"))
+                for name, kind in _NEEDLES
+                for suffix, order in _ORDERS
             }
             expanded = {
                 f"expansion_{most}": " ".join([group.question, *terms[group.id][:most]])
