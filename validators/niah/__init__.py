@@ -1,0 +1,22 @@
+"""The structural proof of the NIAH family, from the written files alone.
+
+Every haystack has exactly its length in the tokens of its tokenizer, and its needle whole at its
+place; one filler serves all places, orders and controls; no word of a question stands in a haystack
+beside a literal needle, and no other answer does. Nothing of the generator is used.
+"""
+
+from __future__ import annotations
+
+from retgen.validators.niah.proof import Haystacks
+from retgen.validators.niah.spec import Spec
+from retgen.validators.rule import CorpusRule, Judgements
+
+__all__ = ["COVERS", "RULES", "Haystacks", "Spec", "proof_rules"]
+
+COVERS: frozenset[str] = frozenset()
+RULES = frozenset({"haystacks"})
+
+
+def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
+    """The rules of the proof."""
+    return [Haystacks(spec, judgements)]
