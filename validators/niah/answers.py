@@ -21,7 +21,9 @@ class Answers:
     """Looks for the sentences of all groups, whoever they are about."""
 
     def __init__(self, groups: Mapping[str, Group]) -> None:
-        self._near = {name: [_sentence(one) for one in group.near] for name, group in groups.items()}
+        self._near = {
+            name: [_sentence(one) for one in group.near] for name, group in groups.items()
+        }
         self._needles = [
             _sentence(one.replace(group.name, "{name}", 1))
             for group in groups.values()

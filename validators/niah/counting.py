@@ -28,9 +28,7 @@ class Counter(ABC):
     """Counts in the tokens of one tokenizer."""
 
     @abstractmethod
-    def count(
-        self, texts: Sequence[str], spans: Sequence[tuple[int, int]]
-    ) -> Iterator[Counted]:
+    def count(self, texts: Sequence[str], spans: Sequence[tuple[int, int]]) -> Iterator[Counted]:
         """The counts of each text, whose needle has the characters of its span."""
 
 

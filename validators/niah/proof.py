@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Self
 from retgen.data import Qrel, Query
 from retgen.validators.niah.answers import Answers, times
 from retgen.validators.niah.counting import Counted, Unread, counter
-from retgen.validators.niah.fillers import differ, digests, room, sentences, without
-from retgen.validators.niah.related import Related, content_words, words_of
+from retgen.validators.niah.fillers import TAIL, differ, digests, without
+from retgen.validators.niah.related import Related, words_of
 from retgen.validators.niah.spec import KINDS, Group, Key, Place, Spec, keys, places, read_groups
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
@@ -25,9 +25,8 @@ class _Row(NamedTuple):
     doc_id: str
     key: Key
     at: Place
-    counted: Counted | None
-    filler: bytes
-    room: int  # pieces that its end may differ in
+    counted: Counted | None = None
+    filler: bytes = b""
 
 
 @dataclass
@@ -84,9 +83,11 @@ class Haystacks(CorpusRule):
         for doc_id, text, metadata in zip(batch.ids, batch.texts, batch.metadata, strict=True):
             one = _said(metadata)
             wrong = self._unlike(one, text) if one is not None else "its metadata is no haystack's"
-            if one is None or wrong:
+            if wrong:
                 self.state.wrong.append((doc_id, wrong))
-            else:
+                if one is not None:  # it is there, whatever it is
+                    self.state.rows.append(_Row(doc_id, one.key, one.at))
+            elif one is not None:
                 said.append((doc_id, text, one))
         counts = self._count([text for _, text, _ in said], [one.span for *_, one in said])
         for (doc_id, text, one), counted in zip(said, counts, strict=True):
@@ -94,11 +95,8 @@ class Haystacks(CorpusRule):
             if counted is not None:
                 found += _lengths(one, counted)
             self.state.wrong += [(doc_id, wrong) for wrong in found]
-            filler = sentences(without(text, *one.span))
-            needle = one.span[1] - one.span[0]
-            self.state.rows.append(
-                _Row(doc_id, one.key, one.at, counted, digests(filler), room(filler, needle))
-            )
+            filler = digests(without(text, *one.span))
+            self.state.rows.append(_Row(doc_id, one.key, one.at, counted, filler))
 
     def _unlike(self, said: _Said, text: str) -> str:
         """What its metadata says that cannot be, or that its text does not bear out."""
@@ -238,30 +236,30 @@ class Haystacks(CorpusRule):
                     yield self._finding([other.doc_id, one.doc_id], message)
 
     def _fillers(self) -> Iterator[Finding]:
-        """Haystacks and controls of one filler differ in their needles and in their last words."""
+        """Haystacks and controls of one filler differ in their needles, and in the sentences at the end
+        that make room for them."""
         shared: dict[Key, list[_Row]] = defaultdict(list)
         for row in self.state.rows:
-            shared[row.key].append(row)
+            if row.filler:
+                shared[row.key].append(row)
         first: dict[tuple[Key, bytes], _Row] = {}
         for key, rows in shared.items():
-            # the control has the whole filler, where there is one
-            whole = next((row for row in rows if row.at.needle == "none"), rows[0])
+            control = next((row for row in rows if row.at.needle == "none"), rows[0])
             alike: dict[tuple[str, str], _Row] = {}
             for row in rows:
                 same = alike.setdefault((row.at.needle, row.at.order), row)
-                both = differ(whole.filler, row.filler)
-                if max(both) > max(whole.room, row.room):
-                    message = f"{row.doc_id}: its filler is not that of {whole.doc_id}"
-                    yield self._finding([row.doc_id, whole.doc_id], message)
+                if differ(control.filler, row.filler) > TAIL:
+                    message = f"{row.doc_id}: its filler is not that of {control.doc_id}"
+                    yield self._finding([row.doc_id, control.doc_id], message)
                 elif row.at.needle != "neutral" and row.filler != same.filler:
                     message = (
                         f"{row.doc_id}: its filler is not to the word that of {same.doc_id}, whose "
                         "needle is the same"
                     )
                     yield self._finding([row.doc_id, same.doc_id], message)
-            other = first.setdefault((key._replace(number=0), whole.filler), whole)
+            other = first.setdefault((key._replace(number=0), control.filler), control)
             if other.key != key:
-                ids = [other.doc_id, whole.doc_id]
+                ids = [other.doc_id, control.doc_id]
                 yield self._finding(ids, f"{' and '.join(ids)}: have one filler, not two")
 
     # --- queries and qrels ------------------------------------------------------------------

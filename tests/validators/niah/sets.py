@@ -46,14 +46,14 @@ GROUPS: list[Row] = [
 ]  # fmt: skip
 NEUTRAL = "Near the stairs, {name} once hung up a green coat to dry."
 SETTINGS: Row = {
-    "lengths": [64, 160], "places": 4, "orders": ["default", "inverted"], "needles": ["one_hop"],
+    "lengths": [80, 160], "places": 4, "orders": ["default", "inverted"], "needles": ["one_hop"],
     "filler": ["shuffled"], "filtered": [True], "distractors": [0], "controls": ["nothing"],
     "fillers": 1,
 }  # fmt: skip
 OTHERS = ("Bolormaa", "Somchai", "Tsehay", "Dilnoza")  # about whom near-answers are
 
 # each word is one token of minilm
-_WORDS = (
+WORDS = (
     "stone wall gate river road field night rain lamp table window door boat rope wheel floor "
     "paper letter clock bell tower roof garden tree leaf wind snow dust ash clay sand salt iron"
 ).split()
@@ -61,8 +61,8 @@ _WORDS = (
 
 def sentence(number: int) -> str:
     """A sentence of six to ten words, like no other of the first thousand."""
-    words = [_WORDS[number * step % len(_WORDS)] for step in (1, 3, 7)]
-    rest = [_WORDS[(number // 7 + 5 * step) % len(_WORDS)] for step in range(2 + number % 5)]
+    words = [WORDS[number * step % len(WORDS)] for step in (1, 3, 7)]
+    rest = [WORDS[(number // 7 + 5 * step) % len(WORDS)] for step in range(2 + number % 5)]
     return f"the {' '.join([*words, *rest])}.".capitalize()
 
 
@@ -85,27 +85,23 @@ def _minilm() -> Any:
 
 
 def filler(first: int, tokens: int, near: Sequence[str], tokenizer: str) -> list[str]:
-    """Sentences of so many tokens; the one that is cut stands before the last, which is whole."""
+    """Whole sentences of so many tokens, the last one as long as it has to be."""
     result = list(near)
-    left = tokens - sum(count(one, tokenizer) for one in near) - count(sentence(first), tokenizer)
+    left = tokens - sum(count(one, tokenizer) for one in near)
     number = first
-    while left > 0:
-        number += 1
-        words = sentence(number).split()
-        while count(" ".join(words), tokenizer) > left:
-            words.pop()
-        result.append(" ".join(words))
+    while left > 26:
+        result.append(sentence(number))
         left -= count(result[-1], tokenizer)
-    return [*result, sentence(first)]
+        number += 1
+    last = [WORDS[(left + step) % len(WORDS)] for step in range(left - (tokenizer != "words"))]
+    return [*result, f"{' '.join(last)}.".capitalize()]
 
 
 def haystack(
     sentences: Sequence[str], needle: str, place: int, places: int, tokenizer: str
 ) -> tuple[str, list[int], int]:
     """(text, span of the needle, tokens before it)."""
-    where = len(sentences) if place == places - 1 else place * (len(sentences) - 1) // (places - 1)
-    while place < places - 1 and where and not sentences[where - 1].endswith("."):
-        where -= 1
+    where = place * len(sentences) // (places - 1)
     ahead = " ".join(sentences[:where])
     start = len(ahead) + bool(ahead)
     text = " ".join([*sentences[:where], needle, *sentences[where:]])
@@ -214,8 +210,8 @@ class Set:
         spec = Spec(folder / "sources" / "groups.jsonl", self.tokenizer, self.settings)
         (rule,) = proof_rules(spec, load_judgements(dataset, None, None))
         states = []
-        size = -(-len(self.corpus) // batches)
-        for first in range(0, len(self.corpus), size):
+        size = max(1, -(-len(self.corpus) // batches))
+        for first in range(0, max(1, len(self.corpus)), size):
             batch = Batch(first)
             for row in self.corpus[first : first + size]:
                 batch.ids.append(row["_id"])
