@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, NamedTuple, Self
 
 from retgen.data import Qrel, Query
@@ -17,6 +17,9 @@ from retgen.validators.niah.spec import KINDS, Group, Key, Place, Spec, keys, pl
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
 _NEAR = 0.0001  # a depth is rounded to four digits
+# whose tokens of a text are those of its sentences; with others the place of a needle may change
+# how many there are, and so the last sentences
+_ADDITIVE = ("minilm", "words")
 
 
 class _Row(NamedTuple):
@@ -205,8 +208,8 @@ class Haystacks(CorpusRule):
         there: dict[tuple[Key, Place], list[str]] = defaultdict(list)
         for row in self.state.rows:
             there[row.key, row.at].append(row.doc_id)
-        wanted = Counter(product(keys(self._spec, self._groups), places(self._spec)))
-        for (key, at), _ in wanted.items():
+        wanted = dict.fromkeys(product(keys(self._spec, self._groups), places(self._spec)))
+        for key, at in wanted:
             ids = there.get((key, at), [])
             if not ids:
                 yield self._finding([key.group], f"{key.group}: lacks {at} ({key})")
@@ -224,7 +227,7 @@ class Haystacks(CorpusRule):
                 series[row.key, row.at.needle, row.at.order].append(row)
         for rows in series.values():
             rows.sort(key=lambda row: row.at.place)
-            for one, other in zip(rows, rows[1:], strict=False):
+            for one, other in pairwise(rows):
                 if one.at.place == other.at.place or one.counted is None or other.counted is None:
                     continue
                 if one.counted.before >= other.counted.before:
@@ -236,8 +239,7 @@ class Haystacks(CorpusRule):
                     yield self._finding([other.doc_id, one.doc_id], message)
 
     def _fillers(self) -> Iterator[Finding]:
-        """Haystacks and controls of one filler differ in their needles, and in the sentences at the end
-        that make room for them."""
+        """What shares a filler differs in its needle, and in the last sentences of the filler."""
         shared: dict[Key, list[_Row]] = defaultdict(list)
         for row in self.state.rows:
             if row.filler:
@@ -251,7 +253,7 @@ class Haystacks(CorpusRule):
                 if differ(control.filler, row.filler) > TAIL:
                     message = f"{row.doc_id}: its filler is not that of {control.doc_id}"
                     yield self._finding([row.doc_id, control.doc_id], message)
-                elif row.at.needle != "neutral" and row.filler != same.filler:
+                elif self._spec.tokenizer in _ADDITIVE and row.filler != same.filler:
                     message = (
                         f"{row.doc_id}: its filler is not to the word that of {same.doc_id}, whose "
                         "needle is the same"
@@ -343,8 +345,8 @@ class Haystacks(CorpusRule):
             }
             if missing := sorted(wanted - judged[query_id]):
                 message = (
-                    f"{query_id}: {len(missing):,} of its {len(wanted):,} haystacks are no qrels of "
-                    f"split {split}, {missing[0]} among them"
+                    f"{query_id}: {len(missing):,} of its {len(wanted):,} haystacks are no qrels "
+                    f"of split {split}, {missing[0]} among them"
                 )
                 yield self._finding([query_id, *missing], message)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from retgen.validators.rule import Finding
-from tests.validators.niah.sets import GROUPS, NEUTRAL, SETTINGS, WORDS, Row, Set
+from tests.validators.niah.sets import GROUPS, NEUTRAL, WORDS, Row, Set
 
 EVERYTHING: Row = {
     "controls": ["nothing", "neutral"], "needles": ["one_hop", "literal"], "distractors": [0, 2],
@@ -406,10 +406,3 @@ def test_a_tokenizer_that_is_none(tmp_path: Path) -> None:
     (finding,) = one.findings(tmp_path)
     assert finding.severity == "warning"
     assert f"({file} cannot be read: " in finding.message
-
-
-def test_the_settings_are_those_of_the_fixture() -> None:
-    assert set(SETTINGS) == {
-        "lengths", "places", "orders", "needles", "filler", "filtered", "distractors", "controls",
-        "fillers",
-    }  # fmt: skip
