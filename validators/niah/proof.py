@@ -306,14 +306,18 @@ class Haystacks(CorpusRule):
                 yield self._finding([f"{main}_{length}"], message)
         for split, qrels in splits.items():
             only = split.removeprefix(f"{main}_")
-            lengths = {int(only)} if split != main and only.isdecimal() else None
-            yield from self._split(split, qrels, lengths, group_of, rows, holders)
+            if split == main:
+                yield from self._split(split, qrels, None, group_of, rows, holders)
+            elif only in map(str, self._spec.settings["lengths"]):
+                yield from self._split(split, qrels, int(only), group_of, rows, holders)
+            else:
+                yield self._finding([split], f"split {split} is that of no length")
 
     def _split(
         self,
         split: str,
         qrels: Sequence[Qrel],
-        lengths: set[int] | None,
+        only: int | None,
         group_of: Mapping[str, Any],
         rows: Mapping[str, _Row],
         holders: Mapping[str, Mapping[int, set[str]]],
@@ -331,7 +335,7 @@ class Haystacks(CorpusRule):
                 why = f"is of group {row.key.group!r}"
             elif row.at.needle not in ("one_hop", "literal"):
                 why = "is a control"
-            elif lengths is not None and row.key.length not in lengths:
+            elif only not in (None, row.key.length):
                 why = f"has {row.key.length:,} tokens"
             if why:
                 message = f"{query_id}: {doc_id} is a qrel of split {split}, and {why}"
@@ -340,7 +344,7 @@ class Haystacks(CorpusRule):
             wanted = {
                 doc_id
                 for length, ids in holders.get(str(group), {}).items()
-                if lengths is None or length in lengths
+                if only in (None, length)
                 for doc_id in ids
             }
             if missing := sorted(wanted - judged[query_id]):
