@@ -32,3 +32,10 @@ def differ(one: bytes, other: bytes) -> int:
     shorter = min(len(first), len(second))
     front = next((i for i in range(shorter) if first[i] != second[i]), shorter)
     return max(len(first), len(second)) - front
+
+
+def digest(text: str) -> int:
+    """Eight bytes for a whole text."""
+    import xxhash
+
+    return xxhash.xxh3_64_intdigest(text.encode())

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from typing import Any, NamedTuple, Self
 
-from retgen.data import Qrel, Query
 from retgen.validators.niah.answers import Answers, times
 from retgen.validators.niah.counting import Counted, Unread, counter
-from retgen.validators.niah.fillers import TAIL, differ, digests, without
+from retgen.validators.niah.fillers import TAIL, differ, digest, digests, without
+from retgen.validators.niah.judged import check_qrels, check_queries, groups_of
 from retgen.validators.niah.related import Related, words_of
-from retgen.validators.niah.spec import KINDS, Group, Key, Place, Spec, keys, places, read_groups
+from retgen.validators.niah.run import Document, Run
+from retgen.validators.niah.spec import KINDS, Key, Place, Spec, keys, places, read_groups
+from retgen.validators.niah.tables import check_tables
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
 _NEAR = 0.0001  # a depth is rounded to four digits
@@ -30,6 +32,8 @@ class _Row(NamedTuple):
     at: Place
     counted: Counted | None = None
     filler: bytes = b""
+    depth: float = -1.0
+    digest: int = 0  # of the text
 
 
 @dataclass
@@ -99,7 +103,9 @@ class Haystacks(CorpusRule):
                 found += _lengths(one, counted)
             self.state.wrong += [(doc_id, wrong) for wrong in found]
             filler = digests(without(text, *one.span))
-            self.state.rows.append(_Row(doc_id, one.key, one.at, counted, filler))
+            self.state.rows.append(
+                _Row(doc_id, one.key, one.at, counted, filler, one.depth, digest(text))
+            )
 
     def _unlike(self, said: _Said, text: str) -> str:
         """What its metadata says that cannot be, or that its text does not bear out."""
@@ -145,25 +151,35 @@ class Haystacks(CorpusRule):
         before, needle, after = text[:start], text[start:stop], text[stop:]
         if needle:
             yield from _edges(before, after)
-        times_named = times(text, group.name)
-        if times_named != (wanted := int(bool(said.name))):
-            yield f"it names {group.name!r} {times_named:,} times, not {wanted:,}"
         beside = f"{before} {after}"
-        words = set(words_of(beside))
-        if said.key.filtered and (given := self._related.among(said.key.group, words)):
-            yield f"{given[0]!r} stands in it, and is a word of its question or related to one"
+        named = times(text, group.name), int(bool(said.name))
+        yield from self._beside(said.key, beside, named, said.key.distractors)
         if said.at.needle == "neutral" and (
             given := self._related.among(said.key.group, set(words_of(needle)))
         ):
             yield f"{given[0]!r} in its neutral sentence is a word of its question"
-        near = self._answers.near(said.key.group, beside, words)
-        if near != said.key.distractors:
-            yield f"it holds {near:,} near-answers of its group, not {said.key.distractors:,}"
-        other = self._answers.other(said.key.group, beside, words)
-        if not other and said.at.needle == "neutral":
-            other = self._answers.any(needle)
-        if other:
+        if said.at.needle == "neutral" and (other := self._answers.any(needle)):
+            yield f"its neutral sentence is {other!r}"
+
+    def _beside(self, key: Key, text: str, named: tuple[int, int], near: int) -> Iterator[str]:
+        """What a text holds beside its needle. `named`: how often it names the character, and is to
+        do so; `near`: how many near-answers it is to hold.
+        """
+        words = set(words_of(text))
+        if named[0] != named[1]:
+            name = self._groups[key.group].name
+            yield f"it names {name!r} {named[0]:,} times, not {named[1]:,}"
+        if key.filtered and (given := self._related.among(key.group, words)):
+            yield f"{given[0]!r} stands in it, and is a word of its question or related to one"
+        if (held := self._answers.near(key.group, text, words)) != near:
+            yield f"it holds {held:,} near-answers of its group, not {near:,}"
+        if other := self._answers.other(key.group, text, words):
             yield f"it holds {other!r} beside its needle"
+
+    def _negative(self, key: Key, text: str) -> str:
+        """What is wrong with a haystack that holds a near-answer instead of its needle; else ""."""
+        named = times(text, self._groups[key.group].name), 0
+        return next(self._beside(key, text, named, key.distractors + 1), "")
 
     # --- findings ---------------------------------------------------------------------------
 
@@ -183,8 +199,24 @@ class Haystacks(CorpusRule):
         yield from self._counts()
         yield from self._places()
         yield from self._fillers()
-        yield from self._queries()
-        yield from self._qrels()
+        documents = {
+            row.doc_id: Document(row.key, row.at, row.depth, row.digest)
+            for row in self.state.rows
+            if row.key.group in self._groups
+        }
+        run = Run(
+            self._spec.groups.parents[1],
+            self._groups,
+            documents,
+            groups_of(self._judgements.queries),
+            self._negative,
+        )
+        for ids, message in chain(
+            check_queries(run, self._judgements.queries),
+            check_qrels(run, self._judgements, self._spec.settings["lengths"]),
+            check_tables(run, bool(self._spec.settings.get("training"))),
+        ):
+            yield self._finding(ids, message)
 
     def _table(self) -> Iterator[Finding]:
         """No needle but a literal one has a word of its question, and no two names are one."""
@@ -264,96 +296,6 @@ class Haystacks(CorpusRule):
                 ids = [other.doc_id, control.doc_id]
                 yield self._finding(ids, f"{' and '.join(ids)}: have one filler, not two")
 
-    # --- queries and qrels ------------------------------------------------------------------
-
-    def _queries(self) -> Iterator[Finding]:
-        """Each group has one query, which is its question with its needles."""
-        asked: dict[str, str] = {}
-        for query in self._judgements.queries:
-            name = _note(query).get("group")
-            group = self._groups.get(name) if isinstance(name, str) else None
-            if group is None:
-                message = f"{query.query_id}: its metadata names no group of the run"
-                yield self._finding([query.query_id], message)
-                continue
-            if query.text != group.question:
-                message = f"{query.query_id}: is not the question of its group {name!r}"
-                yield self._finding([query.query_id], message)
-            for column, wanted in _noted(group):
-                if (held := _note(query).get(column)) != wanted:
-                    message = f"{query.query_id}: its {column} is {held!r}, not {wanted!r}"
-                    yield self._finding([query.query_id], message)
-            other = asked.setdefault(str(name), query.query_id)
-            if other != query.query_id:
-                message = f"{other} and {query.query_id}: ask for one group"
-                yield self._finding([other, query.query_id], message)
-        for name in self._groups.keys() - asked.keys():
-            yield self._finding([name], f"{name}: has no query")
-
-    def _qrels(self) -> Iterator[Finding]:
-        """A query's positives are the haystacks of its group, in splits of all and of a length."""
-        group_of = {query.query_id: _note(query).get("group") for query in self._judgements.queries}
-        rows = {row.doc_id: row for row in self.state.rows}
-        holders: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
-        for row in self.state.rows:
-            if row.at.needle in ("one_hop", "literal"):
-                holders[row.key.group][row.key.length].add(row.doc_id)
-        main = self._judgements.split
-        splits = {main: self._judgements.qrels, **self._judgements.others}
-        for length in self._spec.settings["lengths"]:
-            if f"{main}_{length}" not in splits:
-                message = f"there are no qrels of split {main}_{length}"
-                yield self._finding([f"{main}_{length}"], message)
-        for split, qrels in splits.items():
-            only = split.removeprefix(f"{main}_")
-            if split == main:
-                yield from self._split(split, qrels, None, group_of, rows, holders)
-            elif only in map(str, self._spec.settings["lengths"]):
-                yield from self._split(split, qrels, int(only), group_of, rows, holders)
-            else:
-                yield self._finding([split], f"split {split} is that of no length")
-
-    def _split(
-        self,
-        split: str,
-        qrels: Sequence[Qrel],
-        only: int | None,
-        group_of: Mapping[str, Any],
-        rows: Mapping[str, _Row],
-        holders: Mapping[str, Mapping[int, set[str]]],
-    ) -> Iterator[Finding]:
-        judged: dict[str, set[str]] = defaultdict(set)
-        for query_id, doc_id, relevance in qrels:
-            row = rows.get(doc_id)
-            judged[query_id].add(doc_id)
-            if row is None:
-                continue  # another rule names it, or its metadata is wrong
-            why = ""
-            if relevance <= 0:
-                why = f"has relevance {relevance:g}"
-            elif row.key.group != group_of.get(query_id):
-                why = f"is of group {row.key.group!r}"
-            elif row.at.needle not in ("one_hop", "literal"):
-                why = "is a control"
-            elif only not in (None, row.key.length):
-                why = f"has {row.key.length:,} tokens"
-            if why:
-                message = f"{query_id}: {doc_id} is a qrel of split {split}, and {why}"
-                yield self._finding([query_id, doc_id], message)
-        for query_id, group in group_of.items():
-            wanted = {
-                doc_id
-                for length, ids in holders.get(str(group), {}).items()
-                if only in (None, length)
-                for doc_id in ids
-            }
-            if missing := sorted(wanted - judged[query_id]):
-                message = (
-                    f"{query_id}: {len(missing):,} of its {len(wanted):,} haystacks are no qrels "
-                    f"of split {split}, {missing[0]} among them"
-                )
-                yield self._finding([query_id, *missing], message)
-
 
 def _lengths(said: _Said, counted: Counted) -> Iterator[str]:
     """Whether a text has its length, and its needle the depth that is said."""
@@ -393,17 +335,3 @@ def _said(metadata: Any) -> _Said | None:
             at = Place(needle, order, place)
             return _Said(key, at, category, float(depth), (start, stop), name)
     return None
-
-
-def _note(query: Query) -> Mapping[str, Any]:
-    return query.metadata if isinstance(query.metadata, dict) else {}
-
-
-def _noted(group: Group) -> Iterator[tuple[str, str]]:
-    """What the metadata of a query holds of its group."""
-    yield "category", group.category
-    yield "name", group.name
-    yield "needle", group.needles["one_hop", "default"]
-    yield "needle_inverted", group.needles["one_hop", "inverted"]
-    yield "literal", group.needles["literal", "default"]
-    yield "literal_inverted", group.needles["literal", "inverted"]

@@ -9,6 +9,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from retgen.data import open_dataset
 from retgen.validation.scan import load_judgements
 from retgen.validators.niah import Spec, proof_rules
@@ -48,8 +51,9 @@ NEUTRAL = "Near the stairs, {name} once hung up a green coat to dry."
 SETTINGS: Row = {
     "lengths": [80, 160], "places": 4, "orders": ["default", "inverted"], "needles": ["one_hop"],
     "filler": ["shuffled"], "filtered": [True], "distractors": [0], "controls": ["nothing"],
-    "fillers": 1,
+    "fillers": 1, "training": True,
 }  # fmt: skip
+BESIDE = ("pairs.jsonl", "chat.jsonl", "needles.parquet")
 OTHERS = ("Bolormaa", "Somchai", "Tsehay", "Dilnoza")  # about whom near-answers are
 
 # each word is one token of minilm
@@ -188,6 +192,39 @@ class Set:
                         {"query-id": asked[note["group"]], "corpus-id": row["_id"], "score": 1}
                     )
 
+        self.pairs: list[Row] = []
+        self.chat: list[Row] = []
+        self.triplets: list[Row] = []
+        for row in self.corpus:
+            if row["metadata"]["needle"] in ("one_hop", "literal"):
+                self._view(row, asked[row["metadata"]["group"]])
+
+    def _view(self, row: Row, query_id: str) -> None:
+        """A haystack as pair, prompt and triplet."""
+        note = row["metadata"]
+        group = next(one for one in self.groups if one["group"] == note["group"])
+        same = ("group", "length", "filler", "filtered", "distractors", "number")
+        shared = {key: note[key] for key in same}
+        control = self.one(**shared, needle="none")
+        start, stop = note["span"]
+        taken = {key: note[key] for key in ("group", "length", "order", "place", "depth")}
+        question = {"question": group["question"]}
+        self.pairs.append(
+            taken | question
+            | {"needle": row["text"][start:stop], "haystack": row["_id"], "control": control["_id"]}
+        )  # fmt: skip
+        content = f"{group['question']} Answer with the name alone."
+        self.chat.append({
+            "id": f"c{len(self.chat)}", "haystack": row["_id"], "expected": note["name"],
+            "messages": [{"role": "user", "content": content}],
+        })  # fmt: skip
+        near = group["near"][-1].replace("{name}", "Maarja")
+        self.triplets.append({
+            "anchor": group["question"], "positive": row["text"],
+            "negative_1": row["text"][:start] + near + row["text"][stop:],
+            "negative_2": control["text"], "query-id": query_id, "positive-id": row["_id"],
+        })  # fmt: skip
+
     def one(self, **wanted: Any) -> Row:
         """The first row whose metadata is so."""
         return next(
@@ -199,12 +236,21 @@ class Set:
         _write(folder / "sources" / "groups.jsonl", self.groups)
         _write(folder / "dataset" / "corpus.jsonl", self.corpus)
         _write(folder / "dataset" / "queries.jsonl", self.queries)
+        _write(folder / "tables" / "pairs.jsonl", self.pairs)
+        _write(folder / "tables" / "chat.jsonl", self.chat)
+        (folder / "training").mkdir(exist_ok=True)
+        if self.triplets:
+            table = pa.Table.from_pylist(self.triplets)
+            pq.write_table(table, folder / "training" / "needles.parquet")
         for split, qrels in self.qrels.items():
             _write(folder / "dataset" / "qrels" / f"{split}.jsonl", qrels)
         return folder
 
-    def findings(self, folder: Path, batches: int = 1) -> list[Finding]:
-        """What the proof finds, reading the corpus in so many parts."""
+    def findings(self, folder: Path, batches: int = 1, beside: bool = False) -> list[Finding]:
+        """What the proof finds, reading the corpus in so many parts.
+
+        `beside`: also in the tables beside dataset/, which were made before anything was altered.
+        """
         self.write(folder)
         dataset = open_dataset(folder / "dataset")
         spec = Spec(folder / "sources" / "groups.jsonl", self.tokenizer, self.settings)
@@ -224,10 +270,11 @@ class Set:
         rule.state, *later = states
         for number, state in enumerate(later, start=1):
             rule.state.merge(state, number * size)
-        return list(rule.findings())
+        found = list(rule.findings())
+        return found if beside else [one for one in found if not one.message.startswith(BESIDE)]
 
-    def messages(self, folder: Path) -> list[str]:
-        return [one.message for one in self.findings(folder)]
+    def messages(self, folder: Path, beside: bool = False) -> list[str]:
+        return [one.message for one in self.findings(folder, beside=beside)]
 
 
 def _write(path: Path, some: Sequence[Row]) -> None:

@@ -23,7 +23,7 @@ EVERYTHING: Row = {
 def test_a_sound_set(tmp_path: Path, tokenizer: str, settings: Row, size: int, parts: int) -> None:
     one = Set(tokenizer=tokenizer, **settings)
     assert len(one.corpus) == size
-    assert one.findings(tmp_path, parts) == []
+    assert one.findings(tmp_path, parts, beside=True) == []
 
 
 def test_a_set_of_no_documents_lacks_everything(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_near_answer_too_few(tmp_path: Path) -> None:
 
 
 def test_a_needle_in_a_neutral_sentence(tmp_path: Path) -> None:
-    one = Set(controls=["neutral"])
+    one = Set(controls=["nothing", "neutral"])
     row = one.one(needle="neutral", place=1, group="landmark-1")
     needle = GROUPS[0]["one_hop"].replace("{name}", "Imani")
     said = NEUTRAL.replace("{name}", "Imani")
@@ -214,7 +214,7 @@ def test_a_needle_in_a_neutral_sentence(tmp_path: Path) -> None:
     start = row["metadata"]["span"][0]
     row["metadata"]["span"] = [start, start + len(needle)]
     found = [message.replace(row["_id"], "ID") for message in one.messages(tmp_path)]
-    assert f"ID: it holds {needle!r} beside its needle" in found
+    assert f"ID: its neutral sentence is {needle!r}" in found
 
 
 def test_places_in_another_order(tmp_path: Path) -> None:
@@ -406,3 +406,76 @@ def test_a_tokenizer_that_is_none(tmp_path: Path) -> None:
     (finding,) = one.findings(tmp_path)
     assert finding.severity == "warning"
     assert f"({file} cannot be read: " in finding.message
+
+
+# --- the tables beside dataset/ -----------------------------------------------------------------
+
+
+def beside(tmp_path: Path, table: str, column: str, value: Any) -> list[str]:
+    """What is said of a set with one value of a table's first row changed, its id taken out."""
+    one = Set()
+    row = getattr(one, table)[0]
+    row[column] = value
+    doc_id = row.get("haystack", row.get("positive-id"))
+    return [message.replace(doc_id, "ID") for message in one.messages(tmp_path, beside=True)]
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "message"),
+    [
+        ("pairs", "control", "d1", "pairs.jsonl: d1 is no control of ID"),
+        ("pairs", "control", "d0000001", "pairs.jsonl: d0000001 is no control of ID"),
+        ("pairs", "needle", "It.", "pairs.jsonl: 'It.' is not the needle of ID"),
+        ("pairs", "place", 9, "pairs.jsonl: 9 is not the place of ID"),
+        ("pairs", "question", "Who?", "pairs.jsonl: 'Who?' is not the question of ID"),
+        ("chat", "expected", "Kofi", "chat.jsonl: 'Kofi' is not the answer of ID"),
+        ("chat", "messages", [], "chat.jsonl: the prompt does not ask the question of ID"),
+        ("triplets", "anchor", "Who?", "needles.parquet: the anchor is not the question of ID"),
+        ("triplets", "positive", "It.", "needles.parquet: the positive is not the text of ID"),
+        ("triplets", "query-id", "q9", "needles.parquet: q9 is not the query of ID"),
+        (
+            "triplets", "negative_1", "It.",
+            "needles.parquet: it holds 0 near-answers of its group, not 1, in the first negative of ID",
+        ),
+        (
+            "triplets", "negative_1", "It was Imani.",
+            "needles.parquet: it names 'Imani' 1 times, not 0, in the first negative of ID",
+        ),
+        (
+            "triplets", "negative_2", "It.",
+            "needles.parquet: the second negative is no control of ID",
+        ),
+    ],
+)  # fmt: skip
+def test_a_table_that_is_wrong(
+    tmp_path: Path, table: str, column: str, value: Any, message: str
+) -> None:
+    assert beside(tmp_path, table, column, value) == [message]
+
+
+@pytest.mark.parametrize(
+    ("table", "name"),
+    [("pairs", "pairs.jsonl"), ("chat", "chat.jsonl"), ("triplets", "needles.parquet")],
+)
+def test_a_table_that_lacks_a_haystack(tmp_path: Path, table: str, name: str) -> None:
+    one = Set()
+    gone = getattr(one, table).pop()
+    doc_id = gone.get("haystack", gone.get("positive-id"))
+    assert one.messages(tmp_path, beside=True) == [
+        f"{name}: lacks 1 haystacks, {doc_id} among them"
+    ]
+
+
+def test_tables_that_are_not_there(tmp_path: Path) -> None:
+    one = Set()
+    one.triplets.clear()
+    assert one.messages(tmp_path, beside=True) == ["needles.parquet is not there"]
+
+
+def test_a_haystack_twice_in_a_table(tmp_path: Path) -> None:
+    one = Set()
+    one.pairs.append(one.pairs[0])
+    doc_id = one.pairs[0]["haystack"]
+    assert one.messages(tmp_path, beside=True) == [
+        f"pairs.jsonl: {doc_id} is no haystack with a needle, or stands there twice"
+    ]
