@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import cache
+from io import BytesIO
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from retgen import pickles
 from retgen.data import open_dataset
 from retgen.validation.scan import load_judgements
 from retgen.validators.niah import Spec, proof_rules
@@ -266,7 +268,7 @@ class Set:
                 batch.metadata.append(row["metadata"])
             rule.start()
             rule.scan(batch)
-            states.append(rule.state)
+            states.append(pickles.load(BytesIO(pickles.dump(rule.state))))  # as from a process
         rule.state, *later = states
         for number, state in enumerate(later, start=1):
             rule.state.merge(state, number * size)
