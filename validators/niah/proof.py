@@ -1,0 +1,337 @@
+"""`haystacks`: every haystack has its length, its needle at its place, and nothing else to find."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise, product
+from typing import Any, NamedTuple, Self
+
+from retgen.validators.niah.answers import Answers, times
+from retgen.validators.niah.counting import Counted, Unread, counter
+from retgen.validators.niah.fillers import TAIL, differ, digest, digests, without
+from retgen.validators.niah.judged import check_qrels, check_queries, groups_of
+from retgen.validators.niah.related import Related, words_of
+from retgen.validators.niah.run import Document, Run
+from retgen.validators.niah.spec import KINDS, Key, Place, Spec, keys, places, read_groups
+from retgen.validators.niah.tables import check_tables
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+
+_NEAR = 0.0001  # a depth is rounded to four digits
+# whose tokens of a text are those of its sentences; with others the place of a needle may change
+# how many there are, and so the last sentences
+_ADDITIVE = ("minilm", "words")
+
+
+class _Row(NamedTuple):
+    """A document as its metadata describes it, and its filler."""
+
+    doc_id: str
+    key: Key
+    at: Place
+    counted: Counted | None = None
+    filler: bytes = b""
+    depth: float = -1.0
+    digest: int = 0  # of the text
+
+
+@dataclass
+class _Read(State):
+    """What the documents are."""
+
+    rows: list[_Row] = field(default_factory=list)
+    wrong: list[tuple[str, str]] = field(default_factory=list)  # (document, what is)
+    unread: str = ""  # why nothing was counted
+
+    def merge(self, later: Self, offset: int) -> None:
+        self.rows += later.rows
+        self.wrong += later.wrong
+        self.unread = self.unread or later.unread
+
+
+class _Said(NamedTuple):
+    """The metadata of a document."""
+
+    key: Key
+    at: Place
+    category: str
+    depth: float
+    span: tuple[int, int]
+    name: str
+
+
+class Haystacks(CorpusRule):
+    """The haystacks are those of the settings, exact in length, with one answer each."""
+
+    name = "haystacks"
+    severity = "error"
+    finds = (
+        "a haystack that has not its length, lacks its needle or has it elsewhere, holds a word of "
+        "its question or another answer, or has not the filler of its control"
+    )
+    state: _Read
+
+    def __init__(self, spec: Spec, judgements: Judgements) -> None:
+        self._spec, self._judgements = spec, judgements
+        self._groups = read_groups(spec.groups)
+        self._related = Related({name: one.question for name, one in self._groups.items()})
+        self._answers = Answers(self._groups)
+        self._counter: Any = None
+        super().__init__()
+
+    def start(self) -> None:
+        self.state = _Read()
+
+    # --- documents --------------------------------------------------------------------------
+
+    def scan(self, batch: Batch) -> None:
+        said: list[tuple[str, str, _Said]] = []
+        for doc_id, text, metadata in zip(batch.ids, batch.texts, batch.metadata, strict=True):
+            one = _said(metadata)
+            wrong = self._unlike(one, text) if one is not None else "its metadata is no haystack's"
+            if wrong:
+                self.state.wrong.append((doc_id, wrong))
+                if one is not None:  # it is there, whatever it is
+                    self.state.rows.append(_Row(doc_id, one.key, one.at))
+            elif one is not None:
+                said.append((doc_id, text, one))
+        counts = self._count([text for _, text, _ in said], [one.span for *_, one in said])
+        for (doc_id, text, one), counted in zip(said, counts, strict=True):
+            found = list(self._text(text, one))
+            if counted is not None:
+                found += _lengths(one, counted)
+            self.state.wrong += [(doc_id, wrong) for wrong in found]
+            filler = digests(without(text, *one.span))
+            self.state.rows.append(
+                _Row(doc_id, one.key, one.at, counted, filler, one.depth, digest(text))
+            )
+
+    def _unlike(self, said: _Said, text: str) -> str:
+        """What its metadata says that cannot be, or that its text does not bear out."""
+        group = self._groups.get(said.key.group)
+        start, stop = said.span
+        if group is None:
+            return f"its group is {said.key.group!r}, which the run has not"
+        if said.category != group.category:
+            return f"its category is {said.category!r}, that of its group {group.category!r}"
+        if said.at.needle == "none":
+            if said.span != (0, 0) or said.depth != -1 or said.name:
+                return "it has no needle, and its metadata names a place or a character"
+            return ""
+        if not 0 <= start < stop <= len(text):
+            return f"its span {start} to {stop} is none of its {len(text):,} characters"
+        held = text[start:stop]
+        if said.at.needle == "neutral":
+            return ""
+        if said.name != group.name:
+            return f"its character is {said.name!r}, that of its group {group.name!r}"
+        if held != (needle := group.needles[said.at.needle, said.at.order]):
+            return f"its span holds {held!r}, not {needle!r}"
+        return ""
+
+    def _count(
+        self, texts: Sequence[str], spans: Sequence[tuple[int, int]]
+    ) -> Iterable[Counted | None]:
+        if self._counter is None:
+            try:
+                self._counter = counter(self._spec.tokenizer)
+            except Unread as error:
+                self._counter = error
+        if isinstance(self._counter, Unread):
+            self.state.unread = str(self._counter)
+            return [None] * len(texts)
+        counts: Iterable[Counted] = self._counter.count(texts, spans)
+        return counts
+
+    def _text(self, text: str, said: _Said) -> Iterator[str]:
+        """What a text holds that it should not, or not so often."""
+        group = self._groups[said.key.group]
+        start, stop = said.span
+        before, needle, after = text[:start], text[start:stop], text[stop:]
+        if needle:
+            yield from _edges(before, after)
+        beside = f"{before} {after}"
+        named = times(text, group.name), int(bool(said.name))
+        yield from self._beside(said.key, beside, named, said.key.distractors)
+        if said.at.needle == "neutral" and (
+            given := self._related.among(said.key.group, set(words_of(needle)))
+        ):
+            yield f"{given[0]!r} in its neutral sentence is a word of its question"
+        if said.at.needle == "neutral" and (other := self._answers.any(needle)):
+            yield f"its neutral sentence is {other!r}"
+
+    def _beside(self, key: Key, text: str, named: tuple[int, int], near: int) -> Iterator[str]:
+        """What a text holds beside its needle. `named`: how often it names the character, and is to
+        do so; `near`: how many near-answers it is to hold.
+        """
+        words = set(words_of(text))
+        if named[0] != named[1]:
+            name = self._groups[key.group].name
+            yield f"it names {name!r} {named[0]:,} times, not {named[1]:,}"
+        if key.filtered and (given := self._related.among(key.group, words)):
+            yield f"{given[0]!r} stands in it, and is a word of its question or related to one"
+        if (held := self._answers.near(key.group, text, words)) != near:
+            yield f"it holds {held:,} near-answers of its group, not {near:,}"
+        if other := self._answers.other(key.group, text, words):
+            yield f"it holds {other!r} beside its needle"
+
+    def _negative(self, key: Key, text: str) -> str:
+        """What is wrong with a haystack that holds a near-answer instead of its needle; else ""."""
+        named = times(text, self._groups[key.group].name), 0
+        return next(self._beside(key, text, named, key.distractors + 1), "")
+
+    # --- findings ---------------------------------------------------------------------------
+
+    def _finding(self, ids: Iterable[str], message: str) -> Finding:
+        return Finding(self.name, self.severity, list(ids), message)
+
+    def findings(self) -> Iterable[Finding]:
+        if self.state.unread:
+            message = (
+                f"the lengths are not proven: no tokenizer {self._spec.tokenizer!r} to count with "
+                f"({self.state.unread})"
+            )
+            yield Finding(self.name, "warning", [], message)
+        yield from self._table()
+        for doc_id, wrong in self.state.wrong:
+            yield self._finding([doc_id], f"{doc_id}: {wrong}")
+        yield from self._counts()
+        yield from self._places()
+        yield from self._fillers()
+        documents = {
+            row.doc_id: Document(row.key, row.at, row.depth, row.digest)
+            for row in self.state.rows
+            if row.key.group in self._groups
+        }
+        run = Run(
+            self._spec.groups.parents[1],
+            self._groups,
+            documents,
+            groups_of(self._judgements.queries),
+            self._negative,
+        )
+        for ids, message in chain(
+            check_queries(run, self._judgements.queries),
+            check_qrels(run, self._judgements, self._spec.settings["lengths"]),
+            check_tables(run, bool(self._spec.settings.get("training"))),
+        ):
+            yield self._finding(ids, message)
+
+    def _table(self) -> Iterator[Finding]:
+        """No needle but a literal one has a word of its question, and no two names are one."""
+        named: dict[str, str] = {}
+        for name, group in self._groups.items():
+            other = named.setdefault(group.name.casefold(), name)
+            if other != name:
+                yield self._finding([other, name], f"{other} and {name}: have one character's name")
+            sentences_of = [(one, kind) for (kind, _), one in group.needles.items()]
+            sentences_of += [(one, "near") for one in group.near]
+            for sentence, kind in sentences_of:
+                given = self._related.among(name, set(words_of(sentence)))
+                if kind == "literal" and not given:
+                    yield self._finding([name], f"{name}: {sentence!r} has no word of its question")
+                elif kind != "literal" and given:
+                    message = f"{name}: {sentence!r} shares {given[0]!r} with its question"
+                    yield self._finding([name], message)
+
+    def _counts(self) -> Iterator[Finding]:
+        """Each haystack and control that the settings ask for is there once."""
+        there: dict[tuple[Key, Place], list[str]] = defaultdict(list)
+        for row in self.state.rows:
+            there[row.key, row.at].append(row.doc_id)
+        wanted = dict.fromkeys(product(keys(self._spec, self._groups), places(self._spec)))
+        for key, at in wanted:
+            ids = there.get((key, at), [])
+            if not ids:
+                yield self._finding([key.group], f"{key.group}: lacks {at} ({key})")
+            elif len(ids) > 1:
+                yield self._finding(ids, f"{' and '.join(ids)}: are both {at} ({key})")
+        for (key, at), ids in there.items():
+            if (key, at) not in wanted:
+                yield self._finding(ids, f"{ids[0]}: the settings ask for no such: {at} ({key})")
+
+    def _places(self) -> Iterator[Finding]:
+        """Needles of one filler stand further behind from place to place."""
+        series: dict[tuple[Key, str, str], list[_Row]] = defaultdict(list)
+        for row in self.state.rows:
+            if row.at.place >= 0 and row.counted is not None:
+                series[row.key, row.at.needle, row.at.order].append(row)
+        for rows in series.values():
+            rows.sort(key=lambda row: row.at.place)
+            for one, other in pairwise(rows):
+                if one.at.place == other.at.place or one.counted is None or other.counted is None:
+                    continue
+                if one.counted.before >= other.counted.before:
+                    message = (
+                        f"{other.doc_id}: its needle has place {other.at.place} and "
+                        f"{other.counted.before:,} tokens before it, that of {one.doc_id} place "
+                        f"{one.at.place} and {one.counted.before:,}"
+                    )
+                    yield self._finding([other.doc_id, one.doc_id], message)
+
+    def _fillers(self) -> Iterator[Finding]:
+        """What shares a filler differs in its needle, and in the last sentences of the filler."""
+        shared: dict[Key, list[_Row]] = defaultdict(list)
+        for row in self.state.rows:
+            if row.filler:
+                shared[row.key].append(row)
+        first: dict[tuple[Key, bytes], _Row] = {}
+        for key, rows in shared.items():
+            control = next((row for row in rows if row.at.needle == "none"), rows[0])
+            alike: dict[tuple[str, str], _Row] = {}
+            for row in rows:
+                same = alike.setdefault((row.at.needle, row.at.order), row)
+                if differ(control.filler, row.filler) > TAIL:
+                    message = f"{row.doc_id}: its filler is not that of {control.doc_id}"
+                    yield self._finding([row.doc_id, control.doc_id], message)
+                elif self._spec.tokenizer in _ADDITIVE and row.filler != same.filler:
+                    message = (
+                        f"{row.doc_id}: its filler is not to the word that of {same.doc_id}, whose "
+                        "needle is the same"
+                    )
+                    yield self._finding([row.doc_id, same.doc_id], message)
+            other = first.setdefault((key._replace(number=0), control.filler), control)
+            if other.key != key:
+                ids = [other.doc_id, control.doc_id]
+                yield self._finding(ids, f"{' and '.join(ids)}: have one filler, not two")
+
+
+def _lengths(said: _Said, counted: Counted) -> Iterator[str]:
+    """Whether a text has its length, and its needle the depth that is said."""
+    if counted.total != said.key.length:
+        yield f"it has {counted.total:,} tokens, not {said.key.length:,}"
+    elif said.at.needle != "none":
+        depth = counted.before / (said.key.length - counted.needle)
+        if abs(depth - said.depth) > _NEAR:
+            yield f"its needle stands at depth {depth:.4f}, not {said.depth:.4f}"
+
+
+def _edges(before: str, after: str) -> Iterator[str]:
+    """A needle stands between sentences."""
+    ahead = before.rstrip().rstrip("\"')]\u2019\u201d\u00bb")
+    if before and (not before[-1].isspace() or ahead[-1:] not in _ENDS):
+        yield f"its needle does not follow the end of a sentence, but {before[-20:]!r}"
+    if after and not after[0].isspace():
+        yield f"its needle runs on into {after[:20]!r}"
+
+
+_ENDS = set(".!?\u2026\u3002\uff01\uff1f")
+
+
+def _said(metadata: Any) -> _Said | None:
+    """The metadata of a document; None where a part is missing or of another type."""
+    match metadata:
+        case {
+            "group": str(group), "category": str(category), "length": int(length),
+            "needle": str(needle), "order": str(order), "place": int(place),
+            "depth": int() | float() as depth, "span": [int(start), int(stop)], "name": str(name),
+            "filler": str(filler), "filtered": bool(filtered), "distractors": int(distractors),
+            "number": int(number),
+        } if needle in KINDS:  # fmt: skip
+            if needle in ("one_hop", "literal") and order not in ("default", "inverted"):
+                return None
+            key = Key(group, length, filler, filtered, distractors, number)
+            at = Place(needle, order, place)
+            return _Said(key, at, category, float(depth), (start, stop), name)
+    return None
