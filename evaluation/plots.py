@@ -187,14 +187,12 @@ def heat_map(
     with _figure(path) as (axes, svg):
         from matplotlib.patches import Rectangle
 
-        there = [value for row in values for value in row if value is not None]
-        low, high = min(there, default=0.0), max(there, default=1.0)
         for i, row in enumerate(values):
             for j, value in enumerate(row):
                 if value is not None:
-                    shade = (value - low) / (high - low) if high > low else 0.5
-                    axes.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=_COLOURS[0],
-                                             alpha=0.06 + 0.6 * shade, linewidth=0))  # fmt: skip
+                    square = Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=_COLOURS[0], lw=0)
+                    square.set_alpha(0.04 + 0.7 * value)
+                    axes.add_patch(square)
                     axes.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8)
         axes.set_xlim(-0.5, len(columns) - 0.5)
         axes.set_ylim(len(rows) - 0.5, -0.5)

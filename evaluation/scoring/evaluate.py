@@ -77,8 +77,8 @@ def evaluate(
     data sets are one recipe under several seeds. `analyses`: what is looked at beside means.
     `model_options` is about chat models (llm:): their ledger, cap and prices. `limit`: how many
     items of a domain they order, and in some tasks how many all systems are measured on. `title`
-    and `about` head the page. Raises `UsageError` or `DatasetError` for what cannot be scored; a model
-    that fails after others were scored lands in `failures` instead.
+    and `about` head the page. Raises `UsageError` or `DatasetError` for what cannot be scored; a
+    model that fails after others were scored lands in `failures` instead.
     """
     paths = [located(p) for p in ([path] if isinstance(path, str | Path) else path)]
     for name in models:

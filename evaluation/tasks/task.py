@@ -49,11 +49,17 @@ class Comparison(ABC, Generic[M]):
     def measure(self, scores: Scores, noise: float) -> Measured[M]:
         """The measures. `noise`: the relative tolerance within which two scores tie."""
 
-    def readings(self, name: str, system: System) -> Iterable[tuple[str, System, Comparison[M]]]:
-        """The ways in which a system is measured, each with its name; as it is, unless a task says
-        so.
-        """
-        yield name, system, self
+    def readings(self, name: str, system: System) -> Iterable[Reading[M]]:
+        """The ways in which a system is measured; as it is, unless a task says otherwise."""
+        yield Reading(name, system, self)
+
+
+class Reading(NamedTuple, Generic[M]):
+    """A system as it is measured, under a name of its own."""
+
+    name: str
+    system: System
+    comparison: Comparison[M]
 
 
 class TaskData(ABC, Generic[M]):
@@ -89,7 +95,8 @@ class Task(ABC, Generic[M]):
 
     `name`: the key of its measures in eval.json. `title`: the heading over them. `item`: what
     --limit counts, and the name of the files per_ITEM/; `limits_all`: for all systems, not for chat
-    models alone. `models`: scored where none is named. `instruction`: what its `paper` puts before every query, for --paper-prompt.
+    models alone. `models`: scored where none is named. `instruction`: what its `paper` puts before
+    every query, for --paper-prompt.
     """
 
     name: ClassVar[str]

@@ -129,8 +129,8 @@ def eval_command(
         int | None,
         typer.Option(
             min=1,
-            help="{items} per domain whose candidates an llm: model orders; questions count for all "
-            "models. Default: all.",
+            help="{items} per domain whose candidates an llm: model orders; in haystacks questions "
+            "for every model. Default: all.",
         ),
     ] = None,
     max_usd: Annotated[

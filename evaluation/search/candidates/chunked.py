@@ -21,12 +21,16 @@ class BestChunk:
         self.noise = scorer.noise
         self._chunks: dict[str, list[str]] = {}
 
+    def cut(self, texts: Sequence[str]) -> list[list[str]]:
+        """The chunks of texts, each of which is cut once."""
+        missing = [text for text in dict.fromkeys(texts) if text not in self._chunks]
+        self._chunks |= zip(missing, self._pieces(missing), strict=True)
+        return [self._chunks[text] for text in texts]
+
     def score(
         self, groups: Sequence[CandidateSet], progress: Progress
     ) -> list[NDArray[np.float64]]:
-        texts = dict.fromkeys(text for group in groups for text in group.texts)
-        missing = [text for text in texts if text not in self._chunks]
-        self._chunks |= zip(missing, self._pieces(missing), strict=True)
+        self.cut([text for group in groups for text in group.texts])
         cut = [
             group._replace(texts=tuple(c for text in group.texts for c in self._chunks[text]))
             for group in groups

@@ -6,7 +6,7 @@ questions: texts of the same lengths, none of which answers it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,7 +34,7 @@ from retgen.evaluation.tasks.niah.measures import (
     on_depth,
     won,
 )
-from retgen.evaluation.tasks.task import Comparison, Measured, Scores, TaskData
+from retgen.evaluation.tasks.task import Comparison, Measured, Reading, Scores, TaskData
 
 THIRDS = ("beginning", "middle", "end")
 CHUNKS = "best chunk"
@@ -81,23 +81,24 @@ class OfQuestions(Comparison[Cells]):
             needles = tuple(group.needles.values())
             self.sets += [CandidateSet(q, needles, _NEEDLES) for q in group.queries.values()]
 
-    def readings(self, name: str, system: System) -> Iterable[tuple[str, System, Comparison[Cells]]]:
+    def readings(self, name: str, system: System) -> Iterable[Reading[Cells]]:
         """The system as it is; and where it cuts haystacks, over chunks that it reads whole."""
         texts = [text for group in self.haystacks.groups for text in group.haystacks]
         if system.pieces is None:
-            yield name, system, self._read(_by_limit(texts, system.details().get("max_length")))
+            reach = _by_limit(texts, system.details().get("max_length"))
+            yield Reading(name, system, self._read(reach))
             return
-        pieces = system.pieces([text.text for text in texts])
-        reach = {
+        scorer = BestChunk(system.scorer, system.pieces)
+        pieces = scorer.cut([text.text for text in texts])
+        known = {
             text.doc_id: (len(of) > 1, text.span[1] <= text.text.find(of[0]) + len(of[0]))
             for text, of in zip(texts, pieces, strict=True)
         }
-        yield name, system, self._read(reach)
-        if any(cut for cut, _ in reach.values()):
-            scorer = BestChunk(system.scorer, system.pieces)
+        yield Reading(name, system, self._read(known))
+        if any(cut for cut, _ in known.values()):
             whole = {text.doc_id: (False, True) for text in texts}
             chunks = System(system.dim, scorer, lambda: scorer.details(system.details()))
-            yield f"{name}, {CHUNKS}", chunks, self._read(whole)
+            yield Reading(f"{name}, {CHUNKS}", chunks, self._read(whole))
 
     def _read(self, reach: Mapping[str, tuple[bool, bool]] | None) -> OfQuestions:
         return OfQuestions(self.name, self.haystacks, self.described, reach)
@@ -128,9 +129,7 @@ class OfPairs(Comparison[Cells]):
         self.name, self.haystacks, self.described = name, haystacks, described
         kind = haystacks.kinds[0]
         self.sets = [
-            CandidateSet(
-                group.queries[QUESTION], (text.text, haystacks.controls[at].text)
-            )
+            CandidateSet(group.queries[QUESTION], (text.text, haystacks.controls[at].text))
             for group in haystacks.groups
             for text, at in zip(group.haystacks, group.controls[kind], strict=True)
         ]
@@ -285,5 +284,3 @@ def _rows(cells: Cells, groups: Sequence[Group]) -> Iterator[Mapping[str, Any]]:
                 )
         yield {"query-id": group.query_id, "group": group.name, "category": group.category,
                "values": rows}  # fmt: skip
-
-

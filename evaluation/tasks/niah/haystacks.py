@@ -37,7 +37,7 @@ class Arm(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A haystack or a control. `place` and `depth` are -1 without needle; `span`: its characters."""
+    """A haystack or a control. `place`, `depth`: -1 without needle; `span`: its characters."""
 
     doc_id: str
     text: str
@@ -109,6 +109,10 @@ def load_haystacks(collection: Collection) -> Haystacks:
             if group.name in groups:
                 raise DatasetError(f"{path}: group {group.name} has two questions; each has one")
             groups[group.name] = group
+    relevant = {
+        name: {doc for doc, score in collection.qrels[group.query_id].items() if score > 0}
+        for name, group in groups.items()
+    }
     controls: list[Text] = []
     for document in collection.dataset.documents(strict=path):
         if isinstance(document.metadata, dict) and "depth" in document.metadata:
@@ -123,9 +127,8 @@ def load_haystacks(collection: Collection) -> Haystacks:
                 ) from error
             if text.needle in CONTROLS:
                 controls.append(text)
-            elif (of := groups.get(text.group)) is not None:
-                if collection.qrels[of.query_id].get(text.doc_id, 0) > 0:
-                    of.haystacks.append(text)
+            elif text.doc_id in relevant.get(text.group, ()):
+                groups[text.group].haystacks.append(text)
     kept = [group for group in groups.values() if group.haystacks]
     if not kept:
         raise DatasetError(f"{path}: no relevant document is a haystack of its question")
@@ -140,7 +143,7 @@ def load_haystacks(collection: Collection) -> Haystacks:
 
 
 def _rank(text: Text) -> tuple[bool, bool, int, bool]:
-    """The plainest make first: one-hop needles in shuffled, filtered filler without near-answers."""
+    """The plainest make first: one-hop needles, shuffled and filtered filler, no near-answers."""
     filler, filtered, distractors = text.around
     return text.needle != "one_hop", not filtered, distractors, filler != "shuffled"
 
@@ -165,9 +168,7 @@ def terms(query: str) -> int:
 
 def _text(doc_id: str, text: str, message: Mapping[str, Any]) -> Text:
     start, stop = message["span"]
-    around = Filler(
-        str(message["filler"]), bool(message["filtered"]), int(message["distractors"])
-    )
+    around = Filler(str(message["filler"]), bool(message["filtered"]), int(message["distractors"]))
     return Text(
         doc_id, text, str(message["group"]), int(message["length"]), str(message["needle"]),
         str(message["order"]), int(message["place"]), float(message["depth"]),

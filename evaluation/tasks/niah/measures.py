@@ -73,7 +73,9 @@ def on_depth(depths: Array, scores: Array, noise: float = 0.0) -> OnDepth:
         return OnDepth(math.nan, math.nan, 0.0)
     x, y = depths - depths.mean(), scores - scores.mean()
     pearson = float((x @ y) / math.sqrt((x @ x) * (y @ y)))
-    return OnDepth(pearson, float(stats.spearmanr(depths, scores).statistic), float(x @ y / (x @ x)))
+    return OnDepth(
+        pearson, float(stats.spearmanr(depths, scores).statistic), float(x @ y / (x @ x))
+    )
 
 
 def position_sensitivity(scores: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What `gen eval` shows of haystacks: curves by length, places, categories, a picture for a card."""
+"""What `gen eval` shows of haystacks: curves by length, places, categories, cards."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from pathlib import Path
 
 from retgen.evaluation import plots as draw
 from retgen.evaluation.search.names import slug
-from retgen.evaluation.tasks.niah.cells import Cell, Cells, Estimate
+from retgen.evaluation.tasks.niah.cells import Cells, Estimate
 from retgen.evaluation.tasks.niah.compare import CHUNKS, THIRDS
-from retgen.evaluation.tasks.niah.haystacks import QUESTION
 from retgen.evaluation.tasks.niah.summary import effective, psi
 from retgen.evaluation.tasks.niah.tables import (
     TITLES,
     Row,
     by_length,
     effective_text,
-    expansions,
     lengths_of,
     readings,
     rows_of,
+    wordings,
 )
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.pages import Figure, Fold, Section, TableView
@@ -27,6 +26,8 @@ from retgen.pages import Figure, Fold, Section, TableView
 _CURVES = 6  # rows in a picture
 _MAPS = 3  # systems with a picture by place
 _TOKENS = "tokens of the haystack"
+_AUC = "AUC within the question"
+_CHANCE = draw.Level("chance", 0.5, True)
 
 
 def sections(results: Sequence[SystemResult[Cells]], folder: Path) -> Iterable[Section]:
@@ -40,7 +41,7 @@ def sections(results: Sequence[SystemResult[Cells]], folder: Path) -> Iterable[S
     yield _against_controls(rows, scored, folder)
     if scored:
         yield _places(scored, folder)
-        yield from _wordings(scored)
+        yield from _wordings(scored, folder)
         yield _makes(scored, folder)
         yield _cards(scored, folder)
 
@@ -66,19 +67,17 @@ def _by_length(rows: Sequence[Row], questions: int, folder: Path) -> Section:
             f"Means over {questions} questions, with 95% intervals of a bootstrap over questions.",
         ],
         [by_length(rows, "auc")],
-        [_curves(rows, "auc", "AUC within the question", folder, [draw.Level("chance", 0.5, True)])],
+        [_curves(rows, "auc", _AUC, folder, [_CHANCE])],
         notes,
     )
 
 
 def _against_controls(rows: Sequence[Row], scored: Sequence[Row], folder: Path) -> Section:
-    figures = [
-        _curves(rows, "ratio", "comparative ratio", folder, [draw.Level("chance", 0.5, True)])
-    ]
+    figures = [_curves(rows, "ratio", "comparative ratio", folder, [_CHANCE])]
     tables = [by_length(rows, "ratio")]
     folded = []
     if scored:
-        figures.append(_curves(scored, "similarity", "score of question and haystack", folder, []))
+        figures.append(_curves(scored, "normalised", "normalised similarity", folder, []))
         tables.append(by_length(scored, "difference"))
         folded = [
             Fold(TITLES[m], [by_length(scored, m)]) for m in ("effect", "similarity", "normalised")
@@ -99,7 +98,7 @@ def _against_controls(rows: Sequence[Row], scored: Sequence[Row], folder: Path) 
 def _curves(
     rows: Sequence[Row], measure: str, y: str, folder: Path, levels: Sequence[draw.Level]
 ) -> Figure:
-    curves = [curve(row, measure) for row in rows[:_CURVES]]
+    curves = [one for one in (curve(row, measure) for row in rows) if one.x][:_CURVES]
     svg = draw.lines(
         folder / f"haystacks_{measure}", curves, levels, title=f"{y[0].upper()}{y[1:]} by length",
         x=_TOKENS, y=y, log_x=True,
@@ -113,7 +112,7 @@ def curve(row: Row, measure: str, name: str = "") -> draw.Line:
     """A measure by length, dotted where haystacks are truncated."""
     points: list[tuple[int, Estimate]] = []
     for length in row.cells.lengths(row.arm):
-        estimate = row.cells.estimate(Cell(measure, row.query, row.arm, length))
+        estimate = row.cells.estimate(row.cell(measure, length))
         if estimate:
             points.append((length, estimate))
     cut = [row.cells.reach[row.arm, length].truncated for length, _ in points]
@@ -133,7 +132,7 @@ def _places(rows: Sequence[Row], folder: Path) -> Section:
         lengths = row.cells.lengths(row.arm)
         places = sorted({int(p) for n in lengths for p in _parts(row, "auc by place", n)})
         values = [
-            [row.cells.mean(Cell("auc by place", QUESTION, row.arm, n, str(place))) for n in lengths]
+            [row.cells.mean(row.cell("auc by place", n, str(place))) for n in lengths]
             for place in places
         ]
         svg = draw.heat_map(
@@ -145,8 +144,8 @@ def _places(rows: Sequence[Row], folder: Path) -> Section:
     return Section(
         "The place of the needle",
         [
-            "Correlation and slope of the score with the needle's depth, within the question (slope: "
-            "the change of the score from the first place to the last), the AUC by thirds of the "
+            "Correlation and slope of the score with the needle's depth, within the question "
+            "(slope: the change of the score from first to last place), the AUC by thirds of the "
             "text, and the position sensitivity index of these three, 1 - min / max: 0 where the "
             "place does not matter. Since it takes extremes, noise alone makes it larger than 0.",
         ],
@@ -163,9 +162,9 @@ def _by_place(row: Row) -> TableView:
     cells, lines = row.cells, []
     for length in cells.lengths(row.arm):
         mark = "*" if cells.reach[row.arm, length].truncated else ""
-        measures = [cells.estimate(Cell(m, QUESTION, row.arm, length))
+        measures = [cells.estimate(row.cell(m, length))
                     for m in ("pearson", "spearman", "slope")]  # fmt: skip
-        thirds = [cells.mean(Cell("auc by third", QUESTION, row.arm, length, t)) for t in THIRDS]
+        thirds = [cells.mean(row.cell("auc by third", length, t)) for t in THIRDS]
         texts = [_spanned(one) for one in (*measures, psi(cells, row.arm, length))]
         shown = [f"{value:.3f}" if value is not None else "–" for value in thirds]
         lines.append([f"{length:,}{mark}", *texts, *shown])
@@ -179,13 +178,19 @@ def _spanned(estimate: Estimate | None) -> str:
     return f"{estimate.value:.3f} ({estimate.low:.3f} to {estimate.high:.3f})"
 
 
-def _wordings(rows: Sequence[Row]) -> Iterable[Section]:
-    view = expansions(rows)
-    if view is not None:
+def _wordings(rows: Sequence[Row], folder: Path) -> Iterable[Section]:
+    each = wordings(rows)
+    if each:
+        svg = draw.lines(
+            folder / "haystacks_expansion", [curve(row, "auc") for row in each[:_CURVES]],
+            [_CHANCE], title="AUC by terms added to the question",
+            x=_TOKENS, y=_AUC, log_x=True,
+        )  # fmt: skip
         yield Section(
             "Query expansion",
             ["The AUC where related terms are added to the question, and where none are."],
-            [view],
+            [by_length(each, "auc")],
+            [Figure(svg, "Bands are 95% intervals; dots: not read whole.")],
         )
 
 
@@ -208,7 +213,7 @@ def _by_order(row: Row) -> TableView:
     lines = []
     for measure in ("auc", "ratio", "normalised"):
         for order in _parts(row, "auc", lengths[0]):
-            every = [row.cells.estimate(Cell(measure, QUESTION, row.arm, n, order)) for n in lengths]
+            every = [row.cells.estimate(row.cell(measure, n, order)) for n in lengths]
             cells = [f"{e.value:.3f} ({e.low:.2f} to {e.high:.2f})" if e else "–" for e in every]
             lines.append([measure, order, *cells])
     return TableView(["measure", "order", *(f"{n:,}" for n in lengths)], lines, names=2)
@@ -218,7 +223,7 @@ def _by_category(row: Row) -> TableView:
     cells, lengths = row.cells, row.cells.lengths(row.arm)
     lines = []
     for category in dict.fromkeys(cells.categories):
-        values = [cells.mean(Cell("auc", QUESTION, row.arm, n), category) for n in lengths]
+        values = [cells.mean(row.cell("auc", n), category) for n in lengths]
         shown = [f"{value:.3f}" if value is not None else "–" for value in values]
         lines.append([category, str(cells.categories.count(category)), *shown])
     return TableView(["AUC", "questions", *(f"{n:,}" for n in lengths)], lines)
@@ -227,7 +232,7 @@ def _by_category(row: Row) -> TableView:
 def _categories(row: Row, folder: Path) -> Figure:
     cells, lengths = row.cells, row.cells.lengths(row.arm)
     names = list(dict.fromkeys(cells.categories))
-    values = [[cells.mean(Cell("auc", QUESTION, row.arm, n), one) for n in lengths] for one in names]
+    values = [[cells.mean(row.cell("auc", n), one) for n in lengths] for one in names]
     labels = [f"{one} ({cells.categories.count(one)})" for one in names]
     svg = draw.heat_map(
         folder / "haystacks_categories", labels, [f"{n:,}" for n in lengths], values,
@@ -251,9 +256,9 @@ def _cards(rows: Sequence[Row], folder: Path) -> Section:
             lines.append(curve(other, "auc", CHUNKS))
         reached = effective_text(effective(row.cells, row.arm))
         svg = draw.lines(
-            folder / f"card_{slug(label)}", lines, [draw.Level("chance", 0.5, True)],
+            folder / f"card_{slug(label)}", lines, [_CHANCE],
             title=f"{label}: needles found by length (effective length {reached})", x=_TOKENS,
-            y="AUC within the question", log_x=True,
+            y=_AUC, log_x=True,
         )  # fmt: skip
         figures.append(Figure(svg, f"For the card of {label}: figures/card_{slug(label)}.png."))
     count = len(lengths_of(rows))

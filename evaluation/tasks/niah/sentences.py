@@ -1,4 +1,4 @@
-"""What came out of haystacks, in sentences: what length does, what is not read, what could be seen."""
+"""What came out of haystacks, in sentences: what length does, and what is not read."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def _unread(label: str, cells: Cells, arm: Arm) -> str:
     if reach.seen is None:
         return f"{label} does not read haystacks of {cut[0]:,} tokens and more to their end."
     return (
-        f"From {cut[0]:,} tokens on {label} does not read haystacks whole: at {cut[-1]:,} the needle "
-        f"is in what it reads in {reach.seen:.0%}, so what falls there is truncation."
+        f"From {cut[0]:,} tokens on {label} does not read haystacks whole: at {cut[-1]:,} the "
+        f"needle is in what it reads in {reach.seen:.0%}, so what falls there is truncation."
     )
 
 

@@ -41,7 +41,7 @@ CHANCE = {"auc": 0.5, "ratio": 0.5, "difference": 0.0, "effect": 0.0}
 class Reached(NamedTuple):
     """An effective length of the AUC, with its 95% interval in tokens.
 
-    `over_chance`: the same of the AUC's way above chance, 2 AUC - 1, of which 85% is harder to keep.
+    `over_chance`: the same of the AUC's way above chance, 2 AUC - 1, which is harder to keep.
     """
 
     auc: Effective
@@ -161,5 +161,3 @@ def _by_category(cells: Cells, arm: Arm, lengths: Iterable[int]) -> dict[str, An
 
 def _json(estimate: Estimate | None) -> dict[str, float] | None:
     return estimate._asdict() if estimate else None
-
-

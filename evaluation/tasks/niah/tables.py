@@ -33,6 +33,10 @@ class Row(NamedTuple):
     arm: Arm
     query: str = QUESTION
 
+    def cell(self, measure: str, length: int, part: str = "") -> Cell:
+        """A measure of its own."""
+        return Cell(measure, self.query, self.arm, length, part)
+
 
 def readings(results: Sequence[SystemResult[Cells]]) -> dict[str, Cells]:
     """The measures of each system by its label; where there are several data sets, on each."""
@@ -76,8 +80,8 @@ def tables(reads: dict[str, Cells]) -> dict[str, TableView]:
             result[TITLES[measure]] = by_length(rows, measure)
     if sensitivity := _sensitivity(rows):
         result[TITLES["psi"]] = sensitivity
-    if expanded := expansions(rows):
-        result[TITLES["expansion"]] = expanded
+    if expanded := wordings(rows):
+        result[TITLES["expansion"]] = by_length(expanded, "auc")
     return result
 
 
@@ -98,10 +102,10 @@ def by_length(rows: Sequence[Row], measure: str) -> TableView:
         more = [lambda row: effective_text(effective(row.cells, row.arm, row.query))]
     view = _table(
         rows,
-        lambda row, length: row.cells.estimate(Cell(measure, row.query, row.arm, length)),
+        lambda row, length: row.cells.estimate(row.cell(measure, length)),
         digits,
         more,
-        truncated=measure == "auc",
+        truncated=measure == "auc" and all(row.query == QUESTION for row in rows),
     )
     if measure in _CHANCE:
         chance = ["chance", *(_CHANCE[measure] for _ in lengths_of(rows)), *("" for _ in more)]
@@ -166,12 +170,11 @@ def _sensitivity(rows: Sequence[Row]) -> TableView | None:
     return view if view.beside else None
 
 
-def expansions(rows: Sequence[Row]) -> TableView | None:
-    """The AUC of every wording of the questions; None where there is but one."""
-    each = [
+def wordings(rows: Sequence[Row]) -> list[Row]:
+    """Every system under every wording of the questions; nothing where there is but one."""
+    return [
         row._replace(name=f"{row.name} · {terms(query) or 'no'} terms", query=query)
         for row in rows
         if len(row.cells.queries) > 1
         for query in row.cells.queries
     ]
-    return by_length(each, "auc") if each else None

@@ -73,18 +73,26 @@ def write_haystacks(
                 "literal": sentences[2], "literal_inverted": sentences[3], **more}}
         )  # fmt: skip
         for length in lengths:
+
             def body(count: int, g: int = g, length: int = length) -> list[str]:
                 return [_WORDS[(i * i + (g + 1) * i + length) % len(_WORDS)] for i in range(count)]
 
-            def row(kind: str, order: str, place: int, needle: str,
-                    length: int = length, name: str = name, category: str = category) -> str:
+            def row(
+                kind: str,
+                order: str,
+                place: int,
+                needle: str,
+                length: int = length,
+                name: str = name,
+                category: str = category,
+            ) -> str:
                 words = body(length - tokens(needle) if needle else length - 2)
                 at = place * len(words) // (PLACES - 1) if needle else 0
                 before = " ".join(words[:at])
                 start = len(before) + bool(before)
                 text = " ".join(filter(None, [before, needle, " ".join(words[at:])]))
                 assert tokens(text) == length
-                hay = kind in kinds
+                hay = kind in ("one_hop", "literal")
                 corpus.append(
                     {"_id": f"d{len(corpus)}", "title": "", "text": text, "metadata": {
                         "group": name, "category": category, "length": length, "needle": kind,
