@@ -69,7 +69,7 @@ class OfQuestions(Comparison[Cells]):
         described: str,
         reach: Mapping[str, tuple[bool, bool]] | None = None,
     ) -> None:
-        """`reach`: by document id whether it is cut, and whether its needle is read."""
+        """`reach`: by document id whether it is cut, and its needle read; None: not known."""
         self.name, self.haystacks, self.described = name, haystacks, described
         self._reach = reach
         without = tuple(text.text for text in haystacks.controls)
@@ -85,8 +85,7 @@ class OfQuestions(Comparison[Cells]):
         """The system as it is; and where it cuts haystacks, over chunks that it reads whole."""
         texts = [text for group in self.haystacks.groups for text in group.haystacks]
         if system.pieces is None:
-            reach = _by_limit(texts, system.details().get("max_length"))
-            yield Reading(name, system, self._read(reach))
+            yield Reading(name, system, self._read(_by_limit(texts, system.details())))
             return
         scorer = BestChunk(system.scorer, system.pieces)
         pieces = scorer.cut([text.text for text in texts])
@@ -96,9 +95,8 @@ class OfQuestions(Comparison[Cells]):
         }
         yield Reading(name, system, self._read(known))
         if any(cut for cut, _ in known.values()):
-            whole = {text.doc_id: (False, True) for text in texts}
             chunks = System(system.dim, scorer, lambda: scorer.details(system.details()))
-            yield Reading(f"{name}, {CHUNKS}", chunks, self._read(whole))
+            yield Reading(f"{name}, {CHUNKS}", chunks, self._read(_by_limit(texts, {})))
 
     def _read(self, reach: Mapping[str, tuple[bool, bool]] | None) -> OfQuestions:
         return OfQuestions(self.name, self.haystacks, self.described, reach)
@@ -138,13 +136,14 @@ class OfPairs(Comparison[Cells]):
         groups = self.haystacks.groups
         values: dict[Cell, Array] = {}
         pairs = iter(scores)
+        whole = _by_limit([text for group in groups for text in group.haystacks], {})
         for number, group in enumerate(groups):
             both = np.array([next(pairs) for _ in group.haystacks])
             for (arm, length), rows in _rows_of(group).items():
                 cell = Cell("ratio", QUESTION, arm, length)
                 ratio = comparative_ratio(both[rows, 0], both[rows, 1], noise)
                 values.setdefault(cell, np.full(len(groups), np.nan))[number] = ratio
-        cells = _cells(self.name, self.haystacks, values, _reached(groups, None))
+        cells = _cells(self.name, self.haystacks, values, _reached(groups, whole))
         return Measured({self.name: cells}, _rows(cells, groups))
 
 
@@ -227,13 +226,16 @@ def _rows_of(group: Group) -> dict[tuple[Arm, int], NDArray[np.int64]]:
     return {key: np.array(of) for key, of in rows.items()}
 
 
-def _by_limit(texts: Sequence[Text], limit: Any) -> dict[str, tuple[bool, bool]] | None:
-    """Of a model that tells nothing but its limit: cut is what has more tokens than that.
+def _by_limit(
+    texts: Sequence[Text], details: Mapping[str, Any]
+) -> dict[str, tuple[bool, bool]] | None:
+    """Of a system that tells no more than its limit: cut is what has more tokens than that.
 
-    A needle whose place is beyond the limit is not read.
+    A needle whose place is beyond the limit is not read. None for a model that tells no limit.
     """
-    if not isinstance(limit, int):
+    if "device" in details and "max_length" not in details:
         return None
+    limit = details.get("max_length") or max(text.length for text in texts)
     return {
         text.doc_id: (text.length > limit, text.length <= limit or text.depth * text.length < limit)
         for text in texts
@@ -251,7 +253,7 @@ def _reached(
     for key, of in texts.items():
         count = len(of) // len(groups)
         if reach is None:
-            result[key] = Reach(count, 0.0, 1.0)
+            result[key] = Reach(count, None, None)
         else:
             cut, seen = np.array([reach[text.doc_id] for text in of]).mean(axis=0).tolist()
             result[key] = Reach(count, cut, seen)

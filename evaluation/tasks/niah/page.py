@@ -50,7 +50,7 @@ def _by_length(rows: Sequence[Row], questions: int, folder: Path) -> Section:
     notes = [
         "* and dots: not every haystack is read whole. The shares stand below the system: what is "
         "truncated, and whose needle is in what it reads. As if it read on is not measured",
-        "effective length: the longest up to which the AUC keeps 85% of its best at 250, 500 or "
+        "effective length: the longest up to which a score keeps 85% of its best at 250, 500 or "
         "1,000 tokens (the nearest lengths), of lengths read whole; ≥: nothing longer is read "
         "whole; –: the best is no better than chance",
     ]
@@ -78,7 +78,7 @@ def _against_controls(rows: Sequence[Row], scored: Sequence[Row], folder: Path) 
     folded = []
     if scored:
         figures.append(_curves(scored, "normalised", "normalised similarity", folder, []))
-        tables.append(by_length(scored, "difference"))
+        tables.append(by_length(scored, "gain"))
         folded = [
             Fold(TITLES[m], [by_length(scored, m)]) for m in ("effect", "similarity", "normalised")
         ]
@@ -86,8 +86,8 @@ def _against_controls(rows: Sequence[Row], scored: Sequence[Row], folder: Path) 
         "Similarity, comparative ratio, separation",
         [
             "The comparative ratio is the share of haystacks that score above the very same text "
-            "without needle, a tie half; the separation how far scores of texts with and without "
-            "needle lie apart. Scores of different systems are not comparable with each other.",
+            "without needle, a tie half; the separation how far the scores "
+            "of the two lie apart. Scores of different systems are not comparable with each other.",
         ],
         tables,
         figures,

@@ -46,21 +46,21 @@ def _course(label: str, cells: Cells, arm: Arm) -> str:
     reached = effective(cells, arm)
     if reached is None:
         return f"{end}; it is never clearly above chance."
-    least = "at least " if reached.auc.open else ""
-    return f"{end}; its effective length is {least}{reached.auc.length:,} tokens."
+    least = "at least " if reached.plain.open else ""
+    return f"{end}; its effective length is {least}{reached.plain.length:,} tokens."
 
 
 def _unread(label: str, cells: Cells, arm: Arm) -> str:
     """What truncation hides beyond the lengths that are read whole."""
+    if any(reach.truncated is None for reach in cells.reach.values()):
+        return f"How much of a haystack {label} reads is not known: what falls may be truncation."
     cut = [n for n in cells.lengths(arm) if cells.reach[arm, n].truncated]
     if not cut:
         return ""
-    reach = cells.reach[arm, cut[-1]]
-    if reach.seen is None:
-        return f"{label} does not read haystacks of {cut[0]:,} tokens and more to their end."
+    seen = cells.reach[arm, cut[-1]].seen
     return (
         f"From {cut[0]:,} tokens on {label} does not read haystacks whole: at {cut[-1]:,} the "
-        f"needle is in what it reads in {reach.seen:.0%}, so what falls there is truncation."
+        f"needle is in what it reads in {seen:.0%}, so what falls there is truncation."
     )
 
 

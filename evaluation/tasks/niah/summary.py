@@ -8,7 +8,8 @@
     `similarity`, `control` (the mean score of texts without needle), `normalised`, `ratio`, `gain`,
     `difference`, `auc`, `effect`; `ratio, neutral` and `gain, neutral` against controls with a
     neutral sentence; `detectable`: the smallest difference of `auc` that so many questions show
-  - `effective_length`: see `effective`; null where the base is no better than chance
+  - `effective_length`: of `auc` and of `ratio`, see `Reached`; null where the base is no better
+    than chance
   - `by_order`: by length and order `similarity`, `normalised`, `ratio`, `auc`
   - `position`: by length `pearson`, `spearman`, `slope` (of the score, from the first place to the
     last), `psi`, `auc_by_third`, `auc_by_place`, `similarity_by_place`
@@ -35,16 +36,16 @@ from retgen.evaluation.tasks.niah.measures import (
 
 MEASURES = ("similarity", "control", "normalised", "ratio", "gain", "difference", "auc", "effect",
             "ratio, neutral", "gain, neutral")  # fmt: skip
-CHANCE = {"auc": 0.5, "ratio": 0.5, "difference": 0.0, "effect": 0.0}
+CHANCE = 0.5  # of AUC and ratio
 
 
 class Reached(NamedTuple):
-    """An effective length of the AUC, with its 95% interval in tokens.
+    """An effective length with its 95% interval in tokens.
 
-    `over_chance`: the same of the AUC's way above chance, 2 AUC - 1, which is harder to keep.
+    `over_chance`: the same of a score's way above chance, 2 score - 1, which is harder to keep.
     """
 
-    auc: Effective
+    plain: Effective
     low: int
     high: int
     over_chance: Effective
@@ -55,15 +56,20 @@ def read_whole(cells: Cells, arm: Arm) -> list[int]:
     return [n for n in cells.lengths(arm) if not cells.reach[arm, n].truncated]
 
 
-def effective(cells: Cells, arm: Arm, query: str = QUESTION) -> Reached | None:
-    """Over the lengths that are read whole; None where the base is no better than chance."""
+def effective(
+    cells: Cells, arm: Arm, query: str = QUESTION, measure: str = "auc"
+) -> Reached | None:
+    """Of the AUC or the ratio, over the lengths that are read whole.
+
+    None where the interval of the base holds chance.
+    """
     lengths = read_whole(cells, arm)
-    every = [Cell("auc", query, arm, length) for length in lengths]
+    every = [Cell(measure, query, arm, length) for length in lengths]
     if not lengths or any(cells.mean(cell) is None for cell in every):
         return None
     result = effective_length(lengths, cells.means(every))
     base = cells.estimate(every[lengths.index(result.base_length)])
-    if base is None or base.low <= CHANCE["auc"]:
+    if base is None or base.low <= CHANCE:
         return None
     drawn = [effective_length(lengths, draw).length for draw in cells.drawn(every)]
     low, high = np.quantile(drawn, [0.025, 0.975], method="nearest").tolist()
@@ -89,10 +95,11 @@ def summary(cells: Cells) -> dict[str, Any]:
 
 def _arm(cells: Cells, arm: Arm, query: str) -> dict[str, Any]:
     lengths = cells.lengths(arm)
-    reached = effective(cells, arm, query)
     result: dict[str, Any] = {"needle": arm.needle, **arm.around._asdict(), "query": query}
     result["by_length"] = {str(n): _by_length(cells, arm, query, n) for n in lengths}
-    result["effective_length"] = None if reached is None else _reached(reached)
+    result["effective_length"] = {
+        measure: _reached(effective(cells, arm, query, measure)) for measure in ("auc", "ratio")
+    }
     if query == QUESTION:
         result["by_order"] = {str(n): _by_order(cells, arm, n) for n in lengths}
         result["position"] = {str(n): _position(cells, arm, n) for n in lengths}
@@ -111,9 +118,11 @@ def _by_length(cells: Cells, arm: Arm, query: str, length: int) -> dict[str, Any
     return result
 
 
-def _reached(reached: Reached) -> dict[str, Any]:
+def _reached(reached: Reached | None) -> dict[str, Any] | None:
+    if reached is None:
+        return None
     return {
-        **reached.auc._asdict(), "low": reached.low, "high": reached.high,
+        **reached.plain._asdict(), "low": reached.low, "high": reached.high,
         "over_chance": reached.over_chance._asdict(),
     }  # fmt: skip
 

@@ -14,14 +14,14 @@ from retgen.pages import TableView
 TITLES = {
     "auc": "AUC within the question, by tokens of the haystack (* not read whole)",
     "ratio": "Comparative ratio: haystacks above the same text without needle",
-    "difference": "Separation: mean score of haystacks less that of texts without needle",
-    "effect": "Effect size: the same in standard deviations (Cohen's d)",
+    "gain": "Separation: mean score of haystacks less that of the same text without needle",
+    "effect": "Effect size: haystacks against all texts without needle (Cohen's d)",
     "similarity": "Score of question and haystack",
     "normalised": "Normalised: divided by the score of question and needle alone",
     "psi": "Position sensitivity: 1 - min / max of the AUC over the thirds of the text",
     "expansion": "AUC by terms added to the question",
 }
-_CHANCE = {"auc": "0.500", "ratio": "0.500", "difference": "0.000", "effect": "0.00"}
+_CHANCE = {"auc": "0.500", "ratio": "0.500", "gain": "0.000", "effect": "0.00"}
 _DIGITS = {"effect": 2, "normalised": 2}
 
 
@@ -75,7 +75,7 @@ def tables(reads: dict[str, Cells]) -> dict[str, TableView]:
     """All of them by their titles."""
     rows = rows_of(reads)
     result = {}
-    for measure in ("auc", "ratio", "difference", "effect", "similarity", "normalised"):
+    for measure in ("auc", "ratio", "gain", "effect", "similarity", "normalised"):
         if any(_there(row, measure) for row in rows):
             result[TITLES[measure]] = by_length(rows, measure)
     if sensitivity := _sensitivity(rows):
@@ -95,11 +95,11 @@ def lengths_of(rows: Sequence[Row]) -> list[int]:
 
 
 def by_length(rows: Sequence[Row], measure: str) -> TableView:
-    """A measure by length, intervals as small print; the AUC with effective length."""
+    """A measure by length, intervals as small print; AUC and ratio with effective length."""
     digits = _DIGITS.get(measure, 3)
     more: list[Callable[[Row], str]] = []
-    if measure == "auc":
-        more = [lambda row: effective_text(effective(row.cells, row.arm, row.query))]
+    if measure in ("auc", "ratio"):
+        more = [lambda row: effective_text(effective(row.cells, row.arm, row.query, measure))]
     view = _table(
         rows,
         lambda row, length: row.cells.estimate(row.cell(measure, length)),
@@ -162,7 +162,7 @@ def effective_text(reached: Reached | None) -> str:
     """The longest length, "≥" where nothing longer was read whole; "–": no better than chance."""
     if reached is None:
         return "–"
-    return f"{'≥ ' if reached.auc.open else ''}{reached.auc.length:,}"
+    return f"{'≥ ' if reached.plain.open else ''}{reached.plain.length:,}"
 
 
 def _sensitivity(rows: Sequence[Row]) -> TableView | None:

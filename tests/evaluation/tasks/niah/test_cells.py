@@ -63,7 +63,7 @@ def test_effective_length_needs_a_base_above_chance_and_texts_read_whole() -> No
     values = {cell("auc", n): np.full(COUNT, value) for n, value in by_length.items()}
     reached = effective(cells(values), ARM)
     assert reached is not None
-    assert reached.auc == (512, pytest.approx(0.9), 256, False)
+    assert reached.plain == (512, pytest.approx(0.9), 256, False)
     assert (reached.low, reached.high) == (512, 512)
     # 0.85 of the way above chance, 0.8, is more than 0.6
     assert reached.over_chance.length == 256
@@ -71,7 +71,7 @@ def test_effective_length_needs_a_base_above_chance_and_texts_read_whole() -> No
     assert read_whole(cut, ARM) == [256, 512]
     of_cut = effective(cut, ARM)
     assert of_cut is not None
-    assert of_cut.auc == (512, pytest.approx(0.9), 256, True)
+    assert of_cut.plain == (512, pytest.approx(0.9), 256, True)
     spread = np.array([0.3, 0.75] * (COUNT // 2))
     assert effective(cells({cell("auc", 256): spread}), ARM) is None
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from retgen.data import open_dataset
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import load
+from retgen.evaluation.search.base import System
+from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.niah.compare import HaystackData, OfPairs
 from retgen.evaluation.tasks.niah.haystacks import load_haystacks
+from retgen.evaluation.tasks.niah.sentences import sentences
+from retgen.evaluation.tasks.niah.tables import tables
+from retgen.progress import Progress, silent
 from tests.evaluation.tasks.niah.made import GROUPS, ORDERS, PLACES, write_haystacks
 
 
@@ -99,3 +107,54 @@ def test_a_group_has_one_question(made: Path, tmp_path: Path) -> None:
     broken = changed(made, tmp_path / "broken", "queries", group="diet-1")
     with pytest.raises(DatasetError, match="group diet-1 has two questions; each has one"):
         load_haystacks(load(broken))
+
+
+class Counting:
+    """Scores texts by their length, and tells no more of itself than `details`."""
+
+    noise = 0.0
+
+    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Any]:
+        return [np.array([float(len(text)) for text in group.texts]) for group in groups]
+
+
+@pytest.mark.parametrize(
+    ("details", "truncated", "seen"),
+    [
+        ({}, [0.0, 0.0], [1.0, 1.0]),  # counts words, say
+        ({"device": "cpu", "max_length": None}, [0.0, 0.0], [1.0, 1.0]),
+        ({"device": "cpu", "max_length": 40}, [0.0, 1.0], [1.0, 0.5]),
+        ({"device": "cpu"}, [None, None], [None, None]),  # cuts texts, and does not say where
+    ],
+)
+def test_what_a_system_reads_by_what_it_tells(
+    made: Path, details: dict[str, Any], truncated: list[float], seen: list[float]
+) -> None:
+    comparison = HaystackData(load(made)).comparison()
+    system = System(None, Counting(), lambda: details)
+    (reading,) = comparison.readings("counting", system)
+    assert (reading.name, reading.system) == ("counting", system)
+    scores = system.scorer.score(reading.comparison.sets, silent)
+    (cells,) = reading.comparison.measure(scores, 0.0).domains.values()
+    arm = cells.arms[0]
+    reach = [cells.reach[arm, n] for n in (32, 64)]
+    assert [one.truncated for one in reach] == truncated
+    assert [one.seen for one in reach] == seen
+    said = "How much of a haystack counting · one-hop reads is not known" in " ".join(
+        sentences({"counting": cells})
+    )
+    assert said == (truncated[0] is None)
+
+
+def test_of_pairs_there_is_a_ratio_alone(made: Path) -> None:
+    paid = HaystackData(load(made)).comparison(2, paid=True)
+    scores = [np.array([1.0, 0.0])] * 48 + [np.array([0.0, 0.0])] * 16
+    measured = paid.measure(scores, 0.0)
+    (cells,) = measured.domains.values()
+    assert {cell.measure for cell in cells.values} == {"ratio"}
+    ratios = [values.tolist() for values in cells.values.values()]
+    # the second question's literal haystacks, 32 and 64 tokens, tie
+    assert ratios == [[1.0, 1.0], [1.0, 1.0], [1.0, 0.5], [1.0, 0.5]]
+    assert [len(row["values"]) for row in measured.rows] == [4, 4]
+    views = tables({"chat": cells})
+    assert list(views) == ["Comparative ratio: haystacks above the same text without needle"]
