@@ -140,6 +140,7 @@ def _truncated(result: SystemResult[Any], item: str) -> str:
         f"{result.model}: reads {result.details['max_length']} tokens, so of "
         f"{encoded['documents']:,} documents that it was given for the {item}s "
         f"{cut['documents']:,} are cut"
+        + (f", and of the queries {cut['queries']:,}" if cut["queries"] else "")
     )
 
 

@@ -7,7 +7,7 @@ questions (the cluster bootstrap), never rows, and every system sees the same dr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -55,7 +55,8 @@ class Reach(NamedTuple):
 class Cells:
     """One system on one data set. `values`: of each cell one a question, NaN where it has none.
 
-    `reach`: by arm and length. `purpose`: names the draws; another data set, other draws.
+    `reach`: by arm and length. `purpose`: names the draws; another data set, other draws. `cut`: by
+    wording the share of queries that the system does not read whole.
     """
 
     questions: Sequence[str]
@@ -63,6 +64,7 @@ class Cells:
     values: Mapping[Cell, NDArray[np.float64]]
     reach: Mapping[tuple[Arm, int], Reach]
     purpose: str
+    cut: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def arms(self) -> list[Arm]:

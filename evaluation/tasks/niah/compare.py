@@ -6,7 +6,7 @@ questions: texts of the same lengths, none of which answers it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -68,10 +68,14 @@ class OfQuestions(Comparison[Cells]):
         haystacks: Haystacks,
         described: str,
         reach: Mapping[str, tuple[bool, bool]] | None = None,
+        cut: Mapping[str, float] | None = None,
     ) -> None:
-        """`reach`: by document id whether it is cut, and its needle read; None: not known."""
+        """`reach`: by document id whether it is cut, and its needle read; None: not known.
+
+        `cut`: by wording the share of queries that are cut.
+        """
         self.name, self.haystacks, self.described = name, haystacks, described
-        self._reach = reach
+        self._reach, self._cut = reach, cut or {}
         without = tuple(text.text for text in haystacks.controls)
         self.sets = []
         for group in haystacks.groups:
@@ -93,13 +97,28 @@ class OfQuestions(Comparison[Cells]):
             text.doc_id: (len(of) > 1, text.span[1] <= text.text.find(of[0]) + len(of[0]))
             for text, of in zip(texts, pieces, strict=True)
         }
-        yield Reading(name, system, self._read(known))
+        asked = self._cut_queries(system.pieces)
+        yield Reading(name, system, self._read(known, asked))
         if any(cut for cut, _ in known.values()):
             chunks = System(system.dim, scorer, lambda: scorer.details(system.details()))
-            yield Reading(f"{name}, {CHUNKS}", chunks, self._read(_by_limit(texts, {})))
+            yield Reading(f"{name}, {CHUNKS}", chunks, self._read(_by_limit(texts, {}), asked))
 
-    def _read(self, reach: Mapping[str, tuple[bool, bool]] | None) -> OfQuestions:
-        return OfQuestions(self.name, self.haystacks, self.described, reach)
+    def _read(
+        self,
+        reach: Mapping[str, tuple[bool, bool]] | None,
+        cut: Mapping[str, float] | None = None,
+    ) -> OfQuestions:
+        return OfQuestions(self.name, self.haystacks, self.described, reach, cut)
+
+    def _cut_queries(self, pieces: Callable[[Sequence[str]], list[list[str]]]) -> dict[str, float]:
+        wordings: dict[str, list[str]] = {}
+        for group in self.haystacks.groups:
+            for name, query in group.queries.items():
+                wordings.setdefault(name, []).append(query)
+        return {
+            name: sum(len(of) > 1 for of in pieces(queries)) / len(queries)
+            for name, queries in wordings.items()
+        }
 
     def measure(self, scores: Scores, noise: float) -> Measured[Cells]:
         groups = self.haystacks.groups
@@ -116,7 +135,7 @@ class OfQuestions(Comparison[Cells]):
                 of = _OfQuestion(self.haystacks, group, next(of_texts), bare, noise)
                 for cell, value in of.cells(query):
                     put(number, cell, value)
-        cells = _cells(self.name, self.haystacks, values, _reached(groups, self._reach))
+        cells = _cells(self.name, self.haystacks, values, _reached(groups, self._reach), self._cut)
         return Measured({self.name: cells}, _rows(cells, groups))
 
 
@@ -143,7 +162,7 @@ class OfPairs(Comparison[Cells]):
                 cell = Cell("ratio", QUESTION, arm, length)
                 ratio = comparative_ratio(both[rows, 0], both[rows, 1], noise)
                 values.setdefault(cell, np.full(len(groups), np.nan))[number] = ratio
-        cells = _cells(self.name, self.haystacks, values, _reached(groups, whole))
+        cells = _cells(self.name, self.haystacks, values, _reached(groups, whole), {})
         return Measured({self.name: cells}, _rows(cells, groups))
 
 
@@ -265,11 +284,13 @@ def _cells(
     haystacks: Haystacks,
     values: Mapping[Cell, Array],
     reach: Mapping[tuple[Arm, int], Reach],
+    cut: Mapping[str, float],
 ) -> Cells:
     groups = haystacks.groups
     return Cells(
-        [group.name for group in groups], [group.category for group in groups], values, reach, name
-    )
+        [group.name for group in groups], [group.category for group in groups], values, reach,
+        name, cut,
+    )  # fmt: skip
 
 
 def _rows(cells: Cells, groups: Sequence[Group]) -> Iterator[Mapping[str, Any]]:

@@ -47,9 +47,12 @@ def sections(results: Sequence[SystemResult[Cells]], folder: Path) -> Iterable[S
 
 
 def _by_length(rows: Sequence[Row], questions: int, folder: Path) -> Section:
+    cut = any(reach.truncated for row in rows for reach in row.cells.reach.values())
     notes = [
         "* and dots: not every haystack is read whole. The shares stand below the system: what is "
         "truncated, and whose needle is in what it reads. As if it read on is not measured",
+    ] * cut
+    notes += [
         "effective length: the longest up to which a score keeps 85% of its best at 250, 500 or "
         "1,000 tokens (the nearest lengths), of lengths read whole; ≥: nothing longer is read "
         "whole; –: the best is no better than chance",
@@ -255,9 +258,10 @@ def _cards(rows: Sequence[Row], folder: Path) -> Section:
         if other:
             lines.append(curve(other, "auc", CHUNKS))
         reached = effective_text(effective(row.cells, row.arm))
+        known = "" if reached == "–" else f" (effective length {reached})"
         svg = draw.lines(
             folder / f"card_{slug(label)}", lines, [_CHANCE],
-            title=f"{label}: needles found by length (effective length {reached})", x=_TOKENS,
+            title=f"{label}: needles found by length{known}", x=_TOKENS,
             y=_AUC, log_x=True,
         )  # fmt: skip
         figures.append(Figure(svg, f"For the card of {label}: figures/card_{slug(label)}.png."))

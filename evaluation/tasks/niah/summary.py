@@ -2,7 +2,8 @@
 
 - `questions`: how many; `replicates`: of the bootstrap over them
 - `arms`: haystacks of one make each, under one wording of the questions:
-  - `needle`, `filler`, `filtered`, `distractors`; `query`: question, expansion_100, ...
+  - `needle`, `filler`, `filtered`, `distractors`; `query`: question, expansion_100, ...;
+    `queries_truncated`: the share of these queries that the system does not read whole
   - `by_length`: by tokens: `haystacks` a question, `truncated` (the share that the system does not
     read whole), `seen` (the share whose needle is in what it reads), both null where not known;
     `similarity`, `control` (the mean score of texts without needle), `normalised`, `ratio`, `gain`,
@@ -96,6 +97,7 @@ def summary(cells: Cells) -> dict[str, Any]:
 def _arm(cells: Cells, arm: Arm, query: str) -> dict[str, Any]:
     lengths = cells.lengths(arm)
     result: dict[str, Any] = {"needle": arm.needle, **arm.around._asdict(), "query": query}
+    result["queries_truncated"] = cells.cut.get(query, 0.0)
     result["by_length"] = {str(n): _by_length(cells, arm, query, n) for n in lengths}
     result["effective_length"] = {
         measure: _reached(effective(cells, arm, query, measure)) for measure in ("auc", "ratio")

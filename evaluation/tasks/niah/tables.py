@@ -21,8 +21,10 @@ TITLES = {
     "psi": "Position sensitivity: 1 - min / max of the AUC over the thirds of the text",
     "expansion": "AUC by terms added to the question",
 }
-_CHANCE = {"auc": "0.500", "ratio": "0.500", "gain": "0.000", "effect": "0.00"}
-_DIGITS = {"effect": 2, "normalised": 2}
+_SHORT = {"auc": "AUC", "ratio": "ratio", "gain": "separation", "effect": "effect size",
+          "similarity": "score", "normalised": "normalised"}  # fmt: skip
+_CHANCE = {"auc": "0.500", "ratio": "0.500", "gain": "0.0000", "effect": "0.00"}
+_DIGITS = {"effect": 2, "normalised": 2, "gain": 4}
 
 
 class Row(NamedTuple):
@@ -103,6 +105,7 @@ def by_length(rows: Sequence[Row], measure: str) -> TableView:
     view = _table(
         rows,
         lambda row, length: row.cells.estimate(row.cell(measure, length)),
+        _SHORT[measure],
         digits,
         more,
         truncated=measure == "auc" and all(row.query == QUESTION for row in rows),
@@ -117,6 +120,7 @@ def by_length(rows: Sequence[Row], measure: str) -> TableView:
 def _table(
     rows: Sequence[Row],
     value: Callable[[Row, int], Estimate | None],
+    name: str,
     digits: int,
     more: Sequence[Callable[[Row], str]] = (),
     *,
@@ -144,7 +148,7 @@ def _table(
                 shares = [_share(row, n, what) for n in lengths]
                 lines.append([f"  {what}", *shares, *("" for _ in more)])
     extra = ["effective length"] * len(more)
-    head = ["system", *(f"{length:,}" for length in lengths), *extra]
+    head = [name, *(f"{length:,}" for length in lengths), *extra]
     return TableView(head, lines, faint=faint, beside=beside)
 
 
@@ -166,14 +170,20 @@ def effective_text(reached: Reached | None) -> str:
 
 
 def _sensitivity(rows: Sequence[Row]) -> TableView | None:
-    view = _table(rows, lambda row, length: psi(row.cells, row.arm, length), 3)
+    view = _table(rows, lambda row, length: psi(row.cells, row.arm, length), "PSI", 3)
     return view if view.beside else None
 
 
 def wordings(rows: Sequence[Row]) -> list[Row]:
     """Every system under every wording of the questions; nothing where there is but one."""
+
+    def name(row: Row, query: str) -> str:
+        cut = row.cells.cut.get(query)
+        more = f", {cut:.0%} of the queries cut" if cut else ""
+        return f"{row.name} · {terms(query) or 'no'} terms{more}"
+
     return [
-        row._replace(name=f"{row.name} · {terms(query) or 'no'} terms", query=query)
+        row._replace(name=name(row, query), query=query)
         for row in rows
         if len(row.cells.queries) > 1
         for query in row.cells.queries

@@ -129,6 +129,21 @@ def test_what_is_not_read_is_said_beside_each_length(short: Any) -> None:
     ) in short.to_json()["notes"]
 
 
+def test_queries_that_are_cut_are_counted(made: Path, tmp_path: Path) -> None:
+    """With 12 tokens a question is read whole, a question with terms is not."""
+    result = evaluate(
+        made, models=["minilm"], options=Options(max_length=12), limit=1, metrics=["recall@10"],
+        out=tmp_path / "out",
+    )  # fmt: skip
+    rows = result.to_json()["results"]
+    for row in rows:
+        cut = {arm["query"]: arm["queries_truncated"] for arm in row["haystacks"]["arms"]}
+        assert cut == {"question": 0.0, "expansion_100": 1.0}
+    assert [row["model"] for row in rows] == ["minilm", "minilm, best chunk"]
+    assert "minilm · one-hop · 100 terms, 100% of the queries cut" in text_of(result)
+    assert any(note.endswith("are cut, and of the queries 1") for note in result.to_json()["notes"])
+
+
 def test_systems_without_a_limit_have_no_chunks(scored: Any) -> None:
     assert list(measured(scored)) == ["minilm", "static:minilm", "bm25"]
 
@@ -137,7 +152,7 @@ def test_tables_and_page(short: Any, scored: Any) -> None:
     lines = text_of(short).splitlines()
     start = lines.index("AUC within the question, by tokens of the haystack (* not read whole)")
     table = [re.split(r"  +", line.strip()) for line in lines[start + 1 : start + 7]]
-    assert table[0] == ["system", "40", "80", "160", "effective length"]
+    assert table[0] == ["AUC", "40", "80", "160", "effective length"]
     assert [row[0] for row in table[1:]] == [
         "minilm · one-hop", "truncated", "needle read", "minilm · literal", "truncated",
     ]  # fmt: skip
