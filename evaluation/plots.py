@@ -35,7 +35,8 @@ class Line(NamedTuple):
     """A curve: x, y, and 95% intervals of y where there are some.
 
     `star`: marked with stars. `hollow`: indices of points that are lower bounds only. `like`: the
-    name of the curve whose colour and marker it takes.
+    name of the curve whose colour and marker it takes. `beside`: what stands at each point, "" for
+    nothing; the line is dashed towards points with such a text.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Line(NamedTuple):
     dashed: bool = False
     hollow: Sequence[int] = ()
     like: str = ""
+    beside: Sequence[str] = ()
 
 
 class Level(NamedTuple):
@@ -80,10 +82,24 @@ def lines(
             i = names.index(line.like) if line.like else at
             colour = _COLOURS[i % len(_COLOURS)]
             marker = "" if small else "*" if line.star else _MARKERS[i % len(_MARKERS)]
+            noted = [i for i, text in enumerate(line.beside) if text]
+            whole = noted[0] if noted else len(line.x)
             axes.plot(
-                line.x, line.y, marker=marker, color=colour, label=line.name, linewidth=1.8,
-                markersize=10 if line.star else 5, linestyle="--" if line.dashed else "-",
+                line.x[:whole], line.y[:whole], marker=marker, color=colour, label=line.name,
+                linewidth=1.8, markersize=10 if line.star else 5,
+                linestyle="--" if line.dashed else "-",
             )  # fmt: skip
+            if noted:
+                axes.plot(
+                    line.x[max(whole - 1, 0):], line.y[max(whole - 1, 0):], color=colour,
+                    linewidth=1.4, linestyle=":", marker=marker, markersize=4, zorder=1.9,
+                    markevery=range(min(whole, 1), len(line.x) - max(whole - 1, 0)),
+                )  # fmt: skip
+            for i in noted:
+                axes.annotate(
+                    line.beside[i], (line.x[i], line.y[i]), (0, 6), textcoords="offset points",
+                    fontsize=7.5, ha="center", color=colour,
+                )  # fmt: skip
             axes.plot(
                 [line.x[at] for at in line.hollow], [line.y[at] for at in line.hollow],
                 marker=marker, color=colour, markerfacecolor=_PAPER, markersize=5, linestyle="",
@@ -151,6 +167,40 @@ def bars(
         axes.set_xticks(range(len(groups)), groups)
         axes.set_ylim(0, 1.04)
         _dress(axes, title, "", y)
+    return svg()
+
+
+def heat_map(
+    path: Path,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: Sequence[Sequence[float | None]],
+    *,
+    title: str,
+    x: str,
+    y: str,
+) -> str:
+    """A cell for each value in 0..1, the darker the higher, with the value in it. Returns the SVG.
+
+    `values`: (rows, columns), None for nothing.
+    """
+    with _figure(path) as (axes, svg):
+        from matplotlib.patches import Rectangle
+
+        for i, row in enumerate(values):
+            for j, value in enumerate(row):
+                if value is not None:
+                    square = Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=_COLOURS[0], lw=0)
+                    square.set_alpha(0.04 + 0.7 * value)
+                    axes.add_patch(square)
+                    axes.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8)
+        axes.set_xlim(-0.5, len(columns) - 0.5)
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xticks(range(len(columns)), columns)
+        axes.set_yticks(range(len(rows)), rows)
+        _dress(axes, title, x, y)
+        axes.grid(visible=False)
+        axes.spines[["left", "bottom"]].set_visible(False)
     return svg()
 
 

@@ -17,6 +17,7 @@ import xxhash
 from torch import Tensor, nn
 
 from retgen.errors import UsageError
+from retgen.evaluation.embedders.chunks import Cutter, cutter
 from retgen.evaluation.embedders.devices import choose_devices, tensor_cores
 from retgen.evaluation.embedders.loading import (
     HUB,
@@ -132,6 +133,12 @@ class SentenceEmbedder:
             self.details["hub"] = HUB[name]
         if options.trust_remote_code:
             self.notes.append("ran code that the model brought along (--trust-remote-code)")
+
+    @property
+    def pieces(self) -> Cutter | None:
+        """Cuts documents into what the model reads whole; None where it reads any."""
+        prompt = str(self.details["prompts"]["document"])
+        return cutter(self.model.tokenizer, self.max_length, prompt)
 
     def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
         lengths: dict[str, int] = {}

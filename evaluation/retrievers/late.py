@@ -30,4 +30,5 @@ class Late(RetrieverType):
     def systems(self, name: str, retriever: Any, options: Options) -> list[System]:
         from retgen.evaluation.search.candidates.neural import Interacting
 
-        return [System(None, Interacting(name, retriever), lambda: retriever.details)]
+        scorer = Interacting(name, retriever)
+        return [System(None, scorer, lambda: retriever.details, retriever.pieces)]

@@ -75,10 +75,10 @@ def evaluate(
     `out` defaults to RUN/eval for one run directory, else to outputs/eval_NAME. `models` defaults
     to bm25 where no `runs` are given, or to those of a task with candidate sets. `over_seeds`: the
     data sets are one recipe under several seeds. `analyses`: what is looked at beside means.
-    `limit` and `model_options` are about chat models
-    (llm:): how many items of a domain they order, and their ledger, cap and prices. `title` and
-    `about` head the page. Raises `UsageError` or `DatasetError` for what cannot be scored; a model
-    that fails after others were scored lands in `failures` instead.
+    `model_options` is about chat models (llm:): their ledger, cap and prices. `limit`: how many
+    items of a domain they order, and in some tasks how many all systems are measured on. `title`
+    and `about` head the page. Raises `UsageError` or `DatasetError` for what cannot be scored; a
+    model that fails after others were scored lands in `failures` instead.
     """
     paths = [located(p) for p in ([path] if isinstance(path, str | Path) else path)]
     for name in models:
@@ -100,6 +100,9 @@ def evaluate(
                 f"--model {name}: orders the documents of candidate sets, and "
                 f"{paths[held.index(None)]} holds none"
             )
+    limits_all = any(task.limits_all for task in held if task is not None)
+    if limit is not None and not limits_all and not any(n.startswith("llm:") for n in models):
+        raise UsageError("--limit is about chat models: name one, as llm:PROVIDER:NAME")
     chats = _chats(models, paths, folder, limit, model_options)
     results: list[Scored] = []
     errors: dict[str, RetgenError] = {}
@@ -109,7 +112,7 @@ def evaluate(
             note = "a pair without a qrel counts as judged and not relevant (--complete)"
             notes = [*collection.notes, note]
             collection = replace(collection, complete=True, notes=notes)
-        of_task = TaskResults(task, collection, chats) if task is not None else None
+        of_task = TaskResults(task, collection, chats, limit) if task is not None else None
         names = list(dict.fromkeys(models)) or _defaults(runs, task)
         measured = metrics or default_names(collection.documents, collection.grades is not None)
         measures = Measures(measured)

@@ -54,11 +54,15 @@ class Scorer(Protocol):
 
 
 class System(NamedTuple):
-    """A scorer at one dimension (None where it has none); `details` after it has scored."""
+    """A scorer at one dimension (None where it has none); `details` after it has scored.
+
+    `pieces`: cuts texts into what it reads whole; None where it has no limit, or does not tell.
+    """
 
     dim: int | None
     scorer: Scorer
     details: Callable[[], dict[str, Any]] = dict
+    pieces: Callable[[Sequence[str]], list[list[str]]] | None = None
 
 
 class RetrieverType(ABC):

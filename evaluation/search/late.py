@@ -19,6 +19,7 @@ from torch import Tensor
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.embedders.base import Kind, shorten, spare_memory
+from retgen.evaluation.embedders.chunks import Cutter, cutter
 from retgen.evaluation.embedders.devices import tensor_cores
 from retgen.evaluation.embedders.loading import attention_of, dtype_of, load, load_model, loading
 from retgen.evaluation.embedders.options import Options
@@ -114,6 +115,14 @@ class Late:
             "trained_for_late_interaction": self._trained,
             "notes": self._notes,
         }
+
+    @property
+    def pieces(self) -> Cutter | None:
+        """Cuts documents into what the model reads whole; None where it does not tell."""
+        if self._trained:  # such models leave tokens out
+            return None
+        prompt = str(self.details["prompts"]["document"])
+        return cutter(self._model.tokenizer, self._model.max_seq_length, prompt)
 
     def embed(self, texts: Sequence[str], kind: Kind) -> list[Tensor]:
         """Vectors of each text's tokens, (tokens, d), of length 1."""

@@ -26,11 +26,18 @@ if TYPE_CHECKING:
 class TaskResults:
     """What systems reached on the candidate sets of one data set."""
 
-    def __init__(self, task: Task[Any], collection: Collection, chats: Chats | None = None) -> None:
+    def __init__(
+        self,
+        task: Task[Any],
+        collection: Collection,
+        chats: Chats | None = None,
+        limit: int | None = None,
+    ) -> None:
         self.task, self.data = task, task.read(collection)
         self.notes = list(self.data.notes)
         self.results: list[SystemResult[Any]] = []
         self._chats = chats
+        self._limit = limit if task.limits_all else None
         self._all: Comparison[Any] | None = None
 
     def measure(
@@ -60,9 +67,12 @@ class TaskResults:
             )
             return
         if self._all is None:
-            self._all = self.data.comparison()
+            self._all = self.data.comparison(self._limit)
+            if self._limit is not None:
+                self._note(f"--limit: measured on {self._all.described}")
         for system in result:
-            self._add(name, system, self._all, folder, progress)
+            for reading in self._all.readings(name, system):
+                self._add(*reading, folder, progress)
 
     def _call(self, name: str, folder: Path, progress: Progress) -> None:
         """Have a chat model order candidates."""
@@ -128,8 +138,9 @@ def _truncated(result: SystemResult[Any], item: str) -> str:
         return ""
     return (
         f"{result.model}: reads {result.details['max_length']} tokens, so of "
-        f"{encoded['documents']:,} documents of the {item}s, padded ones among them, "
+        f"{encoded['documents']:,} documents that it was given for the {item}s "
         f"{cut['documents']:,} are cut"
+        + (f", and of the queries {cut['queries']:,}" if cut["queries"] else "")
     )
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from retgen.data import Dataset
 from retgen.evaluation.collection import Collection
+from retgen.evaluation.search.base import System
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.search.names import label
 from retgen.pages import Section, TableView
@@ -47,6 +48,18 @@ class Comparison(ABC, Generic[M]):
     @abstractmethod
     def measure(self, scores: Scores, noise: float) -> Measured[M]:
         """The measures. `noise`: the relative tolerance within which two scores tie."""
+
+    def readings(self, name: str, system: System) -> Iterable[Reading[M]]:
+        """The ways in which a system is measured; as it is, unless a task says otherwise."""
+        yield Reading(name, system, self)
+
+
+class Reading(NamedTuple, Generic[M]):
+    """A system as it is measured, under a name of its own."""
+
+    name: str
+    system: System
+    comparison: Comparison[M]
 
 
 class TaskData(ABC, Generic[M]):
@@ -81,8 +94,9 @@ class Task(ABC, Generic[M]):
     """An evaluation task, in a module or package of its own under `retgen.evaluation.tasks`.
 
     `name`: the key of its measures in eval.json. `title`: the heading over them. `item`: what
-    --limit counts, and the name of the files per_ITEM/. `models`: scored where none is named.
-    `instruction`: what its `paper` puts before every query, for --paper-prompt.
+    --limit counts, and the name of the files per_ITEM/; `limits_all`: for all systems, not for chat
+    models alone. `models`: scored where none is named. `instruction`: what its `paper` puts before
+    every query, for --paper-prompt.
     """
 
     name: ClassVar[str]
@@ -91,6 +105,7 @@ class Task(ABC, Generic[M]):
     models: ClassVar[tuple[str, ...]]
     paper: ClassVar[str] = ""
     instruction: ClassVar[str] = ""
+    limits_all: ClassVar[bool] = False
 
     @abstractmethod
     def holds(self, dataset: Dataset) -> bool:

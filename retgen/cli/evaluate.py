@@ -128,7 +128,9 @@ def eval_command(
     limit: Annotated[
         int | None,
         typer.Option(
-            min=1, help="{items} per domain whose candidates an llm: model orders; default all."
+            min=1,
+            help="{items} per domain whose candidates an llm: model orders; in haystacks questions "
+            "for every model. Default: all.",
         ),
     ] = None,
     max_usd: Annotated[
@@ -162,7 +164,10 @@ def eval_command(
         interruptible()
         model_options = model_options_of(str(paths[0]), max_usd, price, None, ledger)
     else:
-        for option, given in (("--limit", limit), ("--max-usd", max_usd), ("--price", price)):
+        asked_of_chats = {"--max-usd": max_usd, "--price": price}
+        if study is not None:
+            asked_of_chats["--limit"] = limit
+        for option, given in asked_of_chats.items():
             if given not in (None, []):
                 raise UsageError(f"{option} is about chat models: name one, as llm:PROVIDER:NAME")
     asked = {"--by": by, "--threshold": threshold, "--misses": misses, "--complete": complete}

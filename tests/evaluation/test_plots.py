@@ -15,9 +15,11 @@ def test_pictures_follow_the_theme_of_their_page(tmp_path: Path) -> None:
     lines = [draw.Line(f"system {i}", [1.0, 2.0], [0.1 * i, 0.2], [0.0, 0.1], [0.3, 0.4])
              for i in range(9)]  # fmt: skip
     hollow = lines[0]._replace(name="cut short", hollow=[1])
+    noted = lines[1]._replace(name="not read", beside=["", "40% cut"])
     pages = [
         draw.lines(
-            tmp_path / "lines", [*lines, hollow], [draw.Level("a", 0.5), draw.Level("b", 0.4, True)],
+            tmp_path / "lines", [*lines, hollow, noted],
+            [draw.Level("a", 0.5), draw.Level("b", 0.4, True)],
             title="t", x="x", y="y", fraction=True,
         ),
         draw.bars(
@@ -28,13 +30,18 @@ def test_pictures_follow_the_theme_of_their_page(tmp_path: Path) -> None:
             tmp_path / "scatter", {"a": [(0.1, 0.5), (0.2, 0.6)]}, ["p", "q"], title="t", x="x",
             y="y",
         ),
+        draw.heat_map(
+            tmp_path / "heat_map", ["1", "2"], ["a", "b"], [[0.25, 1.0], [None, 0.0]], title="t",
+            x="x", y="y",
+        ),
     ]  # fmt: skip
     style = (Path(retgen.__file__).parent / "page.css").read_text()
     light, dark = style.split("@media (prefers-color-scheme: dark)", 1)
-    for name, page in zip(("lines", "bars", "scatter"), pages, strict=True):
+    for name, page in zip(("lines", "bars", "scatter", "heat_map"), pages, strict=True):
         assert COLOUR.findall(page) == []
         used = set(re.findall(r"var\((--\w+)\)", page))
-        assert {"--ink", "--soft", "--faint", "--card", "--s1"} <= used
+        assert {"--ink", "--soft", "--card", "--s1"} <= used
+        assert ("--faint" in used) == (name != "heat_map")  # which has no grid
         assert all(f"{variable}: #" in light and f"{variable}: #" in dark for variable in used)
         file = (tmp_path / f"{name}.svg").read_text()
         assert "var(" not in file

@@ -157,8 +157,9 @@ def embedded(name: str, dense: Dense) -> list[System]:
     """An embedder's scorers, one a dimension."""
     vectors = Vectors(name, dense)
     full = dense.embedder.dimension
+    pieces = getattr(dense.embedder, "pieces", None)  # other libraries' models do not tell
     return [
-        System(dim, Embedded(vectors, dim), _details(vectors, full_dimension=dim == full))
+        System(dim, Embedded(vectors, dim), _details(vectors, full_dimension=dim == full), pieces)
         for dim in dense.dims
     ]
 

@@ -1,0 +1,58 @@
+"""Needles in haystacks: is a text that answers a question found, however long the text is?
+
+A data set without their metadata holds none, and nothing here looks at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from retgen.data import Dataset
+from retgen.evaluation.collection import Collection
+from retgen.evaluation.tasks.niah.cells import Cells
+from retgen.evaluation.tasks.niah.compare import HaystackData
+from retgen.evaluation.tasks.niah.haystacks import holds_haystacks
+from retgen.evaluation.tasks.niah.summary import summary
+from retgen.evaluation.tasks.task import SystemResult, Task
+from retgen.pages import Section, TableView
+
+__all__ = ["NeedlesInHaystacks"]
+
+
+class NeedlesInHaystacks(Task[Cells]):
+    """Scores of haystacks by length, place and make, against the same texts without needle."""
+
+    name = "haystacks"
+    title = "Needles in haystacks"
+    item = "question"
+    models = ("bm25",)
+    limits_all = True
+
+    def holds(self, dataset: Dataset) -> bool:
+        return holds_haystacks(dataset)
+
+    def read(self, collection: Collection) -> HaystackData:
+        return HaystackData(collection)
+
+    def summary(self, result: SystemResult[Cells]) -> dict[str, Any]:
+        """The keys of `retgen.evaluation.tasks.niah.summary`; of several data sets by `domains`."""
+        each = {name: summary(cells) for name, cells in result.domains.items()}
+        return next(iter(each.values())) if len(each) == 1 else {"domains": each}
+
+    def tables(self, results: Sequence[SystemResult[Cells]]) -> dict[str, TableView]:
+        from retgen.evaluation.tasks.niah.tables import readings, tables
+
+        return tables(readings(results))
+
+    def sections(self, results: Sequence[SystemResult[Cells]], figures: Path) -> Iterable[Section]:
+        from retgen.evaluation.tasks.niah.page import sections
+
+        return sections(results, figures)
+
+    def sentences(self, results: Sequence[SystemResult[Cells]]) -> Sequence[str]:
+        from retgen.evaluation.tasks.niah.sentences import sentences
+        from retgen.evaluation.tasks.niah.tables import readings
+
+        return sentences(readings(results))

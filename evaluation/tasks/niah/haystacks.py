@@ -1,0 +1,198 @@
+"""Needles in haystacks as a data set holds them: questions, haystacks, and controls without needle.
+
+All is read off the metadata of corpus and queries. A control has the filler of its haystacks, and
+instead of the needle nothing, or a neutral sentence at the same place. All texts are held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from retgen.data import Dataset, Query, query_of
+from retgen.errors import DatasetError
+from retgen.evaluation.collection import Collection
+
+CONTROLS = ("none", "neutral")  # what stands instead of a needle, the main control first
+ORDERS = ("default", "inverted")
+QUESTION = "question"
+_EXPANSION = "expansion_"
+
+
+class Filler(NamedTuple):
+    """What the text around a needle is like."""
+
+    filler: str
+    filtered: bool
+    distractors: int
+
+
+class Arm(NamedTuple):
+    """Haystacks of one make: the needle, and the text around it."""
+
+    needle: str
+    around: Filler
+
+
+class Text(NamedTuple):
+    """A haystack or a control. `place`, `depth`: -1 without needle; `span`: its characters."""
+
+    doc_id: str
+    text: str
+    group: str
+    length: int
+    needle: str
+    order: str
+    place: int
+    depth: float
+    span: tuple[int, int]
+    around: Filler
+    number: int
+
+    @property
+    def arm(self) -> Arm:
+        return Arm(self.needle, self.around)
+
+    @property
+    def body(self) -> tuple[str, int, Filler, int]:
+        """Equal for all texts of one filler."""
+        return self.group, self.length, self.around, self.number
+
+
+@dataclass
+class Group:
+    """A question. `queries`: as it is asked, and expanded; `needles`: by kind and order.
+
+    `controls`: for each of `haystacks` the index of its control in `Haystacks.controls`, by kind.
+    """
+
+    name: str
+    query_id: str
+    category: str
+    queries: Mapping[str, str]
+    needles: Mapping[tuple[str, str], str]
+    haystacks: list[Text] = field(default_factory=list)
+    controls: dict[str, list[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Haystacks:
+    """`controls`: of all groups and of the kinds in `kinds`, the first of which is the main one."""
+
+    groups: Sequence[Group]
+    controls: Sequence[Text]
+    kinds: Sequence[str]
+
+
+def holds_haystacks(dataset: Dataset) -> bool:
+    """Whether the first query says which group it asks about, and what its needle is."""
+    for chunk in dataset.queries.chunks(1 << 16):
+        for row in dataset.queries.rows(chunk):
+            query = query_of(row)
+            return isinstance(query, Query) and _names(query.metadata)
+    return False
+
+
+def _names(metadata: Any) -> bool:
+    return isinstance(metadata, dict) and {"group", "category", "needle"} <= metadata.keys()
+
+
+def load_haystacks(collection: Collection) -> Haystacks:
+    """The questions of a data set in their order. Raises `DatasetError` for a missing control."""
+    path = collection.path
+    groups: dict[str, Group] = {}
+    for query in collection.queries:
+        if _names(query.metadata):
+            group = _group(query)
+            if group.name in groups:
+                raise DatasetError(f"{path}: group {group.name} has two questions; each has one")
+            groups[group.name] = group
+    relevant = {
+        name: {doc for doc, score in collection.qrels[group.query_id].items() if score > 0}
+        for name, group in groups.items()
+    }
+    controls: list[Text] = []
+    for document in collection.dataset.documents(strict=path):
+        if isinstance(document.metadata, dict) and "depth" in document.metadata:
+            try:
+                text = _text(document.doc_id, f"{document.title} {document.text}".strip(),
+                             document.metadata)  # fmt: skip
+            except (KeyError, TypeError, ValueError) as error:
+                raise DatasetError(
+                    f"{path}: the metadata of document {document.doc_id} is not that of a "
+                    f"haystack: {type(error).__name__} {error}; `gen validate` says what belongs "
+                    "there"
+                ) from error
+            if text.needle in CONTROLS:
+                controls.append(text)
+            elif text.doc_id in relevant.get(text.group, ()):
+                groups[text.group].haystacks.append(text)
+    kept = [group for group in groups.values() if group.haystacks]
+    if not kept:
+        raise DatasetError(f"{path}: no relevant document is a haystack of its question")
+    for group in kept:
+        group.haystacks.sort(key=lambda t: (_rank(t), t.arm, t.length, t.number, t.order, t.place))
+    lengths = {text.length for group in kept for text in group.haystacks}
+    controls = [text for text in controls if text.length in lengths]
+    controls.sort(key=lambda t: (t.needle, t.around, t.length, t.group, t.number, t.place))
+    kinds = [kind for kind in CONTROLS if any(text.needle == kind for text in controls)]
+    _pair(path, kept, controls, kinds)
+    return Haystacks(kept, controls, kinds)
+
+
+def _rank(text: Text) -> tuple[bool, bool, int, bool]:
+    """The plainest make first: one-hop needles, shuffled and filtered filler, no near-answers."""
+    filler, filtered, distractors = text.around
+    return text.needle != "one_hop", not filtered, distractors, filler != "shuffled"
+
+
+def _group(query: Query) -> Group:
+    message = query.metadata
+    queries = {QUESTION: query.text}
+    expanded = [key for key in message if key.startswith(_EXPANSION) and message[key]]
+    queries |= {key: str(message[key]) for key in sorted(expanded, key=terms)}
+    keys = {
+        ("one_hop", "default"): "needle", ("one_hop", "inverted"): "needle_inverted",
+        ("literal", "default"): "literal", ("literal", "inverted"): "literal_inverted",
+    }  # fmt: skip
+    needles = {kind: str(message[key]) for kind, key in keys.items() if message.get(key)}
+    return Group(str(message["group"]), query.query_id, str(message["category"]), queries, needles)
+
+
+def terms(query: str) -> int:
+    """How many terms are added to a question, by the name of the query."""
+    return int(query.removeprefix(_EXPANSION)) if query.startswith(_EXPANSION) else 0
+
+
+def _text(doc_id: str, text: str, message: Mapping[str, Any]) -> Text:
+    start, stop = message["span"]
+    around = Filler(str(message["filler"]), bool(message["filtered"]), int(message["distractors"]))
+    return Text(
+        doc_id, text, str(message["group"]), int(message["length"]), str(message["needle"]),
+        str(message["order"]), int(message["place"]), float(message["depth"]),
+        (int(start), int(stop)), around, int(message["number"]),
+    )  # fmt: skip
+
+
+def _pair(
+    path: Path, groups: Sequence[Group], controls: Sequence[Text], kinds: Sequence[str]
+) -> None:
+    """Find each haystack's control: of the same filler, and with a neutral sentence, place."""
+    places = {
+        (text.needle, text.body, text.place if text.needle == "neutral" else -1): i
+        for i, text in enumerate(controls)
+    }
+    for group in groups:
+        for kind in kinds or CONTROLS[:1]:
+            group.controls[kind] = []
+            for text in group.haystacks:
+                at = places.get((kind, text.body, text.place if kind == "neutral" else -1))
+                if at is None:
+                    raise DatasetError(
+                        f"{path}: haystack {text.doc_id} ({text.length} tokens, group "
+                        f"{group.name}) has no control of the same filler, so nothing says what "
+                        "its score would be without the needle; `gen validate` says what is missing"
+                    )
+                group.controls[kind].append(at)

@@ -1,0 +1,174 @@
+"""The measures of one system as JSON: what eval.json has under `haystacks`.
+
+- `questions`: how many; `replicates`: of the bootstrap over them
+- `arms`: haystacks of one make each, under one wording of the questions:
+  - `needle`, `filler`, `filtered`, `distractors`; `query`: question, expansion_100, ...;
+    `queries_truncated`: the share of these queries that the system does not read whole
+  - `by_length`: by tokens: `haystacks` a question, `truncated` (the share that the system does not
+    read whole), `seen` (the share whose needle is in what it reads), both null where not known;
+    `similarity`, `control` (the mean score of texts without needle), `normalised`, `ratio`, `gain`,
+    `difference`, `auc`, `effect`; `ratio, neutral` and `gain, neutral` against controls with a
+    neutral sentence; `detectable`: the smallest difference of `auc` that so many questions show
+  - `effective_length`: of `auc` and of `ratio`, see `Reached`; null where the base is no better
+    than chance
+  - `by_order`: by length and order `similarity`, `normalised`, `ratio`, `auc`
+  - `position`: by length `pearson`, `spearman`, `slope` (of the score, from the first place to the
+    last), `psi`, `auc_by_third`, `auc_by_place`, `similarity_by_place`
+  - `by_category`: by category `questions`, and by length `auc`, `ratio`, `normalised`
+
+Numbers are {value, low, high} with 95% intervals, null where there are none; those by category and
+place are means alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retgen.evaluation.tasks.niah.cells import REPLICATES, Cell, Cells, Estimate
+from retgen.evaluation.tasks.niah.haystacks import QUESTION, Arm
+from retgen.evaluation.tasks.niah.measures import (
+    Effective,
+    effective_length,
+    position_sensitivity,
+)
+
+MEASURES = ("similarity", "control", "normalised", "ratio", "gain", "difference", "auc", "effect",
+            "ratio, neutral", "gain, neutral")  # fmt: skip
+CHANCE = 0.5  # of AUC and ratio
+
+
+class Reached(NamedTuple):
+    """An effective length with its 95% interval in tokens.
+
+    `over_chance`: the same of a score's way above chance, 2 score - 1, which is harder to keep.
+    """
+
+    plain: Effective
+    low: int
+    high: int
+    over_chance: Effective
+
+
+def read_whole(cells: Cells, arm: Arm) -> list[int]:
+    """The lengths at which nothing is known to be cut."""
+    return [n for n in cells.lengths(arm) if not cells.reach[arm, n].truncated]
+
+
+def effective(
+    cells: Cells, arm: Arm, query: str = QUESTION, measure: str = "auc"
+) -> Reached | None:
+    """Of the AUC or the ratio, over the lengths that are read whole.
+
+    None where the interval of the base holds chance.
+    """
+    lengths = read_whole(cells, arm)
+    every = [Cell(measure, query, arm, length) for length in lengths]
+    if not lengths or any(cells.mean(cell) is None for cell in every):
+        return None
+    result = effective_length(lengths, cells.means(every))
+    base = cells.estimate(every[lengths.index(result.base_length)])
+    if base is None or base.low <= CHANCE:
+        return None
+    drawn = [effective_length(lengths, draw).length for draw in cells.drawn(every)]
+    low, high = np.quantile(drawn, [0.025, 0.975], method="nearest").tolist()
+    over = effective_length(lengths, 2 * cells.means(every) - 1)
+    return Reached(result, int(low), int(high), over)
+
+
+def psi(cells: Cells, arm: Arm, length: int) -> Estimate | None:
+    """The position sensitivity index of the AUC over the thirds of the text."""
+    thirds = [Cell("auc by third", QUESTION, arm, length, part)
+              for part in cells.parts("auc by third", arm, length)]  # fmt: skip
+    return cells.of(thirds, position_sensitivity) if len(thirds) > 1 else None
+
+
+def summary(cells: Cells) -> dict[str, Any]:
+    """All measures of a system."""
+    return {
+        "questions": len(cells.questions),
+        "replicates": REPLICATES,
+        "arms": [_arm(cells, arm, query) for arm in cells.arms for query in cells.queries],
+    }
+
+
+def _arm(cells: Cells, arm: Arm, query: str) -> dict[str, Any]:
+    lengths = cells.lengths(arm)
+    result: dict[str, Any] = {"needle": arm.needle, **arm.around._asdict(), "query": query}
+    result["queries_truncated"] = cells.cut.get(query, 0.0)
+    result["by_length"] = {str(n): _by_length(cells, arm, query, n) for n in lengths}
+    result["effective_length"] = {
+        measure: _reached(effective(cells, arm, query, measure)) for measure in ("auc", "ratio")
+    }
+    if query == QUESTION:
+        result["by_order"] = {str(n): _by_order(cells, arm, n) for n in lengths}
+        result["position"] = {str(n): _position(cells, arm, n) for n in lengths}
+        result["by_category"] = _by_category(cells, arm, lengths)
+    return result
+
+
+def _by_length(cells: Cells, arm: Arm, query: str, length: int) -> dict[str, Any]:
+    result: dict[str, Any] = cells.reach[arm, length]._asdict()
+    for measure in MEASURES:
+        cell = Cell(measure, query, arm, length)
+        if cell in cells.values:
+            result[measure] = _json(cells.estimate(cell))
+    auc = Cell("auc", query, arm, length)
+    result["detectable"] = cells.detectable(auc) if auc in cells.values else None
+    return result
+
+
+def _reached(reached: Reached | None) -> dict[str, Any] | None:
+    if reached is None:
+        return None
+    return {
+        **reached.plain._asdict(), "low": reached.low, "high": reached.high,
+        "over_chance": reached.over_chance._asdict(),
+    }  # fmt: skip
+
+
+def _by_order(cells: Cells, arm: Arm, length: int) -> dict[str, Any]:
+    measures = ("similarity", "normalised", "ratio", "auc")
+    return {
+        order: {m: _json(cells.estimate(Cell(m, QUESTION, arm, length, order))) for m in measures}
+        for order in cells.parts("auc", arm, length)
+    }
+
+
+def _position(cells: Cells, arm: Arm, length: int) -> dict[str, Any]:
+    def by(measure: str) -> dict[str, float | None]:
+        parts = cells.parts(measure, arm, length)
+        return {part: cells.mean(Cell(measure, QUESTION, arm, length, part)) for part in parts}
+
+    result: dict[str, Any] = {
+        measure: _json(cells.estimate(Cell(measure, QUESTION, arm, length)))
+        for measure in ("pearson", "spearman", "slope")
+    }
+    return result | {
+        "psi": _json(psi(cells, arm, length)),
+        "auc_by_third": by("auc by third"),
+        "auc_by_place": by("auc by place"),
+        "similarity_by_place": by("similarity by place"),
+    }
+
+
+def _by_category(cells: Cells, arm: Arm, lengths: Iterable[int]) -> dict[str, Any]:
+    lengths = list(lengths)
+    return {
+        category: {
+            "questions": cells.categories.count(category),
+            **{
+                measure: {
+                    str(n): cells.mean(Cell(measure, QUESTION, arm, n), category) for n in lengths
+                }
+                for measure in ("auc", "ratio", "normalised")
+            },
+        }
+        for category in dict.fromkeys(cells.categories)
+    }
+
+
+def _json(estimate: Estimate | None) -> dict[str, float] | None:
+    return estimate._asdict() if estimate else None

@@ -1,0 +1,215 @@
+"""`gen eval` on haystacks: what is measured, over chunks too, what is truncated and what is shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from retgen.errors import UsageError
+from retgen.evaluation.collection import load
+from retgen.evaluation.embedders.loading import load_model
+from retgen.evaluation.retrievers import Options
+from retgen.evaluation.scoring.evaluate import evaluate
+from retgen.evaluation.scoring.page import text as text_of
+from retgen.evaluation.tasks.niah.haystacks import load_haystacks
+from tests.conftest import read_jsonl
+from tests.evaluation.tasks.niah.made import GROUPS, write_haystacks
+
+READ = 40  # tokens that minilm reads here
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_haystacks(
+        tmp_path_factory.mktemp("niah") / "made", (40, 80, 160), needles=("one_hop", "literal"),
+        expanded=True,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def scored(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return evaluate(
+        made, models=["minilm", "static:minilm", "bm25"], options=Options(max_length=None),
+        out=tmp_path_factory.mktemp("out") / "eval", metrics=["recall@10"],
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def short(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return evaluate(
+        made, models=["minilm"], options=Options(max_length=READ), metrics=["recall@10"],
+        out=tmp_path_factory.mktemp("out") / "short",
+    )  # fmt: skip
+
+
+def measured(result: Any) -> dict[str, dict[str, Any]]:
+    """The first make of haystacks of each system, as the question is asked."""
+    rows = result.to_json()["results"]
+    return {row["model"]: row["haystacks"]["arms"][0] for row in rows}
+
+
+def test_measures_are_those_of_the_scores(made: Path, scored: Any) -> None:
+    """All of one length again, from the model's own vectors."""
+    model = load_model("minilm", "cpu")
+    haystacks = load_haystacks(load(made))
+    of = measured(scored)["minilm"]["by_length"]["80"]
+    values = []
+    for group in haystacks.groups:
+        own = [t for t in group.haystacks if t.length == 80 and t.needle == "one_hop"]
+        without = [t for t in haystacks.controls if t.length == 80]
+        mine = next(t for t in without if t.group == group.name)
+        asked = model.encode_query(group.queries["question"])
+        scores = model.encode_document([t.text for t in own]) @ asked
+        controls = model.encode_document([t.text for t in without]) @ asked
+        paired = model.encode_document(mine.text) @ asked
+        bare = model.encode_document(group.needles["one_hop", "default"]) @ asked
+        values.append([
+            scores.mean(), (scores / bare).mean(), (scores > paired).mean(),
+            scores.mean() - controls.mean(), (scores[:, None] > controls[None]).mean(),
+        ])  # fmt: skip
+    got = [of[m]["value"] for m in ("similarity", "normalised", "ratio", "difference", "auc")]
+    assert got == pytest.approx(np.mean(values, axis=0), abs=1e-5)
+
+
+def test_words_find_literal_needles_and_no_others(scored: Any) -> None:
+    arms = {
+        (arm["needle"], arm["query"]): arm
+        for row in scored.to_json()["results"]
+        if row["model"] == "bm25"
+        for arm in row["haystacks"]["arms"]
+    }
+    assert list(arms) == [
+        ("one_hop", "question"), ("one_hop", "expansion_100"),
+        ("literal", "question"), ("literal", "expansion_100"),
+    ]  # fmt: skip
+    for length in ("40", "80", "160"):
+        chance = arms["one_hop", "question"]["by_length"][length]
+        assert chance["auc"] == chance["ratio"] == {"value": 0.5, "low": 0.5, "high": 0.5}
+        assert chance["similarity"]["value"] == chance["effect"]["value"] == 0.0
+        assert chance["normalised"] is None
+        assert chance["detectable"] == 0.0
+        literal = arms["literal", "question"]["by_length"][length]
+        assert literal["auc"]["value"] == literal["ratio"]["value"] == 1.0
+        assert literal["haystacks"] == 8
+        # terms that stand in the needle too find it
+        assert arms["one_hop", "expansion_100"]["by_length"][length]["auc"]["value"] > 0.9
+    assert arms["one_hop", "question"]["effective_length"] == {"auc": None, "ratio": None}
+    assert arms["literal", "question"]["effective_length"]["ratio"]["length"] == 160
+
+
+def test_what_is_not_read_is_said_beside_each_length(short: Any) -> None:
+    of = measured(short)
+    assert list(of) == ["minilm", "minilm, best chunk"]
+    by = of["minilm"]["by_length"]
+    assert [by[n]["truncated"] for n in ("40", "80", "160")] == [0.0, 1.0, 1.0]
+    assert by["40"]["seen"] == 1.0
+    # of four places the first is read; of 80 tokens the second begins a third into the text
+    assert 0.25 <= by["80"]["seen"] <= 0.5
+    assert by["160"]["seen"] == 0.25
+    # one length is read whole, so nothing is known of longer ones
+    assert of["minilm"]["effective_length"]["ratio"] | {"over_chance": 0, "base": 0} == {
+        "length": 40, "base": 0, "base_length": 40, "open": True, "low": 40, "high": 40,
+        "over_chance": 0,
+    }  # fmt: skip
+    chunks = of["minilm, best chunk"]["by_length"]
+    assert [chunks[n]["truncated"] for n in ("40", "80", "160")] == [0.0, 0.0, 0.0]
+    assert chunks["40"]["auc"] == by["40"]["auc"]
+    assert chunks["160"]["ratio"]["value"] > by["160"]["ratio"]["value"]
+    details = {row["model"]: row["details"] for row in short.to_json()["results"]}
+    assert "truncated" not in details["minilm, best chunk"]
+    assert details["minilm, best chunk"]["chunks"]["documents"] == 4 * 3 * 17 + 16
+    assert (
+        f"minilm: reads {READ} tokens, so of 220 documents that it was given for the questions 136 "
+        "are cut"
+    ) in short.to_json()["notes"]
+
+
+def test_queries_that_are_cut_are_counted(made: Path, tmp_path: Path) -> None:
+    """With 12 tokens a question is read whole, a question with terms is not."""
+    result = evaluate(
+        made, models=["minilm"], options=Options(max_length=12), limit=1, metrics=["recall@10"],
+        out=tmp_path / "out",
+    )  # fmt: skip
+    rows = result.to_json()["results"]
+    for row in rows:
+        cut = {arm["query"]: arm["queries_truncated"] for arm in row["haystacks"]["arms"]}
+        assert cut == {"question": 0.0, "expansion_100": 1.0}
+    assert [row["model"] for row in rows] == ["minilm", "minilm, best chunk"]
+    assert "minilm · one-hop · 100 terms, 100% of the queries cut" in text_of(result)
+    assert any(note.endswith("are cut, and of the queries 1") for note in result.to_json()["notes"])
+
+
+def test_systems_without_a_limit_have_no_chunks(scored: Any) -> None:
+    assert list(measured(scored)) == ["minilm", "static:minilm", "bm25"]
+
+
+def test_tables_and_page(short: Any, scored: Any) -> None:
+    lines = text_of(short).splitlines()
+    start = lines.index("AUC within the question, by tokens of the haystack (* not read whole)")
+    table = [re.split(r"  +", line.strip()) for line in lines[start + 1 : start + 7]]
+    assert table[0] == ["AUC", "40", "80", "160", "effective length"]
+    assert [row[0] for row in table[1:]] == [
+        "minilm · one-hop", "truncated", "needle read", "minilm · literal", "truncated",
+    ]  # fmt: skip
+    assert [cell.endswith("*") for cell in table[1][1:4]] == [False, True, True]
+    assert table[2][1:] == ["0%", "100%", "100%"]
+    page = (short.folder / "eval.html").read_text()
+    for title in ("Needles in haystacks: by length", "Similarity, comparative ratio, separation",
+                  "The place of the needle", "Query expansion", "Order and category",
+                  "Pictures for model cards"):  # fmt: skip
+        assert page.count(f"<h2>{title}</h2>") == 1
+    assert "100% cut" in page
+    names = {path.name for path in (short.folder / "figures").glob("*.png")}
+    assert {"haystacks_auc.png", "haystacks_ratio.png", "haystacks_normalised.png",
+            "haystacks_categories.png", "haystacks_expansion.png", "card_minilm.png"} <= names  # fmt: skip
+    assert "card_minilm--best-chunk.png" not in names
+    summary = page[: page.index("<section>")]
+    assert "From 80 tokens on minilm · one-hop does not read haystacks whole: at 160" in summary
+    assert "so what falls there is truncation" in summary
+    assert (
+        "bm25 · one-hop: the AUC within the question is 0.500"
+        in (scored.folder / "eval.md").read_text()
+    )
+
+
+def test_a_row_a_question(scored: Any) -> None:
+    rows = read_jsonl(scored.folder / "per_question" / "static--minilm-384.jsonl")
+    assert [(row["group"], row["category"]) for row in rows] == [
+        (name, of[0]) for name, of in GROUPS.items()
+    ]
+    auc = [
+        value["value"]
+        for row in rows
+        for value in row["values"]
+        if (value["measure"], value["query"], value["needle"], value["length"], value["part"])
+        == ("auc", "question", "one_hop", 160, "")
+    ]
+    mean = measured(scored)["static:minilm"]["by_length"]["160"]["auc"]["value"]
+    assert (len(auc), np.mean(auc)) == (4, pytest.approx(mean))
+
+
+def test_limit_holds_for_all_systems(made: Path, tmp_path: Path) -> None:
+    result = evaluate(made, models=["bm25"], limit=2, out=tmp_path / "out", metrics=["recall@10"])
+    content = result.to_json()
+    assert content["results"][0]["haystacks"]["questions"] == 2
+    assert "--limit: measured on 2 of 4 questions" in content["notes"]
+    assert len(read_jsonl(tmp_path / "out" / "per_question" / "bm25.jsonl")) == 2
+
+
+def test_limit_means_nothing_to_a_data_set_without_questions(
+    limit_run: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="--limit is about chat models"):
+        evaluate(limit_run, models=["bm25"], limit=2, out=tmp_path / "out")
+
+
+def test_the_command(gen, made: Path) -> None:  # type: ignore[no-untyped-def]
+    done = gen("eval", made, "--limit", "1", "--out", "out", "--json")
+    assert done.returncode == 0
+    (row,) = json.loads(done.stdout)["results"]
+    assert (row["model"], row["haystacks"]["questions"]) == ("bm25", 1)

@@ -1,0 +1,160 @@
+"""Reading haystacks off a data set, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from retgen.data import open_dataset
+from retgen.errors import DatasetError
+from retgen.evaluation.collection import load
+from retgen.evaluation.search.base import System
+from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.tasks import task_of
+from retgen.evaluation.tasks.niah.compare import HaystackData, OfPairs
+from retgen.evaluation.tasks.niah.haystacks import load_haystacks
+from retgen.evaluation.tasks.niah.sentences import sentences
+from retgen.evaluation.tasks.niah.tables import tables
+from retgen.progress import Progress, silent
+from tests.evaluation.tasks.niah.made import GROUPS, ORDERS, PLACES, write_haystacks
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_haystacks(
+        tmp_path_factory.mktemp("niah") / "made", (32, 64), needles=("literal", "one_hop"),
+        controls=("neutral", "none"), expanded=True,
+    )  # fmt: skip
+
+
+def changed(made: Path, folder: Path, table: str, **metadata: object) -> Path:
+    """A copy with other metadata in the first row of a table."""
+    folder.mkdir()
+    (folder / "qrels").symlink_to(made / "qrels")
+    for name in ("corpus", "queries"):
+        lines = (made / f"{name}.jsonl").read_text().splitlines()
+        if name == table:
+            row = json.loads(lines[0])
+            row["metadata"] |= metadata
+            lines[0] = json.dumps({**row, "metadata": {k: v for k, v in row["metadata"].items()
+                                                       if v is not None}})  # fmt: skip
+        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_questions_haystacks_and_controls(made: Path) -> None:
+    assert task_of(open_dataset(made)).name == "haystacks"  # type: ignore[union-attr]
+    result = load_haystacks(load(made))
+    assert [group.name for group in result.groups] == list(GROUPS)
+    assert result.kinds == ["none", "neutral"]
+    assert len(result.controls) == 4 * 2 * (1 + PLACES)
+    for group in result.groups:
+        assert len(group.haystacks) == 2 * 2 * len(ORDERS) * PLACES
+        assert list(group.queries) == ["question", "expansion_100"]  # the empty one is none
+        assert group.haystacks[0].needle == "one_hop"  # the plainest make first
+        assert set(group.needles) == {(n, o) for n in ("one_hop", "literal") for o in ORDERS}
+        for kind, of in group.controls.items():
+            for text, at in zip(group.haystacks, of, strict=True):
+                control = result.controls[at]
+                assert (control.needle, control.body) == (kind, text.body)
+                assert control.place == (text.place if kind == "neutral" else -1)
+        text = group.haystacks[0]
+        assert text.text[slice(*text.span)] == group.needles[text.needle, text.order]
+
+
+def test_a_split_of_one_length_is_measured_alone(made: Path) -> None:
+    result = load_haystacks(load(made, "test_64"))
+    assert {text.length for group in result.groups for text in group.haystacks} == {64}
+    assert {text.length for text in result.controls} == {64}
+
+
+def test_under_each_question_stand_all_controls_and_its_needles(made: Path) -> None:
+    data = HaystackData(load(made))
+    comparison = data.comparison(3)
+    assert comparison.described == "3 of 4 questions"
+    assert [(one.corpus, len(one.texts)) for one in comparison.sets] == [
+        *[("", 32 + 40)] * 6, *[("needles", 4)] * 6,
+    ]  # fmt: skip
+    paid = data.comparison(1, paid=True)
+    assert isinstance(paid, OfPairs)
+    assert [len(one.texts) for one in paid.sets] == [2] * 32
+
+
+def test_a_haystack_without_its_control_is_named(made: Path, tmp_path: Path) -> None:
+    # the first row is the neutral control of the first group at 32 tokens and place 0
+    broken = changed(made, tmp_path / "broken", "corpus", number=7)
+    with pytest.raises(DatasetError) as error:
+        load_haystacks(load(broken))
+    assert str(error.value) == (
+        f"{broken}: haystack d13 (32 tokens, group landmark-1) has no control of the same filler, so "
+        "nothing says what its score would be without the needle; `gen validate` says what is "
+        "missing"
+    )
+
+
+def test_metadata_of_another_shape_is_named(made: Path, tmp_path: Path) -> None:
+    broken = changed(made, tmp_path / "broken", "corpus", span=None)
+    with pytest.raises(DatasetError, match="of document d0 is not that of a haystack: KeyError"):
+        load_haystacks(load(broken))
+
+
+def test_a_group_has_one_question(made: Path, tmp_path: Path) -> None:
+    broken = changed(made, tmp_path / "broken", "queries", group="diet-1")
+    with pytest.raises(DatasetError, match="group diet-1 has two questions; each has one"):
+        load_haystacks(load(broken))
+
+
+class Counting:
+    """Scores texts by their length, and tells no more of itself than `details`."""
+
+    noise = 0.0
+
+    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Any]:
+        return [np.array([float(len(text)) for text in group.texts]) for group in groups]
+
+
+@pytest.mark.parametrize(
+    ("details", "truncated", "seen"),
+    [
+        ({}, [0.0, 0.0], [1.0, 1.0]),  # counts words, say
+        ({"device": "cpu", "max_length": None}, [0.0, 0.0], [1.0, 1.0]),
+        ({"device": "cpu", "max_length": 40}, [0.0, 1.0], [1.0, 0.5]),
+        ({"device": "cpu"}, [None, None], [None, None]),  # cuts texts, and does not say where
+    ],
+)
+def test_what_a_system_reads_by_what_it_tells(
+    made: Path, details: dict[str, Any], truncated: list[float], seen: list[float]
+) -> None:
+    comparison = HaystackData(load(made)).comparison()
+    system = System(None, Counting(), lambda: details)
+    (reading,) = comparison.readings("counting", system)
+    assert (reading.name, reading.system) == ("counting", system)
+    scores = system.scorer.score(reading.comparison.sets, silent)
+    (cells,) = reading.comparison.measure(scores, 0.0).domains.values()
+    arm = cells.arms[0]
+    reach = [cells.reach[arm, n] for n in (32, 64)]
+    assert [one.truncated for one in reach] == truncated
+    assert [one.seen for one in reach] == seen
+    said = "How much of a haystack counting · one-hop reads is not known" in " ".join(
+        sentences({"counting": cells})
+    )
+    assert said == (truncated[0] is None)
+
+
+def test_of_pairs_there_is_a_ratio_alone(made: Path) -> None:
+    paid = HaystackData(load(made)).comparison(2, paid=True)
+    scores = [np.array([1.0, 0.0])] * 48 + [np.array([0.0, 0.0])] * 16
+    measured = paid.measure(scores, 0.0)
+    (cells,) = measured.domains.values()
+    assert {cell.measure for cell in cells.values} == {"ratio"}
+    ratios = [values.tolist() for values in cells.values.values()]
+    # the second question's literal haystacks, 32 and 64 tokens, tie
+    assert ratios == [[1.0, 1.0], [1.0, 1.0], [1.0, 0.5], [1.0, 0.5]]
+    assert [len(row["values"]) for row in measured.rows] == [4, 4]
+    views = tables({"chat": cells})
+    assert list(views) == ["Comparative ratio: haystacks above the same text without needle"]
