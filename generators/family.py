@@ -95,10 +95,15 @@ class Family(ABC, Generic[P]):
         """What the labels rest on: a model-free proof, or judged labels."""
         return "structural"
 
+    def given(self, job: Job[P]) -> bool:
+        """Whether queries and documents are others': retgen answers for no order of theirs."""
+        return False
+
     def judges(self, job: Job[P]) -> Mapping[str, Mapping[str, Any]]:
         """How good the judges were found to be, by agent, where labels are judged.
 
-        "measured" says it in words; any other key is a number for scripts.
+        "measured" says it in words, "by" where grades are from that nobody gave in this run; any
+        other key is a number for scripts.
         """
         return {}
 

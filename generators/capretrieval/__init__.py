@@ -21,9 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from retgen.errors import SourceRefused
+from retgen.errors import SourceRefused, UsageError
 from retgen.generators.capretrieval.agents import AGENTS
 from retgen.generators.capretrieval.checks import SETS
+from retgen.generators.capretrieval.judged.agents import ANNOTATE
+from retgen.generators.capretrieval.judged.judging import GIVEN, JUDGED, JUDGEMENTS, judge_queries
+from retgen.generators.capretrieval.judged.plan import AGENTS as JUDGES
+from retgen.generators.capretrieval.judged.plan import check_judge, plan_judged
+from retgen.generators.capretrieval.judged.tables import NONE, JudgedTables
 from retgen.generators.capretrieval.language import has_baseline, language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import spans
@@ -37,7 +42,7 @@ from retgen.generators.capretrieval.writing import (
     agents_of,
     write_queries,
 )
-from retgen.generators.family import Family
+from retgen.generators.family import Evidence, Family
 from retgen.generators.params import Job
 from retgen.generators.plan import CallEstimate, Plan
 from retgen.generators.records import Example, Records
@@ -63,6 +68,11 @@ _SCRIPTS = {
     "Kannada": "Knda", "Khmer": "Khmr", "Lao": "Laoo", "Malayalam": "Mlym", "Myanmar": "Mymr",
     "Oriya": "Orya", "Tamil": "Taml",
 }  # fmt: skip
+_CORPUS = {"source": "string", "span": ["int32"], "language": "string", "split": "string"}
+_CORPUS_CARD = (
+    "The corpus is made of the source's documents as they are; what is not used stands in "
+    "`rejected.jsonl`."
+)
 _PROMPT, _ANSWER = 1800, 30  # bytes of a prompt besides the passage; tokens of a query
 
 
@@ -78,15 +88,20 @@ class CapRetrieval(Family[CapRetrievalParams]):
     proofs = proof.RULES
     fixed_records = False
     takes_source = True
-    agents = AGENTS
+    agents = (*AGENTS, *JUDGES)
+    independent_judge = True
+    label_source = "grades that a judge gave given queries"
     proof = "each document is one that the query was written for, or it holds the keyword"
 
     def plan(self, job: Job[CapRetrievalParams]) -> Plan:
         from retgen.evaluation.search.mining import check_by
 
         params = job.params
-        if params.mine.negatives:
-            check_by(params.mine.by)
+        mined = (params.mine.by,) if params.mine.negatives else ()
+        for by in mined if params.judge is None else params.judge.by:
+            check_by(by)
+        if params.mine.judge and mined:
+            check_judge(job, "mine.judge")
         source = params.source
         if source is not None and str(source.path).startswith(HUB):
             limits = [n for n in (job.limit, source.limit) if n is not None]
@@ -107,8 +122,14 @@ class CapRetrieval(Family[CapRetrievalParams]):
             message = f"params.source: {where} holds no document that can be used."
             rows = [one._asdict() for one in refused]
             raise SourceRefused(f"{message} {refusals(refused)}".rstrip(), rows)
-        passages = sum(len(spans(one.text, params.passages)) for one in documents)
-        size = sum(len(one.text.encode()) for one in documents)
+        lengths = [
+            len(one.text[start:stop].encode())
+            for one in documents
+            for start, stop in spans(one.text, params.passages)
+        ]
+        if params.judge is not None:
+            return plan_judged(job, lengths)
+        passages, size = len(lengths), sum(lengths)
         queries = passages * min(_QUERIES, params.queries.keywords + params.queries.summaries)
         return Plan(
             documents=passages,
@@ -121,27 +142,44 @@ class CapRetrieval(Family[CapRetrievalParams]):
         )
 
     def required_agents(self, job: Job[CapRetrievalParams]) -> frozenset[str]:
-        return agents_of(job.params)
+        needed = agents_of(job.params)
+        if job.params.judge is not None and ANNOTATE.name not in job.live:
+            return needed & {ANNOTATE.name}  # the bundled labels: nothing to settle, or to measure
+        return needed
 
     async def generate_with_agents(self, job: Job[CapRetrievalParams], context: Context) -> None:
-        await write_queries(job, context)
+        work = write_queries if job.params.judge is None else judge_queries
+        await work(job, context)
+
+    def evidence(self, job: Job[CapRetrievalParams]) -> Evidence:
+        return "structural" if job.params.judge is None else "judged"
+
+    def given(self, job: Job[CapRetrievalParams]) -> bool:
+        return job.params.judge is not None
+
+    def judges(self, job: Job[CapRetrievalParams]) -> Mapping[str, Mapping[str, Any]]:
+        if job.params.judge is None:
+            return {}
+        return {"annotate_relevance": JudgedTables(_sources(job), job.seed).judge()}
 
     def repeatable(self, job: Job[CapRetrievalParams]) -> bool:
-        source = job.params.source
-        return source is None or isinstance(source.path, Path)  # no folder, which may change
+        params = job.params
+        asked = None if params.judge is None else params.judge.queries
+        # no folder, which may change
+        return all(one is None or isinstance(one.path, Path) for one in (params.source, asked))
 
     def generate(self, job: Job[CapRetrievalParams]) -> Records:
         sources = _sources(job)
         tables = Tables(sources, job.seed)
+        if job.params.judge is not None:
+            return _judged(job, tables, JudgedTables(sources, job.seed))
         mined = orjson.loads((sources / MINED).read_bytes())
         return Records(
             corpus=tables.corpus(),
             queries=tables.query_rows(),
             qrels=tables.qrels(),
             features={
-                "corpus": {
-                    "source": "string", "span": ["int32"], "language": "string", "split": "string",
-                },
+                "corpus": _CORPUS,
                 "queries": {
                     "kind": "string", "set": "string", "source": "string", "span": ["int32"],
                     "language": "string", "split": "string",
@@ -159,6 +197,11 @@ class CapRetrieval(Family[CapRetrievalParams]):
         )  # fmt: skip
 
     def recut(self, sources: Path, seed: int, size: PassageSize | None) -> Records:
+        if (sources / JUDGEMENTS).is_file():
+            raise UsageError(
+                "--passages: these labels are a judge's, of the passages as they were cut; run the "
+                "recipe again with other params.passages"
+            )
         tables = Tables(sources, seed).recut(size)
         return Records(tables.corpus(), tables.query_rows(), tables.qrels(), card=_recut_card(size))
 
@@ -170,6 +213,9 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 sources / PASSAGES,
                 sources / QUERIES,
                 sources.parent / "training",
+                None
+                if job.params.judge is None
+                else proof.Readings(sources / GIVEN, sources / JUDGEMENTS, sources / JUDGED),
             ),
             judgements,
         )
@@ -186,6 +232,25 @@ def _sources(job: Job[CapRetrievalParams]) -> Path:
     if job.sources is None:
         raise ValueError("the agents of this job have not been asked")
     return job.sources
+
+
+def _judged(job: Job[CapRetrievalParams], tables: Tables, pairs: JudgedTables) -> Records:
+    """The records of given queries."""
+    return Records(
+        corpus=tables.corpus(),
+        queries=pairs.queries(),
+        qrels=pairs.qrels(),
+        complete=pairs.judged["complete"],
+        apart=frozenset({NONE}),
+        features={
+            "corpus": _CORPUS,
+            "queries": {"type": "string", "language": "string", "split": "string"},
+        },
+        card=[_CORPUS_CARD, *pairs.sentences()],
+        notes=pairs.notes(),
+        languages=_languages(tables),
+        licences=_licences(job),
+    )
 
 
 def _notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) -> list[str]:
@@ -209,20 +274,28 @@ def _estimates(job: Job[CapRetrievalParams], passages: int, size: int) -> dict[s
         "write_keywords": counts.keywords,
         "write_summaries": counts.summaries,
     }
-    prompt = _PROMPT + size // max(1, passages)
-    return {
-        name: CallEstimate(passages, (1.0, 1.2), prompt, _ANSWER * wanted[name])
-        for name in sorted(agents_of(job.params) & job.live)
+    length = size // max(1, passages)
+    result = {
+        name: CallEstimate(passages, (1.0, 1.2), _PROMPT + length, _ANSWER * wanted[name])
+        for name in sorted(agents_of(job.params) & job.live & wanted.keys())
     }
+    if job.params.mine.judge:
+        shown = 2 * job.params.mine.negatives
+        queries = passages * min(_QUERIES, counts.keywords + counts.summaries)
+        prompt = _PROMPT + shown * length
+        result[ANNOTATE.name] = CallEstimate(queries, (0.6, 0.9), prompt, 12 * shown)
+    return result
 
 
 def _licences(job: Job[CapRetrievalParams]) -> dict[str, str]:
     source = job.params.source
+    documents = LICENCE if source is None else source.licence
+    if job.params.judge is not None:
+        given = job.params.judge.queries
+        return {"documents": documents, "queries": LICENCE if given is None else given.licence}
     written = "as the terms of the model that wrote them say"
-    return {
-        "documents": LICENCE if source is None else source.licence,
-        "queries": written if job.live else "of the documents whose words they are",
-    }
+    queries = written if job.live else "of the documents whose words they are"
+    return {"documents": documents, "queries": queries}
 
 
 def _languages(tables: Tables) -> list[str]:
@@ -239,8 +312,7 @@ def _languages(tables: Tables) -> list[str]:
 
 def _card(mined: Mapping[str, Any]) -> list[str]:
     paragraphs = [
-        "The corpus is made of the source's documents as they are; what is not used stands in "
-        "`rejected.jsonl`. Every query names the document and the characters that it rests on "
+        f"{_CORPUS_CARD} Every query names the document and the characters that it rests on "
         "(`source`, `span`). Set KW holds keywords and phrases that stand in the passage, and "
         "hypernyms; set SM holds titles, short summaries, topics and questions (CapRetrieval). A "
         "passage is relevant that holds the characters that a query rests on, and of keywords "
@@ -260,6 +332,11 @@ def _card(mined: Mapping[str, Any]) -> list[str]:
             f"random, where mining gave too few. {shares}. Of those that are left {doubt:.1%} hold "
             "all words of their query, though not side by side: so many may be relevant after all."
         )
+        if mined.get("judged"):
+            paragraphs.append(
+                f"{mined['judge']} graded {mined['judged']:,} mined passages; those that it called "
+                f"relevant ({mined['judged_relevant'] / mined['judged']:.1%}) are no negatives."
+            )
     return paragraphs
 
 
@@ -284,11 +361,15 @@ def _lines(mined: Mapping[str, Any]) -> dict[str, str]:
     if not mined.get("negatives"):
         return {}
     doubt = mined["doubtful"] / mined["negatives"]
+    judged = ""
+    if mined.get("judged"):
+        share = mined["judged_relevant"] / mined["judged"]
+        judged = f"; {share:.1%} of those mined were relevant to the judge, and left out"
     return {
         "negatives": (
             f"{mined['negatives']:,} of the training documents by {mined['by']}; "
             f"{mined['left_out']:,} likely positives left out; {doubt:.1%} of the rest hold all "
-            "words of their query"
+            f"words of their query{judged}"
         )
     }
 

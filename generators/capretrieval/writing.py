@@ -8,7 +8,7 @@ the split), `queries.jsonl` (with positives and negatives, by the passages' numb
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,22 +27,23 @@ from retgen.generators.capretrieval.agents import (
     Keyword,
     Summary,
 )
-from retgen.generators.capretrieval.corpus import Held, Phrase, sides
-from retgen.generators.capretrieval.language import has_baseline, language_of, stems_of
+from retgen.generators.capretrieval.corpus import sides
+from retgen.generators.capretrieval.judged.agents import ADJUDICATE, ANNOTATE, CALIBRATE
+from retgen.generators.capretrieval.language import has_baseline, language_of
+from retgen.generators.capretrieval.negatives import mine_negatives
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import Passage, cut, spans
 from retgen.generators.capretrieval.queries import Query, selected, written
 from retgen.generators.capretrieval.sourcing import documents_of
 from retgen.generators.params import Job
 from retgen.sources import Refused, SourceDocument, refusals
-from retgen.streams import Stream
 from retgen.validators.capretrieval.wording import alike
 from retgen.validators.decontamination import Drop, HeldOut, decontaminated, read_test_set
 from retgen.validators.languages import LANGUAGES
 from retgen.write import AtomicFile, dump_json, write_file
 
 if TYPE_CHECKING:
-    from retgen.agents.context import Context
+    from retgen.agents.context import Context, Stage
 
 DOCUMENTS, PASSAGES, QUERIES = "documents.jsonl", "passages.jsonl", "queries.jsonl"
 MINED = "mined.json"
@@ -57,7 +58,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     """Read, cut, ask, check, split and mine; see the module."""
     params = job.params
     tests = _test_sets(params)
-    documents, refused, clean = _read(job, context.folder, tests)
+    documents, refused, clean = read_documents(job, context.folder, tests)
     texts = [f"{one.title} {one.text}" for one in documents]
     languages = language_of(texts, params.language)
     repeats = alike(texts)
@@ -74,9 +75,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     agents = [agent for agent in (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)
               if agent.name in agents_of(params)]  # fmt: skip
     stage = context.stage("passages", len(passages), *agents, candidates=len(passages))
-    for lost in refused:
-        where = {"where": lost.where} | ({"id": lost.id} if lost.id else {})
-        context.reject(stage, RepairsFailed(lost.rule, f"{lost.where}: {lost.reason}", ()), where)
+    reject_rows(refused, stage, context)
 
     async def work(number: int) -> tuple[int, _Answer]:
         return number, await _asked(passages[number], params, context)
@@ -94,15 +93,12 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     if context.pilot is None and all(one.split != "test" for one in kept):
         context.rejected += rejected
         raise SourceRefused(_nothing_asked(kept, documents, side, languages, rejected), ())
-    mined = _mine(kept, passages, [int(repeats[i]) for i in document_of], splits, held, params,
-                  job.seed)  # fmt: skip
+    mined = await mine_negatives(
+        kept, passages, [int(repeats[i]) for i in document_of], splits, held, job, context
+    )
     context.rejected += rejected
-    _leave(context.folder, PASSAGES, (
-        {"id": one.id, "source": one.source, "start": one.start, "stop": one.stop,
-         "language": one.language, "split": name}
-        for one, name in zip(passages, splits, strict=True)
-    ))  # fmt: skip
-    _leave(context.folder, QUERIES, (one.to_json() for one in kept))
+    leave(context.folder, PASSAGES, map(passage_row, passages, splits))
+    leave(context.folder, QUERIES, (one.to_json() for one in kept))
     write_file(context.folder / MINED, dump_json(mined))
 
 
@@ -152,11 +148,14 @@ def _nothing_asked(
 
 def agents_of(params: CapRetrievalParams) -> frozenset[str]:
     """The agents that a recipe needs."""
+    if params.judge is not None:
+        return frozenset({ANNOTATE.name, ADJUDICATE.name, CALIBRATE.name})
     counts = params.queries
+    judging = {ANNOTATE.name} if params.mine.judge else set[str]()
     if counts.together and counts.keywords and counts.summaries:
-        return frozenset({WRITE_QUERIES.name})
+        return frozenset({WRITE_QUERIES.name, *judging})
     names = ((counts.keywords, WRITE_KEYWORDS.name), (counts.summaries, WRITE_SUMMARIES.name))
-    return frozenset(name for count, name in names if count)
+    return frozenset({*judging, *(name for count, name in names if count)})
 
 
 async def _asked(passage: Passage, params: CapRetrievalParams, context: Context) -> _Answer:
@@ -187,7 +186,7 @@ def _test_sets(params: CapRetrievalParams) -> list[HeldOut]:
     ]
 
 
-def _read(
+def read_documents(
     job: Job[CapRetrievalParams], folder: Path, tests: Sequence[HeldOut]
 ) -> tuple[list[SourceDocument], list[Refused], list[Rejection]]:
     """Copy the source's documents into the run, without those that a test set holds."""
@@ -219,6 +218,13 @@ def _read(
     return kept, refused, rejected
 
 
+def reject_rows(refused: Sequence[Refused], stage: Stage, context: Context) -> None:
+    """Keep what is not used of a source with its reason."""
+    for lost in refused:
+        where = {"where": lost.where} | ({"id": lost.id} if lost.id else {})
+        context.reject(stage, RepairsFailed(lost.rule, f"{lost.where}: {lost.reason}", ()), where)
+
+
 def _unmet(
     queries: list[Query],
     passages: Sequence[Passage],
@@ -241,93 +247,16 @@ def _unmet(
     return [one for number, one in enumerate(queries) if number not in dropped]
 
 
-def _mine(
-    queries: Sequence[Query],
-    passages: Sequence[Passage],
-    repeats: Sequence[int],
-    splits: Sequence[str],
-    held: dict[Phrase, Held],
-    params: CapRetrievalParams,
-    seed: int,
-) -> dict[str, Any]:
-    """Give the training queries their negatives, from passages of the training documents.
-
-    Left out are near-duplicates of the positive and passages that hold the keyword. The figures
-    say how many of the best-ranked these were: negatives that a miner without looking would take.
-    """
-    from retgen.evaluation.search.mining import mine
-
-    settings = params.mine
-    trained = [one for one in queries if one.split == "train"]
-    if not settings.negatives or not trained:
-        return {"by": settings.by, "queries": 0, "negatives": 0}
-    own = [number for number, split in enumerate(splits) if split == "train"]
-    place = {number: i for i, number in enumerate(own)}
-    positives = [{place[j] for j in one.positives} for one in trained]
-    near = [{repeats[j] for j in one.positives} for one in trained]
-    holding = [
-        {place[j] for j in held[phrase].stems if j in place} if phrase in held else set()
-        for phrase in (_phrase(one, passages) for one in trained)
-    ]
-    left_out: set[tuple[int, int]] = set()
-
-    def excluded(query: int, document: int) -> bool:
-        wrong = repeats[own[document]] in near[query] or document in holding[query]
-        if wrong:
-            left_out.add((query, document))
-        return wrong
-
-    texts = [f"{passages[j].title} {passages[j].text}".strip() for j in own]
-    result = mine(
-        texts, [one.text for one in trained], positives, by=settings.by,
-        count=settings.negatives, depth=settings.depth, margin=settings.margin,
-        excluded=excluded,
-    )  # fmt: skip
-    drawn = _drawn(result, len(own), settings.negatives, excluded, positives, seed)
-    doubtful = 0
-    bags = [frozenset(stems_of(texts[i], passages[j].language)) for i, j in enumerate(own)]
-    for one, negatives in zip(trained, result, strict=True):
-        one.negatives = [own[i] for i in negatives]
-        asked = frozenset(_phrase(one, passages).stems)
-        doubtful += sum(asked <= bags[i] for i in negatives)
+def passage_row(one: Passage, split: str) -> dict[str, Any]:
+    """A row of sources/passages.jsonl."""
     return {
-        "by": settings.by,
-        "queries": len(trained),
-        "negatives": sum(len(one.negatives) for one in trained),
-        "drawn": drawn,
-        "left_out": len(left_out),
-        "doubtful": doubtful,
-    }
+        "id": one.id, "source": one.source, "start": one.start, "stop": one.stop,
+        "language": one.language, "split": split,
+    }  # fmt: skip
 
 
-def _drawn(
-    mined: list[list[int]],
-    documents: int,
-    count: int,
-    excluded: Callable[[int, int], bool],
-    positives: Sequence[Collection[int]],
-    seed: int,
-) -> int:
-    """Fill up with documents drawn at random where mining gave too few; how many these are."""
-    drawn = 0
-    stream = Stream(seed, "capretrieval/negatives")
-    picks = stream.integers(documents, 4 * count * len(mined)).reshape(len(mined), -1).tolist()
-    for query, (negatives, tried) in enumerate(zip(mined, picks, strict=True)):
-        for document in tried:
-            if len(negatives) == count:
-                break
-            taken = document in negatives or document in positives[query]
-            if not taken and not excluded(query, document):
-                negatives.append(document)
-                drawn += 1
-    return drawn
-
-
-def _phrase(one: Query, passages: Sequence[Passage]) -> Phrase:
-    return Phrase.of(one.text, passages[one.passage].language)
-
-
-def _leave(folder: Path, name: str, rows: Iterator[dict[str, Any]]) -> None:
+def leave(folder: Path, name: str, rows: Iterable[dict[str, Any]]) -> None:
+    """Write a file of sources/."""
     with AtomicFile(folder / name) as file:
         for row in rows:
             file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))

@@ -131,6 +131,7 @@ def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
 
     qrels = {"query-id": "string", "corpus-id": "string", "score": "int32"}
     graded = bool(records.graded)
+    apart = [split for split in records.qrels if split in records.apart]
     return front_matter({
         "pretty_name": recipe.name,
         "language": [_HUB.get(name[:3], name[:3]) for name in records.languages],
@@ -138,13 +139,14 @@ def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
         "task_categories": ["text-retrieval"],
         "tags": ["synthetic", "retgen", recipe.family.name],
         "configs": [
-            config("default", splits("qrels", records.qrels)),
+            config("default", splits("qrels", [s for s in records.qrels if s not in apart])),
+            *(config(s, [{**one, "split": "test"} for one in splits("qrels", [s])]) for s in apart),
             config("corpus", [{"split": "corpus", "path": paths("corpus")}]),
             config("queries", [{"split": "queries", "path": paths("queries")}]),
             *([config("graded", splits(GRADED, records.graded))] if graded else []),
         ],
         "dataset_info": [
-            info("default", qrels, {}),
+            *(info(name, qrels, {}) for name in ("default", *apart)),
             info("corpus", {"_id": "string", "title": "string", "text": "string"},
                  records.features.get("corpus", {})),
             info("queries", {"_id": "string", "text": "string"},

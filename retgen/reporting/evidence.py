@@ -28,8 +28,11 @@ def judged(number: int, qrels: int, label: str) -> str:
 
 
 def measured(name: str, judge: Mapping[str, Any] | None) -> str:
-    """Who did some work, and if that was to judge, how often that was right."""
-    return name if judge is None else f"{name}, {judge['measured']}"
+    """Who did some work, and if that was to judge, how often that was right.
+
+    A judge may name where its grades are from ("by"), where these are no model's and no rule's.
+    """
+    return name if judge is None else f"{judge.get('by', name)}, {judge['measured']}"
 
 
 def judges(

@@ -12,19 +12,21 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.data import Query
+from retgen.validators.capretrieval.judged import Readings, judged_findings
 from retgen.validators.capretrieval.wording import alike
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
 
 class Spec(NamedTuple):
     """Files of the run: the documents as they were read, the passages' places, what was written for
-    them, and the pairs.
+    them, and the pairs; or the readings of a judge of given queries.
     """
 
     documents: Path
     passages: Path
     queries: Path
     training: Path
+    readings: Readings | None = None
 
 
 @dataclass
@@ -60,6 +62,9 @@ class OwnDocuments(CorpusRule):
         documents = {row["id"]: row for row in _lines(self._spec.documents)}
         passages = {row["id"]: row for row in _lines(self._spec.passages)}
         yield from self._corpus(documents, passages)
+        if self._spec.readings is not None:
+            yield from judged_findings(self.name, self._spec.readings, self._judgements, passages)
+            return
         yield from self._queries(documents, passages)
         wording = self._wording(documents)
         yield from self._splits(passages, wording)

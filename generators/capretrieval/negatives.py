@@ -1,0 +1,143 @@
+"""Hard negatives of the training queries, from passages of the training documents.
+
+Left out are near-duplicates of a positive and passages that hold the keyword; with a judge also
+what it calls relevant. The figures say how many of the best-ranked these were: negatives that a
+miner without looking would take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from retgen.generators.capretrieval.corpus import Held, Phrase
+from retgen.generators.capretrieval.judged.agents import ANNOTATE, AskRelevance
+from retgen.generators.capretrieval.language import stems_of
+from retgen.generators.capretrieval.params import CapRetrievalParams
+from retgen.generators.capretrieval.passages import Passage
+from retgen.generators.capretrieval.queries import Query
+from retgen.generators.params import Job
+from retgen.streams import Stream
+
+if TYPE_CHECKING:
+    from retgen.agents.context import Context
+
+_SPARE = 2  # times as many are mined as are wanted where a judge leaves some out
+
+
+async def mine_negatives(
+    queries: Sequence[Query],
+    passages: Sequence[Passage],
+    repeats: Sequence[int],
+    splits: Sequence[str],
+    held: dict[Phrase, Held],
+    job: Job[CapRetrievalParams],
+    context: Context,
+) -> dict[str, Any]:
+    """Give the training queries their negatives; the figures of that, as sources/mined.json."""
+    from retgen.evaluation.search.mining import mine
+
+    settings = job.params.mine
+    trained = [one for one in queries if one.split == "train"]
+    if not settings.negatives or not trained:
+        return {"by": settings.by, "queries": 0, "negatives": 0}
+    own = [number for number, split in enumerate(splits) if split == "train"]
+    place = {number: i for i, number in enumerate(own)}
+    positives = [{place[j] for j in one.positives} for one in trained]
+    near = [{repeats[j] for j in one.positives} for one in trained]
+    holding = [
+        {place[j] for j in held[phrase].stems if j in place} if phrase in held else set()
+        for phrase in (_phrase(one, passages) for one in trained)
+    ]
+    left_out: set[tuple[int, int]] = set()
+    wanted = settings.negatives * (_SPARE if settings.judge else 1)
+
+    def excluded(query: int, document: int) -> bool:
+        wrong = repeats[own[document]] in near[query] or document in holding[query]
+        if wrong:
+            left_out.add((query, document))
+        return wrong
+
+    texts = [f"{passages[j].title} {passages[j].text}".strip() for j in own]
+    result = mine(
+        texts, [one.text for one in trained], positives, by=settings.by,
+        count=wanted, depth=max(wanted, settings.depth), margin=settings.margin,
+        excluded=excluded,
+    )  # fmt: skip
+    drawn = _drawn(result, len(own), wanted, excluded, positives, job.seed)
+    judged: dict[str, Any] = {}
+    if settings.judge:
+        judged = await _judged(result, trained, texts, settings.negatives, context)
+    doubtful = 0
+    bags = [frozenset(stems_of(texts[i], passages[j].language)) for i, j in enumerate(own)]
+    for one, negatives in zip(trained, result, strict=True):
+        one.negatives = [own[i] for i in negatives]
+        asked = frozenset(_phrase(one, passages).stems)
+        doubtful += sum(asked <= bags[i] for i in negatives)
+    return {
+        "by": settings.by,
+        "queries": len(trained),
+        "negatives": sum(len(one.negatives) for one in trained),
+        "drawn": sum((i, j) in drawn for i, found in enumerate(result) for j in found),
+        "left_out": len(left_out),
+        "doubtful": doubtful,
+        **judged,
+    }
+
+
+async def _judged(
+    mined: list[list[int]],
+    queries: Sequence[Query],
+    texts: Sequence[str],
+    count: int,
+    context: Context,
+) -> dict[str, Any]:
+    """Leave the first `count` that the judge grades 0; a query that it cannot grade keeps none."""
+    asked = [number for number, found in enumerate(mined) if found]
+    stage = context.stage("negatives", len(asked), ANNOTATE, candidates=len(asked))
+
+    async def work(number: int) -> tuple[int, list[int]]:
+        shown = tuple(texts[i] for i in mined[number])
+        question = AskRelevance(query=queries[number].text, passages=shown, turn=1)
+        return number, (await context.answer(ANNOTATE, question)).in_order()
+
+    graded = dict[int, list[int]]()
+    async for number, grades in context.accepted(
+        stage, asked, work, lambda number: {"query": queries[number].text}, exact=False
+    ):
+        graded[number] = grades
+    seen = relevant = 0
+    for number, found in enumerate(mined):
+        grades = graded.get(number, [])
+        seen += len(grades)
+        relevant += sum(grade > 0 for grade in grades)
+        clean = [i for i, grade in zip(found, grades, strict=False) if grade == 0]
+        mined[number] = clean[:count]
+    return {"judged": seen, "judged_relevant": relevant, "judge": context.model(ANNOTATE)}
+
+
+def _drawn(
+    mined: list[list[int]],
+    documents: int,
+    count: int,
+    excluded: Callable[[int, int], bool],
+    positives: Sequence[Collection[int]],
+    seed: int,
+) -> set[tuple[int, int]]:
+    """Fill up with documents drawn at random where mining gave too few: (query, document)."""
+    drawn = set()
+    stream = Stream(seed, "capretrieval/negatives")
+    picks = stream.integers(documents, 4 * count * len(mined)).reshape(len(mined), -1).tolist()
+    for query, (negatives, tried) in enumerate(zip(mined, picks, strict=True)):
+        for document in tried:
+            if len(negatives) == count:
+                break
+            taken = document in negatives or document in positives[query]
+            if not taken and not excluded(query, document):
+                negatives.append(document)
+                drawn.add((query, document))
+    return drawn
+
+
+def _phrase(one: Query, passages: Sequence[Passage]) -> Phrase:
+    return Phrase.of(one.text, passages[one.passage].language)
