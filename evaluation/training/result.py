@@ -24,6 +24,7 @@ class ScoredSet:
 
     `comparisons`: of the arms and the model before, see `Bootstrap`; `intervals`: 95%, by arm (or
     before) and measure. `sides`: the same of some of its queries, where a column splits them.
+    `seen`: how many of the documents and of the queries stand in training pairs.
     """
 
     role: Literal["test", "outside"]
@@ -34,6 +35,7 @@ class ScoredSet:
     comparisons: list[Difference] = field(default_factory=list)
     intervals: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
     sides: Sides | None = None
+    seen: tuple[int, int] = (0, 0)
 
     @property
     def label(self) -> str:
@@ -208,6 +210,13 @@ class Training:
         for arm in self.arms:
             if arm.name == "mined":
                 notes.append(f"mined: {arm.pairs.origin}")
+        notes += [
+            f"{scored.collection.name}: {scored.seen[0]:,} of its {scored.collection.documents:,} "
+            f"documents and {scored.seen[1]:,} of its {len(scored.collection.queries):,} queries "
+            "stand in the training pairs"
+            for scored in self.scored_sets
+            if scored.role == "outside" and any(scored.seen)
+        ]
         split = self.scored_sets[0].sides
         for scored in self.scored_sets:
             if split is not None and scored.sides is None:
@@ -253,6 +262,8 @@ class Training:
             scores = {
                 "dataset": str(scored.collection.path),
                 "split": scored.collection.split,
+                "documents_trained_on": scored.seen[0],
+                "queries_trained_on": scored.seen[1],
                 "before": scored.scores(run, "before"),
                 "after": self.arms[0].scores(scored),
                 "arms": (

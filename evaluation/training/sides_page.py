@@ -26,7 +26,6 @@ def sides_section(result: Training) -> Section:
     return Section(
         f"What each side gains and loses, by {column}",
         [
-            result.dilemma() or "",
             f"The queries of each value of {column} are scored as a set of their own. Differences "
             "are paired, with 95% intervals over draws of what its queries share; BM25 is for "
             "comparison.",
@@ -41,7 +40,7 @@ def sides_section(result: Training) -> Section:
 
 def _table(result: Training, scored: ScoredSet, sides: Sides) -> TableView:
     measure, reference = sides.measure, result.arms[0].name
-    systems = [BM25, BEFORE, *(arm.name for arm in result.arms)]
+    systems = {BM25: "BM25", BEFORE: "untrained", **{arm.name: arm.name for arm in result.arms}}
     rows: list[list[str]] = []
     best: set[Place] = set()
     for side in sides.sides:
@@ -53,9 +52,9 @@ def _table(result: Training, scored: ScoredSet, sides: Sides) -> TableView:
             if len(result.arms) > 1:
                 other = trained and name != reference
                 against.append(side.change(name, reference, measure) if other else "")
-            rows.append([side.value, f"{side.queries:,}", name, f"{score:.4f}", *against])
+            rows.append([side.value, f"{side.queries:,}", systems[name], f"{score:.4f}", *against])
         best |= {(first + row, column) for row, column in best_places({3: scores})}
-    head = [f"{scored.label}: {sides.column}", "queries", result.noun, measure, "against untrained"]
+    head = [f"{scored.label}: {sides.column}", "queries", "model", measure, "against untrained"]
     if len(result.arms) > 1:
         head.append(f"against {reference}")
     return TableView(head, rows, names=3, best=best)

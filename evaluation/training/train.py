@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection, load
+from retgen.evaluation.collection import load
 from retgen.evaluation.embedders.cache import default_folder
 from retgen.evaluation.retrievers import Options, check_name, type_of
 from retgen.evaluation.scoring.baselines import baselines
@@ -38,7 +38,7 @@ from retgen.evaluation.training.config import (
     read_own,
     without_hard_negatives,
 )
-from retgen.evaluation.training.pairs import Pairs
+from retgen.evaluation.training.overlap import seen, shared_pairs
 from retgen.evaluation.training.result import Arm, ScoredSet, Training
 from retgen.evaluation.training.sides import Split, paired, sides_of, split_by
 from retgen.progress import Progress, silent
@@ -130,7 +130,7 @@ def train(
                     progress=progress,
                 )
             )  # fmt: skip
-        shared = _shared(plan.pairs, scored_sets[0].collection)
+        shared = shared_pairs(plan.pairs, scored_sets[0].collection)
         arms.append(Arm(name, plan.words, plan.pairs, plan.config, runs, shared))
     message = command or shlex.join(["gen", "train", str(path), "--model", model])
     measured = [
@@ -138,6 +138,7 @@ def train(
             scored,
             baselines=baselines(scored.collection, scored.measures, progress),
             ceiling=scored.measures.ceiling(scored.collection),
+            seen=seen([arm.pairs for arm in arms], scored.collection),
             **_compare(scored, arms, splits[scored.label], progress),
         )
         for scored in scored_sets
@@ -294,19 +295,3 @@ def _compare(
     values = {name: np.mean([np.load(file) for file in of], axis=0) for name, of in files.items()}
     sides = None if split is None else sides_of(split, scored, values, progress)
     return {**paired(scored.collection, scored.measures.names, values), "sides": sides}
-
-
-def _shared(pairs: Pairs, collection: Collection) -> int:
-    """How many training pairs are pairs of a collection, by their texts."""
-    asked: dict[str, set[str]] = {}
-    for query in collection.queries:
-        relevant = {d for d, r in collection.qrels[query.query_id].items() if r > 0}
-        asked.setdefault(query.text, set()).update(relevant)
-    wanted = set(pairs.anchors) & asked.keys()
-    named = {doc.encode() for text in wanted for doc in asked[text]}
-    if not named:
-        return 0
-    texts = collection.texts(np.flatnonzero(np.isin(collection.doc_ids, list(named))))
-    by_id = {collection.doc_ids[i].decode(): text for i, text in texts.items()}
-    known = {(q, by_id[doc]) for q in wanted for doc in asked[q] if doc in by_id}
-    return sum(pair in known for pair in zip(pairs.anchors, pairs.positives, strict=True))
