@@ -40,9 +40,10 @@ def sides_section(result: Training) -> Section:
 
 def _table(result: Training, scored: ScoredSet, sides: Sides) -> TableView:
     measure, reference = sides.measure, result.arms[0].name
-    systems = {BM25: "BM25", BEFORE: "untrained", **{arm.name: arm.name for arm in result.arms}}
+    systems = {BEFORE: "untrained", **{arm.name: arm.name for arm in result.arms}, BM25: "BM25"}
     rows: list[list[str]] = []
     best: set[Place] = set()
+    faint: list[int] = []
     for side in sides.sides:
         first = len(rows)
         scores = [side.means[name][measure] for name in systems]
@@ -53,11 +54,12 @@ def _table(result: Training, scored: ScoredSet, sides: Sides) -> TableView:
                 other = trained and name != reference
                 against.append(side.change(name, reference, measure) if other else "")
             rows.append([side.value, f"{side.queries:,}", systems[name], f"{score:.4f}", *against])
-        best |= {(first + row, column) for row, column in best_places({3: scores})}
+        best |= {(first + row, column) for row, column in best_places({3: scores[:-1]})}
+        faint.append(len(rows) - 1)
     head = [f"{scored.label}: {sides.column}", "queries", "model", measure, "against untrained"]
     if len(result.arms) > 1:
         head.append(f"against {reference}")
-    return TableView(head, rows, names=3, best=best)
+    return TableView(head, rows, names=3, best=best, faint=faint)
 
 
 def _picture(result: Training, scored: ScoredSet, sides: Sides) -> str:
