@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from retgen.evaluation import plots as draw
@@ -12,6 +13,10 @@ from retgen.pages import Figure, Place, Section, TableView, best_places
 if TYPE_CHECKING:
     from retgen.evaluation.training.result import ScoredSet, Training
     from retgen.evaluation.training.sides import Sides
+
+
+_DRAWN = 8  # values of the column, those of the most queries
+_CHARACTERS = 72  # that fit below the plot
 
 
 def side_tables(result: Training) -> list[TableView]:
@@ -32,7 +37,10 @@ def sides_section(result: Training) -> Section:
         ],
         side_tables(result),
         [
-            Figure(_picture(result, scored, sides), f"{scored.label}, with 95% intervals.")
+            Figure(
+                _picture(result, scored, sides),
+                f"{scored.label}, with 95% intervals{_part(sides)}.",
+            )
             for scored, sides in split
         ],
     )
@@ -62,16 +70,28 @@ def _table(result: Training, scored: ScoredSet, sides: Sides) -> TableView:
     return TableView(head, rows, names=3, best=best, faint=faint)
 
 
+def _part(sides: Sides) -> str:
+    return f"; the {_DRAWN} largest of its values" if len(sides.sides) > _DRAWN + 1 else ""
+
+
+def _broken(value: str, width: int) -> str:
+    """In two lines at most; what is not ASCII may be as wide as two letters."""
+    width = width if value.isascii() else width // 2
+    return "\n".join(wrap(value, max(width, 2), max_lines=2, placeholder="…"))
+
+
 def _picture(result: Training, scored: ScoredSet, sides: Sides) -> str:
     measure = sides.measure
     labels = {BEFORE: "untrained", **{arm.name: arm.words for arm in result.arms}, BM25: "BM25"}
-    groups = [f"{side.value}\n{side.queries:,}" for side in sides.sides]
+    shown = [*sides.sides[:-1][:_DRAWN], sides.sides[-1]]
+    width = _CHARACTERS // len(shown)
+    groups = [f"{_broken(side.value, width)}\n{side.queries:,}" for side in shown]
     return draw.bars(
         result.folder / "figures" / f"sides_{slug(scored.label)}",
         groups,
-        {label: [side.means[name][measure] for side in sides.sides]
+        {label: [side.means[name][measure] for side in shown]
          for name, label in labels.items()},
-        {label: [side.intervals.get(name, {}).get(measure) for side in sides.sides]
+        {label: [side.intervals.get(name, {}).get(measure) for side in shown]
          for name, label in labels.items()},
         [],
         title=f"{scored.label}: {measure} by {sides.column} (and number of queries)", y=measure,

@@ -401,3 +401,17 @@ def test_the_command(gen: Gen, two_sided: Path, static: SentenceTransformer, sho
     assert [side["value"] for side in stored["test"]["sides"]["results"]] == [
         "KW", "SM", "(none)", "all queries",
     ]  # fmt: skip
+
+
+def test_a_training_by_itself_has_sides_too(two_sided: Path, short: str, tmp_path: Path) -> None:
+    call = CALL | {"compare": (), "data": ["kw"], "out": tmp_path / "out"}
+    result = retgen.train(two_sided, short, **call)
+    lines = text_of(result).splitlines()
+    head = next(line for line in lines if line.startswith("test: set "))
+    assert re.split(r"\s{2,}", head) == [
+        "test: set", "queries", "model", "recall@1", "against untrained",
+    ]  # fmt: skip
+    assert result.dilemma() in lines
+    assert result.conclusion() is None
+    (side, *_) = result.to_json()["test"]["sides"]["results"]
+    assert list(side["scores"]) == ["after", "before", "bm25"]
