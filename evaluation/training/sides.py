@@ -113,11 +113,14 @@ class Sides:
                 ((words, side, change) for words, of in changes.items() for side, change in of),
                 key=lambda entry: entry[2][0],
             )
-            zero = ", which includes 0" if lowest[1] <= 0 <= lowest[2] else ""
+            if lowest[2] < 0:
+                rest = ": a loss that no other side makes up for"
+            else:
+                rest = ", which includes 0" if lowest[1] <= 0 else ""
             text = (
                 f"{where} no dilemma was found by {self.measure}: no training gains on one side "
                 "and loses on another, against the untrained model. The lowest change is that with "
-                f"{words} on {side.words}, {in_words(lowest)}{zero}."
+                f"{words} on {side.words}, {in_words(lowest)}{rest}."
             )
         return text + self._between_arms(shown, list(arms))
 

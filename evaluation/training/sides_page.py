@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _DRAWN = 8  # values of the column, those of the most queries
-_CHARACTERS = 72  # that fit below the plot
+_CHARACTERS = 63  # that fit below the plot
 
 
 def side_tables(result: Training) -> list[TableView]:

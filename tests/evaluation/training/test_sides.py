@@ -325,6 +325,16 @@ def test_no_dilemma(two_sided: Path) -> None:
     )  # fmt: skip
     assert "0.5000" in text.partition(" What ")[0]
     assert "includes 0" not in text
+    text = found({"kw": NONE, "before": ALL}, {"kw": SOME, "before": SOME}, two_sided)
+    assert text.endswith("-1.0000 (-1.000 to -1.000): a loss that no other side makes up for.")
+
+
+def test_which_pairs_are_better_depends_on_the_side(two_sided: Path) -> None:
+    text = found(
+        {"kw+sm": ALL, "kw": ALL, "sm": SOME, "before": NONE},
+        {"kw+sm": ALL, "kw": SOME, "sm": ALL, "before": NONE}, two_sided,
+    )  # fmt: skip
+    assert "no dilemma was found" in text
     assert re.search(
         r" What is better to train with depends on the side: kw against sm \+0\.5000 \(.*\) on KW "
         r"queries and -0\.5000 \(.*\) on SM queries\. kw\+sm is below no other on any side for "
