@@ -59,7 +59,7 @@ class JudgedTables:
             f"{found['judged']:,} pairs of a query and a passage were judged 0 (not relevant), 1 "
             f"(in part) or 2, of which {found['relevant']:,} are relevant; each has a row in the "
             "qrels. A pair without a row was not judged, which does not mean that it is not "
-            f"relevant. Queries without a relevant passage are in the split `{NONE}`."
+            f"relevant. Queries without a relevant passage are in the configuration `{NONE}`."
         ]
         if unjudged:
             result[0] += f" {unjudged:,} candidates got no grade that could be used."
