@@ -51,6 +51,7 @@ class Family(ABC, Generic[P]):
     `independent_judge`: the judge is by default of another model family than the writer, where
     there are keys of two.
     `takes_source`: its parameters have a block `source`, of documents to write from.
+    `own_documents`: its corpus is the documents of that source, and only the queries are synthetic.
     """
 
     name: ClassVar[str]
@@ -69,6 +70,7 @@ class Family(ABC, Generic[P]):
     candidate_sets: ClassVar[bool] = False
     tests: ClassVar[str] = ""
     takes_source: ClassVar[bool] = False
+    own_documents: ClassVar[bool] = False
 
     @abstractmethod
     def plan(self, job: Job[P]) -> Plan:

@@ -78,6 +78,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
     proofs = proof.RULES
     fixed_records = False
     takes_source = True
+    own_documents = True
     agents = AGENTS
     proof = "each document is one that the query was written for, or it holds the keyword"
 
@@ -321,7 +322,6 @@ def _example(tables: Tables) -> Example | None:
             for one in tables.queries if one.passage == number
         ]  # fmt: skip
         if rows:
-            return Example(
-                f"The queries of {passage.id}", ("kind", "query", "rests on (begins)"), rows
-            )
+            head = ("kind", "query", "rests on (begins)")
+            return Example(f"The queries of {passage.id}", head, rows, changed=False)
     return None

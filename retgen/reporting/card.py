@@ -47,7 +47,7 @@ def dataset_card(
     lines = [
         f"# {title}",
         "",
-        f"A synthetic retrieval data set: {escaped(family.summary)}. "
+        f"{evidence.what_it_is(family.own_documents)}: {escaped(family.summary)}. "
         f"{counts['documents']:,} documents, {counts['queries']:,} queries, "
         f"{counts['qrels']:,} qrels"
         + (" (every other pair is known to be not relevant)." if records.complete else "."),

@@ -17,6 +17,24 @@ def who(model: str) -> str:
     return OFFLINE if model == "offline" else model
 
 
+def what_it_is(own_documents: bool) -> str:
+    """What is synthetic in a data set, in its first words."""
+    if own_documents:
+        return "A retrieval data set of a source's own documents, with synthetic queries"
+    return "A synthetic retrieval data set"
+
+
+def what_it_is_not(own_documents: bool) -> tuple[str, str]:
+    """What synthetic texts keep a score from showing: (in a word, in a sentence)."""
+    if own_documents:
+        return (
+            "Queries of people.",
+            "The documents are the source's, the queries are synthetic: no score here is one on "
+            "queries that people write.",
+        )
+    return "Natural text.", "The texts are synthetic: no score here is one on real documents."
+
+
 def proven(number: int, qrels: int, proof: str) -> str:
     """Of labels that a proof has shown; `proof`: what it shows of each, as the family says it."""
     return f"{number:,} of {qrels:,} qrels, {proof}"

@@ -32,7 +32,8 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
     certificate = content.get("certificate") or {}
     baselines = content.get("floors") or {}
     recipe = content.get("recipe") or {}
-    evidence = manifest.get("evidence") or {}
+    labels = manifest.get("evidence") or {}
+    own_documents = content.get("own_documents", False)
     ok = content.get("ok", False)
     head_start = _head_start(statistics, baselines)
     groups = _groups(content.get("findings") or [])
@@ -42,6 +43,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
     files = list((manifest.get("files") or {}).items())
     return {
         "name": content.get("name", "unnamed"),
+        "what": evidence.what_it_is(own_documents),
         "summary": content.get("summary", ""),
         "paper": content.get("paper", ""),
         "card": [_code_spans(text) for text in content.get("card") or ()],
@@ -50,7 +52,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "seed": recipe.get("seed"),
         "pattern": (recipe.get("params") or {}).get("pattern"),
         "verdict": _verdict(content, statistics),
-        "tiles": _tiles(manifest.get("counts") or {}, statistics, certificate, evidence),
+        "tiles": _tiles(manifest.get("counts") or {}, statistics, certificate, labels),
         # of data that did not pass its checks nothing is claimed
         "tests": _tests(statistics, baselines, manifest) if ok else [],
         "solved": bool(content.get("solved_blindly") or head_start),
@@ -76,7 +78,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "agents": _agents(manifest),
         "word_lists": manifest.get("word_lists") or {},
         "licences": manifest.get("licences") or {},
-        "evidence": evidence,
+        "evidence": labels,
         "recipe": yaml if len(yaml) <= _YAML else yaml[:_YAML] + "\n# ... the rest: recipe.yaml",
         "run": shlex.quote(folder),
         "run_path": folder,
@@ -267,9 +269,7 @@ def _not_tests(
         ))  # fmt: skip
     if manifest and not manifest.get("complete"):
         text.append(("Unjudged pairs.", "A pair without a qrel is unjudged, not irrelevant."))
-    text.append(
-        ("Natural text.", "The texts are synthetic: no score here is one on real documents.")
-    )
+    text.append(evidence.what_it_is_not(content.get("own_documents", False)))
     return text
 
 
