@@ -152,10 +152,12 @@ def _tiles(
     merged = {**counts, **statistics}
     words = statistics.get("words_per_document") or {}
     relevant = statistics.get("relevant_per_query") or {}
-    play = statistics.get("relevant_documents")
+    play, asked = statistics.get("relevant_documents"), _asked(statistics)
+    # of several splits only the queries of one are looked at
+    tested = f"{plots.number(asked)} of them tested: " if asked < merged.get("queries", 0) else ""
     small = {
         "documents": f"{plots.number(play)} relevant" if play is not None else "",
-        "queries": f"{spread(relevant)} relevant each" if relevant else "",
+        "queries": f"{tested}{spread(relevant)} relevant each" if relevant else "",
         "qrels": ", ".join(f"{plots.number(n)} {kind}" for kind, n in evidence.items() if n),
     }
     tiles = [(plots.number(merged[key]), key, small[key]) for key in small if key in merged]
@@ -167,6 +169,12 @@ def _tiles(
     if counts.get("rejected"):
         tiles.append((plots.number(counts["rejected"]), "rejected", "see rejected.jsonl"))
     return tiles
+
+
+def _asked(statistics: Mapping[str, Any]) -> int:
+    """How many queries have a relevant document in the qrels that are looked at."""
+    histogram = (statistics.get("relevant_per_query") or {}).get("histogram") or {}
+    return sum(histogram.values())
 
 
 def _tests(
@@ -184,7 +192,7 @@ def _tests(
             "Finding.",
             f"Whether a retriever puts the {spread(relevant)} relevant "
             f"document{'' if spread(relevant) == '1' else 's'} of each of "
-            f"{_counted(statistics['queries'], 'query', 'queries')} before the rest of "
+            f"{_counted(_asked(statistics), 'query', 'queries')} before the rest of "
             f"{plots.number(statistics['documents'])}.",
         ))  # fmt: skip
     if columns and columns["mean"] > 1:

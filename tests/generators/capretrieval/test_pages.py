@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from retgen import run
-from tests.conftest import Gen
+from retgen.evaluation.collection import load
+from tests.conftest import Gen, read_jsonl
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
 from tests.pages import Read
 
@@ -65,3 +66,21 @@ def test_the_example_shows_a_query_beside_what_it_rests_on(finished: Path, gen: 
     assert done.returncode == 0, done.stderr
     kind, query, rests_on = example["rows"][0]
     assert f"\n{kind}\n  query: {query}\n  rests on (begins): {rests_on}\n" in done.stdout
+
+
+def test_queries_of_other_splits_are_not_counted_as_tested(finished: Path) -> None:
+    queries = read_jsonl(finished / "dataset" / "queries.jsonl")
+    qrels = read_jsonl(finished / "dataset" / "qrels.jsonl")
+    tested = len({row["query-id"] for row in qrels})
+    assert tested == sum(row["metadata"]["split"] == "test" for row in queries) < len(queries)
+    page = page_of(finished)
+    assert f"of each of {tested} queries before the rest of 8." in page
+    assert f"{tested} of them tested: 1 relevant each" in page
+    assert (
+        f"8 documents, {len(queries)} queries of all splits, {len(qrels)} qrels of split test."
+    ) in card_of(finished)
+
+
+def test_no_query_of_another_split_is_said_to_lack_a_relevant_document(finished: Path) -> None:
+    for split in ("test", "dev", "train"):
+        assert load(finished, split).notes == []
