@@ -166,7 +166,7 @@ class Tables:
                 for number in self._order
                 if self.queries[number].split == "train"
                 and SETS[self.queries[number].kind] == name
-                and len(self.queries[number].negatives) >= self.negatives
+                and len(self.queries[number].negatives) == self.negatives
             ]
             if chosen:
                 result[name.lower()] = rows_of(self._triplet(chosen), len(chosen))
@@ -174,21 +174,19 @@ class Tables:
 
     @cached_property
     def negatives(self) -> int:
-        """Of every training pair: so many that hardly a pair has fewer."""
-        counts = sorted(len(one.negatives) for one in self.queries if one.split == "train")
-        return counts[len(counts) // 10] if counts else 0
+        """Of every training pair; queries with fewer are not trained on."""
+        return max((len(one.negatives) for one in self.queries), default=0)
 
     def _triplet(self, chosen: list[int]) -> Callable[[int], Mapping[str, Any]]:
         def make(i: int) -> dict[str, Any]:
             one = self.queries[chosen[i]]
-            negatives = one.negatives[: self.negatives]
             return {
                 "anchor": one.text,
                 "positive": self.positive(one),
-                **{f"negative_{n}": self._shown(j) for n, j in enumerate(negatives, 1)},
+                **{f"negative_{n}": self._shown(j) for n, j in enumerate(one.negatives, 1)},
                 "query-id": self._ids[chosen[i]],
                 "positive-id": self.passages[one.passage].id,
-                "negatives-id": [self.passages[j].id for j in negatives],
+                "negatives-id": [self.passages[j].id for j in one.negatives],
             }
 
         return make

@@ -252,8 +252,10 @@ def _mine(
 ) -> dict[str, Any]:
     """Give the training queries their negatives, from passages of the training documents.
 
-    Left out are near-duplicates of the positive and passages that hold the keyword. The figures
-    say how many of the best-ranked these were: negatives that a miner without looking would take.
+    Each gets the same number, such that hardly a query has fewer: these get none, and are not
+    trained on. Left out are near-duplicates of the positive and passages that hold the keyword. The
+    figures are those of the queries that are trained on, and say how many of the best-ranked were
+    left out: negatives that a miner without looking would take.
     """
     from retgen.evaluation.search.mining import mine
 
@@ -283,33 +285,36 @@ def _mine(
         count=settings.negatives, depth=settings.depth, margin=settings.margin,
         excluded=excluded,
     )  # fmt: skip
-    drawn = _drawn(result, len(own), settings.negatives, excluded, positives, seed)
+    found = [len(negatives) for negatives in result]
+    _draw(result, len(own), settings.negatives, excluded, positives, seed)
+    each = sorted(map(len, result))[len(result) // 10]
     doubtful = 0
     bags = [frozenset(stems_of(texts[i], passages[j].language)) for i, j in enumerate(own)]
-    for one, negatives in zip(trained, result, strict=True):
-        one.negatives = [own[i] for i in negatives]
+    used = [i for i, negatives in enumerate(result) if len(negatives) >= each]
+    for i in used:
+        one, negatives = trained[i], result[i][:each]
+        one.negatives = [own[j] for j in negatives]
         asked = frozenset(_phrase(one, passages).stems)
-        doubtful += sum(asked <= bags[i] for i in negatives)
+        doubtful += sum(asked <= bags[j] for j in negatives)
     return {
         "by": settings.by,
-        "queries": len(trained),
-        "negatives": sum(len(one.negatives) for one in trained),
-        "drawn": drawn,
-        "left_out": len(left_out),
+        "queries": len(used),
+        "negatives": each * len(used),
+        "drawn": sum(max(0, each - found[i]) for i in used),
+        "left_out": sum(len(result[query]) >= each for query, _ in left_out),
         "doubtful": doubtful,
     }
 
 
-def _drawn(
+def _draw(
     mined: list[list[int]],
     documents: int,
     count: int,
     excluded: Callable[[int, int], bool],
     positives: Sequence[Collection[int]],
     seed: int,
-) -> int:
-    """Fill up with documents drawn at random where mining gave too few; how many these are."""
-    drawn = 0
+) -> None:
+    """Fill up with documents drawn at random where mining gave too few."""
     stream = Stream(seed, "capretrieval/negatives")
     picks = stream.integers(documents, 4 * count * len(mined)).reshape(len(mined), -1).tolist()
     for query, (negatives, tried) in enumerate(zip(mined, picks, strict=True)):
@@ -319,8 +324,6 @@ def _drawn(
             taken = document in negatives or document in positives[query]
             if not taken and not excluded(query, document):
                 negatives.append(document)
-                drawn += 1
-    return drawn
 
 
 def _phrase(one: Query, passages: Sequence[Passage]) -> Phrase:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from retgen import run
@@ -84,3 +85,25 @@ def test_queries_of_other_splits_are_not_counted_as_tested(finished: Path) -> No
 def test_no_query_of_another_split_is_said_to_lack_a_relevant_document(finished: Path) -> None:
     for split in ("test", "dev", "train"):
         assert load(finished, split).notes == []
+
+
+def test_negatives_are_counted_as_they_stand_in_the_training_files(tmp_path: Path) -> None:
+    """Eight documents hold two words more: queries that ask for these find too few others."""
+    texts = [
+        " ".join(f"{name}{word}" for word in "ard el ism ology ist".split()) + f" {name} river mill"
+        for name in (f"qu{letter}" for letter in "abcdefgh")
+    ]
+    recipe = write_recipe(
+        tmp_path / "few.yaml", write_rows(tmp_path / "few.jsonl", [*TEXTS[:3], *texts]),
+        "  language: en\n  mine: {negatives: 9, depth: 9}\n  queries: {common: 1}\n",
+    )  # fmt: skip
+    path = run(recipe, out=tmp_path / "few").path
+    rows = [row for name in ("kw", "sm")
+            for row in pq.read_table(path / "training" / f"{name}.parquet").to_pylist()]  # fmt: skip
+    trained = {row["query-id"] for row in read_jsonl(path / "dataset" / "qrels.train.jsonl")}
+    assert 0 < len(rows) < len(trained)
+    mined = json.loads((path / "sources" / "mined.json").read_text())
+    assert (mined["queries"], mined["negatives"]) == (
+        len(rows), sum(len(row["negatives-id"]) for row in rows),
+    )  # fmt: skip
+    assert f"have {mined['negatives']:,} hard negatives mined by bm25" in card_of(path)
