@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
@@ -192,20 +193,43 @@ class Tables:
         return make
 
     def positive(self, one: Query) -> str:
-        """The passage without what the query was made from, where enough is left."""
+        """The passage without what the query was made from, where enough is left.
+
+        That is for a title every line that says it: the heading of a page, and `title: ` before it.
+        """
         passage = self.passages[one.passage]
         if one.kind == "title":
-            return passage.text
+            return _unheaded(passage.text, passage.title) or passage.text
         if one.kind in ("summary", "question"):
             start, stop = one.span[0] - passage.start, one.span[1] - passage.start
             rest = f"{passage.text[:start].rstrip()} {passage.text[stop:].lstrip()}".strip()
             if length(rest) >= _REST:
-                return f"{passage.title} {rest}".strip()
+                copied = _letters(passage.text[start:stop]) == _letters(passage.title)
+                return rest if copied else f"{passage.title} {rest}".strip()
         return self._shown(one.passage)
 
     def _shown(self, number: int) -> str:
         one = self.passages[number]
         return f"{one.title} {one.text}".strip()
+
+
+def _unheaded(text: str, title: str) -> str:
+    """A text without the lines that say its title and nothing else, and what underlines them."""
+    says = _letters(title)
+    kept: list[str] = []
+    lines = text.splitlines(keepends=True)
+    after = False  # a heading
+    for line in lines if says else ():
+        underlines = after and line.strip() and not line.strip().strip("=-")
+        after = _letters(line) in (says, f"title{says}")
+        if not after and not underlines:
+            kept.append(line)
+    return text if not says or len(kept) == len(lines) else "".join(kept).strip()
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone, folded."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
 def _numbers(count: int) -> Any:

@@ -237,21 +237,41 @@ _ROWS = 1000  # that are read at once
 def _shown(
     documents: Mapping[str, Any], place: Mapping[str, Any] | None, note: Mapping[str, Any]
 ) -> list[str]:
-    """What may stand for a passage in a pair: its title and text, the text alone, and both without
-    the span of the query.
+    """What may stand for a passage in a pair: its title and text; for a query that is the title,
+    the text without it; for one that was made from a sentence, also both without the sentence.
     """
     source = documents.get(place["source"]) if place is not None else None
     if place is None or source is None:
         return []
     title, text = source["title"], source["text"][place["start"] : place["stop"]]
-    result = [f"{title} {text}".strip(), text]
+    if note.get("kind") == "title":
+        return [_without(title, text)]
+    result = [f"{title} {text}".strip()]
     span = _span(note, len(source["text"]))
-    if span is not None and note.get("source") == place["source"]:
+    sentence = note.get("kind") in ("summary", "question")
+    if sentence and span is not None and note.get("source") == place["source"]:
         start, stop = span[0] - place["start"], span[1] - place["start"]
         if 0 <= start < stop <= len(text):
             rest = f"{text[:start].rstrip()} {text[stop:].lstrip()}".strip()
-            result.append(f"{title} {rest}".strip())
+            told = _bare(text[start:stop]) == _bare(title)
+            result.append(rest if told else f"{title} {rest}".strip())
     return result
+
+
+def _without(title: str, text: str) -> str:
+    """A text less its heading: lines of it, or of a `title:`, and an underline."""
+    name = _bare(title)
+    lines = text.splitlines(keepends=True)
+    heads = {i for i, line in enumerate(lines) if _bare(line) in (name, f"title{name}")}
+    if not name or not heads:
+        return text
+    heads |= {i + 1 for i in heads if re.fullmatch(r"\s*[=-]+\s*", "".join(lines[i + 1 : i + 2]))}
+    return "".join(line for i, line in enumerate(lines) if i not in heads).strip() or text
+
+
+def _bare(text: str) -> str:
+    """The letters and digits of a text."""
+    return re.sub(r"[\W_]", "", _plain(text))
 
 
 def _span(note: Mapping[str, Any], length: int) -> tuple[int, int] | None:
