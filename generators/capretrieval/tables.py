@@ -14,7 +14,7 @@ import orjson
 
 from retgen.generators.capretrieval.checks import SETS
 from retgen.generators.capretrieval.labels import Labels
-from retgen.generators.capretrieval.passages import Passage, cut
+from retgen.generators.capretrieval.passages import Passage, Whole, cut
 from retgen.generators.capretrieval.queries import Query
 from retgen.generators.capretrieval.writing import DOCUMENTS, PASSAGES, QUERIES
 from retgen.generators.ids import Ids
@@ -73,11 +73,11 @@ class Tables:
             for one, name in zip(self.passages, self.split, strict=True)
         }
         result = copy(self)
-        result.passages = [
-            passage
+        wholes = [
+            Whole(source, title, text, of_source[source][0])
             for source, (title, text) in self.documents.items()
-            for passage in cut(source, title, text, of_source[source][0], size)
         ]
+        result.passages = list(cut(wholes, size))
         result.split = [of_source[one.source][1] for one in result.passages]
         phrases = [one.phrase(self.passages) for one in self.queries]
         labels = Labels(result.passages, {phrase for phrase in phrases if phrase is not None})

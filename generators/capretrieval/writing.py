@@ -30,7 +30,7 @@ from retgen.generators.capretrieval.agents import (
 from retgen.generators.capretrieval.corpus import Held, Phrase, sides
 from retgen.generators.capretrieval.language import has_baseline, language_of, stems_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.passages import Passage, cut, spans
+from retgen.generators.capretrieval.passages import Passage, Whole, cut, spans
 from retgen.generators.capretrieval.queries import Query, selected, written
 from retgen.generators.capretrieval.sourcing import documents_of
 from retgen.generators.params import Job
@@ -65,12 +65,10 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     if "test" not in side:  # before any model is asked
         context.rejected += clean
         raise SourceRefused(_nothing_held_out(documents, refused, clean), ())
-    passages: list[Passage] = []
-    document_of: list[int] = []
-    for number, (one, language) in enumerate(zip(documents, languages, strict=True)):
-        for passage in cut(one.id, one.title, one.text, language, params.passages):
-            passages.append(passage)
-            document_of.append(number)
+    wholes = [Whole(*one, language) for one, language in zip(documents, languages, strict=True)]
+    passages = list(cut(wholes, params.passages))
+    number_of = {one.id: number for number, one in enumerate(documents)}
+    document_of = [number_of[one.source] for one in passages]
     agents = [agent for agent in (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)
               if agent.name in agents_of(params)]  # fmt: skip
     stage = context.stage("passages", len(passages), *agents, candidates=len(passages))
