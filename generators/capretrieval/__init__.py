@@ -24,7 +24,7 @@ import orjson
 from retgen.errors import SourceRefused
 from retgen.generators.capretrieval.agents import AGENTS
 from retgen.generators.capretrieval.checks import SETS
-from retgen.generators.capretrieval.language import has_baseline, language_of
+from retgen.generators.capretrieval.language import has_baseline, in_words, language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import spans
 from retgen.generators.capretrieval.sourcing import LICENCE, documents_of
@@ -46,7 +46,7 @@ from retgen.generators.source_description import SourceDescription
 from retgen.sources import HUB, Refused, SourceDocument, refusals
 from retgen.tokenizer import length
 from retgen.validators import capretrieval as proof
-from retgen.validators.languages import LANGUAGES, script_of, three_letters
+from retgen.validators.languages import script_of, three_letters
 from retgen.validators.rule import CorpusRule, Judgements
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def _notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) ->
     languages = Counter(language_of([one.text for one in documents[:500]], job.params.language))
     for code in sorted(code for code in languages if not has_baseline(code)):
         notes.append(
-            f"{LANGUAGES.get(code, code)} has no rules: without a model its documents get no "
+            f"{in_words(code)} has no rules: without a model its documents get no "
             "query but their titles"
         )
     return notes
@@ -233,7 +233,7 @@ def _languages(tables: Tables) -> list[str]:
         by_language.setdefault(one.language, []).append(one.text)
     result = []
     for code, texts in sorted(by_language.items(), key=lambda item: (-len(item[1]), item[0])):
-        script = script_of(" ".join(texts[:100]))[0] or "Latin"
+        script = script_of(" ".join(texts[:100]))[0] or "Zyyy"  # undetermined
         result.append(f"{three_letters(code)}-{_SCRIPTS.get(script, script[:4])}")
     return result
 

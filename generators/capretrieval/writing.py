@@ -28,7 +28,7 @@ from retgen.generators.capretrieval.agents import (
     Summary,
 )
 from retgen.generators.capretrieval.corpus import Held, Phrase, sides
-from retgen.generators.capretrieval.language import has_baseline, language_of, stems_of
+from retgen.generators.capretrieval.language import has_baseline, in_words, language_of, stems_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import Passage, Whole, cut, spans
 from retgen.generators.capretrieval.queries import Query, selected, written
@@ -38,7 +38,6 @@ from retgen.sources import Refused, SourceDocument, refusals
 from retgen.streams import Stream
 from retgen.validators.capretrieval.wording import alike
 from retgen.validators.decontamination import Drop, HeldOut, decontaminated, read_test_set
-from retgen.validators.languages import LANGUAGES
 from retgen.write import AtomicFile, dump_json, write_file
 
 if TYPE_CHECKING:
@@ -134,10 +133,10 @@ def _nothing_asked(
     """Why there are no test queries."""
     tested = [number for number, name in enumerate(side) if name == "test"]
     counts = Counter(languages[number] for number in tested)
-    named = ", ".join(f"{LANGUAGES.get(code, code)} {n:,}" for code, n in counts.most_common(3))
+    named = ", ".join(f"{in_words(code)} {n:,}" for code, n in counts.most_common(3))
     reasons = Counter(one.rule for one in rejected)
     why = ", ".join(f"{n:,} by {rule}" for rule, n in reasons.most_common())
-    silent = sorted(LANGUAGES.get(code, code) for code in counts if not has_baseline(code))
+    silent = sorted(in_words(code) for code in counts if not has_baseline(code))
     return (
         f"params.source: none of the {len(tested):,} of {len(documents):,} documents that are held "
         f"out for the test split ({named}) has a query that can be used, so nothing could be "
