@@ -46,6 +46,7 @@ from retgen.generators.source_description import SourceDescription
 from retgen.sources import HUB, Refused, SourceDocument, refusals
 from retgen.tokenizer import length
 from retgen.validators import capretrieval as proof
+from retgen.validators.capretrieval.wording import ALIKE
 from retgen.validators.languages import script_of, three_letters
 from retgen.validators.rule import CorpusRule, Judgements
 
@@ -134,7 +135,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
     def generate(self, job: Job[CapRetrievalParams]) -> Records:
         sources = _sources(job)
         tables = Tables(sources, job.seed)
-        mined = orjson.loads((sources / MINED).read_bytes())
+        mined = {"alike": ALIKE} | orjson.loads((sources / MINED).read_bytes())
         return Records(
             corpus=tables.corpus(),
             queries=tables.query_rows(),
@@ -170,6 +171,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 sources / DOCUMENTS,
                 sources / PASSAGES,
                 sources / QUERIES,
+                sources / MINED,
                 sources.parent / "training",
             ),
             judgements,
@@ -248,6 +250,7 @@ def _card(mined: Mapping[str, Any]) -> list[str]:
         "every passage of the same split that holds them. Other pairs are not judged.",
         "Splits are by document: queries of a split are written for its documents, a query of two "
         "splits is dropped, and near-duplicates stay on one side.",
+        *([f"{_shared(mined).capitalize()}."] if mined["alike"] > ALIKE else []),
     ]
     if mined.get("negatives"):
         shares = (
@@ -262,6 +265,16 @@ def _card(mined: Mapping[str, Any]) -> list[str]:
             "all words of their query, though not side by side: so many may be relevant after all."
         )
     return paragraphs
+
+
+def _shared(mined: Mapping[str, Any]) -> str:
+    """What documents of two splits have in common, where templates left too few to hold out."""
+    stated = mined["alike"]
+    more = f"{stated:.0%} of their words or more" if stated < 1 else "all of their words"
+    return (
+        f"so many documents share {ALIKE:.0%} of their words (filled-in templates) that only those "
+        f"that share {more} stay on one side: held-out documents resemble training documents"
+    )
 
 
 def _recut_card(size: PassageSize | None) -> list[str]:
@@ -281,11 +294,15 @@ def _recut_card(size: PassageSize | None) -> list[str]:
 
 
 def _lines(mined: Mapping[str, Any]) -> dict[str, str]:
-    """What `gen run` prints of the negatives: how many may be positives that nobody labelled."""
-    if not mined.get("negatives"):
-        return {}
+    """What `gen run` prints: what splits share, and how many negatives may be positives."""
+    lines = {"splits": _shared(mined)} if mined["alike"] > ALIKE else {}
+    if not mined["queries"]:
+        return lines
+    if not mined["negatives"]:
+        why = "too few training documents are no likely positives; pairs are trained in batches"
+        return lines | {"negatives": f"none: {why}"}
     doubt = mined["doubtful"] / mined["negatives"]
-    return {
+    return lines | {
         "negatives": (
             f"{mined['negatives']:,} of the training documents by {mined['by']}; "
             f"{mined['left_out']:,} likely positives left out; {doubt:.1%} of the rest hold all "

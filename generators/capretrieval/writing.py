@@ -2,7 +2,8 @@
 
 Leaves in the run's sources/: `documents.jsonl` (as they were read), `passages.jsonl` (places, and
 the split), `queries.jsonl` (with positives and negatives, by the passages' numbers) and
-`mined.json` (what the negatives were chosen from).
+`mined.json` (what the negatives were chosen from, and in what share of their words documents of two
+splits do not agree).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from retgen.generators.capretrieval.sourcing import documents_of
 from retgen.generators.params import Job
 from retgen.sources import Refused, SourceDocument, refusals
 from retgen.streams import Stream
-from retgen.validators.capretrieval.wording import alike
+from retgen.validators.capretrieval.wording import ALIKE, Wording, apart
 from retgen.validators.decontamination import Drop, HeldOut, decontaminated, read_test_set
 from retgen.write import AtomicFile, dump_json, write_file
 
@@ -59,8 +60,9 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     documents, refused, clean = _read(job, context.folder, tests)
     texts = [f"{one.title} {one.text}" for one in documents]
     languages = language_of(texts, params.language)
-    repeats = alike(texts)
-    side = sides(job.seed, repeats, params.splits)
+    shares = params.splits.test, params.splits.dev
+    wording = apart(texts, sum(round(share * len(texts)) for share in shares))
+    side = sides(job.seed, wording.groups, params.splits)
     if "test" not in side:  # before any model is asked
         context.rejected += clean
         raise SourceRefused(_nothing_held_out(documents, refused, clean), ())
@@ -90,9 +92,9 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     kept, held = selected(every, passages, splits, params.queries, rejected)
     if context.pilot is None and all(one.split != "test" for one in kept):
         context.rejected += rejected
-        raise SourceRefused(_nothing_asked(kept, documents, side, languages, rejected), ())
-    mined = _mine(kept, passages, [int(repeats[i]) for i in document_of], splits, held, params,
-                  job.seed)  # fmt: skip
+        why = _nothing_asked(kept, documents, side, languages, wording.share, rejected)
+        raise SourceRefused(why, ())
+    mined = _mine(kept, passages, document_of, wording, splits, held, params, job.seed)
     context.rejected += rejected
     _leave(context.folder, PASSAGES, (
         {"id": one.id, "source": one.source, "start": one.start, "stop": one.stop,
@@ -100,7 +102,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
         for one, name in zip(passages, splits, strict=True)
     ))  # fmt: skip
     _leave(context.folder, QUERIES, (one.to_json() for one in kept))
-    write_file(context.folder / MINED, dump_json(mined))
+    write_file(context.folder / MINED, dump_json(mined | {"alike": wording.share}))
 
 
 def _nothing_held_out(
@@ -128,6 +130,7 @@ def _nothing_asked(
     documents: Sequence[SourceDocument],
     side: Sequence[str],
     languages: Sequence[str],
+    share: float,
     rejected: Sequence[Rejection],
 ) -> str:
     """Why there are no test queries."""
@@ -141,6 +144,8 @@ def _nothing_asked(
         f"params.source: none of the {len(tested):,} of {len(documents):,} documents that are held "
         f"out for the test split ({named}) has a query that can be used, so nothing could be "
         f"scored ({len(kept):,} queries of other splits; rejected: {why or 'none'}). "
+        + ("The documents share their wording (near-duplicates, or filled-in templates): give some "
+           "that differ. " if share > ALIKE else "")
         + (f"{', '.join(silent)} has no rules: name a model that writes (--model), "
            if silent else "Give a model that writes (--model), ")
         + "more documents, or a larger share (params.splits.test)."
@@ -241,7 +246,8 @@ def _unmet(
 def _mine(
     queries: Sequence[Query],
     passages: Sequence[Passage],
-    repeats: Sequence[int],
+    document_of: Sequence[int],
+    wording: Wording,
     splits: Sequence[str],
     held: dict[Phrase, Held],
     params: CapRetrievalParams,
@@ -263,7 +269,8 @@ def _mine(
     own = [number for number, split in enumerate(splits) if split == "train"]
     place = {number: i for i, number in enumerate(own)}
     positives = [{place[j] for j in one.positives} for one in trained]
-    near = [{repeats[j] for j in one.positives} for one in trained]
+    relevant = [{document_of[j] for j in one.positives} for one in trained]
+    near = [{int(wording.groups[number]) for number in one} for one in relevant]
     holding = [
         {place[j] for j in held[phrase].stems if j in place} if phrase in held else set()
         for phrase in (_phrase(one, passages) for one in trained)
@@ -271,7 +278,12 @@ def _mine(
     left_out: set[tuple[int, int]] = set()
 
     def excluded(query: int, document: int) -> bool:
-        wrong = repeats[own[document]] in near[query] or document in holding[query]
+        number = document_of[own[document]]
+        wrong = (
+            wording.groups[number] in near[query]
+            or document in holding[query]
+            or wording.directly(number, relevant[query])
+        )
         if wrong:
             left_out.add((query, document))
         return wrong

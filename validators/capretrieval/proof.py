@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,18 +12,19 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.data import Query
-from retgen.validators.capretrieval.wording import alike
+from retgen.validators.capretrieval.wording import ALIKE, Wording, wording
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
 
 class Spec(NamedTuple):
     """Files of the run: the documents as they were read, the passages' places, what was written for
-    them, and the pairs.
+    them, by what documents count as alike, and the pairs.
     """
 
     documents: Path
     passages: Path
     queries: Path
+    mined: Path
     training: Path
 
 
@@ -61,15 +62,25 @@ class OwnDocuments(CorpusRule):
         passages = {row["id"]: row for row in _lines(self._spec.passages)}
         yield from self._corpus(documents, passages)
         yield from self._queries(documents, passages)
-        wording = self._wording(documents)
-        yield from self._splits(passages, wording)
+        shared = self._wording(documents)
+        group = dict(zip(documents, shared.groups.tolist(), strict=True))
+        yield from self._splits(passages, group)
         yield from self._labels(documents, passages)
-        yield from self._pairs(documents, passages, wording)
+        number = {name: i for i, name in enumerate(documents)}
 
-    def _wording(self, documents: Mapping[str, Any]) -> dict[str, int]:
-        """A number of each document, shared by near-duplicates."""
-        texts = [f"{one['title']} {one['text']}" for one in documents.values()]
-        return dict(zip(documents, alike(texts).tolist(), strict=True))
+        def near(name: str, others: Iterable[str]) -> bool:
+            own, known = number.get(name), [number[one] for one in others if one in number]
+            if own is None:
+                return False
+            same = shared.groups[own] in shared.groups[known]
+            return bool(same) or shared.directly(own, known)
+
+        yield from self._pairs(documents, passages, near)
+
+    def _wording(self, documents: Mapping[str, Any]) -> Wording:
+        """What documents share, by the share of words that the run states."""
+        stated = orjson.loads(self._spec.mined.read_bytes()).get("alike", ALIKE)
+        return wording([f"{one['title']} {one['text']}" for one in documents.values()], stated)
 
     def _finding(self, ids: list[str], message: str) -> Finding:
         return Finding(self.name, "error", ids, message)
@@ -178,7 +189,10 @@ class OwnDocuments(CorpusRule):
                     yield self._finding([query_id, doc_id], message)
 
     def _pairs(
-        self, documents: Mapping[str, Any], passages: Mapping[str, Any], wording: Mapping[str, int]
+        self,
+        documents: Mapping[str, Any],
+        passages: Mapping[str, Any],
+        near: Callable[[str, Iterable[str]], bool],
     ) -> Iterator[Finding]:
         """Pairs are made of queries and passages; negatives are of split train, no positives."""
         import pyarrow.parquet as pq
@@ -200,7 +214,7 @@ class OwnDocuments(CorpusRule):
                 yield [query_id, positive], f"{query_id} is trained on what no qrel calls relevant"
             elif row["positive"] not in _shown(documents, passages.get(positive), note):
                 yield [query_id, positive], f"the positive of {query_id} is not of {positive}"
-            near = {wording.get(passages[one]["source"]) for one in known if one in passages}
+            relevant = [passages[one]["source"] for one in known if one in passages]
             for n, doc_id in enumerate(row["negatives-id"], 1):
                 place = passages.get(doc_id)
                 if place is None or place["split"] != "train":
@@ -209,7 +223,7 @@ class OwnDocuments(CorpusRule):
                     message = f"the text of negative {doc_id} is not its passage's"
                 elif doc_id in known:
                     message = f"{doc_id} is a positive of {query_id}"
-                elif wording.get(place["source"]) in near:
+                elif near(place["source"], relevant):
                     message = f"negative {doc_id} is a near-duplicate of a positive of {query_id}"
                 elif note.get("kind") in ("keyword", "phrase") and _holds(text, row["anchor"]):
                     message = f"negative {doc_id} holds {row['anchor']!r}"
