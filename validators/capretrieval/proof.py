@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -326,19 +327,13 @@ def _holds(text: str, phrase: str) -> bool:
 
     A character of a script without spaces is a word by itself, and has no edges.
     """
-    words = _PIECE.findall(_plain(phrase))
-    if not words:
-        return False
-    pattern = "" if _unspaced(words[0]) else rf"(?<![^\W{_UNSPACED}])"
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        apart = following and not _unspaced(word) and not _unspaced(following)
-        pattern += re.escape(word) + (r"\W+" if apart else r"\W*" if following else "")
-    pattern += "" if _unspaced(words[-1]) else rf"(?![^\W{_UNSPACED}])"
-    return re.search(pattern, _plain(text)) is not None
+    words = _words(phrase)
+    return bool(words.strip()) and words in _words(text)
 
 
-def _unspaced(word: str) -> bool:
-    return re.match(f"[{_UNSPACED}]", word) is not None
+@lru_cache(4096)  # passages are looked at for many phrases
+def _words(text: str) -> str:
+    return f" {' '.join(_PIECE.findall(_plain(text)))} "
 
 
 _UNSPACED = "\u3005\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # kana and Chinese characters
