@@ -95,9 +95,12 @@ class Family(ABC, Generic[P]):
         """What the labels rest on: a model-free proof, or judged labels."""
         return "structural"
 
-    def given(self, job: Job[P]) -> bool:
-        """Whether queries and documents are others': retgen answers for no order of theirs."""
-        return False
+    def own(self, job: Job[P]) -> Literal["nothing", "documents", "queries"]:
+        """What comes from the user: the documents, or the queries as well.
+
+        Where both do, retgen answers for no order of theirs.
+        """
+        return "nothing"
 
     def judges(self, job: Job[P]) -> Mapping[str, Mapping[str, Any]]:
         """How good the judges were found to be, by agent, where labels are judged.

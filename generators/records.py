@@ -44,11 +44,15 @@ def rows_of(make: Callable[[int], Mapping[str, Any]], count: int) -> Rows:
 
 
 class Example(NamedTuple):
-    """A record laid out for a reader. Each row: what it is about, a text, and the text changed."""
+    """A record laid out for a reader. Each row: what it is about, and two texts.
+
+    `changed`: the second text is the first one changed, so what differs is marked.
+    """
 
     title: str
     head: tuple[str, str, str]
     rows: Sequence[tuple[str, str, str]]
+    changed: bool = True
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
@@ -29,7 +29,7 @@ from retgen.generators.capretrieval.judged.judging import GIVEN, JUDGED, JUDGEME
 from retgen.generators.capretrieval.judged.plan import AGENTS as JUDGES
 from retgen.generators.capretrieval.judged.plan import check_judge, plan_judged
 from retgen.generators.capretrieval.judged.tables import NONE, JudgedTables
-from retgen.generators.capretrieval.language import has_baseline, language_of
+from retgen.generators.capretrieval.language import has_baseline, in_words, language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import spans
 from retgen.generators.capretrieval.sourcing import LICENCE, documents_of
@@ -51,7 +51,8 @@ from retgen.generators.source_description import SourceDescription
 from retgen.sources import HUB, Refused, SourceDocument, refusals
 from retgen.tokenizer import length
 from retgen.validators import capretrieval as proof
-from retgen.validators.languages import LANGUAGES, script_of, three_letters
+from retgen.validators.capretrieval.wording import ALIKE
+from retgen.validators.languages import script_of, three_letters
 from retgen.validators.rule import CorpusRule, Judgements
 
 if TYPE_CHECKING:
@@ -154,8 +155,8 @@ class CapRetrieval(Family[CapRetrievalParams]):
     def evidence(self, job: Job[CapRetrievalParams]) -> Evidence:
         return "structural" if job.params.judge is None else "judged"
 
-    def given(self, job: Job[CapRetrievalParams]) -> bool:
-        return job.params.judge is not None
+    def own(self, job: Job[CapRetrievalParams]) -> Literal["documents", "queries"]:
+        return "documents" if job.params.judge is None else "queries"
 
     def judges(self, job: Job[CapRetrievalParams]) -> Mapping[str, Mapping[str, Any]]:
         if job.params.judge is None:
@@ -173,7 +174,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
         tables = Tables(sources, job.seed)
         if job.params.judge is not None:
             return _judged(job, tables, JudgedTables(sources, job.seed))
-        mined = orjson.loads((sources / MINED).read_bytes())
+        mined = {"alike": ALIKE} | orjson.loads((sources / MINED).read_bytes())
         return Records(
             corpus=tables.corpus(),
             queries=tables.query_rows(),
@@ -212,6 +213,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 sources / DOCUMENTS,
                 sources / PASSAGES,
                 sources / QUERIES,
+                sources / MINED,
                 sources.parent / "training",
                 None
                 if job.params.judge is None
@@ -261,7 +263,7 @@ def _notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) ->
     languages = Counter(language_of([one.text for one in documents[:500]], job.params.language))
     for code in sorted(code for code in languages if not has_baseline(code)):
         notes.append(
-            f"{LANGUAGES.get(code, code)} has no rules: without a model its documents get no "
+            f"{in_words(code)} has no rules: without a model its documents get no "
             "query but their titles"
         )
     return notes
@@ -305,7 +307,7 @@ def _languages(tables: Tables) -> list[str]:
         by_language.setdefault(one.language, []).append(one.text)
     result = []
     for code, texts in sorted(by_language.items(), key=lambda item: (-len(item[1]), item[0])):
-        script = script_of(" ".join(texts[:100]))[0] or "Latin"
+        script = script_of(" ".join(texts[:100]))[0] or "Zyyy"  # undetermined
         result.append(f"{three_letters(code)}-{_SCRIPTS.get(script, script[:4])}")
     return result
 
@@ -319,6 +321,7 @@ def _card(mined: Mapping[str, Any]) -> list[str]:
         "every passage of the same split that holds them. Other pairs are not judged.",
         "Splits are by document: queries of a split are written for its documents, a query of two "
         "splits is dropped, and near-duplicates stay on one side.",
+        *([f"{_shared(mined).capitalize()}."] if mined["alike"] > ALIKE else []),
     ]
     if mined.get("negatives"):
         shares = (
@@ -340,6 +343,16 @@ def _card(mined: Mapping[str, Any]) -> list[str]:
     return paragraphs
 
 
+def _shared(mined: Mapping[str, Any]) -> str:
+    """What documents of two splits have in common, where templates left too few to hold out."""
+    stated = mined["alike"]
+    more = f"{stated:.0%} of their words or more" if stated < 1 else "all of their words"
+    return (
+        f"so many documents share {ALIKE:.0%} of their words (filled-in templates) that only those "
+        f"that share {more} stay on one side: held-out documents resemble training documents"
+    )
+
+
 def _recut_card(size: PassageSize | None) -> list[str]:
     cutting = (
         "Its documents are whole."
@@ -357,15 +370,19 @@ def _recut_card(size: PassageSize | None) -> list[str]:
 
 
 def _lines(mined: Mapping[str, Any]) -> dict[str, str]:
-    """What `gen run` prints of the negatives: how many may be positives that nobody labelled."""
-    if not mined.get("negatives"):
-        return {}
+    """What `gen run` prints: what splits share, and how many negatives may be positives."""
+    lines = {"splits": _shared(mined)} if mined["alike"] > ALIKE else {}
+    if not mined["queries"]:
+        return lines
+    if not mined["negatives"]:
+        why = "too few training documents are no likely positives; pairs are trained in batches"
+        return lines | {"negatives": f"none: {why}"}
     doubt = mined["doubtful"] / mined["negatives"]
     judged = ""
     if mined.get("judged"):
         share = mined["judged_relevant"] / mined["judged"]
         judged = f"; {share:.1%} of those mined were relevant to the judge, and left out"
-    return {
+    return lines | {
         "negatives": (
             f"{mined['negatives']:,} of the training documents by {mined['by']}; "
             f"{mined['left_out']:,} likely positives left out; {doubt:.1%} of the rest hold all "
@@ -402,7 +419,6 @@ def _example(tables: Tables) -> Example | None:
             for one in tables.queries if one.passage == number
         ]  # fmt: skip
         if rows:
-            return Example(
-                f"The queries of {passage.id}", ("kind", "query", "rests on (begins)"), rows
-            )
+            head = ("kind", "query", "rests on (begins)")
+            return Example(f"The queries of {passage.id}", head, rows, changed=False)
     return None

@@ -18,6 +18,7 @@ from retgen.generators.capretrieval.passages import Passage
 from retgen.generators.capretrieval.queries import Query
 from retgen.generators.params import Job
 from retgen.streams import Stream
+from retgen.validators.capretrieval.wording import Wording
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
@@ -28,13 +29,20 @@ _SPARE = 2  # times as many are mined as are wanted where a judge leaves some ou
 async def mine_negatives(
     queries: Sequence[Query],
     passages: Sequence[Passage],
-    repeats: Sequence[int],
+    document_of: Sequence[int],
+    wording: Wording,
     splits: Sequence[str],
     held: dict[Phrase, Held],
     job: Job[CapRetrievalParams],
     context: Context,
 ) -> dict[str, Any]:
-    """Give the training queries their negatives; the figures of that, as sources/mined.json."""
+    """Give the training queries their negatives, from passages of the training documents.
+
+    Each gets the same number, such that hardly a query has fewer: these get none, and are not
+    trained on. Left out are near-duplicates of the positive and passages that hold the keyword. The
+    figures are those of the queries that are trained on, and say how many of the best-ranked were
+    left out: negatives that a miner without looking would take.
+    """
     from retgen.evaluation.search.mining import mine
 
     settings = job.params.mine
@@ -44,7 +52,8 @@ async def mine_negatives(
     own = [number for number, split in enumerate(splits) if split == "train"]
     place = {number: i for i, number in enumerate(own)}
     positives = [{place[j] for j in one.positives} for one in trained]
-    near = [{repeats[j] for j in one.positives} for one in trained]
+    relevant = [{document_of[j] for j in one.positives} for one in trained]
+    near = [{int(wording.groups[number]) for number in one} for one in relevant]
     holding = [
         {place[j] for j in held[phrase].stems if j in place} if phrase in held else set()
         for phrase in (_phrase(one, passages) for one in trained)
@@ -53,7 +62,12 @@ async def mine_negatives(
     wanted = settings.negatives * (_SPARE if settings.judge else 1)
 
     def excluded(query: int, document: int) -> bool:
-        wrong = repeats[own[document]] in near[query] or document in holding[query]
+        number = document_of[own[document]]
+        wrong = (
+            wording.groups[number] in near[query]
+            or document in holding[query]
+            or wording.directly(number, relevant[query])
+        )
         if wrong:
             left_out.add((query, document))
         return wrong
@@ -64,22 +78,26 @@ async def mine_negatives(
         count=wanted, depth=max(wanted, settings.depth), margin=settings.margin,
         excluded=excluded,
     )  # fmt: skip
-    drawn = _drawn(result, len(own), wanted, excluded, positives, job.seed)
+    ranked = [set(negatives) for negatives in result]
+    _draw(result, len(own), wanted, excluded, positives, job.seed)
     judged: dict[str, Any] = {}
     if settings.judge:
         judged = await _judged(result, trained, texts, settings.negatives, context)
+    each = sorted(map(len, result))[len(result) // 10]
     doubtful = 0
     bags = [frozenset(stems_of(texts[i], passages[j].language)) for i, j in enumerate(own)]
-    for one, negatives in zip(trained, result, strict=True):
-        one.negatives = [own[i] for i in negatives]
+    used = [i for i, negatives in enumerate(result) if len(negatives) >= each]
+    for i in used:
+        one, negatives = trained[i], result[i][:each]
+        one.negatives = [own[j] for j in negatives]
         asked = frozenset(_phrase(one, passages).stems)
-        doubtful += sum(asked <= bags[i] for i in negatives)
+        doubtful += sum(asked <= bags[j] for j in negatives)
     return {
         "by": settings.by,
-        "queries": len(trained),
-        "negatives": sum(len(one.negatives) for one in trained),
-        "drawn": sum((i, j) in drawn for i, found in enumerate(result) for j in found),
-        "left_out": len(left_out),
+        "queries": len(used),
+        "negatives": each * len(used),
+        "drawn": sum(j not in ranked[i] for i in used for j in result[i][:each]),
+        "left_out": sum(len(result[query]) >= each for query, _ in left_out),
         "doubtful": doubtful,
         **judged,
     }
@@ -116,16 +134,15 @@ async def _judged(
     return {"judged": seen, "judged_relevant": relevant, "judge": context.model(ANNOTATE)}
 
 
-def _drawn(
+def _draw(
     mined: list[list[int]],
     documents: int,
     count: int,
     excluded: Callable[[int, int], bool],
     positives: Sequence[Collection[int]],
     seed: int,
-) -> set[tuple[int, int]]:
-    """Fill up with documents drawn at random where mining gave too few: (query, document)."""
-    drawn = set()
+) -> None:
+    """Fill up with documents drawn at random where mining gave too few."""
     stream = Stream(seed, "capretrieval/negatives")
     picks = stream.integers(documents, 4 * count * len(mined)).reshape(len(mined), -1).tolist()
     for query, (negatives, tried) in enumerate(zip(mined, picks, strict=True)):
@@ -135,8 +152,6 @@ def _drawn(
             taken = document in negatives or document in positives[query]
             if not taken and not excluded(query, document):
                 negatives.append(document)
-                drawn.add((query, document))
-    return drawn
 
 
 def _phrase(one: Query, passages: Sequence[Passage]) -> Phrase:

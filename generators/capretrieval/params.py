@@ -68,9 +68,10 @@ MTEB = "mteb:"
 
 
 def _test_set(value: str, info: ValidationInfo) -> str:
-    """A data set: a folder, or mteb:NAME."""
-    folder = (info.context or {}).get("folder")
-    if value.startswith(MTEB) or folder is None:
+    """A data set: a folder, or mteb:NAME. That of a finished run may have moved."""
+    context = info.context or {}
+    folder = context.get("folder")
+    if value.startswith(MTEB) or folder is None or context.get("finished"):
         return value
     path: Path = folder / Path(value).expanduser()
     if not path.is_dir():

@@ -2,7 +2,8 @@
 
 Leaves in the run's sources/: `documents.jsonl` (as they were read), `passages.jsonl` (places, and
 the split), `queries.jsonl` (with positives and negatives, by the passages' numbers) and
-`mined.json` (what the negatives were chosen from).
+`mined.json` (what the negatives were chosen from, and in what share of their words documents of two
+splits do not agree).
 """
 
 from __future__ import annotations
@@ -29,17 +30,16 @@ from retgen.generators.capretrieval.agents import (
 )
 from retgen.generators.capretrieval.corpus import sides
 from retgen.generators.capretrieval.judged.agents import ADJUDICATE, ANNOTATE, CALIBRATE
-from retgen.generators.capretrieval.language import has_baseline, language_of
+from retgen.generators.capretrieval.language import has_baseline, in_words, language_of
 from retgen.generators.capretrieval.negatives import mine_negatives
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.passages import Passage, cut, spans
+from retgen.generators.capretrieval.passages import Passage, Whole, cut, spans
 from retgen.generators.capretrieval.queries import Query, selected, written
 from retgen.generators.capretrieval.sourcing import documents_of
 from retgen.generators.params import Job
 from retgen.sources import Refused, SourceDocument, refusals
-from retgen.validators.capretrieval.wording import alike
+from retgen.validators.capretrieval.wording import ALIKE, apart
 from retgen.validators.decontamination import Drop, HeldOut, decontaminated, read_test_set
-from retgen.validators.languages import LANGUAGES
 from retgen.write import AtomicFile, dump_json, write_file
 
 if TYPE_CHECKING:
@@ -61,17 +61,16 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     documents, refused, clean = read_documents(job, context.folder, tests)
     texts = [f"{one.title} {one.text}" for one in documents]
     languages = language_of(texts, params.language)
-    repeats = alike(texts)
-    side = sides(job.seed, repeats, params.splits)
+    shares = params.splits.test, params.splits.dev
+    wording = apart(texts, sum(round(share * len(texts)) for share in shares))
+    side = sides(job.seed, wording.groups, params.splits)
     if "test" not in side:  # before any model is asked
         context.rejected += clean
         raise SourceRefused(_nothing_held_out(documents, refused, clean), ())
-    passages: list[Passage] = []
-    document_of: list[int] = []
-    for number, (one, language) in enumerate(zip(documents, languages, strict=True)):
-        for passage in cut(one.id, one.title, one.text, language, params.passages):
-            passages.append(passage)
-            document_of.append(number)
+    wholes = [Whole(*one, language) for one, language in zip(documents, languages, strict=True)]
+    passages = list(cut(wholes, params.passages))
+    number_of = {one.id: number for number, one in enumerate(documents)}
+    document_of = [number_of[one.source] for one in passages]
     agents = [agent for agent in (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)
               if agent.name in agents_of(params)]  # fmt: skip
     stage = context.stage("passages", len(passages), *agents, candidates=len(passages))
@@ -92,14 +91,13 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     kept, held = selected(every, passages, splits, params.queries, rejected)
     if context.pilot is None and all(one.split != "test" for one in kept):
         context.rejected += rejected
-        raise SourceRefused(_nothing_asked(kept, documents, side, languages, rejected), ())
-    mined = await mine_negatives(
-        kept, passages, [int(repeats[i]) for i in document_of], splits, held, job, context
-    )
+        why = _nothing_asked(kept, documents, side, languages, wording.share, rejected)
+        raise SourceRefused(why, ())
+    mined = await mine_negatives(kept, passages, document_of, wording, splits, held, job, context)
     context.rejected += rejected
     leave(context.folder, PASSAGES, map(passage_row, passages, splits))
     leave(context.folder, QUERIES, (one.to_json() for one in kept))
-    write_file(context.folder / MINED, dump_json(mined))
+    write_file(context.folder / MINED, dump_json(mined | {"alike": wording.share}))
 
 
 def _nothing_held_out(
@@ -127,19 +125,22 @@ def _nothing_asked(
     documents: Sequence[SourceDocument],
     side: Sequence[str],
     languages: Sequence[str],
+    share: float,
     rejected: Sequence[Rejection],
 ) -> str:
     """Why there are no test queries."""
     tested = [number for number, name in enumerate(side) if name == "test"]
     counts = Counter(languages[number] for number in tested)
-    named = ", ".join(f"{LANGUAGES.get(code, code)} {n:,}" for code, n in counts.most_common(3))
+    named = ", ".join(f"{in_words(code)} {n:,}" for code, n in counts.most_common(3))
     reasons = Counter(one.rule for one in rejected)
     why = ", ".join(f"{n:,} by {rule}" for rule, n in reasons.most_common())
-    silent = sorted(LANGUAGES.get(code, code) for code in counts if not has_baseline(code))
+    silent = sorted(in_words(code) for code in counts if not has_baseline(code))
     return (
         f"params.source: none of the {len(tested):,} of {len(documents):,} documents that are held "
         f"out for the test split ({named}) has a query that can be used, so nothing could be "
         f"scored ({len(kept):,} queries of other splits; rejected: {why or 'none'}). "
+        + ("The documents share their wording (near-duplicates, or filled-in templates): give some "
+           "that differ. " if share > ALIKE else "")
         + (f"{', '.join(silent)} has no rules: name a model that writes (--model), "
            if silent else "Give a model that writes (--model), ")
         + "more documents, or a larger share (params.splits.test)."

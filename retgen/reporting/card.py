@@ -47,9 +47,10 @@ def dataset_card(
     lines = [
         f"# {title}",
         "",
-        f"A synthetic retrieval data set: {escaped(family.summary)}. "
-        f"{counts['documents']:,} documents, {counts['queries']:,} queries, "
-        f"{counts['qrels']:,} qrels"
+        f"{evidence.what_it_is(family.own(recipe.job))}: {escaped(family.summary)}. "
+        f"{counts['documents']:,} documents, {counts['queries']:,} queries"
+        f"{' of all splits' if len(records.qrels) > 1 else ''}, {counts['qrels']:,} qrels"
+        f"{' of split test' if len(records.qrels) > 1 else ''}"
         + (" (every other pair is known to be not relevant)." if records.complete else "."),
         "",
         *(line for paragraph in records.card for line in (code_spans(paragraph), "")),

@@ -37,6 +37,7 @@ def collect_report(
         "family": recipe.family.name,
         "summary": family.summary,
         "paper": family.paper,
+        "own": family.own(recipe.job),
         "recipe": written_out(recipe)[0],
         "folder": folder.resolve().name,
         "manifest": {key: manifest[key] for key in (

@@ -29,7 +29,7 @@ from retgen.generators.capretrieval.judged.given import (
 )
 from retgen.generators.capretrieval.language import language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.passages import Passage, cut
+from retgen.generators.capretrieval.passages import Passage, Whole, cut
 from retgen.generators.capretrieval.sourcing import bundled_labels, bundled_queries
 from retgen.generators.capretrieval.writing import (
     PASSAGES,
@@ -62,11 +62,8 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     assert params.judge is not None
     documents, refused, _ = read_documents(job, context.folder, ())
     languages = language_of([f"{one.title} {one.text}" for one in documents], params.language)
-    passages = [
-        passage
-        for one, language in zip(documents, languages, strict=True)
-        for passage in cut(one.id, one.title, one.text, language, params.passages)
-    ]
+    wholes = [Whole(*one, language) for one, language in zip(documents, languages, strict=True)]
+    passages = list(cut(wholes, params.passages))
     queries, none = given_queries(params)
     if not queries or not passages:
         what = "judge.queries" if passages else "source"
