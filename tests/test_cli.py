@@ -221,7 +221,9 @@ def test_preview(gen: Gen, small: Path, tmp_path: Path) -> None:
 def test_recipes(gen: Gen) -> None:
     shown = gen("recipes").stdout
     lines = shown.splitlines()
-    assert any(one.startswith("limit_dense          The paper's LIMIT: every pair") for one in lines)
+    assert any(
+        one.startswith("limit_dense          The paper's LIMIT: every pair") for one in lines
+    )
     assert lines[(end := lines.index("")) : end + 3] == [
         "",
         "Studies, for gen eval:",
