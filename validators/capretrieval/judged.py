@@ -1,7 +1,8 @@
 """The proof of given queries that were judged: labels are what the readings say, and nothing else.
 
 A grade stands where two readings agree, or where their conflict was settled; a pair with less has
-no row. What cannot be proven is whether a reading is right: the card states how often it was.
+no row in the qrels. What cannot be proven is whether a reading is right: the card states how often
+it was.
 """
 
 from __future__ import annotations
@@ -43,14 +44,17 @@ def judged_findings(
         if given[name] != written[name]:
             yield finding([name], f"{name}: is not the text that was given")
     grades: dict[tuple[str, str], int] = {}
+    seen: set[tuple[str, str]] = set()
     twice: list[tuple[int, int]] = []
     for row in _lines(files.judgements):
         pair = row["query"], row["passage"]
-        if pair in grades:
+        if pair in seen:
             yield finding([*pair], f"{pair[0]}: {pair[1]} is judged twice over")
+        seen.add(pair)
         if pair[0] not in given or pair[1] not in passages:
             yield finding([*pair], f"{pair[0]}: {pair[1]} is no pair of query and passage")
-        grades[pair] = row["relevance"]
+        if row["relevance"] is not None:
+            grades[pair] = row["relevance"]
         if row["second"] is not None:
             twice.append((row["first"], row["second"]))
         if row["relevance"] != _grade(row):

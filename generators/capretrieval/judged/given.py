@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain, zip_longest
+from pathlib import Path
 from typing import NamedTuple
 
+from retgen.compressed import kind
+from retgen.errors import RecipeError
 from retgen.generators.capretrieval.params import CapRetrievalParams, Judge
 from retgen.generators.capretrieval.passages import Passage
 from retgen.generators.capretrieval.sourcing import bundled_queries
+from retgen.layouts import corpus_files
 from retgen.sources import Columns, Refused, read_sources
+from retgen.sources.texts import KINDS
 from retgen.streams import Stream
 
-PAGE, _CHARACTERS = 10, 12_000  # passages, and characters of them, that are judged in one call
+PAGE, CHARACTERS = 10, 12_000  # passages, and characters of them, that are judged in one call
 
 
 class Given(NamedTuple):
@@ -37,6 +42,7 @@ def given_queries(params: CapRetrievalParams) -> tuple[list[Given], list[Refused
     source = params.judge.queries if params.judge is not None else None
     if source is None:
         return [Given(**row) for row in bundled_queries()], []
+    _of_rows(source.path)
     queries, refused = list[Given](), list[Refused]()
     columns = Columns(**source.columns.model_dump())
     for one in read_sources(source.path, columns, split=source.split, limit=source.limit):
@@ -45,6 +51,21 @@ def given_queries(params: CapRetrievalParams) -> tuple[list[Given], list[Refused
         else:
             queries.append(Given(one.id, one.text))
     return queries, refused
+
+
+def _of_rows(path: Path | str) -> None:
+    """Raise `RecipeError` for what would be read as documents instead of queries."""
+    path = Path(path)  # one of the Hub is neither folder nor file
+    if path.is_dir() and corpus_files(path):
+        raise RecipeError(
+            f"params.judge.queries: {path} is a data set, of which a source is the corpus: give "
+            "its file of queries, as in {path: FOLDER/queries.jsonl}"
+        )
+    if path.is_file() and kind(path) in KINDS:
+        raise RecipeError(
+            f"params.judge.queries: {path} is one text, not a row a query: give .csv (a line "
+            "'text' first, then a query a line), .jsonl or .parquet"
+        )
 
 
 def candidates(
@@ -118,7 +139,7 @@ def _parts(order: Sequence[int], passages: Sequence[Passage]) -> list[tuple[int,
     size = 0
     for number in order:
         characters = len(passages[number].text)
-        if held and (len(held) == PAGE or size + characters > _CHARACTERS):
+        if held and (len(held) == PAGE or size + characters > CHARACTERS):
             parts.append(tuple(held))
             held, size = [], 0
         held.append(number)

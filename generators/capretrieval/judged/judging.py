@@ -1,8 +1,9 @@
 """Given queries are judged: two passes over all pairs, conflicts settled, the judge calibrated.
 
 Leaves in the run's sources/ `documents.jsonl` and `passages.jsonl` as `writing` does, an empty
-`queries.jsonl` (none is written), `given.jsonl` (the queries), `judgements.jsonl` (a pair a row,
-with every grade that it got) and `judged.json` (agreement, calibration).
+`queries.jsonl` (none is written), `given.jsonl` (the queries of which a pair was judged),
+`judgements.jsonl` (a pair a row, with every grade that it got; one that differs and was not settled
+has no relevance) and `judged.json` (agreement, calibration).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from retgen.agents.agent import RepairsFailed
+from retgen.agents.agent import Rejection, RepairsFailed
 from retgen.errors import ChecksFailed, SourceRefused
 from retgen.generators.capretrieval.judged.agents import (
     ADJUDICATE,
@@ -82,25 +83,34 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
         for number in sorted(pool):
             pair = _Pair(query, number)
             readings = graded.get(pair, [])
-            if len(readings) < turns or (pair in settled and settled[pair] is None):
-                continue  # not judged
+            if len(readings) < turns:
+                continue  # not judged, and neither is a conflict that nobody settled
             rows.append({
                 "query": queries[query].id, "passage": passages[number].id,
                 "first": readings[0], "second": readings[1] if turns > 1 else None,
                 "adjudicated": settled.get(pair),
                 "relevance": settled.get(pair, readings[0]),
             })  # fmt: skip
-    if context.pilot is None and not any(row["relevance"] for row in rows):
+    judged = [row for row in rows if row["relevance"] is not None]
+    if context.pilot is None and not any(row["relevance"] for row in judged):
         raise ChecksFailed(
-            f"of {len(rows):,} judged pairs none is relevant, so nothing could be scored; are the "
-            "queries (params.judge.queries) about these documents?"
+            f"of {len(judged):,} judged pairs none is relevant, so nothing could be scored; are "
+            "the queries (params.judge.queries) about these documents?"
         )
     leave(context.folder, PASSAGES, (passage_row(one, "test") for one in passages))
     leave(context.folder, QUERIES, ())
+    known = {row["query"] for row in judged}
+    if context.pilot is None:
+        context.rejected += [
+            _unjudged(one, len(pool))
+            for one, pool in zip(queries, pools, strict=True)
+            if one.id not in known
+        ]
     asked = [one.text for one in queries]
     leave(context.folder, GIVEN, (
         {**one._asdict(), "language": one.language or language}
         for one, language in zip(queries, language_of(asked, params.language), strict=True)
+        if one.id in known
     ))  # fmt: skip
     leave(context.folder, JUDGEMENTS, rows)
     calibration = None if context.offline(ANNOTATE) else await _calibrated(languages, context)
@@ -108,14 +118,24 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     result = {
         "model": context.model(ANNOTATE),
         "candidates": sum(map(len, pools)),
-        "judged": len(rows),
-        "relevant": sum(row["relevance"] > 0 for row in rows),
+        "judged": len(judged),
+        "relevant": sum(row["relevance"] > 0 for row in judged),
         "conflicts": sum(value is not None for value in settled.values()),
-        "complete": len(rows) == len(queries) * len(passages),
+        "complete": len(judged) == len(queries) * len(passages),
         "agreement": agreement(twice) if turns > 1 else None,
         "calibration": calibration,
     }
     write_file(context.folder / JUDGED, dump_json(result))
+
+
+def _unjudged(query: Given, candidates: int) -> Rejection:
+    """Of a query without a judged pair nothing is known, not that it finds nothing."""
+    why = (
+        f"none of its {candidates:,} candidates got a grade that could be used"
+        if candidates
+        else "it has no candidate (params.judge: another ranking in by, or more pairs)"
+    )
+    return Rejection("judge/unjudged", f"{query.id}: {why}", {"id": query.id, "text": query.text})
 
 
 async def _graded(

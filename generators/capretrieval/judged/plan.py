@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from retgen.errors import RecipeError, SourceRefused
 from retgen.generators.capretrieval.judged.agents import ADJUDICATE, ANNOTATE, CALIBRATE
-from retgen.generators.capretrieval.judged.given import PAGE, given_queries
+from retgen.generators.capretrieval.judged.given import CHARACTERS, PAGE, given_queries
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.params import Job
 from retgen.generators.plan import CallEstimate, Plan
@@ -36,10 +36,13 @@ def plan_judged(job: Job[CapRetrievalParams], lengths: Sequence[int]) -> Plan:
         each = min(each, len(lengths) // 2)  # captions of the query's language
     pairs = min(judge.pairs, len(queries) * min(each, len(lengths)))
     size = sum(lengths) // max(1, len(lengths))
+    # a page is of one query, and of no more characters than bytes
+    page = max(1, min(PAGE, CHARACTERS // max(1, size)))
+    asked = min(len(queries), pairs)
+    share, more = divmod(pairs, asked)
+    pages = more * -(-(share + 1) // page) + (asked - more) * -(-share // page)
     calls = {
-        ANNOTATE.name: CallEstimate(
-            2 * -(-pairs // PAGE), (1.0, 1.2), _PROMPT + PAGE * size, PAGE * _PAIR
-        ),
+        ANNOTATE.name: CallEstimate(2 * pages, (1.0, 1.2), _PROMPT + page * size, page * _PAIR),
         ADJUDICATE.name: CallEstimate(pairs, _CONFLICTS, _PROMPT + size, _SETTLED),
         CALIBRATE.name: CallEstimate(24, (1.0, 1.2), _PROMPT + PAGE * 150, PAGE * _PAIR),
     }

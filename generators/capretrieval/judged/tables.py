@@ -27,7 +27,10 @@ class JudgedTables:
         given = _lines(folder / GIVEN)
         # another order than the documents': a place in one tells nothing of the other
         self.given = [given[i] for i in Stream(seed, "capretrieval/given").permutation(len(given))]
-        self.judgements = _lines(folder / JUDGEMENTS)
+        # a conflict that nobody settled has readings, and no grade
+        self.judgements = [
+            row for row in _lines(folder / JUDGEMENTS) if row["relevance"] is not None
+        ]
         self.judged: dict[str, Any] = orjson.loads((folder / JUDGED).read_bytes())
         self.answered = {row["query"] for row in self.judgements if row["relevance"]}
         self.judged_queries = {row["query"] for row in self.judgements}
@@ -66,16 +69,20 @@ class JudgedTables:
             f"{found['judged']:,} pairs of a query and a passage were judged 0 (not relevant), 1 "
             f"(in part) or 2, of which {found['relevant']:,} are relevant; each has a row in the "
             "qrels. A pair without a row was not judged, which does not mean that it is not "
-            f"relevant. Queries without a relevant passage are in the configuration `{NONE}`"
-            f"{self._unjudged()}."
+            "relevant."
         ]
+        if self.judged_queries > self.answered:
+            result[0] += f" Queries without a relevant passage are in the configuration `{NONE}`."
+        if unknown := self._unjudged():
+            result[0] += f" {unknown.removeprefix('; ').capitalize()}."
         if unjudged:
             result[0] += f" {unjudged:,} candidates got no grade that could be used."
         if found["agreement"] is None:
             result.append("The labels came with the captions; a language model wrote both.")
         else:
+            words = in_words(found["agreement"])
             result.append(
-                f"{in_words(found['agreement']).capitalize()}; {found['conflicts']:,} conflicts "
+                f"{words[0].upper()}{words[1:]}; {found['conflicts']:,} conflicts "
                 "were settled by a third look at the pair. Cohen's kappa is left out: where hardly "
                 "any pair is relevant it is low for good judges as well."
             )

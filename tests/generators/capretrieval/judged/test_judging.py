@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,6 +97,18 @@ def test_a_changed_label_is_found(ask: Gen, server: Server, recipe: Path, tmp_pa
     assert f"{pair} has grade 2, its readings do not" in done.stdout + done.stderr
 
 
+def test_the_plan_counts_pages_of_each_query(ask: Gen, recipe: Path, tmp_path: Path) -> None:
+    # two passages of 3,000 characters and more are as many as go on a page
+    write_rows(tmp_path / "kb.jsonl", [f"{text} {'Filler goes on. ' * 300}" for text in TEXTS])
+    write_recipe(recipe, tmp_path / "kb.jsonl",
+                 "  judge: {queries: {path: asked.jsonl}, depth: all, pairs: 14}\n")  # fmt: skip
+    done = ask("plan", "kb.yaml", "--model", "openai:gpt-5-mini", "--json")
+    assert done.returncode == 0, done.stderr
+    plan = json.loads(done.stdout)
+    # pairs 4, 4, 3, 3: two pages each, twice; a tenth more for repairs
+    assert plan["calls"]["annotate_relevance"] == round(16 * 1.1)
+
+
 def test_the_plan_counts_pages_and_conflicts(ask: Gen, recipe: Path) -> None:
     done = ask("plan", "kb.yaml", "--model", "openai:gpt-5-mini", "--json")
     assert done.returncode == 0, done.stderr
@@ -145,6 +158,60 @@ def test_queries_about_something_else_are_an_error(
     ) in done.stderr
 
 
+def test_what_got_no_grade_is_unjudged_and_never_called_irrelevant(
+    ask: Gen, server: Server, recipe: Path, tmp_path: Path
+) -> None:
+    def fails(body: dict[str, Any]) -> str:
+        prompt = body["messages"][1]["content"]
+        settling = body["response_format"]["json_schema"]["name"] == "Settled"
+        if (settling and "copper" in prompt) or "The query: spaceship" in prompt:
+            return "no grade"
+        return mind(body)
+
+    server.say = fails
+    done = ask("run", "kb.yaml", *MODEL, "--out", "kb")
+    assert done.returncode == 0, done.stderr
+    path = tmp_path / "kb"
+    judged = json.loads((path / "sources" / "judged.json").read_text())
+    # of spaceship no pair has a reading; of windmill one has two that differ
+    assert (judged["candidates"], judged["judged"], judged["conflicts"]) == (32, 23, 1)
+    # what differs counts as such, settled or not
+    assert (judged["agreement"]["pairs"], judged["agreement"]["raw"]) == (24, round(22 / 24, 4))
+    assert judged["complete"] is False
+    qrels = read_jsonl(path / "dataset" / "qrels.jsonl")
+    assert len(qrels) == 23
+    assert ("q0", "d2") not in {(row["query-id"], row["corpus-id"]) for row in qrels}
+    assert {row["_id"] for row in read_jsonl(path / "dataset" / "queries.jsonl")} == {
+        "q0", "q1", "q3",
+    }  # fmt: skip
+    assert not (path / "dataset" / "qrels.no_positives.jsonl").exists()
+    unjudged = [
+        row for row in read_jsonl(path / "rejected.jsonl") if row["rule"] == "judge/unjudged"
+    ]
+    assert [row["reason"] for row in unjudged] == [
+        "q2: none of its 8 candidates got a grade that could be used"
+    ]
+    card = (path / "dataset" / "README.md").read_text()
+    assert "no_positives" not in card
+    assert "9 candidates got no grade that could be used." in card
+    assert "Two passes gave 91.7% of 24 pairs the same grade (positive agreement 0.800, AC1" in card
+    assert ask("validate", "kb").returncode == 0
+
+
+def test_a_query_without_a_candidate_is_left_out_with_the_reason(
+    ask: Gen, server: Server, recipe: Path, tmp_path: Path
+) -> None:
+    write_recipe(recipe, tmp_path / "kb.jsonl", "  judge: {queries: {path: asked.jsonl}}\n")
+    assert ask("run", "kb.yaml", *MODEL, "--out", "kb").returncode == 0
+    rejected = read_jsonl(tmp_path / "kb" / "rejected.jsonl")
+    assert [(row["rule"], row["reason"]) for row in rejected] == [
+        ("judge/unjudged",
+         "q2: it has no candidate (params.judge: another ranking in by, or more pairs)"),
+    ]  # fmt: skip
+    given = read_jsonl(tmp_path / "kb" / "dataset" / "queries.jsonl")
+    assert {row["metadata"]["split"] for row in given} == {"test"}
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [
@@ -158,13 +225,23 @@ def test_queries_about_something_else_are_an_error(
          "judge is for given queries, mine for written ones: make two recipes"),
         ("  judge: {queries: {path: nothing.jsonl}}\n", "there is no source"),
         ("  judge: {queries: {path: asked.jsonl}, by: [bm52]}\n", "mining by 'bm52'"),
+        ("  judge: {queries: {path: asked.txt}}\n", "asked.txt is one text, not a row a query"),
+        ("  judge: {queries: {path: beir}}\n",
+         "beir is a data set, of which a source is the corpus: give its file of queries, as in "
+         "{path: FOLDER/queries.jsonl}"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_judged_is_said(
     ask: Gen, recipe: Path, tmp_path: Path, params: str, message: str
 ) -> None:
+    (tmp_path / "asked.txt").write_text("windmill copper\ntram birds\n")
+    (tmp_path / "beir" / "qrels").mkdir(parents=True)
+    for name in ("corpus", "queries"):
+        (tmp_path / "beir" / f"{name}.jsonl").write_text('{"_id": "a", "text": "tram birds"}\n')
+    (tmp_path / "beir" / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\na\ta\t1\n")
     write_recipe(recipe, tmp_path / "kb.jsonl", params)
-    done = ask("run", "kb.yaml", "--out", "kb")
+    model = () if "model" in message else MODEL
+    done = ask("run", "kb.yaml", *model, "--out", "kb")
     assert done.returncode == 2
     assert message in done.stderr
 
