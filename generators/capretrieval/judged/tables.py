@@ -17,7 +17,7 @@ from retgen.generators.capretrieval.judged.judging import GIVEN, JUDGED, JUDGEME
 from retgen.generators.records import Rows, rows_of
 from retgen.streams import Stream
 
-NONE, UNJUDGED = "no_positives", "unjudged"
+NONE = "no_positives"
 
 
 class JudgedTables:
@@ -33,7 +33,6 @@ class JudgedTables:
         ]
         self.judged: dict[str, Any] = orjson.loads((folder / JUDGED).read_bytes())
         self.answered = {row["query"] for row in self.judgements if row["relevance"]}
-        self.judged_queries = {row["query"] for row in self.judgements}
 
     def queries(self) -> Rows:
         """The queries, as they were given."""
@@ -41,8 +40,7 @@ class JudgedTables:
         def make(i: int) -> dict[str, Any]:
             one = self.given[i]
             kind = {"type": one["type"]} if one["type"] else {}
-            judged = NONE if one["id"] in self.judged_queries else UNJUDGED
-            split = "test" if one["id"] in self.answered else judged
+            split = "test" if one["id"] in self.answered else NONE
             note = {**kind, "language": one["language"], "split": split}
             return {"_id": one["id"], "text": one["text"], "metadata": note}
 
@@ -55,11 +53,6 @@ class JudgedTables:
         result = {"test": _qrels(test)}
         return {**result, NONE: _qrels(rest)} if rest else result
 
-    def _unjudged(self) -> str:
-        """Queries of which no pair was judged, in words; nothing is known of them."""
-        count = len(self.given) - len(self.judged_queries)
-        return f"; of {count:,} no pair was judged" if count else ""
-
     def sentences(self) -> list[str]:
         """For the card: how the labels came about, and what is known of them."""
         found = self.judged
@@ -71,10 +64,8 @@ class JudgedTables:
             "qrels. A pair without a row was not judged, which does not mean that it is not "
             "relevant."
         ]
-        if self.judged_queries > self.answered:
+        if len(self.answered) < len(self.given):
             result[0] += f" Queries without a relevant passage are in the configuration `{NONE}`."
-        if unknown := self._unjudged():
-            result[0] += f" {unknown.removeprefix('; ').capitalize()}."
         if unjudged:
             result[0] += f" {unjudged:,} candidates got no grade that could be used."
         if found["agreement"] is None:
@@ -94,7 +85,6 @@ class JudgedTables:
         line = (
             f"{found['judged']:,} of {found['candidates']:,} pairs; {found['relevant']:,} are "
             f"relevant; {len(self.answered):,} of {len(self.given):,} queries have such a passage"
-            f"{self._unjudged()}"
         )
         if found["agreement"] is None:
             return {"pairs": line}

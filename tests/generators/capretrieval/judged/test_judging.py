@@ -132,20 +132,6 @@ def test_a_budget_stops_judging_and_a_second_run_ends_it(
     assert len(server.requests) == 36
 
 
-def test_of_a_query_that_nothing_was_judged_for_nothing_is_said(
-    ask: Gen, server: Server, recipe: Path, tmp_path: Path
-) -> None:
-    write_recipe(recipe, tmp_path / "kb.jsonl", "  judge: {queries: {path: asked.jsonl}}\n")
-    done = ask("run", "kb.yaml", *MODEL, "--out", "kb")  # BM25 ranks nothing for a spaceship
-    assert done.returncode == 0, done.stderr
-    assert "3 of 4 queries have such a passage; of 1 no pair was judged" in done.stdout
-    rows = read_jsonl(tmp_path / "kb" / "dataset" / "queries.jsonl")
-    assert {row["_id"]: row["metadata"]["split"] for row in rows} == {
-        "q0": "test", "q1": "test", "q2": "unjudged", "q3": "test",
-    }  # fmt: skip
-    assert not (tmp_path / "kb" / "dataset" / "qrels.no_positives.jsonl").exists()
-
-
 def test_queries_about_something_else_are_an_error(
     ask: Gen, server: Server, recipe: Path, tmp_path: Path
 ) -> None:
