@@ -62,6 +62,14 @@ class OwnDocuments(CorpusRule):
             self.state.rows.append((name, _digest(title, text)))
 
     def findings(self) -> Iterable[Finding]:
+        try:
+            yield from self._findings()
+        except OSError as error:
+            yield self._finding([], f"{error.filename}: {error.strerror}, so nothing is proven")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            yield self._finding([], f"a file of sources/ or training/ cannot be read: {error!r}")
+
+    def _findings(self) -> Iterable[Finding]:
         documents = {row["id"]: row for row in _lines(self._spec.documents)}
         passages = {row["id"]: row for row in _lines(self._spec.passages)}
         yield from self._corpus(documents, passages)

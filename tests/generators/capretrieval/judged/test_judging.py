@@ -97,6 +97,29 @@ def test_a_changed_label_is_found(ask: Gen, server: Server, recipe: Path, tmp_pa
     assert f"{pair} has grade 2, its readings do not" in done.stdout + done.stderr
 
 
+def test_files_of_a_judge_that_are_lost_or_broken_are_findings(
+    ask: Gen, server: Server, recipe: Path, tmp_path: Path
+) -> None:
+    assert ask("run", "kb.yaml", *MODEL, "--out", "kb").returncode == 0
+    sources = tmp_path / "kb" / "sources"
+    for name, broken, message in (
+        ("judged.json", "[]", "TypeError"),
+        ("judgements.jsonl", "{}\n", "KeyError('query')"),
+        ("given.jsonl", None, "given.jsonl: No such file or directory, so nothing is proven"),
+    ):
+        kept = (sources / name).read_text()
+        (sources / name).unlink()
+        if broken is not None:
+            (sources / name).write_text(broken)
+        done = ask("validate", "kb", "--json")
+        assert done.returncode == 1
+        found = [one["message"] for one in json.loads(done.stdout)["findings"]
+                 if one["rule"] == "own-documents"]  # fmt: skip
+        assert len(found) == 1
+        assert message in found[0]
+        (sources / name).write_text(kept)
+
+
 def test_the_plan_counts_pages_of_each_query(ask: Gen, recipe: Path, tmp_path: Path) -> None:
     # two passages of 3,000 characters and more are as many as go on a page
     write_rows(tmp_path / "kb.jsonl", [f"{text} {'Filler goes on. ' * 300}" for text in TEXTS])
