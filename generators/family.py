@@ -95,6 +95,10 @@ class Family(ABC, Generic[P]):
         """What the labels rest on: a model-free proof, or judged labels."""
         return "structural"
 
+    def about(self, job: Job[P]) -> str:
+        """What a data set of this job is, in a few words; `summary` is that of the family."""
+        return self.summary
+
     def own(self, job: Job[P]) -> Literal["nothing", "documents", "queries"]:
         """What comes from the user: the documents, or the queries as well.
 

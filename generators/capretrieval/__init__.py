@@ -155,6 +155,11 @@ class CapRetrieval(Family[CapRetrievalParams]):
     def evidence(self, job: Job[CapRetrievalParams]) -> Evidence:
         return "structural" if job.params.judge is None else "judged"
 
+    def about(self, job: Job[CapRetrievalParams]) -> str:
+        if job.params.judge is None:
+            return self.summary
+        return "which documents answer which queries, graded 0, 1 or 2"
+
     def own(self, job: Job[CapRetrievalParams]) -> Literal["documents", "queries"]:
         return "documents" if job.params.judge is None else "queries"
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from retgen.generators.capretrieval.corpus import Held, Phrase
 from retgen.generators.capretrieval.judged.agents import ANNOTATE, AskRelevance
+from retgen.generators.capretrieval.judged.given import pages
 from retgen.generators.capretrieval.language import stems_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import Passage
@@ -23,6 +24,7 @@ from retgen.validators.capretrieval.wording import Wording
 if TYPE_CHECKING:
     from retgen.agents.context import Context
 
+_Page = tuple[int, tuple[int, ...]]  # a query, and documents
 _SPARE = 2  # times as many are mined as are wanted where a judge leaves some out
 
 
@@ -111,26 +113,29 @@ async def _judged(
     context: Context,
 ) -> dict[str, Any]:
     """Leave the first `count` that the judge grades 0; a query that it cannot grade keeps none."""
-    asked = [number for number, found in enumerate(mined) if found]
+    asked = [
+        (number, page)
+        for number, found in enumerate(mined)
+        for page in pages(found, texts.__getitem__)
+    ]
     stage = context.stage("negatives", len(asked), ANNOTATE, candidates=len(asked))
 
-    async def work(number: int) -> tuple[int, list[int]]:
-        shown = tuple(texts[i] for i in mined[number])
+    async def work(page: _Page) -> tuple[_Page, list[int]]:
+        number, documents = page
+        shown = tuple(texts[i] for i in documents)
         question = AskRelevance(query=queries[number].text, passages=shown, turn=1)
-        return number, (await context.answer(ANNOTATE, question)).in_order()
+        return page, (await context.answer(ANNOTATE, question)).in_order()
 
-    graded = dict[int, list[int]]()
-    async for number, grades in context.accepted(
-        stage, asked, work, lambda number: {"query": queries[number].text}, exact=False
+    graded = dict[tuple[int, int], int]()
+    async for (number, documents), grades in context.accepted(
+        stage, asked, work, lambda page: {"query": queries[page[0]].text}, exact=False
     ):
-        graded[number] = grades
-    seen = relevant = 0
+        graded |= {(number, i): grade for i, grade in zip(documents, grades, strict=True)}
     for number, found in enumerate(mined):
-        grades = graded.get(number, [])
-        seen += len(grades)
-        relevant += sum(grade > 0 for grade in grades)
-        clean = [i for i, grade in zip(found, grades, strict=False) if grade == 0]
-        mined[number] = clean[:count]
+        # of a page that failed, nobody knows whether its best are relevant
+        known = found if all((number, i) in graded for i in found) else []
+        mined[number] = [i for i in known if graded[number, i] == 0][:count]
+    seen, relevant = len(graded), sum(grade > 0 for grade in graded.values())
     return {"judged": seen, "judged_relevant": relevant, "judge": context.model(ANNOTATE)}
 
 

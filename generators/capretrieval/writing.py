@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from retgen.agents.agent import Rejection, RepairsFailed
+from retgen.agents.agent import Rejection
 from retgen.data import open_dataset
 from retgen.errors import SourceRefused
 from retgen.generators.capretrieval.agents import (
@@ -43,7 +43,7 @@ from retgen.validators.decontamination import Drop, HeldOut, decontaminated, rea
 from retgen.write import AtomicFile, dump_json, write_file
 
 if TYPE_CHECKING:
-    from retgen.agents.context import Context, Stage
+    from retgen.agents.context import Context
 
 DOCUMENTS, PASSAGES, QUERIES = "documents.jsonl", "passages.jsonl", "queries.jsonl"
 MINED = "mined.json"
@@ -74,7 +74,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     agents = [agent for agent in (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)
               if agent.name in agents_of(params)]  # fmt: skip
     stage = context.stage("passages", len(passages), *agents, candidates=len(passages))
-    reject_rows(refused, stage, context)
+    reject_rows(refused, context)
 
     async def work(number: int) -> tuple[int, _Answer]:
         return number, await _asked(passages[number], params, context)
@@ -219,11 +219,12 @@ def read_documents(
     return kept, refused, rejected
 
 
-def reject_rows(refused: Sequence[Refused], stage: Stage, context: Context) -> None:
-    """Keep what is not used of a source with its reason."""
+def reject_rows(refused: Sequence[Refused], context: Context) -> None:
+    """Keep what is not used of a source with its reason; no agent was asked about it."""
     for lost in refused:
         where = {"where": lost.where} | ({"id": lost.id} if lost.id else {})
-        context.reject(stage, RepairsFailed(lost.rule, f"{lost.where}: {lost.reason}", ()), where)
+        record = {"record": where, "history": []}
+        context.rejected.append(Rejection(lost.rule, f"{lost.where}: {lost.reason}", record))
 
 
 def _unmet(

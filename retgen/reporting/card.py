@@ -47,7 +47,7 @@ def dataset_card(
     lines = [
         f"# {title}",
         "",
-        f"{evidence.what_it_is(family.own(recipe.job))}: {escaped(family.summary)}. "
+        f"{evidence.what_it_is(family.own(recipe.job))}: {escaped(family.about(recipe.job))}. "
         f"{counts['documents']:,} documents, {counts['queries']:,} queries"
         f"{' of all splits' if len(records.qrels) > 1 else ''}, {counts['qrels']:,} qrels"
         f"{' of split test' if len(records.qrels) > 1 else ''}"
@@ -138,7 +138,10 @@ def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
         "language": [_HUB.get(name[:3], name[:3]) for name in records.languages],
         "license": "apache-2.0" if free(records.licences) else "other",
         "task_categories": ["text-retrieval"],
-        "tags": ["synthetic", "retgen", recipe.family.name],
+        "tags": [
+            *(["synthetic"] if recipe.family.own(recipe.job) != "queries" else []), "retgen",
+            recipe.family.name,
+        ],
         "configs": [
             config("default", splits("qrels", [s for s in records.qrels if s not in apart])),
             *(config(s, [{**one, "split": "test"} for one in splits("qrels", [s])]) for s in apart),

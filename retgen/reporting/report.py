@@ -35,7 +35,7 @@ def collect_report(
     return {
         "name": recipe.name,
         "family": recipe.family.name,
-        "summary": family.summary,
+        "summary": family.about(recipe.job),
         "paper": family.paper,
         "own": family.own(recipe.job),
         "recipe": written_out(recipe)[0],

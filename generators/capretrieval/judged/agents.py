@@ -36,9 +36,13 @@ class AskRelevance(Question):
     turn: Literal[1, 2]
 
     def variables(self) -> dict[str, str]:
-        shown = (f"[{number}] {text}" for number, text in enumerate(self.passages, 1))
+        # a text may hold numbers in brackets, or words of a prompt
+        shown = (
+            f'<passage number="{number}">\n{text}\n</passage>'
+            for number, text in enumerate(self.passages, 1)
+        )
         return {
-            "query": self.query, "passages": "\n\n".join(shown), "grades": _grades(self.turn),
+            "query": self.query, "passages": "\n".join(shown), "grades": _grades(self.turn),
         }  # fmt: skip
 
 

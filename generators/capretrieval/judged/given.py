@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -129,16 +129,19 @@ def sheets(
             if turn > 1:
                 drawn = Stream(seed, f"capretrieval/second/{query}").permutation(len(order))
                 order = [pool[i] for i in drawn.tolist()]
-            result += [Sheet(query, turn, part) for part in _parts(order, passages)]
+            result += [
+                Sheet(query, turn, part) for part in pages(order, lambda i: passages[i].text)
+            ]
     return result
 
 
-def _parts(order: Sequence[int], passages: Sequence[Passage]) -> list[tuple[int, ...]]:
+def pages(order: Sequence[int], texts: Callable[[int], str]) -> list[tuple[int, ...]]:
+    """Numbers of texts in their order, cut into what is judged in one call."""
     parts: list[tuple[int, ...]] = []
     held: list[int] = []
     size = 0
     for number in order:
-        characters = len(passages[number].text)
+        characters = len(texts(number))
         if held and (len(held) == PAGE or size + characters > CHARACTERS):
             parts.append(tuple(held))
             held, size = [], 0

@@ -75,7 +75,7 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     turns = 1 if context.offline(ANNOTATE) else 2  # the bundled labels say the same twice
     pages = sheets(queries, passages, pools, turns, job.seed)
     stage = context.stage("pages", len(pages), ANNOTATE, candidates=len(pages))
-    reject_rows([*refused, *none], stage, context)
+    reject_rows([*refused, *none], context)
     graded = await _graded(pages, queries, passages, stage, context)
     settled = await _settled(graded, queries, passages, context)
     rows: list[dict[str, Any]] = []
@@ -226,8 +226,11 @@ async def _calibrated(languages: Sequence[str], context: Context) -> dict[str, A
     pairs = [
         pair
         for (_, known), grades in zip(pages, answers, strict=True)
-        for pair in zip(grades or [-1] * len(known), known, strict=True)
+        if grades is not None  # a page without an answer is rejected, not wrong
+        for pair in zip(grades, known, strict=True)
     ]
+    if not pairs:
+        return {"pairs": 0, "exact": None, "precision": None, "recall": None}
     stated = sum(grade > 0 for grade, _ in pairs)
     relevant_pairs = sum(known > 0 for _, known in pairs)
     hits = sum(grade > 0 and known > 0 for grade, known in pairs)

@@ -61,8 +61,13 @@ class JudgedTables:
             "The queries were given, not written for these documents. "
             f"{found['judged']:,} pairs of a query and a passage were judged 0 (not relevant), 1 "
             f"(in part) or 2, of which {found['relevant']:,} are relevant; each has a row in the "
-            "qrels. A pair without a row was not judged, which does not mean that it is not "
-            "relevant."
+            "qrels. "
+            + (
+                "Every pair was judged."
+                if found["complete"]
+                else "A pair without a row was not judged, which does not mean that it is not "
+                "relevant."
+            )
         ]
         if len(self.answered) < len(self.given):
             result[0] += f" Queries without a relevant passage are in the configuration `{NONE}`."
@@ -98,6 +103,8 @@ class JudgedTables:
             by = "labels that came with the captions"
             return {"by": by, "measured": "written by a language model"}
         twice = self.judged["agreement"]
+        if not known["pairs"]:
+            return {**known, "measured": f"unmeasured, as no answer came; {in_words(twice)}"}
         precision, recall = (
             "undefined" if known[name] is None else f"{known[name]:.2f}"
             for name in ("precision", "recall")

@@ -22,7 +22,7 @@ def _judging(body: dict[str, Any]) -> str:
     if body["response_format"]["json_schema"]["name"] != "Grades":
         return mind(body)
     prompt = next(m["content"] for m in body["messages"] if m["role"] == "user")
-    listed = re.findall(r"^\[(\d+)\] (.*)", prompt, re.MULTILINE)
+    listed = re.findall(r'<passage number="(\d+)">\n(.*)', prompt)
     grades = [
         {"passage": int(number), "relevance": 2 if "tram depot" in text else 0}
         for number, text in listed

@@ -20,12 +20,11 @@ def mind(body: dict[str, Any]) -> str:
     prompt = next(m["content"] for m in messages if m["role"] == "user")
     if body["response_format"]["json_schema"]["name"] == "Settled":
         return json.dumps({"reason": "It is mentioned.", "relevance": 1})
-    asked = re.search(r"^The query: (.*)$", prompt, re.MULTILINE)
+    asked = re.search(r"<query>\n(.*)\n</query>", prompt)
     assert asked is not None
     first, *others = asked[1].casefold().split()
-    listed = prompt.partition("The passages:\n\n")[2].partition("\n\nGive each")[0]
     grades = []
-    for number, text in re.findall(r"\[(\d+)\] (.*)", listed):
+    for number, text in re.findall(r'<passage number="(\d+)">\n(.*)', prompt):
         folded = text.casefold()
         grade = 2 if first in folded else int(any(word in folded for word in others))
         if grade == 1 and _second(prompt) and "birds" not in folded:

@@ -173,7 +173,7 @@ def test_what_got_no_grade_is_unjudged_and_never_called_irrelevant(
     def fails(body: dict[str, Any]) -> str:
         prompt = body["messages"][1]["content"]
         settling = body["response_format"]["json_schema"]["name"] == "Settled"
-        if (settling and "copper" in prompt) or "The query: spaceship" in prompt:
+        if (settling and "copper" in prompt) or "<query>\nspaceship\n" in prompt:
             return "no grade"
         return mind(body)
 
