@@ -11,7 +11,7 @@ INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --
 SPREAD := -n auto --dist worksteal --durations 20
 RECIPE ?= recipes/limit_dense.yaml
 
-.PHONY: run test slow proof check lint types docs bench bench-agents bench-decontamination bench-ledger bench-multiconir bench-models bench-validate bench-large clean
+.PHONY: run test slow proof check lint types docs bench bench-agents bench-decontamination bench-ledger bench-multiconir bench-models bench-own-documents bench-validate bench-large clean
 
 run: .venv/core  ## install the core and make the main data set
 	$(BIN)/gen run $(RECIPE)
@@ -58,6 +58,9 @@ bench-validate: .venv/dev  ## all rules over a million documents; near-duplicate
 
 bench-decontamination: .venv/dev  ## 121 million pairs of captions by ROUGE-L, against rouge-score
 	$(BIN)/python benchmarks/decontamination.py
+
+bench-own-documents: .venv/dev  ## whole offline runs over 2,000 and 20,000 documents of one's own, stage by stage
+	$(BIN)/python benchmarks/own_documents.py
 
 bench-large: .venv/dev  ## five million documents
 	$(BIN)/python benchmarks/large.py

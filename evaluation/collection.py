@@ -7,7 +7,7 @@ its id and its place in the order of ties.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -125,10 +125,13 @@ def load(path: Path | str, split: str | None = None, progress: Progress = silent
             + (f"; splits: {', '.join(dataset.qrels)}" if len(dataset.qrels) > 1 else "")
         )
     if len(positive) < len(queries):
-        notes.append(
-            f"{len(queries) - len(positive):,} of {len(queries):,} queries have no relevant "
-            "document and are left out"
-        )
+        known = {query.query_id for query in positive}
+        idle = _of_split(dataset, split, by_query, [q for q in queries if q.query_id not in known])
+        if idle:
+            notes.append(
+                f"{len(idle):,} of {len(positive) + len(idle):,} queries have no relevant document "
+                "and are left out"
+            )
     ids = _ids(dataset, path, progress)
     order = np.argsort(ids, kind="stable")
     if len(ids) > 1 and bool((ids[order[1:]] == ids[order[:-1]]).any()):
@@ -146,6 +149,28 @@ def load(path: Path | str, split: str | None = None, progress: Progress = silent
         {q.query_id: by_query[q.query_id] for q in positive}, _complete(dataset), notes, missing,
         _grades(dataset, path, split, positive),
     )  # fmt: skip
+
+
+def _of_split(
+    dataset: Dataset, split: str, judged: Container[str], queries: Sequence[Query]
+) -> list[Query]:
+    """The queries that are not of another split, as its qrels or their metadata say."""
+    elsewhere = {
+        qrel.query_id
+        for other in dataset.qrels
+        if other != split
+        for qrel in dataset.read_qrels(other)[0]
+    }
+
+    def stated(query: Query) -> str:
+        note = query.metadata if isinstance(query.metadata, dict) else {}
+        return str(note.get("split", split))
+
+    return [
+        query for query in queries
+        if query.query_id in judged
+        or (query.query_id not in elsewhere and stated(query) == split)
+    ]  # fmt: skip
 
 
 def _by_query(path: Path, rows: Iterable[Qrel]) -> dict[str, dict[str, int]]:

@@ -95,10 +95,22 @@ class Family(ABC, Generic[P]):
         """What the labels rest on: a model-free proof, or judged labels."""
         return "structural"
 
+    def about(self, job: Job[P]) -> str:
+        """What a data set of this job is, in a few words; `summary` is that of the family."""
+        return self.summary
+
+    def own(self, job: Job[P]) -> Literal["nothing", "documents", "queries"]:
+        """What comes from the user: the documents, or the queries as well.
+
+        Where both do, retgen answers for no order of theirs.
+        """
+        return "nothing"
+
     def judges(self, job: Job[P]) -> Mapping[str, Mapping[str, Any]]:
         """How good the judges were found to be, by agent, where labels are judged.
 
-        "measured" says it in words; any other key is a number for scripts.
+        "measured" says it in words, "by" where grades are from that nobody gave in this run; any
+        other key is a number for scripts.
         """
         return {}
 

@@ -44,11 +44,15 @@ def rows_of(make: Callable[[int], Mapping[str, Any]], count: int) -> Rows:
 
 
 class Example(NamedTuple):
-    """A record laid out for a reader. Each row: what it is about, a text, and the text changed."""
+    """A record laid out for a reader. Each row: what it is about, and two texts.
+
+    `changed`: the second text is the first one changed, so what differs is marked.
+    """
 
     title: str
     head: tuple[str, str, str]
     rows: Sequence[tuple[str, str, str]]
+    changed: bool = True
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class Records:
     the notation of `datasets` ({"corpus": {"attributes": ["int32"], "column": "int32"}}).
     `qrels` are what a scorer counts, by split. `graded`: where these are binary, because a document
     that is right in part is a hard negative, the grades of the same pairs, by split.
+    `apart`: splits of qrels that the card puts into a configuration of their own.
     `complete`: a pair without a qrel is known to be not relevant. `word_lists`: name -> SHA-256 of
     every list of words used. `card`: paragraphs for the data set card, plain text in which only
     `code` is marked. `training`: rows of texts (anchor, positive, negative_1, ..., query-id) by the
@@ -76,6 +81,7 @@ class Records:
     graded: Mapping[str, Rows] = field(default_factory=dict)
     features: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     complete: bool = False
+    apart: frozenset[str] = frozenset()
     rejected: Sequence[Rejection] = ()
     word_lists: Mapping[str, str] = field(default_factory=dict)
     card: Sequence[str] = ()

@@ -12,14 +12,18 @@ from retgen.sources import FORMATS, HUB
 
 
 def _located(value: Path | str, info: ValidationInfo) -> Path | str:
-    """A file (of which a run keeps a copy), a folder, or a data set of the Hub."""
+    """A file (of which a run keeps a copy), a folder, or a data set of the Hub.
+
+    What a finished run was made from may have moved.
+    """
+    context = info.context or {}
     if str(value).startswith(HUB):
         return str(value)
-    folder = (info.context or {}).get("folder")
+    folder = context.get("folder")
     if folder is None:  # no recipe file around: a notebook, the JSON Schema
         return value
     path: Path = folder / value
-    if path.is_dir():
+    if path.is_dir() or (context.get("finished") and not path.exists()):
         return str(path)
     if not path.is_file():
         raise ValueError(f"there is no source {path}: give {FORMATS}")

@@ -72,13 +72,11 @@ class Recipe:
         return replace(self, job=self.job._replace(sources=run / SOURCES))
 
 
-def load_recipe(source: str | Path, overrides: Mapping[str, Any] | None = None) -> Recipe:
-    """Read a recipe from a path, else from the bundled ones by name.
-
-    `overrides`: dotted keys ("params.k") to values, as `--set` gives them. Raises `RecipeError`
-    with one line for every error.
-    """
-    return resolve(read_recipe(source, overrides))
+def load_recipe(
+    source: str | Path, overrides: Mapping[str, Any] | None = None, *, finished: bool = False
+) -> Recipe:
+    """Read a recipe and work out what follows from it: see `read_recipe`."""
+    return resolve(read_recipe(source, overrides, finished=finished))
 
 
 def resolve(file: RecipeFile) -> Recipe:

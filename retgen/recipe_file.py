@@ -74,11 +74,14 @@ class RecipeFile(_Strict):
     output: Output = Output()
 
 
-def read_recipe(source: str | Path, overrides: Mapping[str, Any] | None = None) -> RecipeFile:
+def read_recipe(
+    source: str | Path, overrides: Mapping[str, Any] | None = None, *, finished: bool = False
+) -> RecipeFile:
     """Read a recipe from a path, else from the bundled ones by name.
 
-    `overrides`: dotted keys ("params.k") to values, as `--set` gives them. Raises `RecipeError`
-    with one line for every error.
+    `overrides`: dotted keys ("params.k") to values, as `--set` gives them. `finished`: it is that
+    of a finished run, whose documents stand in sources/, wherever they came from. Raises
+    `RecipeError` with one line for every error.
     """
     path = _find(source)
     tree = _parse(path)
@@ -87,7 +90,7 @@ def read_recipe(source: str | Path, overrides: Mapping[str, Any] | None = None) 
     origin = Origin(path, tree, tuple(overrides or ()))
     for key, value in (overrides or {}).items():
         _set(tree, key, value)
-    return _check(tree, origin)
+    return _check(tree, origin, finished)
 
 
 def parse_override(text: str) -> tuple[str, Any]:
@@ -200,7 +203,7 @@ def _set(tree: Any, dotted: str, value: Any) -> None:
 # --- checking -----------------------------------------------------------------------------------
 
 
-def _check(tree: Any, origin: Origin) -> RecipeFile:
+def _check(tree: Any, origin: Origin, finished: bool) -> RecipeFile:
     """Validate in two steps, the frame and the family's parameters; all errors are collected."""
     errors: list[str] = []
     frame: RecipeFile | None = None
@@ -223,7 +226,7 @@ def _check(tree: Any, origin: Origin) -> RecipeFile:
             params = adapter.validate_json(
                 orjson.dumps(plain["params"]),
                 strict=True,
-                context={"folder": origin.path.resolve().parent},
+                context={"folder": origin.path.resolve().parent, "finished": finished},
             )
         except ValidationError as error:
             schema = adapter.json_schema()

@@ -158,6 +158,7 @@ def test_bundled_recipe(name: str) -> None:
 
 PLANNED = {
     "capretrieval": (500, 6_000, 6_000),
+    "capretrieval_judged": (500, 120, 30_000),
     "limit_5m": (5_000_000, 1000, 2000),
     "limit_balanced": (200, 1000, 2000),
     "limit_conditions": (50_000, 500, 1000),

@@ -23,7 +23,7 @@ from retgen.pages import Place, Section, TableView, best_places
 
 TOLERANCE = 0.01  # two scores of a query that are less apart are equal
 ALL = "all queries"
-_FEW = 5  # queries; of fewer no interval is given
+FEW = 5  # queries; of fewer no interval is given
 _MOST = 50  # values of a column
 _BM25 = ("bm25", "bm25-capretrieval", "rank-bm25", "bm25-capretrieval-characters")
 
@@ -74,7 +74,7 @@ class Breakdown(NamedTuple):
         """The tables, with what they mean."""
         text = [
             f"The same means over the queries of each {self.column}, with 95% intervals where "
-            f"there are {_FEW} queries and more."
+            f"there are {FEW} queries and more."
         ]
         tables = [self._scores()]
         if self.reference is not None and any(cell.better is not None for cell in self.cells):
@@ -127,6 +127,26 @@ def _percent(share: float | None) -> str:
     return "" if share is None else f"{share:.0%}"
 
 
+def rows_by(
+    column: str, values: Mapping[str, str], collection: Collection, most: int
+) -> dict[str, NDArray[np.int64]]:
+    """The places of a collection's queries by their value, and of all queries at the end.
+
+    `values`: query id -> value. Values come by their number of queries, the largest first, and
+    those without one last. Raises `UsageError` where they are more than `most`.
+    """
+    of = [values[query.query_id] for query in collection.queries]
+    counts = Counter(of)
+    if len(counts) > most:
+        raise UsageError(
+            f"--by {column}: the {len(of):,} queries have {len(counts):,} different values there; "
+            f"a breakdown takes up to {most}"
+        )
+    order = sorted(counts, key=lambda value: (value == NONE, -counts[value], value))
+    rows = {value: np.array([v == value for v in of]).nonzero()[0] for value in order}
+    return rows | {ALL: np.arange(len(of))}
+
+
 def break_down(
     column: str,
     values: Mapping[str, str],
@@ -137,19 +157,9 @@ def break_down(
 ) -> Breakdown:
     """Every system by the values of a column. `values`: query id -> value.
 
-    Values come by their number of queries, the largest first, and those without one last. Raises
-    `UsageError` for a column that tells nearly every query apart.
+    Raises `UsageError` for a column that tells nearly every query apart.
     """
-    of = [values[query.query_id] for query in collection.queries]
-    counts = Counter(of)
-    if len(counts) > _MOST:
-        raise UsageError(
-            f"--by {column}: the {len(of):,} queries have {len(counts):,} different values there; "
-            f"a breakdown takes up to {_MOST}"
-        )
-    order = sorted(counts, key=lambda value: (value == NONE, -counts[value], value))
-    rows = {value: np.array([v == value for v in of]).nonzero()[0] for value in order}
-    rows[ALL] = np.arange(len(of))
+    rows = rows_by(column, values, collection, _MOST)
     systems = in_order(scores, measure)
     reference = next((s for s in scores if s.model in _BM25), None)
     cells = [
@@ -170,7 +180,7 @@ def _cell(
 ) -> Cell:
     means = map(float, score.values[rows].mean(axis=0))
     metrics = dict(zip(score.names, means, strict=True))
-    spans = bootstrap.interval_within(score.values, rows) if len(rows) >= _FEW else None
+    spans = bootstrap.interval_within(score.values, rows) if len(rows) >= FEW else None
     cell = Cell(value, len(rows), score, metrics, spans)
     if reference is None or score is reference:
         return cell

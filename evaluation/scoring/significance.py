@@ -52,6 +52,18 @@ class Difference(NamedTuple):
     adjusted: float
 
 
+def between(
+    comparisons: Sequence[Difference], first: str, second: str, measure: str
+) -> tuple[float, float, float] | None:
+    """Mean of first - second and its 95% interval; None where they were not compared."""
+    for c in comparisons:
+        if (c.first, c.second, c.measure) == (first, second, measure):
+            return c.difference, c.low, c.high
+        if (c.second, c.first, c.measure) == (first, second, measure):
+            return -c.difference, -c.high, -c.low
+    return None
+
+
 class Bootstrap:
     """Replicates of a collection's queries: weights that are the same for every system."""
 

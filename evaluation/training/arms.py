@@ -1,8 +1,12 @@
-"""The arms of `gen train --compare`: the same pairs, steps and seeds with other negatives.
+"""The arms of `gen train --compare`: the same steps, batch and seeds on something else.
+
+The same pairs with other negatives:
 
 own       the hard negatives that the pairs bring
 mined     as many of the corpus, found for the query as most people find theirs
 in-batch  none; the documents of the other pairs of a batch, which the other arms have too
+
+Or other pairs: those of training files, as kw, sm or kw+sm.
 """
 
 from __future__ import annotations
@@ -17,66 +21,124 @@ from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.mining import mine
 from retgen.evaluation.training.config import TrainConfig, without_hard_negatives
-from retgen.evaluation.training.pairs import Pairs
+from retgen.evaluation.training.pairs import Pairs, read_pairs, training_files
 from retgen.messages import did_you_mean
 from retgen.progress import Progress
 from retgen.streams import Stream
 from retgen.tokenizer import tokens
 from retgen.validators.similar import THRESHOLD
 
-ARMS = {
+NEGATIVES = {
     "own": "the pairs' own negatives",
     "mined": "mined negatives",
     "in-batch": "in-batch negatives only",
 }
+BEFORE = "before"
+AFTER = "after"  # the only arm, where nothing is compared
+BM25 = "bm25"  # the reference beside them
 _COUNT = 4  # mined negatives a pair, where there are none of its own to count
 _DEPTH = 50
 
 
 class Plan(NamedTuple):
-    """What an arm trains on, and how."""
+    """What an arm trains on, how, and in words: "trained with" them."""
 
     pairs: Pairs
     config: TrainConfig
+    words: str
 
 
-def check_arms(names: Sequence[str]) -> None:
-    """Raise `UsageError` for an arm that there is not, or one that is named twice."""
-    for place, name in enumerate(names):
-        if name not in ARMS:
+class Source(NamedTuple):
+    """Where pairs are read: see `read_pairs`."""
+
+    path: Path
+    split: str | None = None
+    limit: int | None = None
+    data: Sequence[str] = ()
+
+
+def noun(name: str) -> str:
+    """What an arm and those beside it differ in."""
+    return "negatives" if name in NEGATIVES else "pairs"
+
+
+def check_arms(names: Sequence[str], source: Source) -> None:
+    """Raise `UsageError` for an arm that there is not, one named twice, arms of both kinds."""
+    kinds = {noun(name) for name in names}
+    if kinds <= {"negatives"}:
+        parts: list[list[str]] = [[name] for name in names]
+    else:
+        files = [file.stem for file in training_files(open_dataset(source.path))]
+        known = [*NEGATIVES, *files]
+        parts = [[part.strip() for part in name.split("+")] for name in names]
+        for name in (part for of in parts for part in of):
+            if name not in known:
+                raise UsageError(
+                    f"--compare: there is no {name!r}{did_you_mean(name, known) or '.'} Possible: "
+                    f"{', '.join(NEGATIVES)}; or training files, joined by + where an arm takes "
+                    f"several: {', '.join(files) or f'{source.path} has none'}"
+                )
+        if taken := {BEFORE, AFTER, BM25} & set(names):
             raise UsageError(
-                f"--compare: there is no {name!r}{did_you_mean(name, ARMS) or '.'} "
-                f"Possible: {', '.join(ARMS)}"
+                f"--compare {min(taken)}: scores go by the names of the arms, and this one stands "
+                "for another model there. Rename the training file"
             )
-        if name in names[:place]:
-            raise UsageError(f"--compare: {name} is named twice")
+        if any(part in NEGATIVES for of in parts for part in of):
+            raise UsageError(
+                f"--compare {','.join(names)}: kinds of negatives ({', '.join(NEGATIVES)}) and "
+                "training files are compared one at a time, so that arms differ in one thing"
+            )
+        if source.split is not None or source.data:
+            option = "--data" if source.data else "--split"
+            raise UsageError(
+                f"--compare {','.join(names)}: names the training files of each arm, so {option} "
+                "has no place beside it"
+            )
+    for place, of in enumerate(parts):
+        if any(set(of) == set(other) for other in parts[:place]) or len(set(of)) < len(of):
+            raise UsageError(f"--compare: {names[place]} is named twice")
 
 
 def plans(
     names: Sequence[str],
-    pairs: Pairs,
+    source: Source,
     config: TrainConfig,
-    path: Path,
     by: str,
     options: Options,
     progress: Progress,
 ) -> dict[str, Plan]:
-    """What each arm trains on. Raises `UsageError` where an arm has nothing to train with."""
+    """What each arm trains on, of none "after". Raises `UsageError` where that is nothing."""
+    if any(noun(name) == "pairs" for name in names):
+        return _of_pairs(names, source, config)
+    pairs = read_pairs(*source)
+    if not names:
+        return {AFTER: Plan(pairs, config, "training pairs")}
     own = pairs.negatives_used(config.hard_negatives)
     if "own" in names and not own:
         message = pairs.negatives_in_words(config.hard_negatives)
         raise UsageError(f"--compare own: there is nothing to compare with: {message}")
     result = {}
     for name in names:
+        words = NEGATIVES[name]
         if name == "own":
-            result[name] = Plan(pairs, config)
+            result[name] = Plan(pairs, config, words)
         elif name == "in-batch":
-            result[name] = Plan(pairs, without_hard_negatives(config))
+            result[name] = Plan(pairs, without_hard_negatives(config), words)
         else:
             count = own or _COUNT
             changed = config.model_copy(update={"hard_negatives": count})
-            result[name] = Plan(mined(pairs, path, count, by, options, progress), changed)
+            of = mined(pairs, source.path, count, by, options, progress)
+            result[name] = Plan(of, changed, words)
     return result
+
+
+def _of_pairs(names: Sequence[str], source: Source, config: TrainConfig) -> dict[str, Plan]:
+    """As many negatives a pair in every arm as the arm has that has the fewest."""
+    pairs = {name: read_pairs(*source._replace(data=name.split("+"))) for name in names}
+    counts = {of.negatives_used(config.hard_negatives) for of in pairs.values()}
+    if len(counts) > 1:
+        config = config.model_copy(update={"hard_negatives": min(counts)})
+    return {name: Plan(of, config, f"{name} pairs") for name, of in pairs.items()}
 
 
 def mined(

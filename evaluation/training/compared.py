@@ -1,12 +1,11 @@
-"""Which negatives win: the table and the picture of `gen train --compare`."""
+"""Which negatives or pairs win: the table and the picture of `gen train --compare`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from retgen.evaluation import plots as draw
-from retgen.evaluation.training.arms import ARMS
-from retgen.evaluation.training.result import BEFORE
+from retgen.evaluation.training.arms import BEFORE
 from retgen.pages import Figure, Section, TableView
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ def compared_table(result: Training) -> TableView:
                 scored.change(arm.name, BEFORE),
             ])  # fmt: skip
     beside = [f"against {reference}", "against untrained"]
-    return TableView(["data set", "negatives", "measure", "score", *beside], rows, names=3)
+    return TableView(["data set", result.noun, "measure", "score", *beside], rows, names=3)
 
 
 def compared_section(result: Training) -> Section:
@@ -44,15 +43,20 @@ def compared_section(result: Training) -> Section:
     groups = [f"{scored.label}\n{scored.primary}" for scored in scored_sets]
     svg = draw.bars(
         result.folder / "figures" / "compared", groups, scores, spans, [],
-        title="Scores by the negatives trained on", y="score",
+        title=f"Scores by the {result.noun} trained on", y="score",
     )  # fmt: skip
-    what = ", ".join(f"{arm.name}: {ARMS[arm.name]}" for arm in result.arms)
+    if result.noun == "negatives":
+        text = "pairs, steps and seeds ({})."
+        parts = [f"{arm.name}: {arm.words}" for arm in result.arms]
+    else:
+        text = "steps, batch and seeds on other pairs ({})."
+        parts = [f"{arm.name}: {len(arm.pairs):,}" for arm in result.arms]
     return Section(
-        "Which negatives win",
+        f"Which {result.noun} win",
         [
-            f"The same model, pairs, steps and seeds ({what}).",
+            f"The same model, {text.format(', '.join(parts))}",
             "Differences are paired, with 95% intervals over the same draws of what queries share.",
         ],
         [compared_table(result)],
-        [Figure(svg, "Before training, and after it with each kind of negatives; 95% intervals.")],
+        [Figure(svg, f"Before training, and after it with each of these {result.noun}.")],
     )  # fmt: skip

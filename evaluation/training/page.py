@@ -9,9 +9,9 @@ from retgen.evaluation import plots as draw
 from retgen.evaluation.scoring.page import baseline_levels
 from retgen.evaluation.scoring.summary import LEVEL, against
 from retgen.evaluation.scoring.tables import bound_rows, p_value, primary_of
-from retgen.evaluation.training.arms import ARMS
+from retgen.evaluation.training.arms import AFTER, BEFORE
 from retgen.evaluation.training.compared import compared_section, compared_table
-from retgen.evaluation.training.result import AFTER, BEFORE
+from retgen.evaluation.training.sides_page import side_tables, sides_section
 from retgen.markdown import escaped, markdown_table
 from retgen.pages import Figure, Page, Section, TableView, best_places, terminal, text_table
 from retgen.write import write_file
@@ -30,7 +30,7 @@ def scores_table(result: Training, scored: ScoredSet) -> TableView:
     names = scored.measures.names
     models = [
         (BEFORE, scored.scores(result.trained, BEFORE)),
-        *((arm.words, arm.scores(scored)) for arm in result.arms),
+        *((arm.label, arm.scores(scored)) for arm in result.arms),
     ]
     rows = [[label, *(f"{scores[name]:.4f}" for name in names)] for label, scores in models]
     begin = len(rows)
@@ -56,14 +56,16 @@ def text(result: Training) -> str:
     parts += [text_table(scores_table(result, scored)) for scored in result.scored_sets]
     if result.compared:
         parts.append(f"{text_table(compared_table(result))}\n{result.conclusion()}")
+    if (dilemma := result.dilemma()) is not None:
+        tables = "\n\n".join(map(text_table, side_tables(result)))
+        parts.append(f"{tables}\n{dilemma}")
     shown, _, page = terminal(parts, result.notes(), result.folder / "train.html").rpartition("\n")
     return f"{shown}\nmodel: {result.trained.path}\n{page}"
 
 
 def sentences(result: Training) -> list[str]:
     """The summary of the page: what the training changed, against what, and what to know of it."""
-    conclusion = result.conclusion()
-    message = [] if conclusion is None else [conclusion]
+    message = [text for text in (result.dilemma(), result.conclusion()) if text is not None]
     message += [_change(result, scored) for scored in result.scored_sets]
     scored = result.scored_sets[0]
     measure = primary_of(scored.measures.names, scored.collection)
@@ -80,7 +82,7 @@ def _change(result: Training, scored: ScoredSet) -> str:
     first = result.arms[0]
     before, after = scored.scores(result.trained, BEFORE)[measure], first.scores(scored)[measure]
     where = "the test set" if scored.role == "test" else "the data set outside"
-    arm = "" if first.name == AFTER else f" with {ARMS[first.name]}"
+    arm = "" if first.name == AFTER else f" with {first.words}"
     text = (
         f"{measure} on {where} {scored.collection.name} is {before:.4f} before and {after:.4f} "
         f"after training{arm}"
@@ -139,6 +141,8 @@ def _sections(result: Training) -> Iterator[Section]:
     scored_sets = result.scored_sets
     if result.compared:
         yield compared_section(result)
+    if any(scored.sides for scored in scored_sets):
+        yield sides_section(result)
     yield Section(
         "Before and after",
         [
@@ -229,7 +233,7 @@ def _losses(result: Training) -> str:
     for arm in result.arms[1:]:
         other = arm.runs[0].losses
         curves.append(
-            draw.Line(f"training loss, {ARMS[arm.name]}", [float(s) for s, _ in other],
+            draw.Line(f"training loss, {arm.words}", [float(s) for s, _ in other],
                       [v for _, v in other])
         )  # fmt: skip
     return draw.lines(

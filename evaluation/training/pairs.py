@@ -86,7 +86,7 @@ def read_pairs(
         raise UsageError(f"the number of pairs must be at least 1, not {limit}")
     dataset = open_dataset(path)
     name = path.resolve().name
-    files = sorted((dataset.run or dataset.root).glob("training/*.parquet"))
+    files = training_files(dataset)
     if data and split is not None:
         raise UsageError(
             f"the pairs are those of training files ({', '.join(data)}) or of qrels (split "
@@ -111,13 +111,18 @@ def read_pairs(
     return Pairs(anchors, positives, negatives, ids, origin, docs)
 
 
+def training_files(dataset: Dataset) -> list[Path]:
+    """The files of the folder training."""
+    return sorted((dataset.run or dataset.root).glob("training/*.parquet"))
+
+
 _Row = tuple[str, str, list[str], str, str]
 
 
 def _named(files: list[Path], names: Sequence[str], path: Path) -> list[Path]:
     """The files of some names, with or without .parquet, in the order of the files."""
     there = {file.stem: file for file in files}
-    wanted = [name.removesuffix(".parquet") for name in names]
+    wanted = [name.strip().removesuffix(".parquet") for name in names]
     for name in wanted:
         if name not in there:
             known = ", ".join(there) or "none"
@@ -168,7 +173,8 @@ def _from_tables(files: list[Path], path: Path) -> list[_Row]:
             kept = result.setdefault((anchor, positive), (query_id, doc_id, {}))[2]
             kept.update((row[c], None) for c in of_negatives if row[c])
     if not result:
-        raise DatasetError(f"{path}: the files of its training folder hold no pair")
+        named = " and ".join(file.name for file in files)
+        raise DatasetError(f"{path}: its training files hold no pair ({named})")
     return [(a, p, list(texts), i, doc) for (a, p), (i, doc, texts) in result.items()]
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures
-from retgen.evaluation.scoring.significance import Difference
+from retgen.evaluation.scoring.significance import Difference, between
 from retgen.evaluation.scoring.tables import primary_of
-from retgen.evaluation.training.arms import ARMS
+from retgen.evaluation.training.arms import AFTER, BEFORE, noun
 from retgen.evaluation.training.config import TrainConfig, Trained
 from retgen.evaluation.training.pairs import Pairs
 
-AFTER = "after"  # the only arm, where nothing is compared
-BEFORE = "before"
+if TYPE_CHECKING:
+    from retgen.evaluation.training.sides import Sides
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class ScoredSet:
     """A data set that a model is scored on.
 
     `comparisons`: of the arms and the model before, see `Bootstrap`; `intervals`: 95%, by arm (or
-    before) and measure.
+    before) and measure. `sides`: the same of some of its queries, where a column splits them.
+    `seen`: how many of the documents and of the queries stand in training pairs.
     """
 
     role: Literal["test", "outside"]
@@ -33,11 +34,19 @@ class ScoredSet:
     ceiling: dict[str, float | None] = field(default_factory=dict)
     comparisons: list[Difference] = field(default_factory=list)
     intervals: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
+    sides: Sides | None = None
+    seen: tuple[int, int] = (0, 0)
 
     @property
     def label(self) -> str:
         """What its scores are called: test, or outside NAME."""
         return self.role if self.role == "test" else f"{self.role} {self.collection.name}"
+
+    @property
+    def where(self) -> str:
+        """Its place in a sentence."""
+        name = self.collection.name
+        return f"on the test set {name}" if self.role == "test" else f"on {name}, outside,"
 
     @property
     def primary(self) -> str:
@@ -54,12 +63,7 @@ class ScoredSet:
         self, first: str, second: str, measure: str
     ) -> tuple[float, float, float] | None:
         """Mean of first - second and its 95% interval; None where they were not compared."""
-        for c in self.comparisons:
-            if (c.first, c.second, c.measure) == (first, second, measure):
-                return c.difference, c.low, c.high
-            if (c.second, c.first, c.measure) == (first, second, measure):
-                return -c.difference, -c.high, -c.low
-        return None
+        return between(self.comparisons, first, second, measure)
 
     def change(self, first: str, second: str) -> str:
         """The difference by the primary measure in words; empty where there is none."""
@@ -74,17 +78,22 @@ class ScoredSet:
 
 @dataclass(frozen=True)
 class Arm:
-    """The same model trained with some negatives, once a seed. `name`: see `arms`, or "after"."""
+    """The same model trained on something, once a seed. `name`, `words`: see `arms`.
+
+    `shared`: how many of the pairs are pairs of the test set too.
+    """
 
     name: str
+    words: str
     pairs: Pairs
     config: TrainConfig
     runs: list[Trained]
+    shared: int = 0
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """What it is in tables."""
-        return self.name if self.name == AFTER else f"{AFTER}, {ARMS[self.name]}"
+        return self.name if self.name == AFTER else f"{AFTER}, {self.words}"
 
     def scores(self, scored: ScoredSet) -> dict[str, float]:
         """Measure to score after training, the mean over the seeds."""
@@ -96,15 +105,14 @@ class Arm:
 class Training:
     """What `train` did and found.
 
-    `arms`: what was trained, the reference first. `shared`: how many of the training pairs are
-    pairs of the test set too. `short`: trained with the preset cpu, which nobody asked for.
+    `arms`: what was trained, the reference first. `short`: trained with the preset cpu, which
+    nobody asked for.
     """
 
     folder: Path
     model: str
     arms: list[Arm]
     scored_sets: list[ScoredSet]
-    shared: int
     command: str
     short: bool = False
 
@@ -128,6 +136,16 @@ class Training:
         """Whether arms were named to be compared."""
         return self.arms[0].name != AFTER
 
+    @property
+    def shared(self) -> int:
+        """How many training pairs of the reference are pairs of the test set too."""
+        return self.arms[0].shared
+
+    @property
+    def noun(self) -> str:
+        """What the arms differ in: negatives or pairs."""
+        return noun(self.arms[0].name)
+
     def conclusion(self) -> str | None:
         """Of each data set, which arm won there: its intervals against all others are above 0."""
         if not self.compared:
@@ -136,8 +154,7 @@ class Training:
         return " ".join(f"{one[0].upper()}{one[1:]}." for one in winners)
 
     def _winner(self, scored: ScoredSet) -> str:
-        measure, name = scored.primary, scored.collection.name
-        where = f"on the test set {name}" if scored.role == "test" else f"on {name}, outside,"
+        measure, where = scored.primary, scored.where
         order = sorted(self.arms, key=lambda arm: -arm.scores(scored)[measure])
         best, others = order[0].name, [arm.name for arm in order[1:]]
         trained = "above" if scored.above(best, BEFORE) else "not surely above"
@@ -148,22 +165,33 @@ class Training:
         if level is not None:
             _, low, high = scored.difference(best, level, measure) or (0.0, 0.0, 0.0)
             return (
-                f"{where} no negatives win by {measure} (the 95% interval of {best} − {level}, "
+                f"{where} no {self.noun} win by {measure} (the 95% interval of {best} − {level}, "
                 f"{low:+.3f} to {high:+.3f}, includes 0)"
             )
         parts = [f"{other} by {scored.change(best, other)}" for other in others]
         return f"{where} {best} wins by {measure}: over {' and '.join(parts)}; {trained}"
 
+    def dilemma(self) -> str | None:
+        """What training does to one side of the queries and to another; None without sides."""
+        found = [
+            scored.sides.found(scored.where, {arm.name: arm.words for arm in self.arms})
+            for scored in self.scored_sets
+            if scored.sides is not None
+        ]
+        return " ".join(found) or None
+
     def notes(self) -> list[str]:
         """What a reader of the scores must know."""
         name, notes = self.scored_sets[0].collection.name, []
         held = " (held-out ones among them)" if self.trained.held_out_pairs else ""
-        if self.shared:
-            notes.append(
-                f"{self.shared:,} of the {len(self.pairs):,} training pairs{held} are pairs of the "
-                f"test set {name}: its scores measure memory, not retrieval"
-            )
-        else:
+        for arm in self.arms if self.noun == "pairs" else self.arms[:1]:
+            if arm.shared:
+                what = arm.words if self.noun == "pairs" else "training pairs"
+                notes.append(
+                    f"{arm.shared:,} of the {len(arm.pairs):,} {what}{held} are pairs of the test "
+                    f"set {name}: its scores measure memory, not retrieval"
+                )
+        if not notes:
             notes.append(f"no training pair is a pair of the test set {name}")
         if self.short:
             notes.append(
@@ -182,7 +210,20 @@ class Training:
         for arm in self.arms:
             if arm.name == "mined":
                 notes.append(f"mined: {arm.pairs.origin}")
+        notes += [
+            f"{scored.collection.name}: {scored.seen[0]:,} of its {scored.collection.documents:,} "
+            f"documents and {scored.seen[1]:,} of its {len(scored.collection.queries):,} queries "
+            "stand in the training pairs"
+            for scored in self.scored_sets
+            if scored.role == "outside" and any(scored.seen)
+        ]
+        split = self.scored_sets[0].sides
         for scored in self.scored_sets:
+            if split is not None and scored.sides is None:
+                notes.append(
+                    f"{scored.collection.name}: its queries have no column {split.column}, so it "
+                    "is scored whole"
+                )
             notes += [f"{scored.collection.name}: {note}" for note in scored.collection.notes]
         return notes
 
@@ -208,6 +249,7 @@ class Training:
             "seeds": [self.config.seed + i for i in range(len(self.arms[0].runs))],
             "arms": None,
             "conclusion": self.conclusion(),
+            "dilemma": self.dilemma(),
             "test": None,
             "outside": {},
             "history": run.history,
@@ -220,6 +262,8 @@ class Training:
             scores = {
                 "dataset": str(scored.collection.path),
                 "split": scored.collection.split,
+                "documents_trained_on": scored.seen[0],
+                "queries_trained_on": scored.seen[1],
                 "before": scored.scores(run, "before"),
                 "after": self.arms[0].scores(scored),
                 "arms": (
@@ -229,6 +273,7 @@ class Training:
                 "floors": scored.baselines,
                 "intervals": scored.intervals,
                 "comparisons": [one._asdict() for one in scored.comparisons],
+                "sides": None if scored.sides is None else scored.sides.to_json(),
             }
             if scored.role == "test":
                 shown["test"] = scores
@@ -242,6 +287,7 @@ def _arm(arm: Arm) -> dict[str, Any]:
         "models": [str(run.path) for run in arm.runs],
         "origin": arm.pairs.origin,
         "pairs": arm.runs[0].pairs,
+        "pairs_of_the_test_view": arm.shared,
         "hard_negatives": arm.runs[0].hard_negatives,
         "steps": [run.steps for run in arm.runs],
         "seconds": [run.seconds for run in arm.runs],

@@ -4,7 +4,7 @@ out/
   views.json       what is scored; a folder holds one training and its scores
   scores/          values query by query, before and after, (queries, measures) .npy
   model/ ...       see retgen.evaluation.training.fit
-  NAME/            with `compare`: the same for every arm but the first
+  NAME/            with `compare`: the same for every arm but the first; of pairs pairs-NAME/
   seed-43/ ...     with `seeds`: the same for every seed but the first, of each arm
   train.json/.md/.html, figures/
 """
@@ -22,16 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection, load
+from retgen.evaluation.collection import load
 from retgen.evaluation.embedders.cache import default_folder
 from retgen.evaluation.retrievers import Options, check_name, type_of
 from retgen.evaluation.scoring.baselines import baselines
 from retgen.evaluation.scoring.measures import Measures, default_names
 from retgen.evaluation.scoring.mteb_datasets import located
-from retgen.evaluation.scoring.significance import Bootstrap
 from retgen.evaluation.search.mining import check_by
 from retgen.evaluation.search.names import slug
-from retgen.evaluation.training.arms import ARMS, Plan, check_arms, plans
+from retgen.evaluation.training.arms import AFTER, BEFORE, NEGATIVES, Source, check_arms, plans
 from retgen.evaluation.training.config import (
     Trained,
     discard,
@@ -39,8 +38,9 @@ from retgen.evaluation.training.config import (
     read_own,
     without_hard_negatives,
 )
-from retgen.evaluation.training.pairs import Pairs, read_pairs
-from retgen.evaluation.training.result import AFTER, BEFORE, Arm, ScoredSet, Training
+from retgen.evaluation.training.overlap import seen, shared_pairs
+from retgen.evaluation.training.result import Arm, ScoredSet, Training
+from retgen.evaluation.training.sides import Split, paired, sides_of, split_by
 from retgen.progress import Progress, silent
 from retgen.write import dump_json, make_folder, write_file
 
@@ -61,6 +61,7 @@ def train(
     settings: Mapping[str, Any] | None = None,
     metrics: Sequence[str] = (),
     compare: Sequence[str] = (),
+    by: str | None = None,
     mine_by: str = "bm25",
     seeds: int = 1,
     out: str | Path | None = None,
@@ -74,23 +75,24 @@ def train(
     `test`: the data set scored on, `path` itself by default. `outside`: others, or mteb:NAME,
     scored before and after. `split`, `data`, `limit`: see `read_pairs`. `preset` and `settings`:
     see `TrainConfig`; without either, a transformer on a CPU is trained with the preset cpu.
-    `compare`: arms (see `arms.ARMS`) that are trained with the same pairs, steps
-    and seeds, the reference first; `mine_by`: what `mined` ranks by. `seeds`: so many trainings an
-    arm, from the configuration's seed on; scores are their means. `out` defaults to
-    outputs/train_NAME_MODEL. A repeated call resumes, or shows what is finished, unless `fresh`.
-    Raises `UsageError` or `DatasetError` for what cannot be.
+    `compare`: arms (see `arms`) that are trained with the same steps and seeds, the reference
+    first; `mine_by`: what `mined` ranks by. `by`: a column of the queries, whose values are scored
+    apart too. `seeds`: so many trainings an arm, from the configuration's seed on; scores are their
+    means. `out` defaults to outputs/train_NAME_MODEL. A repeated call resumes, or shows what is
+    finished, unless `fresh`. Raises `UsageError` or `DatasetError` for what cannot be.
     """
     _check_trainable(model)
     config = make_config(preset, settings)
-    check_arms(compare)
+    path = located(path)
+    source = Source(path, split, limit, data)
+    check_arms(compare, source)
     check_by(mine_by)
     if "in-batch" in compare:
         without_hard_negatives(config)  # which not every loss can do
     if seeds < 1:
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
-    path = located(path)
-    pairs = read_pairs(path, split, limit, data)
     scored_sets = _scored_sets(test or path, _several(outside), metrics, progress)
+    splits = {scored.label: split_by(by, scored) for scored in scored_sets}
     # takes seconds to import
     from retgen.evaluation.training.fit import train as fit
     from retgen.evaluation.training.models import resolved, slow
@@ -101,9 +103,7 @@ def train(
         config = make_config("cpu", hard)
     config = resolved(config, model)
     embeddings = Options(device=device, cache=default_folder())
-    todo = plans(compare, pairs, config, path, mine_by, embeddings, progress) or {
-        AFTER: Plan(pairs, config)
-    }
+    todo = plans(compare, source, config, mine_by, embeddings, progress)
     folder = Path(out) if out is not None else (
         Path("outputs") / f"train_{path.resolve().name}_{slug(model)}"
     )  # fmt: skip
@@ -121,7 +121,7 @@ def train(
             change: dict[str, Any] = {"seed": config.seed + turn}
             if arms:  # the reference's budget
                 change["max_steps"] = arms[0].runs[turn].steps
-            into = folder / name if place else folder
+            into = _place(folder, name) if place else folder
             into = into / f"seed-{config.seed + turn}" if turn else into
             runs.append(
                 fit(
@@ -130,20 +130,20 @@ def train(
                     progress=progress,
                 )
             )  # fmt: skip
-        arms.append(Arm(name, plan.pairs, plan.config, runs))
+        shared = shared_pairs(plan.pairs, scored_sets[0].collection)
+        arms.append(Arm(name, plan.words, plan.pairs, plan.config, runs, shared))
     message = command or shlex.join(["gen", "train", str(path), "--model", model])
     measured = [
         replace(
             scored,
             baselines=baselines(scored.collection, scored.measures, progress),
             ceiling=scored.measures.ceiling(scored.collection),
-            **_compare(scored, arms),
+            seen=seen([arm.pairs for arm in arms], scored.collection),
+            **_compare(scored, arms, splits[scored.label], progress),
         )
         for scored in scored_sets
     ]
-    result = Training(
-        folder, model, arms, measured, _shared(pairs, scored_sets[0].collection), message, short
-    )
+    result = Training(folder, model, arms, measured, message, short)
     write_file(folder / "train.json", dump_json(result.to_json()))
     from retgen.evaluation.training.page import write_page
 
@@ -155,9 +155,18 @@ def _several(outside: str | Path | Sequence[str | Path]) -> list[str | Path]:
     return [outside] if isinstance(outside, str | Path) else list(outside)
 
 
+def _place(folder: Path, arm: str) -> Path:
+    """Where an arm but the first stands; a training file may be called as something else there."""
+    return folder / (arm if arm in NEGATIVES else f"pairs-{arm}")
+
+
 def _places(folder: Path) -> list[Path]:
     """Where trainings of an earlier call may stand."""
-    arms = [folder, *(folder / name for name in ARMS)]
+    arms = [
+        folder,
+        *(_place(folder, name) for name in NEGATIVES),
+        *folder.glob(_place(folder, "*").name),
+    ]
     return [*arms, *(place for arm in arms for place in sorted(arm.glob("seed-*")))]
 
 
@@ -269,36 +278,20 @@ def _file(folder: Path, scored: ScoredSet, when: str) -> Path:
     return folder / f"{slug(scored.label)}_{when}.npy"
 
 
-def _compare(scored: ScoredSet, arms: Sequence[Arm]) -> dict[str, Any]:
-    """Comparisons and intervals, on the same draws of what queries share; seeds are averaged."""
+def _compare(
+    scored: ScoredSet, arms: Sequence[Arm], split: Split | None, progress: Progress
+) -> dict[str, Any]:
+    """Comparisons and intervals of all queries, and sides; seeds are averaged."""
     places = {arm.name: [run.path.parent / "scores" for run in arm.runs] for arm in arms}
     files = {name: [_file(one, scored, AFTER) for one in of] for name, of in places.items()}
     files[BEFORE] = [_file(places[arms[0].name][0], scored, BEFORE)]
-    if not all(file.is_file() for of in files.values() for file in of):
+    if gone := [file for of in files.values() for file in of if not file.is_file()]:
+        if split is not None:
+            raise UsageError(
+                f"--by {split.column}: {gone[0]} is gone, with the scores query by query. Start "
+                "anew with --fresh"
+            )
         return {}
     values = {name: np.mean([np.load(file) for file in of], axis=0) for name, of in files.items()}
-    bootstrap, names = Bootstrap(scored.collection), scored.measures.names
-    spans = {name: bootstrap.interval(of).tolist() for name, of in values.items()}
-    return {
-        "comparisons": bootstrap.compare(values, names),
-        "intervals": {
-            name: {m: (low, high) for m, (low, high) in zip(names, of, strict=True)}
-            for name, of in spans.items()
-        },
-    }
-
-
-def _shared(pairs: Pairs, collection: Collection) -> int:
-    """How many training pairs are pairs of a collection, by their texts."""
-    asked: dict[str, set[str]] = {}
-    for query in collection.queries:
-        relevant = {d for d, r in collection.qrels[query.query_id].items() if r > 0}
-        asked.setdefault(query.text, set()).update(relevant)
-    wanted = set(pairs.anchors) & asked.keys()
-    named = {doc.encode() for text in wanted for doc in asked[text]}
-    if not named:
-        return 0
-    texts = collection.texts(np.flatnonzero(np.isin(collection.doc_ids, list(named))))
-    by_id = {collection.doc_ids[i].decode(): text for i, text in texts.items()}
-    known = {(q, by_id[doc]) for q in wanted for doc in asked[q] if doc in by_id}
-    return sum(pair in known for pair in zip(pairs.anchors, pairs.positives, strict=True))
+    sides = None if split is None else sides_of(split, scored, values, progress)
+    return {**paired(scored.collection, scored.measures.names, values), "sides": sides}

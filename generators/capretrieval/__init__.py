@@ -17,14 +17,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
-from retgen.errors import SourceRefused
+from retgen.errors import SourceRefused, UsageError
 from retgen.generators.capretrieval.agents import AGENTS
 from retgen.generators.capretrieval.checks import SETS
-from retgen.generators.capretrieval.language import has_baseline, language_of
+from retgen.generators.capretrieval.judged.agents import ANNOTATE
+from retgen.generators.capretrieval.judged.judging import GIVEN, JUDGED, JUDGEMENTS, judge_queries
+from retgen.generators.capretrieval.judged.plan import AGENTS as JUDGES
+from retgen.generators.capretrieval.judged.plan import check_judge, plan_judged
+from retgen.generators.capretrieval.judged.tables import NONE, JudgedTables
+from retgen.generators.capretrieval.language import has_baseline, in_words, language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import spans
 from retgen.generators.capretrieval.sourcing import LICENCE, documents_of
@@ -37,7 +42,7 @@ from retgen.generators.capretrieval.writing import (
     agents_of,
     write_queries,
 )
-from retgen.generators.family import Family
+from retgen.generators.family import Evidence, Family
 from retgen.generators.params import Job
 from retgen.generators.plan import CallEstimate, Plan
 from retgen.generators.records import Example, Records
@@ -46,7 +51,8 @@ from retgen.generators.source_description import SourceDescription
 from retgen.sources import HUB, Refused, SourceDocument, refusals
 from retgen.tokenizer import length
 from retgen.validators import capretrieval as proof
-from retgen.validators.languages import LANGUAGES, script_of, three_letters
+from retgen.validators.capretrieval.wording import ALIKE
+from retgen.validators.languages import script_of, three_letters
 from retgen.validators.rule import CorpusRule, Judgements
 
 if TYPE_CHECKING:
@@ -63,6 +69,11 @@ _SCRIPTS = {
     "Kannada": "Knda", "Khmer": "Khmr", "Lao": "Laoo", "Malayalam": "Mlym", "Myanmar": "Mymr",
     "Oriya": "Orya", "Tamil": "Taml",
 }  # fmt: skip
+_CORPUS = {"source": "string", "span": ["int32"], "language": "string", "split": "string"}
+_CORPUS_CARD = (
+    "The corpus is made of the source's documents as they are; what is not used stands in "
+    "`rejected.jsonl`."
+)
 _PROMPT, _ANSWER = 1800, 30  # bytes of a prompt besides the passage; tokens of a query
 
 
@@ -78,15 +89,20 @@ class CapRetrieval(Family[CapRetrievalParams]):
     proofs = proof.RULES
     fixed_records = False
     takes_source = True
-    agents = AGENTS
+    agents = (*AGENTS, *JUDGES)
+    independent_judge = True
+    label_source = "grades that a judge gave given queries"
     proof = "each document is one that the query was written for, or it holds the keyword"
 
     def plan(self, job: Job[CapRetrievalParams]) -> Plan:
         from retgen.evaluation.search.mining import check_by
 
         params = job.params
-        if params.mine.negatives:
-            check_by(params.mine.by)
+        mined = (params.mine.by,) if params.mine.negatives else ()
+        for by in mined if params.judge is None else params.judge.by:
+            check_by(by)
+        if params.mine.judge and mined:
+            check_judge(job, "mine.judge")
         source = params.source
         if source is not None and str(source.path).startswith(HUB):
             limits = [n for n in (job.limit, source.limit) if n is not None]
@@ -107,8 +123,14 @@ class CapRetrieval(Family[CapRetrievalParams]):
             message = f"params.source: {where} holds no document that can be used."
             rows = [one._asdict() for one in refused]
             raise SourceRefused(f"{message} {refusals(refused)}".rstrip(), rows)
-        passages = sum(len(spans(one.text, params.passages)) for one in documents)
-        size = sum(len(one.text.encode()) for one in documents)
+        lengths = [
+            len(one.text[start:stop].encode())
+            for one in documents
+            for start, stop in spans(one.text, params.passages)
+        ]
+        if params.judge is not None:
+            return plan_judged(job, lengths)
+        passages, size = len(lengths), sum(lengths)
         queries = passages * min(_QUERIES, params.queries.keywords + params.queries.summaries)
         return Plan(
             documents=passages,
@@ -121,27 +143,49 @@ class CapRetrieval(Family[CapRetrievalParams]):
         )
 
     def required_agents(self, job: Job[CapRetrievalParams]) -> frozenset[str]:
-        return agents_of(job.params)
+        needed = agents_of(job.params)
+        if job.params.judge is not None and ANNOTATE.name not in job.live:
+            return needed & {ANNOTATE.name}  # the bundled labels: nothing to settle, or to measure
+        return needed
 
     async def generate_with_agents(self, job: Job[CapRetrievalParams], context: Context) -> None:
-        await write_queries(job, context)
+        work = write_queries if job.params.judge is None else judge_queries
+        await work(job, context)
+
+    def evidence(self, job: Job[CapRetrievalParams]) -> Evidence:
+        return "structural" if job.params.judge is None else "judged"
+
+    def about(self, job: Job[CapRetrievalParams]) -> str:
+        if job.params.judge is None:
+            return self.summary
+        return "which documents answer which queries, graded 0, 1 or 2"
+
+    def own(self, job: Job[CapRetrievalParams]) -> Literal["documents", "queries"]:
+        return "documents" if job.params.judge is None else "queries"
+
+    def judges(self, job: Job[CapRetrievalParams]) -> Mapping[str, Mapping[str, Any]]:
+        if job.params.judge is None:
+            return {}
+        return {"annotate_relevance": JudgedTables(_sources(job), job.seed).judge()}
 
     def repeatable(self, job: Job[CapRetrievalParams]) -> bool:
-        source = job.params.source
-        return source is None or isinstance(source.path, Path)  # no folder, which may change
+        params = job.params
+        asked = None if params.judge is None else params.judge.queries
+        # no folder, which may change
+        return all(one is None or isinstance(one.path, Path) for one in (params.source, asked))
 
     def generate(self, job: Job[CapRetrievalParams]) -> Records:
         sources = _sources(job)
         tables = Tables(sources, job.seed)
-        mined = orjson.loads((sources / MINED).read_bytes())
+        if job.params.judge is not None:
+            return _judged(job, tables, JudgedTables(sources, job.seed))
+        mined = {"alike": ALIKE} | orjson.loads((sources / MINED).read_bytes())
         return Records(
             corpus=tables.corpus(),
             queries=tables.query_rows(),
             qrels=tables.qrels(),
             features={
-                "corpus": {
-                    "source": "string", "span": ["int32"], "language": "string", "split": "string",
-                },
+                "corpus": _CORPUS,
                 "queries": {
                     "kind": "string", "set": "string", "source": "string", "span": ["int32"],
                     "language": "string", "split": "string",
@@ -159,6 +203,11 @@ class CapRetrieval(Family[CapRetrievalParams]):
         )  # fmt: skip
 
     def recut(self, sources: Path, seed: int, size: PassageSize | None) -> Records:
+        if (sources / JUDGEMENTS).is_file():
+            raise UsageError(
+                "--passages: these labels are a judge's, of the passages as they were cut; run the "
+                "recipe again with other params.passages"
+            )
         tables = Tables(sources, seed).recut(size)
         return Records(tables.corpus(), tables.query_rows(), tables.qrels(), card=_recut_card(size))
 
@@ -169,7 +218,11 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 sources / DOCUMENTS,
                 sources / PASSAGES,
                 sources / QUERIES,
+                sources / MINED,
                 sources.parent / "training",
+                None
+                if job.params.judge is None
+                else proof.Readings(sources / GIVEN, sources / JUDGEMENTS, sources / JUDGED),
             ),
             judgements,
         )
@@ -188,6 +241,25 @@ def _sources(job: Job[CapRetrievalParams]) -> Path:
     return job.sources
 
 
+def _judged(job: Job[CapRetrievalParams], tables: Tables, pairs: JudgedTables) -> Records:
+    """The records of given queries."""
+    return Records(
+        corpus=tables.corpus(),
+        queries=pairs.queries(),
+        qrels=pairs.qrels(),
+        complete=pairs.judged["complete"],
+        apart=frozenset({NONE}),
+        features={
+            "corpus": _CORPUS,
+            "queries": {"type": "string", "language": "string", "split": "string"},
+        },
+        card=[_CORPUS_CARD, *pairs.sentences()],
+        notes=pairs.notes(),
+        languages=_languages(tables),
+        licences=_licences(job),
+    )
+
+
 def _notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) -> list[str]:
     """What the plan says: languages without a baseline, and what only a model writes."""
     if agents_of(job.params) <= job.live:
@@ -196,7 +268,7 @@ def _notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) ->
     languages = Counter(language_of([one.text for one in documents[:500]], job.params.language))
     for code in sorted(code for code in languages if not has_baseline(code)):
         notes.append(
-            f"{LANGUAGES.get(code, code)} has no rules: without a model its documents get no "
+            f"{in_words(code)} has no rules: without a model its documents get no "
             "query but their titles"
         )
     return notes
@@ -209,20 +281,28 @@ def _estimates(job: Job[CapRetrievalParams], passages: int, size: int) -> dict[s
         "write_keywords": counts.keywords,
         "write_summaries": counts.summaries,
     }
-    prompt = _PROMPT + size // max(1, passages)
-    return {
-        name: CallEstimate(passages, (1.0, 1.2), prompt, _ANSWER * wanted[name])
-        for name in sorted(agents_of(job.params) & job.live)
+    length = size // max(1, passages)
+    result = {
+        name: CallEstimate(passages, (1.0, 1.2), _PROMPT + length, _ANSWER * wanted[name])
+        for name in sorted(agents_of(job.params) & job.live & wanted.keys())
     }
+    if job.params.mine.judge:
+        shown = 2 * job.params.mine.negatives
+        queries = passages * min(_QUERIES, counts.keywords + counts.summaries)
+        prompt = _PROMPT + shown * length
+        result[ANNOTATE.name] = CallEstimate(queries, (0.6, 0.9), prompt, 12 * shown)
+    return result
 
 
 def _licences(job: Job[CapRetrievalParams]) -> dict[str, str]:
     source = job.params.source
+    documents = LICENCE if source is None else source.licence
+    if job.params.judge is not None:
+        given = job.params.judge.queries
+        return {"documents": documents, "queries": LICENCE if given is None else given.licence}
     written = "as the terms of the model that wrote them say"
-    return {
-        "documents": LICENCE if source is None else source.licence,
-        "queries": written if job.live else "of the documents whose words they are",
-    }
+    queries = written if job.live else "of the documents whose words they are"
+    return {"documents": documents, "queries": queries}
 
 
 def _languages(tables: Tables) -> list[str]:
@@ -232,21 +312,21 @@ def _languages(tables: Tables) -> list[str]:
         by_language.setdefault(one.language, []).append(one.text)
     result = []
     for code, texts in sorted(by_language.items(), key=lambda item: (-len(item[1]), item[0])):
-        script = script_of(" ".join(texts[:100]))[0] or "Latin"
+        script = script_of(" ".join(texts[:100]))[0] or "Zyyy"  # undetermined
         result.append(f"{three_letters(code)}-{_SCRIPTS.get(script, script[:4])}")
     return result
 
 
 def _card(mined: Mapping[str, Any]) -> list[str]:
     paragraphs = [
-        "The corpus is made of the source's documents as they are; what is not used stands in "
-        "`rejected.jsonl`. Every query names the document and the characters that it rests on "
+        f"{_CORPUS_CARD} Every query names the document and the characters that it rests on "
         "(`source`, `span`). Set KW holds keywords and phrases that stand in the passage, and "
         "hypernyms; set SM holds titles, short summaries, topics and questions (CapRetrieval). A "
         "passage is relevant that holds the characters that a query rests on, and of keywords "
         "every passage of the same split that holds them. Other pairs are not judged.",
         "Splits are by document: queries of a split are written for its documents, a query of two "
         "splits is dropped, and near-duplicates stay on one side.",
+        *([f"{_shared(mined).capitalize()}."] if mined["alike"] > ALIKE else []),
     ]
     if mined.get("negatives"):
         shares = (
@@ -260,7 +340,22 @@ def _card(mined: Mapping[str, Any]) -> list[str]:
             f"random, where mining gave too few. {shares}. Of those that are left {doubt:.1%} hold "
             "all words of their query, though not side by side: so many may be relevant after all."
         )
+        if mined.get("judged"):
+            paragraphs.append(
+                f"{mined['judge']} graded {mined['judged']:,} mined passages; those that it called "
+                f"relevant ({mined['judged_relevant'] / mined['judged']:.1%}) are no negatives."
+            )
     return paragraphs
+
+
+def _shared(mined: Mapping[str, Any]) -> str:
+    """What documents of two splits have in common, where templates left too few to hold out."""
+    stated = mined["alike"]
+    more = f"{stated:.0%} of their words or more" if stated < 1 else "all of their words"
+    return (
+        f"so many documents share {ALIKE:.0%} of their words (filled-in templates) that only those "
+        f"that share {more} stay on one side: held-out documents resemble training documents"
+    )
 
 
 def _recut_card(size: PassageSize | None) -> list[str]:
@@ -280,15 +375,23 @@ def _recut_card(size: PassageSize | None) -> list[str]:
 
 
 def _lines(mined: Mapping[str, Any]) -> dict[str, str]:
-    """What `gen run` prints of the negatives: how many may be positives that nobody labelled."""
-    if not mined.get("negatives"):
-        return {}
+    """What `gen run` prints: what splits share, and how many negatives may be positives."""
+    lines = {"splits": _shared(mined)} if mined["alike"] > ALIKE else {}
+    if not mined["queries"]:
+        return lines
+    if not mined["negatives"]:
+        why = "too few training documents are no likely positives; pairs are trained in batches"
+        return lines | {"negatives": f"none: {why}"}
     doubt = mined["doubtful"] / mined["negatives"]
-    return {
+    judged = ""
+    if mined.get("judged"):
+        share = mined["judged_relevant"] / mined["judged"]
+        judged = f"; {share:.1%} of those mined were relevant to the judge, and left out"
+    return lines | {
         "negatives": (
             f"{mined['negatives']:,} of the training documents by {mined['by']}; "
             f"{mined['left_out']:,} likely positives left out; {doubt:.1%} of the rest hold all "
-            "words of their query"
+            f"words of their query{judged}"
         )
     }
 
@@ -321,7 +424,6 @@ def _example(tables: Tables) -> Example | None:
             for one in tables.queries if one.passage == number
         ]  # fmt: skip
         if rows:
-            return Example(
-                f"The queries of {passage.id}", ("kind", "query", "rests on (begins)"), rows
-            )
+            head = ("kind", "query", "rests on (begins)")
+            return Example(f"The queries of {passage.id}", head, rows, changed=False)
     return None

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from retgen.agents.agent import Agent, Question, Shape
 from retgen.generators.capretrieval import offline
-from retgen.generators.capretrieval.checks import fault
+from retgen.generators.capretrieval.checks import LONGEST, fault
 from retgen.prompts import bundled
 
 
@@ -48,8 +48,8 @@ class Keyword(Shape):
     """
 
     kind: Literal["keyword", "phrase", "hypernym"]
-    text: str = Field(max_length=200)
-    rests_on: str = Field(max_length=200)
+    text: str = Field(max_length=LONGEST["KW"])
+    rests_on: str = Field(max_length=LONGEST["KW"])
 
 
 class Summary(Shape):
@@ -59,7 +59,7 @@ class Summary(Shape):
     """
 
     kind: Literal["summary", "topics", "question"]
-    text: str = Field(max_length=600)
+    text: str = Field(max_length=LONGEST["SM"])
     rests_on: str = Field(max_length=20_000)
 
 
@@ -93,15 +93,16 @@ def _keywords(passage: str, language: str, count: int) -> list[Keyword]:
 
 
 def _summaries(passage: str, language: str, count: int) -> list[Summary]:
-    short = offline.abouts(passage, language, count)
-    result = [
-        Summary(kind="summary", text=one.text, rests_on=passage[one.start : one.stop])
-        for one in short
+    made: list[tuple[Literal["summary", "topics"], str, str]] = [
+        ("summary", one.text, passage[one.start : one.stop])
+        for one in offline.abouts(passage, language, count)
     ]
-    for text in offline.topics(passage, language, count - len(result)):
-        result.append(Summary(kind="topics", text=text, rests_on=""))
+    topics = offline.topics(passage, language, count - len(made))
+    made += [("topics", text, "") for text in topics]
     return [
-        one for one in result if fault(one.kind, one.text, one.rests_on, passage, language) is None
+        Summary(kind=kind, text=text, rests_on=rests_on)
+        for kind, text, rests_on in made
+        if fault(kind, text, rests_on, passage, language) is None
     ]
 
 

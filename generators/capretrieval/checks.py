@@ -16,6 +16,7 @@ SETS: dict[Kind, Set] = {
 
 _KW_WORDS, _KW_CHARACTERS = 8, 16
 _SM_WORDS = 60
+LONGEST: dict[Set, int] = {"KW": 200, "SM": 600}  # characters: a word may be an address
 _COPIED = 8  # tokens in a row that a summary may not share with its passage
 
 
@@ -30,6 +31,8 @@ def fault(kind: Kind, text: str, rests_on: str, passage: str, language: str) -> 
         return "it has no letter"
     if any(character in "\n\r\t\0" for character in text):
         return "it has a line break"
+    if len(text) > LONGEST[SETS[kind]]:
+        return f"it is longer than {LONGEST[SETS[kind]]} characters"
     words = length(text)
     if SETS[kind] == "KW":
         most = _KW_CHARACTERS if language == CHINESE else _KW_WORDS

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from retgen.tokenizer import STOPWORDS, sequence, tokens
-from retgen.validators.languages import letters_of, script_of, tell
+from retgen.tokenizer import STOPWORDS, sequence, tokens, unspaced
+from retgen.validators.languages import LANGUAGES, letters_of, script_of, tell
 
 CHINESE = "zh"
 _SNOWBALL = {
@@ -142,23 +142,49 @@ def folded(text: str, language: str) -> str:
 
 
 def language_of(texts: Sequence[str], stated: str | None) -> list[str]:
-    """The language of each text; of one too short to tell, that of most others in its script."""
+    """The language of each text; of one too short to tell, that of most others in its script.
+
+    Where all are, it is that of all together. One of hardly any letter (digits, emoji) has the
+    language of most others, `UNKNOWN` where there is none.
+    """
     if stated is not None:
         return [stated] * len(texts)
-    guesses = [tell(letters_of(text[:_READ])) for text in texts]
-    scripts = [script_of(text[:_READ])[0] for text in texts]
-    sure: dict[str, Counter[str]] = {}
+    words = [letters_of(text[:_READ]) for text in texts]
+    scripts = [
+        script_of(text[:_READ])[0] if _has_letters(one) else ""
+        for text, one in zip(texts, words, strict=True)
+    ]
+    guesses = [tell(one) for one in words]
+    sure: dict[str, Counter[str]] = {script: Counter() for script in scripts if script}
     for (code, share), script in zip(guesses, scripts, strict=True):
-        if code and share >= _SURE:
-            sure.setdefault(script, Counter())[code] += 1
+        if script and code and share >= _SURE:
+            sure[script][code] += 1
+    for script, counts in sure.items():
+        if not counts:
+            together = [one for one, its in zip(words, scripts, strict=True) if its == script]
+            counts[tell(" ".join(together)[:_READ])[0] or UNKNOWN] += 1
+    every = sum(sure.values(), Counter[str]())
     result = []
     for (code, share), script in zip(guesses, scripts, strict=True):
-        others = sure.get(script)
-        if share < _SURE and others:
-            code = max(others, key=lambda one: (others[one], one))
-        result.append(code or "en")
+        if not script or not code or share < _SURE:
+            others = sure[script] if script else every
+            code = max(others, key=lambda one: (others[one], one), default=UNKNOWN)
+        result.append(code)
     return result
 
 
+def _has_letters(text: str) -> bool:
+    """Whether there are enough to tell a language; one of a script without an alphabet is."""
+    letters = list(filter(str.isalpha, text))
+    return len(letters) >= _LETTERS or any(map(unspaced, letters))
+
+
+UNKNOWN = "und"  # ISO 639-3: a language that cannot be told
 _READ = 2000  # characters of a text
 _SURE = 0.9  # probability of a language that is believed
+_LETTERS = 4
+
+
+def in_words(code: str) -> str:
+    """A language by its name."""
+    return "Text without letters" if code == UNKNOWN else LANGUAGES.get(code, code)

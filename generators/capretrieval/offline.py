@@ -31,6 +31,14 @@ _FEWEST, _MOST = 3, 12  # content words of such a query
 _BREAK = re.compile(r"(?<=[.!?:])\s+|(?<=[。！？；])|\n\s*\n\s*|\n\s*(?:[-*+•]|\d+[.)])\s+|\n(?=#)")
 _WORD = re.compile(r"\w+(?:[-'’.+#/]\w+)*[+#]*")
 _MARKS = re.compile(r"^[^\w+#.]+|[^\w+#]+$")  # around a phrase, not part of it
+# of Markdown, HTML and reStructuredText: what nobody reads, such as badges and addresses
+_MARKUP = re.compile(
+    r"^(?P<fence>```|~~~).*?^(?P=fence)|<!--.*?-->|</?[A-Za-z][^<>]{0,500}>"
+    r"|!\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])|(?<=\])\([^)\s]+\)|^[ ]*\[[^\]\n]+\]:[^\n]*"
+    r"|https?://\S+|^[ ]*\.\.[ ][^\n]*|^[ ]+:[a-z]+:[^\n]*|(?<!\w)\|[^|\n]{1,80}\|(?!\w)"
+    r"|[=~^*#-]{4,}",
+    re.DOTALL | re.MULTILINE,
+)
 _NOUNS = ("n", "nr", "ns", "nt", "nz", "vn", "an", "eng", "i", "l", "j")
 
 
@@ -42,17 +50,22 @@ class Phrase(NamedTuple):
     stop: int
 
 
+def without_markup(text: str) -> str:
+    """A text of the same length with blanks where markup stands."""
+    return _MARKUP.sub(lambda match: re.sub(r"\S", " ", match.group()), text)
+
+
 def keyphrases(text: str, language: str, count: int) -> list[Phrase]:
     """The most salient phrases of a passage, best first; none where no rules know the language."""
-    text = text[:_LONGEST]
+    original, text = text, without_markup(text)[:_LONGEST]
     if not count or not has_baseline(language):
         return []
     named = _chinese(text, count) if language == CHINESE else _yake(text, language, count)
     result: list[Phrase] = []
     for name in named:
         place = _place(text, name)
-        if place is not None:
-            result.append(Phrase(text[place[0] : place[1]], *place))
+        if place is not None and original[slice(*place)] == text[slice(*place)]:
+            result.append(Phrase(original[slice(*place)], *place))
     return result
 
 
@@ -151,7 +164,7 @@ def in_few_words(text: str, language: str) -> str:
         words = [word for word, flag in _weights(text)[1] if flag[0] in "navbijls" or flag == "eng"]
     else:
         words = _WORD.findall(text)
-    kept = [word for word in words if word.casefold() not in stops]
+    kept = [word for word in words if word.strip("_") and word.casefold() not in stops]
     distinct = list(dict.fromkeys(kept))
     return " ".join(distinct[:_MOST]) if len(distinct) >= _FEWEST else ""
 
@@ -161,7 +174,8 @@ def abouts(text: str, language: str, count: int) -> list[Phrase]:
     if not has_baseline(language):
         return []
     result: list[Phrase] = []
-    for start, stop in sentences(text[:_LONGEST]):
+    text = without_markup(text)[:_LONGEST]
+    for start, stop in sentences(text):
         if len(result) == min(count, _SENTENCES):
             break
         short = in_few_words(text[start:stop], language)

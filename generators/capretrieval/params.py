@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
@@ -42,6 +42,7 @@ class Mine(Params):
     negatives: int = Field(4, ge=0, le=100)
     depth: int = Field(50, ge=1, le=10_000)
     margin: float = Field(0.95, gt=0, le=1)
+    judge: bool = Field(False, description="leave out what a model calls relevant")
 
     @model_validator(mode="after")
     def _deep_enough(self) -> Mine:
@@ -67,9 +68,10 @@ MTEB = "mteb:"
 
 
 def _test_set(value: str, info: ValidationInfo) -> str:
-    """A data set: a folder, or mteb:NAME."""
-    folder = (info.context or {}).get("folder")
-    if value.startswith(MTEB) or folder is None:
+    """A data set: a folder, or mteb:NAME. That of a finished run may have moved."""
+    context = info.context or {}
+    folder = context.get("folder")
+    if value.startswith(MTEB) or folder is None or context.get("finished"):
         return value
     path: Path = folder / Path(value).expanduser()
     if not path.is_dir():
@@ -87,8 +89,27 @@ class Decontaminate(Params):
     rouge_l: float = Field(0.6, gt=0, lt=1)
 
 
+class Judge(Params):
+    """Given queries, judged 0, 1 or 2 against passages of the source; nothing is written then.
+
+    `by`: rankings whose `depth` best passages are judged for a query; all: every passage. `pairs`:
+    of more than so many pairs the lowest-ranked are not judged. Unjudged is never 0.
+    """
+
+    queries: Source | None = Field(
+        None, description="a row a query; default: bundled ones, to the bundled captions"
+    )
+    by: tuple[str, ...] = Field(("bm25",), min_length=1)
+    depth: Annotated[int, Field(ge=1)] | Literal["all"] = 100
+    pairs: int = Field(50_000, ge=1)
+
+
+# what is said of queries that are written, which judged ones are not
+_WRITTEN = ("queries", "mine", "splits", "decontaminate")
+
+
 class CapRetrievalParams(Params):
-    """Queries over the documents of a source."""
+    """Queries over the documents of a source: written for them, or given and judged."""
 
     source: Source | None = Field(
         None, description="default: bundled captions of a phone album, English and Chinese"
@@ -102,3 +123,18 @@ class CapRetrievalParams(Params):
     mine: Mine = Mine()
     splits: Splits = Splits()
     decontaminate: Decontaminate = Decontaminate()
+    judge: Judge | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> CapRetrievalParams:
+        if self.judge is None:
+            return self
+        # a run's own recipe has the defaults spelled out
+        fields = type(self).model_fields
+        if both := [name for name in _WRITTEN if getattr(self, name) != fields[name].default]:
+            raise ValueError(
+                f"judge is for given queries, {both[0]} for written ones: make two recipes"
+            )
+        if self.judge.queries is None and self.source is not None:
+            raise ValueError("judge.queries is missing: the bundled queries are to the captions")
+        return self

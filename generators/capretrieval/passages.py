@@ -7,7 +7,7 @@ scripts without spaces every character counts as a word and any place will do.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -25,6 +25,15 @@ class Passage(NamedTuple):
     source: str
     start: int
     stop: int
+    title: str
+    text: str
+    language: str
+
+
+class Whole(NamedTuple):
+    """A document before it is cut."""
+
+    id: str
     title: str
     text: str
     language: str
@@ -88,14 +97,27 @@ def _near(opening: list[int], low: int, high: int) -> int | None:
     return opening[at] if at >= 0 and opening[at] >= max(1, low) else None
 
 
-def cut(
-    doc_id: str, title: str, text: str, language: str, size: PassageSize | None
-) -> Iterator[Passage]:
-    """The passages of a document, called as the document where it is one."""
-    places = spans(text, size)
-    for number, (start, stop) in enumerate(places, 1):
-        name = doc_id if len(places) == 1 else f"{doc_id}#{number}"
-        yield Passage(name, doc_id, start, stop, title, text[start:stop], language)
+def cut(documents: Sequence[Whole], size: PassageSize | None) -> Iterator[Passage]:
+    """The passages of documents in their order: a document that is one by its own id, others as
+    DOCUMENT#1, DOCUMENT#2, with as many # as it takes where somebody has such an id.
+    """
+    taken = {one.id for one in documents}
+    for one in documents:
+        places = spans(one.text, size)
+        names, mark = [one.id], "#"
+        if len(places) > 1:
+            names = _numbered(one.id, mark, len(places))
+            while not taken.isdisjoint(names):
+                mark += "#"
+                names = _numbered(one.id, mark, len(places))
+            taken.update(names)
+        for name, (start, stop) in zip(names, places, strict=True):
+            text = one.text[start:stop]
+            yield Passage(name, one.id, start, stop, one.title, text, one.language)
+
+
+def _numbered(name: str, mark: str, count: int) -> list[str]:
+    return [f"{name}{mark}{number}" for number in range(1, count + 1)]
 
 
 def uncovered(text: str, places: list[tuple[int, int]]) -> str:

@@ -15,6 +15,7 @@ from retgen.generators.capretrieval.checks import SETS, Kind, fault
 from retgen.generators.capretrieval.corpus import Held, Phrase
 from retgen.generators.capretrieval.labels import Labels, Span
 from retgen.generators.capretrieval.language import folded
+from retgen.generators.capretrieval.offline import without_markup
 from retgen.generators.capretrieval.params import QueryCounts
 from retgen.generators.capretrieval.passages import Passage
 from retgen.validators.querywords import query_sets
@@ -62,8 +63,8 @@ def written(
     whole = passage.start, passage.stop
     every: list[Keyword | Summary] = [*keywords, *summaries]
     given: list[tuple[Kind, str, str]] = [(one.kind, one.text, one.rests_on) for one in every]
-    if passage.title:
-        given.insert(0, ("title", passage.title, ""))
+    if title := without_markup(passage.title).strip():
+        given.insert(0, ("title", title, ""))
     for kind, text, rests_on in given:
         text = " ".join(text.split())
         reason = fault(kind, text, rests_on, passage.text, passage.language)

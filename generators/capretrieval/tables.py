@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
@@ -13,7 +14,7 @@ import orjson
 
 from retgen.generators.capretrieval.checks import SETS
 from retgen.generators.capretrieval.labels import Labels
-from retgen.generators.capretrieval.passages import Passage, cut
+from retgen.generators.capretrieval.passages import Passage, Whole, cut
 from retgen.generators.capretrieval.queries import Query
 from retgen.generators.capretrieval.writing import DOCUMENTS, PASSAGES, QUERIES
 from retgen.generators.ids import Ids
@@ -72,11 +73,11 @@ class Tables:
             for one, name in zip(self.passages, self.split, strict=True)
         }
         result = copy(self)
-        result.passages = [
-            passage
+        wholes = [
+            Whole(source, title, text, of_source[source][0])
             for source, (title, text) in self.documents.items()
-            for passage in cut(source, title, text, of_source[source][0], size)
         ]
+        result.passages = list(cut(wholes, size))
         result.split = [of_source[one.source][1] for one in result.passages]
         phrases = [one.phrase(self.passages) for one in self.queries]
         labels = Labels(result.passages, {phrase for phrase in phrases if phrase is not None})
@@ -166,7 +167,7 @@ class Tables:
                 for number in self._order
                 if self.queries[number].split == "train"
                 and SETS[self.queries[number].kind] == name
-                and len(self.queries[number].negatives) >= self.negatives
+                and len(self.queries[number].negatives) == self.negatives
             ]
             if chosen:
                 result[name.lower()] = rows_of(self._triplet(chosen), len(chosen))
@@ -174,40 +175,61 @@ class Tables:
 
     @cached_property
     def negatives(self) -> int:
-        """Of every training pair: so many that hardly a pair has fewer."""
-        counts = sorted(len(one.negatives) for one in self.queries if one.split == "train")
-        return counts[len(counts) // 10] if counts else 0
+        """Of every training pair; queries with fewer are not trained on."""
+        return max((len(one.negatives) for one in self.queries), default=0)
 
     def _triplet(self, chosen: list[int]) -> Callable[[int], Mapping[str, Any]]:
         def make(i: int) -> dict[str, Any]:
             one = self.queries[chosen[i]]
-            negatives = one.negatives[: self.negatives]
             return {
                 "anchor": one.text,
                 "positive": self.positive(one),
-                **{f"negative_{n}": self._shown(j) for n, j in enumerate(negatives, 1)},
+                **{f"negative_{n}": self._shown(j) for n, j in enumerate(one.negatives, 1)},
                 "query-id": self._ids[chosen[i]],
                 "positive-id": self.passages[one.passage].id,
-                "negatives-id": [self.passages[j].id for j in negatives],
+                "negatives-id": [self.passages[j].id for j in one.negatives],
             }
 
         return make
 
     def positive(self, one: Query) -> str:
-        """The passage without what the query was made from, where enough is left."""
+        """The passage without what the query was made from, where enough is left.
+
+        That is for a title every line that says it: the heading of a page, and `title: ` before it.
+        """
         passage = self.passages[one.passage]
         if one.kind == "title":
-            return passage.text
+            return _unheaded(passage.text, passage.title) or passage.text
         if one.kind in ("summary", "question"):
             start, stop = one.span[0] - passage.start, one.span[1] - passage.start
             rest = f"{passage.text[:start].rstrip()} {passage.text[stop:].lstrip()}".strip()
             if length(rest) >= _REST:
-                return f"{passage.title} {rest}".strip()
+                copied = _letters(passage.text[start:stop]) == _letters(passage.title)
+                return rest if copied else f"{passage.title} {rest}".strip()
         return self._shown(one.passage)
 
     def _shown(self, number: int) -> str:
         one = self.passages[number]
         return f"{one.title} {one.text}".strip()
+
+
+def _unheaded(text: str, title: str) -> str:
+    """A text without the lines that say its title and nothing else, and what underlines them."""
+    says = _letters(title)
+    kept: list[str] = []
+    lines = text.splitlines(keepends=True)
+    after = False  # a heading
+    for line in lines if says else ():
+        underlines = after and line.strip() and not line.strip().strip("=-")
+        after = _letters(line) in (says, f"title{says}")
+        if not after and not underlines:
+            kept.append(line)
+    return text if not says or len(kept) == len(lines) else "".join(kept).strip()
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone, folded."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
 def _numbers(count: int) -> Any:

@@ -2,19 +2,20 @@
 
 Leaves in the run's sources/: `documents.jsonl` (as they were read), `passages.jsonl` (places, and
 the split), `queries.jsonl` (with positives and negatives, by the passages' numbers) and
-`mined.json` (what the negatives were chosen from).
+`mined.json` (what the negatives were chosen from, and in what share of their words documents of two
+splits do not agree).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from retgen.agents.agent import Rejection, RepairsFailed
+from retgen.agents.agent import Rejection
 from retgen.data import open_dataset
 from retgen.errors import SourceRefused
 from retgen.generators.capretrieval.agents import (
@@ -27,18 +28,18 @@ from retgen.generators.capretrieval.agents import (
     Keyword,
     Summary,
 )
-from retgen.generators.capretrieval.corpus import Held, Phrase, sides
-from retgen.generators.capretrieval.language import has_baseline, language_of, stems_of
+from retgen.generators.capretrieval.corpus import sides
+from retgen.generators.capretrieval.judged.agents import ADJUDICATE, ANNOTATE, CALIBRATE
+from retgen.generators.capretrieval.language import has_baseline, in_words, language_of
+from retgen.generators.capretrieval.negatives import mine_negatives
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.passages import Passage, cut, spans
+from retgen.generators.capretrieval.passages import Passage, Whole, cut, spans
 from retgen.generators.capretrieval.queries import Query, selected, written
 from retgen.generators.capretrieval.sourcing import documents_of
 from retgen.generators.params import Job
 from retgen.sources import Refused, SourceDocument, refusals
-from retgen.streams import Stream
-from retgen.validators.capretrieval.wording import alike
+from retgen.validators.capretrieval.wording import ALIKE, apart
 from retgen.validators.decontamination import Drop, HeldOut, decontaminated, read_test_set
-from retgen.validators.languages import LANGUAGES
 from retgen.write import AtomicFile, dump_json, write_file
 
 if TYPE_CHECKING:
@@ -57,26 +58,23 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     """Read, cut, ask, check, split and mine; see the module."""
     params = job.params
     tests = _test_sets(params)
-    documents, refused, clean = _read(job, context.folder, tests)
+    documents, refused, clean = read_documents(job, context.folder, tests)
     texts = [f"{one.title} {one.text}" for one in documents]
     languages = language_of(texts, params.language)
-    repeats = alike(texts)
-    side = sides(job.seed, repeats, params.splits)
+    shares = params.splits.test, params.splits.dev
+    wording = apart(texts, sum(round(share * len(texts)) for share in shares))
+    side = sides(job.seed, wording.groups, params.splits)
     if "test" not in side:  # before any model is asked
         context.rejected += clean
         raise SourceRefused(_nothing_held_out(documents, refused, clean), ())
-    passages: list[Passage] = []
-    document_of: list[int] = []
-    for number, (one, language) in enumerate(zip(documents, languages, strict=True)):
-        for passage in cut(one.id, one.title, one.text, language, params.passages):
-            passages.append(passage)
-            document_of.append(number)
+    wholes = [Whole(*one, language) for one, language in zip(documents, languages, strict=True)]
+    passages = list(cut(wholes, params.passages))
+    number_of = {one.id: number for number, one in enumerate(documents)}
+    document_of = [number_of[one.source] for one in passages]
     agents = [agent for agent in (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)
               if agent.name in agents_of(params)]  # fmt: skip
     stage = context.stage("passages", len(passages), *agents, candidates=len(passages))
-    for lost in refused:
-        where = {"where": lost.where} | ({"id": lost.id} if lost.id else {})
-        context.reject(stage, RepairsFailed(lost.rule, f"{lost.where}: {lost.reason}", ()), where)
+    reject_rows(refused, context)
 
     async def work(number: int) -> tuple[int, _Answer]:
         return number, await _asked(passages[number], params, context)
@@ -93,17 +91,13 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     kept, held = selected(every, passages, splits, params.queries, rejected)
     if context.pilot is None and all(one.split != "test" for one in kept):
         context.rejected += rejected
-        raise SourceRefused(_nothing_asked(kept, documents, side, languages, rejected), ())
-    mined = _mine(kept, passages, [int(repeats[i]) for i in document_of], splits, held, params,
-                  job.seed)  # fmt: skip
+        why = _nothing_asked(kept, documents, side, languages, wording.share, rejected)
+        raise SourceRefused(why, ())
+    mined = await mine_negatives(kept, passages, document_of, wording, splits, held, job, context)
     context.rejected += rejected
-    _leave(context.folder, PASSAGES, (
-        {"id": one.id, "source": one.source, "start": one.start, "stop": one.stop,
-         "language": one.language, "split": name}
-        for one, name in zip(passages, splits, strict=True)
-    ))  # fmt: skip
-    _leave(context.folder, QUERIES, (one.to_json() for one in kept))
-    write_file(context.folder / MINED, dump_json(mined))
+    leave(context.folder, PASSAGES, map(passage_row, passages, splits))
+    leave(context.folder, QUERIES, (one.to_json() for one in kept))
+    write_file(context.folder / MINED, dump_json(mined | {"alike": wording.share}))
 
 
 def _nothing_held_out(
@@ -131,19 +125,22 @@ def _nothing_asked(
     documents: Sequence[SourceDocument],
     side: Sequence[str],
     languages: Sequence[str],
+    share: float,
     rejected: Sequence[Rejection],
 ) -> str:
     """Why there are no test queries."""
     tested = [number for number, name in enumerate(side) if name == "test"]
     counts = Counter(languages[number] for number in tested)
-    named = ", ".join(f"{LANGUAGES.get(code, code)} {n:,}" for code, n in counts.most_common(3))
+    named = ", ".join(f"{in_words(code)} {n:,}" for code, n in counts.most_common(3))
     reasons = Counter(one.rule for one in rejected)
     why = ", ".join(f"{n:,} by {rule}" for rule, n in reasons.most_common())
-    silent = sorted(LANGUAGES.get(code, code) for code in counts if not has_baseline(code))
+    silent = sorted(in_words(code) for code in counts if not has_baseline(code))
     return (
         f"params.source: none of the {len(tested):,} of {len(documents):,} documents that are held "
         f"out for the test split ({named}) has a query that can be used, so nothing could be "
         f"scored ({len(kept):,} queries of other splits; rejected: {why or 'none'}). "
+        + ("The documents share their wording (near-duplicates, or filled-in templates): give some "
+           "that differ. " if share > ALIKE else "")
         + (f"{', '.join(silent)} has no rules: name a model that writes (--model), "
            if silent else "Give a model that writes (--model), ")
         + "more documents, or a larger share (params.splits.test)."
@@ -152,11 +149,14 @@ def _nothing_asked(
 
 def agents_of(params: CapRetrievalParams) -> frozenset[str]:
     """The agents that a recipe needs."""
+    if params.judge is not None:
+        return frozenset({ANNOTATE.name, ADJUDICATE.name, CALIBRATE.name})
     counts = params.queries
+    judging = {ANNOTATE.name} if params.mine.judge else set[str]()
     if counts.together and counts.keywords and counts.summaries:
-        return frozenset({WRITE_QUERIES.name})
+        return frozenset({WRITE_QUERIES.name, *judging})
     names = ((counts.keywords, WRITE_KEYWORDS.name), (counts.summaries, WRITE_SUMMARIES.name))
-    return frozenset(name for count, name in names if count)
+    return frozenset({*judging, *(name for count, name in names if count)})
 
 
 async def _asked(passage: Passage, params: CapRetrievalParams, context: Context) -> _Answer:
@@ -187,7 +187,7 @@ def _test_sets(params: CapRetrievalParams) -> list[HeldOut]:
     ]
 
 
-def _read(
+def read_documents(
     job: Job[CapRetrievalParams], folder: Path, tests: Sequence[HeldOut]
 ) -> tuple[list[SourceDocument], list[Refused], list[Rejection]]:
     """Copy the source's documents into the run, without those that a test set holds."""
@@ -219,6 +219,14 @@ def _read(
     return kept, refused, rejected
 
 
+def reject_rows(refused: Sequence[Refused], context: Context) -> None:
+    """Keep what is not used of a source with its reason; no agent was asked about it."""
+    for lost in refused:
+        where = {"where": lost.where} | ({"id": lost.id} if lost.id else {})
+        record = {"record": where, "history": []}
+        context.rejected.append(Rejection(lost.rule, f"{lost.where}: {lost.reason}", record))
+
+
 def _unmet(
     queries: list[Query],
     passages: Sequence[Passage],
@@ -241,93 +249,16 @@ def _unmet(
     return [one for number, one in enumerate(queries) if number not in dropped]
 
 
-def _mine(
-    queries: Sequence[Query],
-    passages: Sequence[Passage],
-    repeats: Sequence[int],
-    splits: Sequence[str],
-    held: dict[Phrase, Held],
-    params: CapRetrievalParams,
-    seed: int,
-) -> dict[str, Any]:
-    """Give the training queries their negatives, from passages of the training documents.
-
-    Left out are near-duplicates of the positive and passages that hold the keyword. The figures
-    say how many of the best-ranked these were: negatives that a miner without looking would take.
-    """
-    from retgen.evaluation.search.mining import mine
-
-    settings = params.mine
-    trained = [one for one in queries if one.split == "train"]
-    if not settings.negatives or not trained:
-        return {"by": settings.by, "queries": 0, "negatives": 0}
-    own = [number for number, split in enumerate(splits) if split == "train"]
-    place = {number: i for i, number in enumerate(own)}
-    positives = [{place[j] for j in one.positives} for one in trained]
-    near = [{repeats[j] for j in one.positives} for one in trained]
-    holding = [
-        {place[j] for j in held[phrase].stems if j in place} if phrase in held else set()
-        for phrase in (_phrase(one, passages) for one in trained)
-    ]
-    left_out: set[tuple[int, int]] = set()
-
-    def excluded(query: int, document: int) -> bool:
-        wrong = repeats[own[document]] in near[query] or document in holding[query]
-        if wrong:
-            left_out.add((query, document))
-        return wrong
-
-    texts = [f"{passages[j].title} {passages[j].text}".strip() for j in own]
-    result = mine(
-        texts, [one.text for one in trained], positives, by=settings.by,
-        count=settings.negatives, depth=settings.depth, margin=settings.margin,
-        excluded=excluded,
-    )  # fmt: skip
-    drawn = _drawn(result, len(own), settings.negatives, excluded, positives, seed)
-    doubtful = 0
-    bags = [frozenset(stems_of(texts[i], passages[j].language)) for i, j in enumerate(own)]
-    for one, negatives in zip(trained, result, strict=True):
-        one.negatives = [own[i] for i in negatives]
-        asked = frozenset(_phrase(one, passages).stems)
-        doubtful += sum(asked <= bags[i] for i in negatives)
+def passage_row(one: Passage, split: str) -> dict[str, Any]:
+    """A row of sources/passages.jsonl."""
     return {
-        "by": settings.by,
-        "queries": len(trained),
-        "negatives": sum(len(one.negatives) for one in trained),
-        "drawn": drawn,
-        "left_out": len(left_out),
-        "doubtful": doubtful,
-    }
+        "id": one.id, "source": one.source, "start": one.start, "stop": one.stop,
+        "language": one.language, "split": split,
+    }  # fmt: skip
 
 
-def _drawn(
-    mined: list[list[int]],
-    documents: int,
-    count: int,
-    excluded: Callable[[int, int], bool],
-    positives: Sequence[Collection[int]],
-    seed: int,
-) -> int:
-    """Fill up with documents drawn at random where mining gave too few; how many these are."""
-    drawn = 0
-    stream = Stream(seed, "capretrieval/negatives")
-    picks = stream.integers(documents, 4 * count * len(mined)).reshape(len(mined), -1).tolist()
-    for query, (negatives, tried) in enumerate(zip(mined, picks, strict=True)):
-        for document in tried:
-            if len(negatives) == count:
-                break
-            taken = document in negatives or document in positives[query]
-            if not taken and not excluded(query, document):
-                negatives.append(document)
-                drawn += 1
-    return drawn
-
-
-def _phrase(one: Query, passages: Sequence[Passage]) -> Phrase:
-    return Phrase.of(one.text, passages[one.passage].language)
-
-
-def _leave(folder: Path, name: str, rows: Iterator[dict[str, Any]]) -> None:
+def leave(folder: Path, name: str, rows: Iterable[dict[str, Any]]) -> None:
+    """Write a file of sources/."""
     with AtomicFile(folder / name) as file:
         for row in rows:
             file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))

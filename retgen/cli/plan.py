@@ -140,8 +140,12 @@ def preview_command(
         return
     if example := result["example"]:
         print(example["title"])
-        for what, before, after in example["rows"]:
-            print(f"\n{what}\n  - {before}\n  + {after}")
+        _, *heads = example["head"]
+        signs = ("- ", "+ ") if example["changed"] else [f"{name}: " for name in heads]
+        for what, *pair in example["rows"]:
+            print(f"\n{what}")
+            for sign, text in zip(signs, pair, strict=True):
+                print(f"  {sign}{text}")
         print("\nIts set begins with the queries:")
         for query in result["queries"]:
             print(f"\n{query['_id']}  {query['text']}")

@@ -89,8 +89,16 @@ def train_command(
         str | None,
         typer.Option(
             metavar="ARMS",
-            help="Train once for each kind of negatives, and say which wins: own,mined,in-batch "
-            "or some of them, the reference first.",
+            help="Train once for each, the reference first, and say which wins: kinds of negatives "
+            "(own,mined,in-batch), or training/*.parquet (kw+sm,kw,sm).",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Score the queries of each value of a column apart too, as set: is what one side "
+            "gains lost on another?",
         ),
     ] = None,
     mine_by: Annotated[
@@ -137,8 +145,8 @@ def train_command(
         result = train(
             path, model, test=test, outside=outside or (), split=split, data=data or (),
             limit=limit, preset=preset, settings=training_settings(settings) | prompts,
-            metrics=metric or (), compare=arms, mine_by=mine_by or "bm25", seeds=seeds, out=out,
-            device=device, fresh=fresh, command=shlex.join(["gen", *sys.argv[1:]]),
+            metrics=metric or (), compare=arms, by=by, mine_by=mine_by or "bm25", seeds=seeds,
+            out=out, device=device, fresh=fresh, command=shlex.join(["gen", *sys.argv[1:]]),
             progress=progress,
         )  # fmt: skip
     if json:

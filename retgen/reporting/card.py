@@ -47,9 +47,10 @@ def dataset_card(
     lines = [
         f"# {title}",
         "",
-        f"A synthetic retrieval data set: {escaped(family.summary)}. "
-        f"{counts['documents']:,} documents, {counts['queries']:,} queries, "
-        f"{counts['qrels']:,} qrels"
+        f"{evidence.what_it_is(family.own(recipe.job))}: {escaped(family.about(recipe.job))}. "
+        f"{counts['documents']:,} documents, {counts['queries']:,} queries"
+        f"{' of all splits' if len(records.qrels) > 1 else ''}, {counts['qrels']:,} qrels"
+        f"{' of split test' if len(records.qrels) > 1 else ''}"
         + (" (every other pair is known to be not relevant)." if records.complete else "."),
         "",
         *(line for paragraph in records.card for line in (code_spans(paragraph), "")),
@@ -131,20 +132,25 @@ def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
 
     qrels = {"query-id": "string", "corpus-id": "string", "score": "int32"}
     graded = bool(records.graded)
+    apart = [split for split in records.qrels if split in records.apart]
     return front_matter({
         "pretty_name": recipe.name,
         "language": [_HUB.get(name[:3], name[:3]) for name in records.languages],
         "license": "apache-2.0" if free(records.licences) else "other",
         "task_categories": ["text-retrieval"],
-        "tags": ["synthetic", "retgen", recipe.family.name],
+        "tags": [
+            *(["synthetic"] if recipe.family.own(recipe.job) != "queries" else []), "retgen",
+            recipe.family.name,
+        ],
         "configs": [
-            config("default", splits("qrels", records.qrels)),
+            config("default", splits("qrels", [s for s in records.qrels if s not in apart])),
+            *(config(s, [{**one, "split": "test"} for one in splits("qrels", [s])]) for s in apart),
             config("corpus", [{"split": "corpus", "path": paths("corpus")}]),
             config("queries", [{"split": "queries", "path": paths("queries")}]),
             *([config("graded", splits(GRADED, records.graded))] if graded else []),
         ],
         "dataset_info": [
-            info("default", qrels, {}),
+            *(info(name, qrels, {}) for name in ("default", *apart)),
             info("corpus", {"_id": "string", "title": "string", "text": "string"},
                  records.features.get("corpus", {})),
             info("queries", {"_id": "string", "text": "string"},

@@ -17,6 +17,38 @@ def who(model: str) -> str:
     return OFFLINE if model == "offline" else model
 
 
+# by what of a data set is somebody's own, as `Family.own` says: what it is, in its first words
+_WHAT = {
+    "nothing": "A synthetic retrieval data set",
+    "documents": "A retrieval data set of a source's own documents, with synthetic queries",
+    "queries": "A retrieval data set of given documents and given queries, with judged labels",
+}
+_WHAT_NOT = {
+    "nothing": (
+        "Natural text.", "The texts are synthetic: no score here is one on real documents.",
+    ),
+    "documents": (
+        "Queries of people.",
+        "The documents are the source's, the queries are synthetic: no score here is one on "
+        "queries that people write.",
+    ),
+    "queries": (
+        "People's judgement.",
+        "The labels are a judge's: a score here is worth what that judge is worth.",
+    ),
+}  # fmt: skip
+
+
+def what_it_is(own: str) -> str:
+    """What is synthetic in a data set, in its first words."""
+    return _WHAT[own]
+
+
+def what_it_is_not(own: str) -> tuple[str, str]:
+    """What that keeps a score from showing: (in a word, in a sentence)."""
+    return _WHAT_NOT[own]
+
+
 def proven(number: int, qrels: int, proof: str) -> str:
     """Of labels that a proof has shown; `proof`: what it shows of each, as the family says it."""
     return f"{number:,} of {qrels:,} qrels, {proof}"
@@ -28,8 +60,11 @@ def judged(number: int, qrels: int, label: str) -> str:
 
 
 def measured(name: str, judge: Mapping[str, Any] | None) -> str:
-    """Who did some work, and if that was to judge, how often that was right."""
-    return name if judge is None else f"{name}, {judge['measured']}"
+    """Who did some work, and if that was to judge, how often that was right.
+
+    A judge may name where its grades are from ("by"), where these are no model's and no rule's.
+    """
+    return name if judge is None else f"{judge.get('by', name)}, {judge['measured']}"
 
 
 def judges(

@@ -16,11 +16,16 @@ Pieces = list[tuple[str, bool]]  # a text cut up: (piece, whether it is highligh
 
 
 def example_of(example: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """A record laid out, with what differs between both texts of a row marked."""
+    """A record laid out; where the second text of a row is the first one changed, how is marked."""
     if not example:
         return None
-    rows = [(what, *_differences(a, b)) for what, a, b in example["rows"]]
+    pieces = _differences if example.get("changed", True) else _side_by_side
+    rows = [(what, *pieces(a, b)) for what, a, b in example["rows"]]
     return {"title": example["title"], "head": example["head"], "rows": rows}
+
+
+def _side_by_side(a: str, b: str) -> tuple[Pieces, Pieces]:
+    return [(a, False)], [(b, False)]
 
 
 def _differences(a: str, b: str) -> tuple[Pieces, Pieces]:

@@ -35,8 +35,9 @@ def collect_report(
     return {
         "name": recipe.name,
         "family": recipe.family.name,
-        "summary": family.summary,
+        "summary": family.about(recipe.job),
         "paper": family.paper,
+        "own": family.own(recipe.job),
         "recipe": written_out(recipe)[0],
         "folder": folder.resolve().name,
         "manifest": {key: manifest[key] for key in (

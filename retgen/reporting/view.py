@@ -32,7 +32,8 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
     certificate = content.get("certificate") or {}
     baselines = content.get("floors") or {}
     recipe = content.get("recipe") or {}
-    evidence = manifest.get("evidence") or {}
+    labels = manifest.get("evidence") or {}
+    own = content.get("own", "nothing")
     ok = content.get("ok", False)
     head_start = _head_start(statistics, baselines)
     groups = _groups(content.get("findings") or [])
@@ -42,6 +43,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
     files = list((manifest.get("files") or {}).items())
     return {
         "name": content.get("name", "unnamed"),
+        "what": evidence.what_it_is(own),
         "summary": content.get("summary", ""),
         "paper": content.get("paper", ""),
         "card": [_code_spans(text) for text in content.get("card") or ()],
@@ -50,7 +52,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "seed": recipe.get("seed"),
         "pattern": (recipe.get("params") or {}).get("pattern"),
         "verdict": _verdict(content, statistics),
-        "tiles": _tiles(manifest.get("counts") or {}, statistics, certificate, evidence),
+        "tiles": _tiles(manifest.get("counts") or {}, statistics, certificate, labels),
         # of data that did not pass its checks nothing is claimed
         "tests": _tests(statistics, baselines, manifest) if ok else [],
         "solved": bool(content.get("solved_blindly") or head_start),
@@ -76,7 +78,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "agents": _agents(manifest),
         "word_lists": manifest.get("word_lists") or {},
         "licences": manifest.get("licences") or {},
-        "evidence": evidence,
+        "evidence": labels,
         "recipe": yaml if len(yaml) <= _YAML else yaml[:_YAML] + "\n# ... the rest: recipe.yaml",
         "run": shlex.quote(folder),
         "run_path": folder,
@@ -150,10 +152,12 @@ def _tiles(
     merged = {**counts, **statistics}
     words = statistics.get("words_per_document") or {}
     relevant = statistics.get("relevant_per_query") or {}
-    play = statistics.get("relevant_documents")
+    play, asked = statistics.get("relevant_documents"), _asked(statistics)
+    # of several splits only the queries of one are looked at
+    tested = f"{plots.number(asked)} of them tested: " if asked < merged.get("queries", 0) else ""
     small = {
         "documents": f"{plots.number(play)} relevant" if play is not None else "",
-        "queries": f"{spread(relevant)} relevant each" if relevant else "",
+        "queries": f"{tested}{spread(relevant)} relevant each" if relevant else "",
         "qrels": ", ".join(f"{plots.number(n)} {kind}" for kind, n in evidence.items() if n),
     }
     tiles = [(plots.number(merged[key]), key, small[key]) for key in small if key in merged]
@@ -165,6 +169,12 @@ def _tiles(
     if counts.get("rejected"):
         tiles.append((plots.number(counts["rejected"]), "rejected", "see rejected.jsonl"))
     return tiles
+
+
+def _asked(statistics: Mapping[str, Any]) -> int:
+    """How many queries have a relevant document in the qrels that are looked at."""
+    histogram = (statistics.get("relevant_per_query") or {}).get("histogram") or {}
+    return sum(histogram.values())
 
 
 def _tests(
@@ -182,7 +192,7 @@ def _tests(
             "Finding.",
             f"Whether a retriever puts the {spread(relevant)} relevant "
             f"document{'' if spread(relevant) == '1' else 's'} of each of "
-            f"{_counted(statistics['queries'], 'query', 'queries')} before the rest of "
+            f"{_counted(_asked(statistics), 'query', 'queries')} before the rest of "
             f"{plots.number(statistics['documents'])}.",
         ))  # fmt: skip
     if columns and columns["mean"] > 1:
@@ -267,9 +277,7 @@ def _not_tests(
         ))  # fmt: skip
     if manifest and not manifest.get("complete"):
         text.append(("Unjudged pairs.", "A pair without a qrel is unjudged, not irrelevant."))
-    text.append(
-        ("Natural text.", "The texts are synthetic: no score here is one on real documents.")
-    )
+    text.append(evidence.what_it_is_not(content.get("own", "nothing")))
     return text
 
 

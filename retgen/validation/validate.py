@@ -59,7 +59,8 @@ def validate(
     dataset = open_dataset(path)
     benchmarks = {str(other): open_dataset(other) for other in against}
     cores = workers or usable_cores()
-    recipe = load_recipe(dataset.run / "recipe.yaml").at(dataset.run) if dataset.run else None
+    run = dataset.run
+    recipe = load_recipe(run / "recipe.yaml", finished=True).at(run) if run else None
     settings, _ = with_rulings(recipe, off or {}, severity or {})
     # beside a large data set there is room; the system's folder for such files may be in memory
     beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None

@@ -2,15 +2,17 @@
 
 The corpus is the source's documents, character by character; every query rests on characters of its
 document; splits share neither document nor query; no negative is a positive, a near-duplicate of
-one, or holds the keyword. Whether a passage is *relevant* is not proven: see the card.
+one, or holds the keyword. Of given queries, labels are what a judge's readings say. Whether a
+passage is *relevant* is not proven: see the card.
 """
 
 from __future__ import annotations
 
+from retgen.validators.capretrieval.judged import Readings
 from retgen.validators.capretrieval.proof import OwnDocuments, Spec
 from retgen.validators.rule import CorpusRule, Judgements
 
-__all__ = ["COVERS", "RULES", "OwnDocuments", "Spec", "proof_rules"]
+__all__ = ["COVERS", "RULES", "OwnDocuments", "Readings", "Spec", "proof_rules"]
 
 # documents of others are what they are, in the languages that they have; passages cut from alike
 # ones may be equal; keywords stand in theirs by intent, and several queries of a document share

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
 from retgen.data import Query
-from retgen.validators.capretrieval.wording import alike
+from retgen.validators.capretrieval.judged import Readings, judged_findings
+from retgen.validators.capretrieval.wording import ALIKE, Wording, wording
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
 
 class Spec(NamedTuple):
     """Files of the run: the documents as they were read, the passages' places, what was written for
-    them, and the pairs.
+    them, by what documents count as alike, and the pairs; or the readings of a judge of given
+    queries.
     """
 
     documents: Path
     passages: Path
     queries: Path
+    mined: Path
     training: Path
+    readings: Readings | None = None
 
 
 @dataclass
@@ -57,19 +62,40 @@ class OwnDocuments(CorpusRule):
             self.state.rows.append((name, _digest(title, text)))
 
     def findings(self) -> Iterable[Finding]:
+        try:
+            yield from self._findings()
+        except OSError as error:
+            yield self._finding([], f"{error.filename}: {error.strerror}, so nothing is proven")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            yield self._finding([], f"a file of sources/ or training/ cannot be read: {error!r}")
+
+    def _findings(self) -> Iterable[Finding]:
         documents = {row["id"]: row for row in _lines(self._spec.documents)}
         passages = {row["id"]: row for row in _lines(self._spec.passages)}
         yield from self._corpus(documents, passages)
+        if self._spec.readings is not None:
+            yield from judged_findings(self.name, self._spec.readings, self._judgements, passages)
+            return
         yield from self._queries(documents, passages)
-        wording = self._wording(documents)
-        yield from self._splits(passages, wording)
+        shared = self._wording(documents)
+        group = dict(zip(documents, shared.groups.tolist(), strict=True))
+        yield from self._splits(passages, group)
         yield from self._labels(documents, passages)
-        yield from self._pairs(documents, passages, wording)
+        number = {name: i for i, name in enumerate(documents)}
 
-    def _wording(self, documents: Mapping[str, Any]) -> dict[str, int]:
-        """A number of each document, shared by near-duplicates."""
-        texts = [f"{one['title']} {one['text']}" for one in documents.values()]
-        return dict(zip(documents, alike(texts).tolist(), strict=True))
+        def near(name: str, others: Iterable[str]) -> bool:
+            own, known = number.get(name), [number[one] for one in others if one in number]
+            if own is None:
+                return False
+            same = shared.groups[own] in shared.groups[known]
+            return bool(same) or shared.directly(own, known)
+
+        yield from self._pairs(documents, passages, near)
+
+    def _wording(self, documents: Mapping[str, Any]) -> Wording:
+        """What documents share, by the share of words that the run states."""
+        stated = orjson.loads(self._spec.mined.read_bytes()).get("alike", ALIKE)
+        return wording([f"{one['title']} {one['text']}" for one in documents.values()], stated)
 
     def _finding(self, ids: list[str], message: str) -> Finding:
         return Finding(self.name, "error", ids, message)
@@ -178,7 +204,10 @@ class OwnDocuments(CorpusRule):
                     yield self._finding([query_id, doc_id], message)
 
     def _pairs(
-        self, documents: Mapping[str, Any], passages: Mapping[str, Any], wording: Mapping[str, int]
+        self,
+        documents: Mapping[str, Any],
+        passages: Mapping[str, Any],
+        near: Callable[[str, Iterable[str]], bool],
     ) -> Iterator[Finding]:
         """Pairs are made of queries and passages; negatives are of split train, no positives."""
         import pyarrow.parquet as pq
@@ -200,7 +229,7 @@ class OwnDocuments(CorpusRule):
                 yield [query_id, positive], f"{query_id} is trained on what no qrel calls relevant"
             elif row["positive"] not in _shown(documents, passages.get(positive), note):
                 yield [query_id, positive], f"the positive of {query_id} is not of {positive}"
-            near = {wording.get(passages[one]["source"]) for one in known if one in passages}
+            relevant = [passages[one]["source"] for one in known if one in passages]
             for n, doc_id in enumerate(row["negatives-id"], 1):
                 place = passages.get(doc_id)
                 if place is None or place["split"] != "train":
@@ -209,7 +238,7 @@ class OwnDocuments(CorpusRule):
                     message = f"the text of negative {doc_id} is not its passage's"
                 elif doc_id in known:
                     message = f"{doc_id} is a positive of {query_id}"
-                elif wording.get(place["source"]) in near:
+                elif near(place["source"], relevant):
                     message = f"negative {doc_id} is a near-duplicate of a positive of {query_id}"
                 elif note.get("kind") in ("keyword", "phrase") and _holds(text, row["anchor"]):
                     message = f"negative {doc_id} holds {row['anchor']!r}"
@@ -237,21 +266,41 @@ _ROWS = 1000  # that are read at once
 def _shown(
     documents: Mapping[str, Any], place: Mapping[str, Any] | None, note: Mapping[str, Any]
 ) -> list[str]:
-    """What may stand for a passage in a pair: its title and text, the text alone, and both without
-    the span of the query.
+    """What may stand for a passage in a pair: its title and text; for a query that is the title,
+    the text without it; for one that was made from a sentence, also both without the sentence.
     """
     source = documents.get(place["source"]) if place is not None else None
     if place is None or source is None:
         return []
     title, text = source["title"], source["text"][place["start"] : place["stop"]]
-    result = [f"{title} {text}".strip(), text]
+    if note.get("kind") == "title":
+        return [_without(title, text)]
+    result = [f"{title} {text}".strip()]
     span = _span(note, len(source["text"]))
-    if span is not None and note.get("source") == place["source"]:
+    sentence = note.get("kind") in ("summary", "question")
+    if sentence and span is not None and note.get("source") == place["source"]:
         start, stop = span[0] - place["start"], span[1] - place["start"]
         if 0 <= start < stop <= len(text):
             rest = f"{text[:start].rstrip()} {text[stop:].lstrip()}".strip()
-            result.append(f"{title} {rest}".strip())
+            told = _bare(text[start:stop]) == _bare(title)
+            result.append(rest if told else f"{title} {rest}".strip())
     return result
+
+
+def _without(title: str, text: str) -> str:
+    """A text less its heading: lines of it, or of a `title:`, and an underline."""
+    name = _bare(title)
+    lines = text.splitlines(keepends=True)
+    heads = {i for i, line in enumerate(lines) if _bare(line) in (name, f"title{name}")}
+    if not name or not heads:
+        return text
+    heads |= {i + 1 for i in heads if re.fullmatch(r"\s*[=-]+\s*", "".join(lines[i + 1 : i + 2]))}
+    return "".join(line for i, line in enumerate(lines) if i not in heads).strip() or text
+
+
+def _bare(text: str) -> str:
+    """The letters and digits of a text."""
+    return re.sub(r"[\W_]", "", _plain(text))
 
 
 def _span(note: Mapping[str, Any], length: int) -> tuple[int, int] | None:
@@ -292,19 +341,13 @@ def _holds(text: str, phrase: str) -> bool:
 
     A character of a script without spaces is a word by itself, and has no edges.
     """
-    words = _PIECE.findall(_plain(phrase))
-    if not words:
-        return False
-    pattern = "" if _unspaced(words[0]) else rf"(?<![^\W{_UNSPACED}])"
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        apart = following and not _unspaced(word) and not _unspaced(following)
-        pattern += re.escape(word) + (r"\W+" if apart else r"\W*" if following else "")
-    pattern += "" if _unspaced(words[-1]) else rf"(?![^\W{_UNSPACED}])"
-    return re.search(pattern, _plain(text)) is not None
+    words = _words(phrase)
+    return bool(words.strip()) and words in _words(text)
 
 
-def _unspaced(word: str) -> bool:
-    return re.match(f"[{_UNSPACED}]", word) is not None
+@lru_cache(4096)  # passages are looked at for many phrases
+def _words(text: str) -> str:
+    return f" {' '.join(_PIECE.findall(_plain(text)))} "
 
 
 _UNSPACED = "\u3005\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # kana and Chinese characters

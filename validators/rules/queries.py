@@ -110,6 +110,9 @@ class UnjudgedQueries(QueryRule):
             return
         others = judgements.others.values()
         elsewhere = {q for qrels in others for q, _, score in qrels if score > 0}
+        for qrels in others:  # a split of queries that are known to have none
+            if not any(score > 0 for _, _, score in qrels):
+                elsewhere.update(q for q, _, _ in qrels)
         for query in judgements.queries:
             if query.query_id not in judgements.positives and query.query_id not in elsewhere:
                 yield Finding(

@@ -18,7 +18,7 @@ from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.significance import Bootstrap
 from retgen.evaluation.training import Pairs, TrainConfig, read_pairs
-from retgen.evaluation.training.arms import check_arms, mined, plans
+from retgen.evaluation.training.arms import Source, check_arms, mined, plans
 from retgen.evaluation.training.config import Trained
 from retgen.evaluation.training.page import text as text_of
 from retgen.evaluation.training.result import Arm, Training
@@ -89,28 +89,29 @@ def test_a_corpus_of_positives_alone(dataset: Write) -> None:
 
 def test_plans_take_as_many_negatives_as_the_pairs_have(other: Path) -> None:
     pairs, config = read_pairs(other), TrainConfig()
-    of = plans(["in-batch", "mined", "own"], pairs, config, other, "bm25", Options(), silent)
+    source = Source(other)
+    of = plans(["in-batch", "mined", "own"], source, config, "bm25", Options(), silent)
     assert list(of) == ["in-batch", "mined", "own"]
-    assert of["own"] == (pairs, config)
-    assert of["in-batch"] == (pairs, TrainConfig(hard_negatives=0))
+    assert of["own"] == (pairs, config, "the pairs' own negatives")
+    assert of["in-batch"] == (pairs, TrainConfig(hard_negatives=0), "in-batch negatives only")
     assert of["mined"].config == TrainConfig(hard_negatives=1)
     assert set(map(len, of["mined"].pairs.negatives)) == {1}
-    alone = plans(["mined"], pairs, TrainConfig(hard_negatives=0), other, "bm25", Options(), silent)
+    alone = plans(["mined"], source, TrainConfig(hard_negatives=0), "bm25", Options(), silent)
     assert alone["mined"].config.hard_negatives == 4
 
 
 @pytest.mark.parametrize(
     ("names", "text"),
     [
-        (["own", "mind"], "--compare: there is no 'mind'; did you mean mined? Possible: own, mined, in-batch"),
-        ([""], "--compare: there is no ''. Possible: own, mined, in-batch"),
+        (["own", "mind"], "--compare: there is no 'mind'; did you mean mined? Possible: own, mined, in-batch; or training files, joined by + where an arm takes several: {path} has none"),
+        ([""], "--compare: there is no ''. Possible: own, mined, in-batch; or training files, joined by + where an arm takes several: {path} has none"),
         (["own", "own"], "--compare: own is named twice"),
     ],
 )  # fmt: skip
-def test_arms_that_cannot_be(names: list[str], text: str) -> None:
+def test_arms_that_cannot_be(names: list[str], text: str, other: Path) -> None:
     with pytest.raises(UsageError) as error:
-        check_arms(names)
-    assert str(error.value) == text
+        check_arms(names, Source(other))
+    assert str(error.value) == text.format(path=other)
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +215,7 @@ def answered(arms: dict[str, list[float]], before: list[float], at: Training) ->
         entries = [{"when": "before", "scores": {}}, {"when": "after", "scores": score}]
         return Trained(Path(), entries)
 
-    made = [Arm(name, at.pairs, at.config, [run(column)]) for name, column in arms.items()]
+    made = [Arm(name, name, at.pairs, at.config, [run(column)]) for name, column in arms.items()]
     scored_sets = [replace(scored, measures=only, comparisons=comparisons)]
     return replace(at, arms=made, scored_sets=scored_sets).conclusion()
 

@@ -261,7 +261,7 @@ def test_languages_side_by_side(tmp_path: Path) -> None:
         (1000 * [ENGLISH], "there is one document: none can be held out for a test split. Give 2 "
          "documents or more that differ. Refused are 999 by source/duplicate-text, the first at "
          "kb.jsonl:2: its text is that of 'd0'."),
-        ([f"{ENGLISH} No. {n}" for n in range(30)], "there are 30 documents that share their wording "
+        ([f"{ENGLISH}{n * '!'}" for n in range(30)], "there are 30 documents that share their wording "
          "(near-duplicates, or filled-in templates), which have to stay on one side: none can be "
          "held out for a test split. Give 2 documents or more that differ."),
     ],
@@ -286,6 +286,20 @@ def test_nothing_to_ask(tmp_path: Path) -> None:
     ]), "  language: he\n")  # fmt: skip
     with pytest.raises(SourceRefused, match=r"Hebrew has no rules: name a model that writes"):
         run(recipe, out=tmp_path / "he")
+
+
+def test_nothing_to_ask_of_documents_that_differ_in_a_number(tmp_path: Path) -> None:
+    texts = [f"{ENGLISH} No. {n}" for n in range(30)]
+    recipe = write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", texts))
+    with pytest.raises(SourceRefused) as matched:
+        run(recipe, out=tmp_path / "out")
+    assert str(matched.value) == (
+        "params.source: none of the 4 of 30 documents that are held out for the test split (English "
+        "4) has a query that can be used, so nothing could be scored (0 queries of other splits; "
+        "rejected: 21 by query/common). The documents share their wording (near-duplicates, or "
+        "filled-in templates): give some that differ. Give a model that writes (--model), more "
+        "documents, or a larger share (params.splits.test)."
+    )
 
 
 def test_a_large_document_is_named(tmp_path: Path) -> None:

@@ -81,6 +81,22 @@ def test_languages_are_told_for_each_text() -> None:
 
 
 @pytest.mark.parametrize(
+    ("texts", "languages"),
+    [
+        (["12.5 1000 99", GERMAN, "😀🎉", "№ 1", GERMAN + " Amen"], 5 * ["de"]),
+        (["4711 " * 40, CHINESE], ["zh", "zh"]),
+        (["4711", "😀🎉", "7 x 8"], 3 * ["und"]),
+        (["猫", "石桥上"], ["zh", "zh"]),  # none is sure, all together are
+        ([GERMAN, "猫狗在桥"], ["de", "zh"]),
+    ],
+)
+def test_texts_of_hardly_any_letter_have_the_language_of_the_others(
+    texts: list[str], languages: list[str]
+) -> None:
+    assert language_of(texts, None) == languages
+
+
+@pytest.mark.parametrize(
     ("documents", "counts"),
     [
         (1, {"train": 1}),

@@ -11,6 +11,7 @@ from retgen.generators.capretrieval.offline import (
     keyphrases,
     sentences,
     topics,
+    without_markup,
 )
 from tests.generators.capretrieval.texts import (
     CHINESE,
@@ -116,3 +117,43 @@ def test_texts_without_words(text: str, language: str) -> None:
 def test_a_keyphrase_over_a_line_break_keeps_its_place() -> None:
     text = ENGLISH.replace("river bank", "river\n  bank")
     assert ("river\n  bank", 24, 36) in [tuple(one) for one in keyphrases(text, "en", 8)]
+
+
+MARKED = """===========
+Wind tables
+===========
+
+|Build Status| [![Coverage](https://img.example/c.svg)](https://ci.example/x) <img alt="Gitter Chat" src="g.png">
+<!-- nobody reads this comment -->
+
+.. image:: https://img.example/rose.png
+   :alt: Compass rose
+
+The [harbour office](https://harbour.example/office) prints wind tables for small boats every spring. See
+https://docs.example/very-long-address or `the archive`_ for older wind tables.
+
+```
+pip install windtables
+```
+
+[docs]: https://docs.example
+"""
+
+
+def test_markup_gives_no_keyphrase() -> None:
+    blank = without_markup(MARKED)
+    assert len(blank) == len(MARKED)
+    assert [line.strip() for line in blank.splitlines() if line.strip()] == [
+        "Wind tables",
+        "[" + 38 * " " + "]",
+        "The [harbour office]                                 prints wind tables for small boats every "
+        "spring. See",
+        "or `the archive`_ for older wind tables.",
+    ]
+    phrases = keyphrases(MARKED, "en", 12)
+    assert [one.text for one in phrases if MARKED[one.start : one.stop] != one.text] == []
+    shown = " ".join(one.text for one in phrases)
+    assert "older wind tables" in shown
+    for hidden in ("Gitter", "Coverage", "Status", "comment", "install", "Compass", "example"):
+        assert hidden not in shown
+    assert in_few_words("the archive_ of _ wind tables", "en") == "archive_ wind tables"

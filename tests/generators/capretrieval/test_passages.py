@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from retgen.generators.capretrieval.params import PassageSize
-from retgen.generators.capretrieval.passages import Passage, cut, spans, uncovered, words
+from retgen.generators.capretrieval.passages import Passage, Whole, cut, spans, uncovered, words
 from tests.generators.capretrieval.texts import CHINESE, TEXTS
 
 SENTENCES = " ".join(f"Sentence number {n} ends here." for n in range(20))
@@ -80,12 +80,27 @@ def test_uncovered_is_what_stands_between() -> None:
 
 
 def test_a_document_that_is_one_passage_keeps_its_id() -> None:
-    assert list(cut("d", "t", " a b ", "en", None)) == [Passage("d", "d", 0, 5, "t", " a b ", "en")]
-    parts = list(cut("d", "t", SENTENCES, "en", PassageSize(tokens=64, overlap=4)))
+    assert list(cut([Whole("d", "t", " a b ", "en")], None)) == [
+        Passage("d", "d", 0, 5, "t", " a b ", "en")
+    ]
+    parts = list(cut([Whole("d", "t", SENTENCES, "en")], PassageSize(tokens=64, overlap=4)))
     assert [(one.id, one.source, one.start, one.stop) for one in parts] == [
         ("d#1", "d", 0, 349), ("d#2", "d", 320, 589),
     ]  # fmt: skip
     assert all(one.text == SENTENCES[one.start : one.stop] for one in parts)
+
+
+def test_a_passage_is_called_as_nobody_else() -> None:
+    size = PassageSize(tokens=64, overlap=4)
+    ids = ["a#1", "a", "b", "b#", "c#2", "c##1", "c"]
+    long = {"a", "b", "b#", "c"}
+    wholes = [Whole(one, "", SENTENCES if one in long else "short", "en") for one in ids]
+    assert [one.id for one in cut(wholes, size)] == [
+        "a#1", "a##1", "a##2", "b#1", "b#2", "b##1", "b##2", "c#2", "c##1", "c###1", "c###2",
+    ]  # fmt: skip
+    both = [Whole("b#", "", SENTENCES, "en"), Whole("b", "", SENTENCES, "en"),
+            Whole("b#1", "", "short", "en")]  # fmt: skip
+    assert [one.id for one in cut(both, size)] == ["b##1", "b##2", "b###1", "b###2", "b#1"]
 
 
 @pytest.mark.parametrize(

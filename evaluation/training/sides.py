@@ -1,0 +1,232 @@
+"""The sides of a data set: its queries by the values of a column, each scored as a set of its own.
+
+CapRetrieval (arXiv 2506.08592, section 4.2) calls it the granularity dilemma: what trains an
+embedder on the entities of a text may cost it the text as a whole. So training on keywords (set
+KW), on summaries (set SM) and on both is scored on the queries of either set.
+
+Nothing is encoded for it: the values of a side are rows of those of all queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.errors import UsageError
+from retgen.evaluation.collection import Collection
+from retgen.evaluation.retrievers import Options, retriever
+from retgen.evaluation.scoring.by_type import ALL, FEW, rows_by
+from retgen.evaluation.scoring.columns import NONE, values_of
+from retgen.evaluation.scoring.significance import Bootstrap, Difference, between
+from retgen.evaluation.training.arms import BEFORE, BM25
+from retgen.progress import Progress
+
+if TYPE_CHECKING:
+    from retgen.evaluation.training.result import ScoredSet
+
+_MOST = 20  # values of a column
+_Change = tuple[float, float, float]
+
+
+class Split(NamedTuple):
+    """`rows`: value of the column -> places of its queries; all queries come last."""
+
+    column: str
+    rows: dict[str, NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class Side:
+    """The queries of one value. `means`: system -> measure -> score, as are `intervals` (95%).
+
+    `comparisons`: of the arms and the model before, paired; none where queries are few.
+    """
+
+    value: str
+    queries: int
+    means: dict[str, dict[str, float]]
+    intervals: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
+    comparisons: list[Difference] = field(default_factory=list)
+
+    @property
+    def words(self) -> str:
+        """Its queries in a sentence."""
+        return self.value if self.value == ALL else f"{self.value} queries"
+
+    def change(self, first: str, second: str, measure: str) -> str:
+        """A difference and its interval; empty where there is none."""
+        change = between(self.comparisons, first, second, measure)
+        return "" if change is None else in_words(change)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """A data set by the values of `column`; all queries are the last side. Judged by `measure`."""
+
+    column: str
+    measure: str
+    sides: list[Side]
+
+    def to_json(self) -> dict[str, Any]:
+        """What train.json has of them."""
+        results = [
+            {
+                "value": side.value,
+                "queries": side.queries,
+                "scores": side.means,
+                "intervals": side.intervals,
+                "comparisons": [one._asdict() for one in side.comparisons],
+            }
+            for side in self.sides
+        ]
+        return {"column": self.column, "measure": self.measure, "results": results}
+
+    def found(self, where: str, arms: Mapping[str, str]) -> str:
+        """Whether what is gained on one side is lost on another. `arms`: name -> words.
+
+        A difference counts if its 95% interval leaves out 0.
+        """
+        shown = [side for side in self.sides if side.value not in (ALL, NONE) and side.comparisons]
+        where = f"{where[0].upper()}{where[1:]}"
+        if len(shown) < 2:
+            return (
+                f"{where} there is no dilemma to be seen: fewer than two values of {self.column} "
+                f"have {FEW} queries and more."
+            )
+        changes = {
+            words: [(side, change) for side in shown if (change := self._of(side, arm, BEFORE))]
+            for arm, words in arms.items()
+        }
+        torn = [
+            f"trained with {words} the model changes by {ends}, against the untrained model"
+            for words, of in changes.items()
+            if (ends := _both_ways(of))
+        ]
+        if torn:
+            text = f"{where} there is a dilemma by {self.measure}: {'; '.join(torn)}."
+        else:
+            words, side, lowest = min(
+                ((words, side, change) for words, of in changes.items() for side, change in of),
+                key=lambda entry: entry[2][0],
+            )
+            if lowest[2] < 0:
+                rest = ": a loss that no other side makes up for"
+            else:
+                rest = ", which includes 0" if lowest[1] <= 0 else ""
+            text = (
+                f"{where} no dilemma was found by {self.measure}: no training gains on one side "
+                "and loses on another, against the untrained model. The lowest change is that with "
+                f"{words} on {side.words}, {in_words(lowest)}{rest}."
+            )
+        return text + self._between_arms(shown, list(arms))
+
+    def _of(self, side: Side, first: str, second: str) -> _Change | None:
+        return between(side.comparisons, first, second, self.measure)
+
+    def _between_arms(self, shown: list[Side], arms: list[str]) -> str:
+        swaps, below = [], set()
+        for i, first in enumerate(arms):
+            for second in arms[i + 1 :]:
+                of = [(side, change) for side in shown if (change := self._of(side, first, second))]
+                below |= {second for _, change in of if change[1] > 0}
+                below |= {first for _, change in of if change[2] < 0}
+                if ends := _both_ways(of):
+                    swaps.append(f"{first} against {second} {ends}")
+        if not swaps:
+            return ""
+        text = f" What is better to train with depends on the side: {'; '.join(swaps)}."
+        if level := [arm for arm in arms if arm not in below]:
+            verb = "is" if len(level) == 1 else "are"
+            text += f" {' and '.join(level)} {verb} below no other on any side for sure."
+        return text
+
+
+def in_words(change: _Change) -> str:
+    """A difference and its 95% interval."""
+    return "{:+.4f} ({:+.3f} to {:+.3f})".format(*change)
+
+
+def _both_ways(changes: list[tuple[Side, _Change]]) -> str:
+    """The highest and the lowest in words, where they are above and below 0; else empty."""
+    up = max((one for one in changes if one[1][1] > 0), key=lambda one: one[1][0], default=None)
+    down = min((one for one in changes if one[1][2] < 0), key=lambda one: one[1][0], default=None)
+    if up is None or down is None:
+        return ""
+    return f"{in_words(up[1])} on {up[0].words} and {in_words(down[1])} on {down[0].words}"
+
+
+def split_by(column: str | None, scored: ScoredSet) -> Split | None:
+    """The sides of a data set by a column; None of one outside that has no such column."""
+    if column is None:
+        return None
+    collection = scored.collection
+    try:
+        values = values_of(collection.dataset, column, collection.path)
+    except UsageError:
+        if scored.role == "outside":
+            return None
+        raise
+    return Split(column, rows_by(column, values, collection, _MOST))
+
+
+def sides_of(
+    split: Split, scored: ScoredSet, values: Mapping[str, NDArray[np.float64]], progress: Progress
+) -> Sides:
+    """Every side scored, with BM25 beside. `values`: system -> (queries, measures)."""
+    collection, measures = scored.collection, scored.measures
+    depth = measures.depth(collection.documents)
+    *_, ranked = retriever(BM25, Options()).rank(collection, depth, progress)
+    bm25 = measures.per_query(collection, ranked.rankings)
+    names = measures.names
+    sides = []
+    for value, rows in split.rows.items():
+        mine = {name: of[rows] for name, of in values.items()}
+        means = {
+            name: dict(zip(names, of.mean(axis=0).tolist(), strict=True))
+            for name, of in (mine | {BM25: bm25[rows]}).items()
+        }
+        side = Side(value, len(rows), means)
+        if len(rows) >= FEW:
+            part = _part(collection, rows)
+            side = replace(side, **paired(part, names, mine, {BM25: bm25[rows]}))
+        sides.append(side)
+    return Sides(split.column, scored.primary, sides)
+
+
+def paired(
+    collection: Collection,
+    measures: list[str],
+    values: Mapping[str, NDArray[np.float64]],
+    beside: Mapping[str, NDArray[np.float64]] | None = None,
+) -> dict[str, Any]:
+    """`comparisons` of all systems, `intervals` by system and measure.
+
+    Over the same draws of what queries share. `beside`: systems with an interval and no comparison.
+    """
+    bootstrap = Bootstrap(collection)
+    return {
+        "comparisons": bootstrap.compare(values, measures),
+        "intervals": {
+            name: {
+                measure: (low, high)
+                for measure, (low, high) in zip(
+                    measures, bootstrap.interval(of).tolist(), strict=True
+                )
+            }
+            for name, of in {**values, **(beside or {})}.items()
+        },
+    }
+
+
+def _part(collection: Collection, rows: NDArray[np.int64]) -> Collection:
+    """The same with some of its queries."""
+    queries = [collection.queries[row] for row in rows.tolist()]
+    return replace(
+        collection,
+        queries=queries,
+        qrels={q.query_id: collection.qrels[q.query_id] for q in queries},
+    )

@@ -1,0 +1,163 @@
+"""Hard negatives of the training queries, from passages of the training documents.
+
+Left out are near-duplicates of a positive and passages that hold the keyword; with a judge also
+what it calls relevant. The figures say how many of the best-ranked these were: negatives that a
+miner without looking would take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from retgen.generators.capretrieval.corpus import Held, Phrase
+from retgen.generators.capretrieval.judged.agents import ANNOTATE, AskRelevance
+from retgen.generators.capretrieval.judged.given import pages
+from retgen.generators.capretrieval.language import stems_of
+from retgen.generators.capretrieval.params import CapRetrievalParams
+from retgen.generators.capretrieval.passages import Passage
+from retgen.generators.capretrieval.queries import Query
+from retgen.generators.params import Job
+from retgen.streams import Stream
+from retgen.validators.capretrieval.wording import Wording
+
+if TYPE_CHECKING:
+    from retgen.agents.context import Context
+
+_Page = tuple[int, tuple[int, ...]]  # a query, and documents
+_SPARE = 2  # times as many are mined as are wanted where a judge leaves some out
+
+
+async def mine_negatives(
+    queries: Sequence[Query],
+    passages: Sequence[Passage],
+    document_of: Sequence[int],
+    wording: Wording,
+    splits: Sequence[str],
+    held: dict[Phrase, Held],
+    job: Job[CapRetrievalParams],
+    context: Context,
+) -> dict[str, Any]:
+    """Give the training queries their negatives, from passages of the training documents.
+
+    Each gets the same number, such that hardly a query has fewer: these get none, and are not
+    trained on. Left out are near-duplicates of the positive and passages that hold the keyword. The
+    figures are those of the queries that are trained on, and say how many of the best-ranked were
+    left out: negatives that a miner without looking would take.
+    """
+    from retgen.evaluation.search.mining import mine
+
+    settings = job.params.mine
+    trained = [one for one in queries if one.split == "train"]
+    if not settings.negatives or not trained:
+        return {"by": settings.by, "queries": 0, "negatives": 0}
+    own = [number for number, split in enumerate(splits) if split == "train"]
+    place = {number: i for i, number in enumerate(own)}
+    positives = [{place[j] for j in one.positives} for one in trained]
+    relevant = [{document_of[j] for j in one.positives} for one in trained]
+    near = [{int(wording.groups[number]) for number in one} for one in relevant]
+    holding = [
+        {place[j] for j in held[phrase].stems if j in place} if phrase in held else set()
+        for phrase in (_phrase(one, passages) for one in trained)
+    ]
+    left_out: set[tuple[int, int]] = set()
+    wanted = settings.negatives * (_SPARE if settings.judge else 1)
+
+    def excluded(query: int, document: int) -> bool:
+        number = document_of[own[document]]
+        wrong = (
+            wording.groups[number] in near[query]
+            or document in holding[query]
+            or wording.directly(number, relevant[query])
+        )
+        if wrong:
+            left_out.add((query, document))
+        return wrong
+
+    texts = [f"{passages[j].title} {passages[j].text}".strip() for j in own]
+    result = mine(
+        texts, [one.text for one in trained], positives, by=settings.by,
+        count=wanted, depth=max(wanted, settings.depth), margin=settings.margin,
+        excluded=excluded,
+    )  # fmt: skip
+    ranked = [set(negatives) for negatives in result]
+    _draw(result, len(own), wanted, excluded, positives, job.seed)
+    judged: dict[str, Any] = {}
+    if settings.judge:
+        judged = await _judged(result, trained, texts, settings.negatives, context)
+    each = sorted(map(len, result))[len(result) // 10]
+    doubtful = 0
+    bags = [frozenset(stems_of(texts[i], passages[j].language)) for i, j in enumerate(own)]
+    used = [i for i, negatives in enumerate(result) if len(negatives) >= each]
+    for i in used:
+        one, negatives = trained[i], result[i][:each]
+        one.negatives = [own[j] for j in negatives]
+        asked = frozenset(_phrase(one, passages).stems)
+        doubtful += sum(asked <= bags[j] for j in negatives)
+    return {
+        "by": settings.by,
+        "queries": len(used),
+        "negatives": each * len(used),
+        "drawn": sum(j not in ranked[i] for i in used for j in result[i][:each]),
+        "left_out": sum(len(result[query]) >= each for query, _ in left_out),
+        "doubtful": doubtful,
+        **judged,
+    }
+
+
+async def _judged(
+    mined: list[list[int]],
+    queries: Sequence[Query],
+    texts: Sequence[str],
+    count: int,
+    context: Context,
+) -> dict[str, Any]:
+    """Leave the first `count` that the judge grades 0; a query that it cannot grade keeps none."""
+    asked = [
+        (number, page)
+        for number, found in enumerate(mined)
+        for page in pages(found, texts.__getitem__)
+    ]
+    stage = context.stage("negatives", len(asked), ANNOTATE, candidates=len(asked))
+
+    async def work(page: _Page) -> tuple[_Page, list[int]]:
+        number, documents = page
+        shown = tuple(texts[i] for i in documents)
+        question = AskRelevance(query=queries[number].text, passages=shown, turn=1)
+        return page, (await context.answer(ANNOTATE, question)).in_order()
+
+    graded = dict[tuple[int, int], int]()
+    async for (number, documents), grades in context.accepted(
+        stage, asked, work, lambda page: {"query": queries[page[0]].text}, exact=False
+    ):
+        graded |= {(number, i): grade for i, grade in zip(documents, grades, strict=True)}
+    for number, found in enumerate(mined):
+        # of a page that failed, nobody knows whether its best are relevant
+        known = found if all((number, i) in graded for i in found) else []
+        mined[number] = [i for i in known if graded[number, i] == 0][:count]
+    seen, relevant = len(graded), sum(grade > 0 for grade in graded.values())
+    return {"judged": seen, "judged_relevant": relevant, "judge": context.model(ANNOTATE)}
+
+
+def _draw(
+    mined: list[list[int]],
+    documents: int,
+    count: int,
+    excluded: Callable[[int, int], bool],
+    positives: Sequence[Collection[int]],
+    seed: int,
+) -> None:
+    """Fill up with documents drawn at random where mining gave too few."""
+    stream = Stream(seed, "capretrieval/negatives")
+    picks = stream.integers(documents, 4 * count * len(mined)).reshape(len(mined), -1).tolist()
+    for query, (negatives, tried) in enumerate(zip(mined, picks, strict=True)):
+        for document in tried:
+            if len(negatives) == count:
+                break
+            taken = document in negatives or document in positives[query]
+            if not taken and not excluded(query, document):
+                negatives.append(document)
+
+
+def _phrase(one: Query, passages: Sequence[Passage]) -> Phrase:
+    return Phrase.of(one.text, passages[one.passage].language)

@@ -1,0 +1,427 @@
+"""`gen train --compare kw+sm,kw,sm --by set`: what each arm is trained on, either side's scores."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sentence_transformers import SentenceTransformer
+
+import retgen
+from retgen.errors import DatasetError, UsageError
+from retgen.evaluation.collection import load
+from retgen.evaluation.scoring.analyses import Analyses
+from retgen.evaluation.scoring.significance import Bootstrap
+from retgen.evaluation.training.page import text as text_of
+from retgen.evaluation.training.result import Training
+from retgen.evaluation.training.sides import Side, Sides
+from tests.conftest import Gen
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+ARMS = ["kw+sm", "kw", "sm"]
+CALL: dict[str, Any] = {
+    "settings": {"learning_rate": 0.02, "epochs": 2, "batch_size": 8}, "compare": ARMS,
+    "by": "set", "metrics": ["recall@1", "nDCG@10"],
+}  # fmt: skip
+ANIMALS = "owl cat dog fox bee ant cow pig hen rat".split()
+PLACES = "river garden kitchen harbour station market forest library mountain bakery".split()
+
+
+def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def write_pairs(path: Path, rows: list[tuple[str, ...]]) -> None:
+    """Rows (query, document, negative, ...)."""
+    path.parent.mkdir(exist_ok=True)
+    names = ["anchor", "positive", "negative_1", "negative_2"][: len(rows[0]) if rows else 2]
+    columns = [pa.array([row[i] for row in rows], pa.string()) for i in range(len(names))]
+    pq.write_table(pa.table(columns, names), path)
+
+
+def write_two_sided(folder: Path) -> Path:
+    """20 documents; the first ten are asked for by a word (KW) and by a sentence (SM).
+
+    Three queries of a third kind, one without any. Training is on the other ten documents.
+    """
+    folder.mkdir()
+    words = [(animal, place) for animal, place in zip(ANIMALS * 2, PLACES * 2, strict=True)]
+    texts = [
+        f"the {animal} sleeps near the {place}" if i < 10 else f"a {place} has its own {animal}"
+        for i, (animal, place) in enumerate(words)
+    ]
+    corpus = [{"_id": f"d{i}", "title": "", "text": text} for i, text in enumerate(texts)]
+    queries = [
+        {"_id": f"k{i}", "text": animal, "metadata": {"set": "KW", "kind": "word", "place": f"p{i}"}}
+        for i, animal in enumerate(ANIMALS)
+    ] + [
+        {"_id": f"s{i}", "text": f"an animal at rest by a {place}", "metadata": {"set": "SM"}}
+        for i, place in enumerate(PLACES[:8])
+    ] + [{"_id": "n0", "text": "asleep in the woods"}]  # fmt: skip
+    for row in queries:
+        row.setdefault("metadata", {}).setdefault("number", row["_id"])  # type: ignore[attr-defined]
+    write_rows(folder / "corpus.jsonl", corpus)
+    write_rows(folder / "queries.jsonl", queries)
+    write_rows(folder / "qrels.jsonl", [
+        {"query-id": row["_id"], "corpus-id": "d6" if row["_id"] == "n0" else f"d{row['_id'][1:]}",
+         "score": 1} for row in queries
+    ])  # fmt: skip
+    there = words[10:]
+    write_pairs(folder / "training/kw.parquet", [
+        (f"{animal}s", texts[10 + i], texts[10 + (i + 1) % 10], texts[10 + (i + 2) % 10])
+        for i, (animal, _) in enumerate(there)
+    ])  # fmt: skip
+    write_pairs(folder / "training/sm.parquet", [
+        (f"what a {place} has", texts[10 + i], texts[10 + (i + 3) % 10])
+        for i, (_, place) in enumerate(there[:6])
+    ])  # fmt: skip
+    return folder
+
+
+@pytest.fixture(scope="module")
+def two_sided(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_two_sided(tmp_path_factory.mktemp("sides") / "zoo")
+
+
+@pytest.fixture(scope="module")
+def outside(two_sided: Path) -> Path:
+    """The documents trained on, with a query that is trained on and one that is not."""
+    folder = two_sided.parent / "there"
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_bytes((two_sided / "corpus.jsonl").read_bytes())
+    write_rows(folder / "queries.jsonl", [
+        {"_id": "a", "text": "owls", "metadata": {"sett": "KW"}}, {"_id": "b", "text": "a hen"},
+    ])  # fmt: skip
+    write_rows(folder / "qrels.jsonl", [
+        {"query-id": "a", "corpus-id": "d10", "score": 1},
+        {"query-id": "b", "corpus-id": "d18", "score": 1},
+    ])  # fmt: skip
+    return folder
+
+
+@pytest.fixture(scope="module")
+def split(
+    two_sided: Path, outside: Path, short: str, tmp_path_factory: pytest.TempPathFactory
+) -> Training:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        patch.setenv("RETGEN_CACHE", str(tmp_path_factory.mktemp("cache")))
+        return retgen.train(two_sided, short, outside=outside, out=two_sided.parent / "out", **CALL)
+
+
+def test_arms_differ_in_their_pairs_alone(split: Training) -> None:
+    """sm has one negative a pair, so all arms have; steps are those of the first."""
+    result = split.to_json()
+    assert [arm.name for arm in split.arms] == list(result["arms"]) == ARMS
+    assert [(a["pairs"], a["hard_negatives"], a["steps"]) for a in result["arms"].values()] == [
+        (16, 1, [8]), (10, 1, [8]), (6, 1, [8]),
+    ]  # fmt: skip
+    out = split.folder
+    assert [Path(a["models"][0]) for a in result["arms"].values()] == [
+        out / "model", out / "pairs-kw/model", out / "pairs-sm/model",
+    ]  # fmt: skip
+    of = [
+        json.loads((out / name / "identity.json").read_text())["config"]
+        for name in ("", "pairs-kw", "pairs-sm")
+    ]
+    assert of[1] == of[2] == of[0] | {"max_steps": 8}
+    assert split.arms[2].pairs.anchors == [f"what a {place} has" for place in PLACES[:6]]
+    assert split.arms[0].pairs.anchors[:10] == split.arms[1].pairs.anchors
+
+
+def test_sides_are_scored_as_sets_of_their_own(split: Training, two_sided: Path) -> None:
+    result = split.to_json()
+    test = result["test"]
+    assert json.loads(json.dumps(result)) == json.loads((split.folder / "train.json").read_text())
+    assert (test["sides"]["column"], test["sides"]["measure"]) == ("set", "recall@1")
+    sides = {side["value"]: side for side in test["sides"]["results"]}
+    assert {value: side["queries"] for value, side in sides.items()} == {
+        "KW": 10, "SM": 8, "(none)": 1, "all queries": 19,
+    }  # fmt: skip
+    rows = {"KW": range(10), "SM": range(10, 18), "(none)": [18], "all queries": range(19)}
+    folders = {"kw+sm": "", "kw": "pairs-kw", "sm": "pairs-sm"}
+    values = {
+        name: np.load(split.folder / place / "scores/test_after.npy")
+        for name, place in folders.items()
+    } | {"before": np.load(split.folder / "scores/test_before.npy")}
+    for value, at in rows.items():
+        assert list(sides[value]["scores"]) == [*ARMS, "before", "bm25"]
+        for name, of in values.items():
+            assert list(sides[value]["scores"][name].values()) == pytest.approx(
+                of[list(at)].mean(axis=0).tolist(), abs=1e-12
+            )
+    assert sides["all queries"]["scores"]["kw"] == pytest.approx(test["arms"]["kw"], abs=1e-12)
+    assert sides["all queries"]["comparisons"] == test["comparisons"]
+    # the queries of a side alone, as a data set
+    alone = two_sided.parent / "alone"
+    alone.mkdir()
+    (alone / "corpus.jsonl").write_bytes((two_sided / "corpus.jsonl").read_bytes())
+    for name, key in (("queries", "_id"), ("qrels", "query-id")):
+        lines = (two_sided / f"{name}.jsonl").read_text().splitlines()
+        kept = [line for line in lines if json.loads(line)[key].startswith("s")]
+        (alone / f"{name}.jsonl").write_text("\n".join(kept) + "\n")
+    expected = Bootstrap(load(alone)).compare(
+        {name: of[10:18] for name, of in values.items()}, ["recall@1", "nDCG@10"]
+    )
+    assert sides["SM"]["comparisons"] == [one._asdict() for one in expected]
+    assert (sides["(none)"]["comparisons"], sides["(none)"]["intervals"]) == ([], {})
+
+
+def test_they_are_as_gen_eval_has_them(split: Training, two_sided: Path, tmp_path: Path) -> None:
+    scored = retgen.evaluate(
+        two_sided, models=["bm25", split.model, str(split.folder / "pairs-kw/model")],
+        metrics=["recall@1", "nDCG@10"], analyses=Analyses(by=("set",)), out=tmp_path, cache=False,
+    ).to_json()  # fmt: skip
+    names = dict(zip(["bm25", split.model], ["bm25", "before"], strict=True))
+    rows = {
+        (row["value"], names.get(row["model"], "kw")): row["metrics"]
+        for row in scored["by"]["set"]["results"]
+    }
+    sides = {side["value"]: side for side in split.to_json()["test"]["sides"]["results"]}
+    assert len(rows) == 12
+    for (value, name), metrics in rows.items():
+        assert sides[value]["scores"][name] == pytest.approx(metrics, abs=1e-12)
+
+
+def test_what_is_shown(split: Training) -> None:
+    lines = text_of(split).splitlines()
+    head = lines.index(next(line for line in lines if line.startswith("test: set ")))
+    assert re.split(r"\s{2,}", lines[head]) == [
+        "test: set", "queries", "model", "recall@1", "against untrained", "against kw+sm",
+    ]  # fmt: skip
+    table = [re.split(r"\s{2,}", line) for line in lines[head + 1 : head + 21]]
+    assert [row[:3] for row in table] == [
+        [side, queries, model]
+        for side, queries in (("KW", "10"), ("SM", "8"), ("(none)", "1"), ("all queries", "19"))
+        for model in ("untrained", *ARMS, "BM25")
+    ]
+    assert [len(row) for row in table[:5]] == [4, 5, 6, 6, 4]
+    assert lines[head + 21] == split.to_json()["dilemma"]
+    assert [line for line in lines if line.startswith("note: there: ")] == [
+        "note: there: 10 of its 20 documents and 1 of its 2 queries stand in the training pairs",
+        "note: there: its queries have no column set, so it is scored whole",
+    ]
+    assert split.to_json()["outside"]["there"]["sides"] is None
+    assert "note: no training pair is a pair of the test set zoo" in lines
+    page = (split.folder / "train.html").read_text()
+    assert page.count("<svg") == 4
+    assert "What each side gains and loses, by set" in page
+    assert "Which pairs win" in page
+    assert "kw+sm: 16, kw: 10, sm: 6" in page
+    assert (split.folder / "figures/sides_test.svg").is_file()
+    assert "| SM | 8 | untrained |" in (split.folder / "train.md").read_text()
+
+
+def test_a_repeated_call_trains_nothing_and_takes_any_column(
+    split: Training, two_sided: Path, outside: Path
+) -> None:
+    def again(**changes: Any) -> Training:
+        call = CALL | {"outside": outside, "out": split.folder} | changes
+        result = retgen.train(two_sided, split.model, **call)
+        assert all(run.repeated for arm in result.arms for run in arm.runs)
+        return result
+
+    assert again().to_json() == split.to_json()
+    whole = again(by=None).to_json()
+    assert (whole["test"]["sides"], whole["dilemma"]) == (None, None)
+    kinds = again(by="kind").to_json()
+    assert [(side["value"], side["queries"]) for side in kinds["test"]["sides"]["results"]] == [
+        ("word", 10), ("(none)", 9), ("all queries", 19),
+    ]  # fmt: skip
+    assert kinds["dilemma"] == (
+        "On the test set zoo there is no dilemma to be seen: fewer than two values of kind have 5 "
+        "queries and more."
+    )
+    scores = split.folder / "pairs-sm/scores/test_after.npy"
+    kept = scores.read_bytes()
+    scores.unlink()
+    with pytest.raises(UsageError) as error:
+        again()
+    scores.write_bytes(kept)
+    assert str(error.value) == (
+        f"--by set: {scores} is gone, with the scores query by query. Start anew with --fresh"
+    )
+
+
+def test_fresh_throws_away_arms_of_pairs(short: str, tmp_path: Path) -> None:
+    path, out = write_two_sided(tmp_path / "zoo"), tmp_path / "out"
+    retgen.train(path, short, settings={"max_steps": 1}, compare=["sm", "kw"], out=out)
+    assert (out / "pairs-kw/model").is_dir()
+    retgen.train(path, short, settings={"max_steps": 1}, data=["kw"], fresh=True, out=out)
+    assert [(out / "pairs-kw" / name).exists() for name in ("model", "scores")] == [False, False]
+
+
+def test_pairs_of_the_test_set_are_counted_by_arm(short: str, tmp_path: Path) -> None:
+    path = write_two_sided(tmp_path / "zoo")
+    write_pairs(path / "training/sm.parquet", [
+        (animal, f"the {animal} sleeps near the {place}")
+        for animal, place in zip(ANIMALS[:4], PLACES[:4], strict=True)
+    ])  # fmt: skip
+    result = retgen.train(
+        path, short, settings={"max_steps": 1}, compare=["kw", "sm"], out=tmp_path / "out"
+    )
+    assert result.notes()[0] == (
+        "4 of the 4 sm pairs are pairs of the test set zoo: its scores measure memory, not "
+        "retrieval"
+    )
+    arms = result.to_json()["arms"]
+    assert [arm["pairs_of_the_test_view"] for arm in arms.values()] == [0, 4]
+    # sm has no negatives, so neither does kw
+    assert [arm["hard_negatives"] for arm in arms.values()] == [0, 0]
+
+
+# what is found
+
+
+def found(kw: dict[str, list[float]], sm: dict[str, list[float]], at: Path) -> str:
+    """Where the ten queries of each side are answered so by the models."""
+    collection = load(at)
+    ten = replace(collection, queries=collection.queries[:10])
+    sides = []
+    for value, columns in (("KW", kw), ("SM", sm)):
+        values = {name: np.array(column)[:, None] for name, column in columns.items()}
+        comparisons = Bootstrap(ten).compare(values, ["recall@1"])
+        sides.append(Side(value, 10, {}, {}, comparisons))
+    arms = {name: f"{name} pairs" for name in kw if name != "before"}
+    return Sides("set", "recall@1", sides).found("on the test set zoo", arms)
+
+
+NONE, SOME, ALL = [0.0] * 10, [0.0, 1.0] * 5, [1.0] * 10
+
+
+def test_a_dilemma(two_sided: Path) -> None:
+    assert found(
+        {"kw": ALL, "sm": NONE, "before": NONE}, {"kw": NONE, "sm": ALL, "before": ALL}, two_sided
+    ) == (
+        "On the test set zoo there is a dilemma by recall@1: trained with kw pairs the model "
+        "changes by +1.0000 (+1.000 to +1.000) on KW queries and -1.0000 (-1.000 to -1.000) on SM "
+        "queries, against the untrained model. What is better to train with depends on the side: "
+        "kw against sm +1.0000 (+1.000 to +1.000) on KW queries and -1.0000 (-1.000 to -1.000) on "
+        "SM queries."
+    )
+
+
+def test_no_dilemma(two_sided: Path) -> None:
+    text = found(
+        {"kw+sm": ALL, "kw": ALL, "before": NONE}, {"kw+sm": ALL, "kw": SOME, "before": SOME},
+        two_sided,
+    )  # fmt: skip
+    assert text == (
+        "On the test set zoo no dilemma was found by recall@1: no training gains on one side and "
+        "loses on another, against the untrained model. The lowest change is that with kw pairs on "
+        "SM queries, +0.0000 (+0.000 to +0.000), which includes 0."
+    )
+    text = found(
+        {"kw+sm": ALL, "kw": ALL, "sm": SOME, "before": NONE},
+        {"kw+sm": ALL, "kw": SOME, "sm": ALL, "before": NONE}, two_sided,
+    )  # fmt: skip
+    assert "0.5000" in text.partition(" What ")[0]
+    assert "includes 0" not in text
+    text = found({"kw": NONE, "before": ALL}, {"kw": SOME, "before": SOME}, two_sided)
+    assert text.endswith("-1.0000 (-1.000 to -1.000): a loss that no other side makes up for.")
+
+
+def test_which_pairs_are_better_depends_on_the_side(two_sided: Path) -> None:
+    text = found(
+        {"kw+sm": ALL, "kw": ALL, "sm": SOME, "before": NONE},
+        {"kw+sm": ALL, "kw": SOME, "sm": ALL, "before": NONE}, two_sided,
+    )  # fmt: skip
+    assert "no dilemma was found" in text
+    assert re.search(
+        r" What is better to train with depends on the side: kw against sm \+0\.5000 \(.*\) on KW "
+        r"queries and -0\.5000 \(.*\) on SM queries\. kw\+sm is below no other on any side for "
+        r"sure\.$", text,
+    )  # fmt: skip
+
+
+# what cannot be
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"by": "sets"}, "--by sets: no query of {path} has such a column; did you mean set? Columns: kind, number, place, set"),
+        ({"compare": ["kw+smm"]}, "--compare: there is no 'smm'; did you mean sm? Possible: own, mined, in-batch; or training files, joined by + where an arm takes several: kw, sm"),
+        ({"compare": ["kw", "own"]}, "--compare kw,own: kinds of negatives (own, mined, in-batch) and training files are compared one at a time, so that arms differ in one thing"),
+        ({"compare": ["kw+sm", "kw", "sm+kw"]}, "--compare: sm+kw is named twice"),
+        ({"compare": ["kw+kw"]}, "--compare: kw+kw is named twice"),
+        ({"data": ["kw"]}, "--compare kw+sm,kw,sm: names the training files of each arm, so --data has no place beside it"),
+        ({"split": "test"}, "--compare kw+sm,kw,sm: names the training files of each arm, so --split has no place beside it"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_compared(
+    two_sided: Path, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError) as error:
+        retgen.train(two_sided, "static:minilm", out=tmp_path / "none", **CALL | changes)
+    assert str(error.value) == message.format(path=two_sided)
+    assert not (tmp_path / "none").exists()
+
+
+def test_files_that_cannot_be_arms(tmp_path: Path, other: Path) -> None:
+    path, out = write_two_sided(tmp_path / "zoo"), tmp_path / "none"
+    queries = [json.loads(line) for line in (path / "queries.jsonl").read_text().splitlines()]
+    many = [query["metadata"] | {"many": f"value {i}"} for i, query in enumerate(queries * 2)]
+    write_rows(path / "queries.jsonl", [
+        query | {"_id": f"{query['_id']}{'-' * (i // 19)}", "metadata": metadata}
+        for i, (query, metadata) in enumerate(zip(queries * 2, many, strict=True))
+    ])  # fmt: skip
+    qrels = [json.loads(line) for line in (path / "qrels.jsonl").read_text().splitlines()]
+    write_rows(path / "qrels.jsonl", [
+        qrel | {"query-id": f"{qrel['query-id']}{'-' * (i // 19)}"}
+        for i, qrel in enumerate(qrels * 2)
+    ])  # fmt: skip
+    write_pairs(path / "training/empty.parquet", [])
+    write_pairs(path / "training/before.parquet", [("a", "b")])
+    pq.write_table(pa.table({"query": ["a"]}), path / "training/lists.parquet")
+    for changes, message in (
+        ({"by": "many"}, "--by many: the 38 queries have 38 different values there; a breakdown takes up to 20"),
+        ({"compare": ["before"]}, "--compare before: scores go by the names of the arms, and this one stands for another model there. Rename the training file"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError) as error:
+            retgen.train(path, "static:minilm", out=out, **CALL | changes)
+        assert str(error.value) == message
+    with pytest.raises(
+        DatasetError, match=r"zoo: its training files hold no pair \(empty.parquet\)"
+    ):
+        retgen.train(path, "static:minilm", out=out, **CALL | {"compare": ["kw", "empty"]})
+    with pytest.raises(DatasetError, match=r"lists.parquet has no column anchor and no column pos"):
+        retgen.train(path, "static:minilm", out=out, **CALL | {"compare": ["lists"]})
+    with pytest.raises(
+        UsageError, match=f"joined by .+ where an arm takes several: {other} has no"
+    ):
+        retgen.train(other, "static:minilm", out=out, compare=["kw"])
+    assert not out.exists()
+
+
+def test_the_command(gen: Gen, two_sided: Path, static: SentenceTransformer, short: str) -> None:
+    args = ("--set", "max_steps=1", "--compare", "sm,kw", "--by", "set", "--out", "out")
+    result = gen("train", two_sided, "--model", short, *args)
+    assert (result.returncode, result.stderr) == (0, "")
+    stored = json.loads(gen("train", two_sided, "--model", short, *args, "--json").stdout)
+    assert stored["dilemma"] in result.stdout.splitlines()
+    assert [side["value"] for side in stored["test"]["sides"]["results"]] == [
+        "KW", "SM", "(none)", "all queries",
+    ]  # fmt: skip
+
+
+def test_a_training_by_itself_has_sides_too(two_sided: Path, short: str, tmp_path: Path) -> None:
+    call = CALL | {"compare": (), "data": ["kw"], "out": tmp_path / "out"}
+    result = retgen.train(two_sided, short, **call)
+    lines = text_of(result).splitlines()
+    head = next(line for line in lines if line.startswith("test: set "))
+    assert re.split(r"\s{2,}", head) == [
+        "test: set", "queries", "model", "recall@1", "against untrained",
+    ]  # fmt: skip
+    assert result.dilemma() in lines
+    assert result.conclusion() is None
+    (side, *_) = result.to_json()["test"]["sides"]["results"]
+    assert list(side["scores"]) == ["after", "before", "bm25"]

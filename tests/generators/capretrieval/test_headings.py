@@ -1,0 +1,92 @@
+"""A query that is a page's title is trained on the page without its heading."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from retgen import run, validate
+from tests.conftest import read_jsonl
+from tests.generators.capretrieval.texts import TEXTS, write_recipe
+
+WINDMILL, STORMS, COPPER, OWLS, TRAM, BEES, GLASS, CHESS = TEXTS
+PAGES = {
+    "windmill.md": f"# The **flour** mill of Ostrava harbour\n\n{WINDMILL}\n",
+    "storms.md": f"Keeping watch\n=============\n\n{STORMS}\n\n## Keeping watch\n\nAt night.",
+    "copper.md": f"---\ntitle: Copper pans\n---\n{COPPER}",
+    "owls.md": f"# Barn owls\n\n{OWLS}\n\n# Of barn owls\n\nThey hunt.",
+    "tram.html": f"<title>Tram depot</title><h1>TRAM DEPOT</h1><p>{TRAM}</p>",
+    "bees.md": "# Keep bees in any garden that is large enough",
+    "glass.txt": GLASS,
+    "chess.md": f"# Chess\n\n{CHESS}",
+}
+WITHOUT = {
+    "windmill": WINDMILL,
+    "storms": f"{STORMS}\n\n\nAt night.",
+    "copper": f"---\n{COPPER}",
+    "owls": f"{OWLS}\n\n# Of barn owls\n\nThey hunt.",
+    "tram": TRAM,
+    "bees": "# Keep bees in any garden that is large enough",
+    "chess": CHESS,
+}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pages of Markdown and HTML, and a text without a title."""
+    folder = tmp_path_factory.mktemp("headings")
+    (folder / "kb").mkdir()
+    for name, text in PAGES.items():
+        (folder / "kb" / name).write_text(text, "utf-8")
+    params = "  splits: {test: 0.1, dev: 0}\n  queries: {common: 1}\n"
+    return run(write_recipe(folder / "kb.yaml", folder / "kb", params), out=folder / "out").path
+
+
+def test_the_heading_is_left_out(finished: Path) -> None:
+    kinds = {
+        row["_id"]: row["metadata"]["kind"]
+        for row in read_jsonl(finished / "dataset" / "queries.jsonl")
+    }
+    shown = {
+        row["positive-id"]: row["positive"]
+        for row in pq.read_table(finished / "training" / "sm.parquet").to_pylist()
+        if kinds[row["query-id"]] == "title"
+    }
+    held_out = [row["_id"] for row in read_jsonl(finished / "dataset" / "corpus.jsonl")
+                if row["metadata"]["split"] == "test"]  # fmt: skip
+    assert len(held_out) == 1
+    assert shown == {name: text for name, text in WITHOUT.items() if name not in held_out}
+    assert validate(finished).ok
+
+
+def test_a_summary_of_the_heading_is_trained_without_the_title(finished: Path) -> None:
+    rows = pq.read_table(finished / "training" / "sm.parquet").to_pylist()
+    spans = {
+        row["_id"]: (row["metadata"]["kind"], row["metadata"]["span"])
+        for row in read_jsonl(finished / "dataset" / "queries.jsonl")
+    }
+    texts = {row["_id"]: row["text"] for row in read_jsonl(finished / "dataset" / "corpus.jsonl")}
+    of_heading = [
+        row["positive"] for row in rows
+        if (spans[row["query-id"]][0] == "summary" and texts[row["positive-id"]][
+            slice(*spans[row["query-id"]][1])] == "# The **flour** mill of Ostrava harbour")
+    ]  # fmt: skip
+    assert of_heading == [WINDMILL]
+
+
+def test_a_heading_that_was_put_back_is_found(finished: Path) -> None:
+    file = finished / "training" / "sm.parquet"
+    before = file.read_bytes()
+    table = pq.read_table(file)
+    rows = table.to_pylist()
+    (row,) = [row for row in rows if row["positive"] == WITHOUT["copper"]]
+    row["positive"] = PAGES["copper.md"]
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), file)
+    try:
+        found = [one.message for one in validate(finished).findings if one.rule == "own-documents"]
+    finally:
+        file.write_bytes(before)
+    assert found == [f"sm.parquet: the positive of {row['query-id']} is not of copper"]

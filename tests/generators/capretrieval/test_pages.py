@@ -1,0 +1,109 @@
+"""What the card, the report page and the terminal say of a set over own documents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from retgen import run
+from retgen.evaluation.collection import load
+from tests.conftest import Gen, read_jsonl
+from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
+from tests.pages import Read
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six documents for training, one each for dev and test."""
+    folder = tmp_path_factory.mktemp("pages")
+    source = write_rows(folder / "kb.jsonl", TEXTS, ["Windmills to visit"])
+    return run(write_recipe(folder / "kb.yaml", source), out=folder / "kb").path
+
+
+def card_of(path: Path) -> str:
+    return (path / "dataset" / "README.md").read_text()
+
+
+def text_of(html: str) -> str:
+    return " ".join(Read(html).text.split())
+
+
+def page_of(path: Path) -> str:
+    return text_of((path / "report.html").read_text())
+
+
+def test_only_the_queries_are_said_to_be_synthetic(finished: Path) -> None:
+    what = (
+        "A retrieval data set of a source's own documents, with synthetic queries: training and "
+        "test queries over your own documents"
+    )
+    assert what in card_of(finished)
+    page = page_of(finished)
+    assert what in page
+    assert (
+        "Queries of people. The documents are the source's, the queries are synthetic: no score "
+        "here is one on queries that people write."
+    ) in page
+    for text in (card_of(finished), page):
+        assert "A synthetic retrieval data set" not in text
+        assert "The texts are synthetic" not in text
+
+
+def test_the_example_shows_a_query_beside_what_it_rests_on(finished: Path, gen: Gen) -> None:
+    example = json.loads((finished / "manifest.json").read_text())["example"]
+    assert (example["title"], example["changed"]) == ("The queries of d0", False)
+    shown = (finished / "report.html").read_text()
+    part = shown[shown.index('<section id="example">') : shown.index('<section id="examples">')]
+    assert "<mark>" not in part
+    assert "<del>" not in part
+    text = text_of(part)
+    for _, query, rests_on in example["rows"]:
+        assert query in text
+        assert " ".join(rests_on.split()) in text
+    done = gen("preview", finished.parent / "kb.yaml")
+    assert done.returncode == 0, done.stderr
+    kind, query, rests_on = example["rows"][0]
+    assert f"\n{kind}\n  query: {query}\n  rests on (begins): {rests_on}\n" in done.stdout
+
+
+def test_queries_of_other_splits_are_not_counted_as_tested(finished: Path) -> None:
+    queries = read_jsonl(finished / "dataset" / "queries.jsonl")
+    qrels = read_jsonl(finished / "dataset" / "qrels.jsonl")
+    tested = len({row["query-id"] for row in qrels})
+    assert tested == sum(row["metadata"]["split"] == "test" for row in queries) < len(queries)
+    page = page_of(finished)
+    assert f"of each of {tested} queries before the rest of 8." in page
+    assert f"{tested} of them tested: 1 relevant each" in page
+    assert (
+        f"8 documents, {len(queries)} queries of all splits, {len(qrels)} qrels of split test."
+    ) in card_of(finished)
+
+
+def test_no_query_of_another_split_is_said_to_lack_a_relevant_document(finished: Path) -> None:
+    for split in ("test", "dev", "train"):
+        assert load(finished, split).notes == []
+
+
+def test_negatives_are_counted_as_they_stand_in_the_training_files(tmp_path: Path) -> None:
+    """Eight documents hold two words more: queries that ask for these find too few others."""
+    texts = [
+        " ".join(f"{name}{word}" for word in "ard el ism ology ist".split()) + f" {name} river mill"
+        for name in (f"qu{letter}" for letter in "abcdefgh")
+    ]
+    recipe = write_recipe(
+        tmp_path / "few.yaml", write_rows(tmp_path / "few.jsonl", [*TEXTS[:3], *texts]),
+        "  language: en\n  mine: {negatives: 9, depth: 9}\n  queries: {common: 1}\n",
+    )  # fmt: skip
+    path = run(recipe, out=tmp_path / "few").path
+    rows = [row for name in ("kw", "sm")
+            for row in pq.read_table(path / "training" / f"{name}.parquet").to_pylist()]  # fmt: skip
+    trained = {row["query-id"] for row in read_jsonl(path / "dataset" / "qrels.train.jsonl")}
+    assert 0 < len(rows) < len(trained)
+    mined = json.loads((path / "sources" / "mined.json").read_text())
+    assert (mined["queries"], mined["negatives"]) == (
+        len(rows), sum(len(row["negatives-id"]) for row in rows),
+    )  # fmt: skip
+    assert f"have {mined['negatives']:,} hard negatives mined by bm25" in card_of(path)

@@ -1,0 +1,79 @@
+"""A source of filled-in templates: what is held out resembles what is trained on, and it is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from retgen import run, validate
+from retgen.write import dump_json, file_info
+from tests.conftest import read_jsonl
+from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
+
+WORDS = [word.strip(".,").lower() for text in TEXTS for word in text.split() if len(word) > 5]
+SAID = (
+    "so many documents share 70% of their words (filled-in templates) that only those that share "
+    "80% of their words or more stay on one side: held-out documents resemble training documents"
+)
+SPLIT = {"test": 7, "dev": 2, "train": 39}
+
+
+def form(n: int) -> str:
+    goods = " and ".join(WORDS[(7 * n + 3 * i) % len(WORDS)] for i in range(4))
+    return (
+        f"Thank you for your order of {goods}. We deliver within five working days. Please pay "
+        "to the account below. Goods remain our property until they are paid in full."
+    )
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Forty forms that differ in four of 35 words, and eight other documents."""
+    folder = tmp_path_factory.mktemp("templates")
+    source = write_rows(folder / "forms.jsonl", [*map(form, range(40)), *TEXTS])
+    recipe = write_recipe(folder / "forms.yaml", source, "  queries: {common: 0.1}\n")
+    return run(recipe, out=folder / "forms").path
+
+
+def test_the_lowest_share_is_taken_that_leaves_enough_to_hold_out(finished: Path) -> None:
+    assert json.loads((finished / "sources" / "mined.json").read_text())["alike"] == 0.8
+    corpus = read_jsonl(finished / "dataset" / "corpus.jsonl")
+    splits = [row["metadata"]["split"] for row in corpus]
+    assert {name: splits.count(name) for name in SPLIT} == SPLIT
+    assert validate(finished).ok
+
+
+def test_it_is_said(finished: Path) -> None:
+    manifest = json.loads((finished / "manifest.json").read_text())
+    assert manifest["notes"]["splits"] == SAID
+    assert f"{SAID[0].upper()}{SAID[1:]}." in (finished / "dataset" / "README.md").read_text()
+
+
+def test_no_form_is_a_negative_of_another(finished: Path) -> None:
+    rows = [row for file in sorted((finished / "training").glob("*.parquet"))
+            for row in pq.read_table(file).to_pylist()]  # fmt: skip
+    assert {tuple(row["negatives-id"]) for row in rows} == {()}
+    assert json.loads((finished / "manifest.json").read_text())["notes"]["negatives"] == (
+        "none: too few training documents are no likely positives; pairs are trained in batches"
+    )
+
+
+def test_the_proof_goes_by_the_share_that_the_run_states(finished: Path) -> None:
+    file, manifest = finished / "sources" / "mined.json", finished / "manifest.json"
+    before = file.read_text(), manifest.read_text()
+    stated = json.loads(before[1])
+    file.write_text(dump_json(json.loads(before[0]) | {"alike": 0.7}))
+    stated["files"]["sources/mined.json"] = file_info(file)._asdict()
+    manifest.write_text(dump_json(stated))
+    try:
+        found = [one.message for one in validate(finished).findings if one.rule == "own-documents"]
+    finally:
+        file.write_text(before[0])
+        manifest.write_text(before[1])
+    assert found == [
+        "d10 of test is a near-duplicate of d0 of train (2 more of this kind: d21 and d0, d32 and "
+        "d0)"
+    ]
