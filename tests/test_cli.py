@@ -275,7 +275,7 @@ def test_new_writes_a_recipe_that_runs(gen: Gen, tmp_path: Path) -> None:
     wrong = gen("new", "limits")
     assert (
         wrong.stderr
-        == "gen: there is no family 'limits'. Families: capretrieval, limit, multiconir\n"
+        == "gen: there is no family 'limits'. Families: capretrieval, limit, multiconir, niah\n"
     )
     ran = gen("run", "my_limit.yaml", "--set", "params.docs=200", "--set", "params.queries=50")
     assert ran.returncode == 0, ran.stderr
@@ -372,7 +372,7 @@ def test_doctor(gen: Gen) -> None:
     result = gen("doctor", "--json", env={"PATH": "", "OPENAI_API_KEY": "sk-secret-value"})
     checks = {check["what"]: check for check in json.loads(result.stdout)}
     assert checks["retgen"]["note"] == retgen.__version__
-    assert checks["families"]["note"] == "capretrieval, limit, multiconir"
+    assert checks["families"]["note"] == "capretrieval, limit, multiconir, niah"
     assert (checks["OPENAI_API_KEY"]["state"], checks["HF_TOKEN"]["state"]) == ("ok", "absent")
     assert checks["numpy"]["state"] == "ok"
     assert checks["accelerator"]["state"] in ("ok", "absent")

@@ -55,7 +55,7 @@ HEAD = "name: x\nfamily: limit\n"
         (
             "name: x\nfamily: limits\nparams: {}\n",
             "{path}, line 2, family: there is no family 'limits'; did you mean limit? "
-            "Families: capretrieval, limit, multiconir",
+            "Families: capretrieval, limit, multiconir, niah",
         ),
         (
             HEAD + "model: gpt-5-mini\nmodels: {wirte: openai:x}\nparams: {pattern: dense}\n",
@@ -176,6 +176,9 @@ PLANNED = {
         f"multiconir_{domain}": (264, 480, 5280)
         for domain in ("books", "legal", "medical", "movies", "people")
     },
+    "niah": (3_234, 22, 6_160),
+    "niah_arms": (5_632, 22, 7_040),
+    "niah_train": (4_284, 34, 8_160),
 }
 
 

@@ -26,6 +26,7 @@ from retgen.generators.niah.asking import expanded, written_groups
 from retgen.generators.niah.counting import load_counter
 from retgen.generators.niah.groups import Group, read_groups
 from retgen.generators.niah.haystacks import Haystacks
+from retgen.generators.niah.lexical import lexical
 from retgen.generators.niah.params import NiahParams
 from retgen.generators.niah.prose import LICENCE
 from retgen.generators.niah.sourcing import (
@@ -147,6 +148,7 @@ class Niah(Family[NiahParams]):
             training=tables.training(),
             tables=tables.tables(),
             facts=_facts(haystacks),
+            notes={"lexical": lexical(haystacks)},
             example=_example(haystacks),
             licences=_licences(job.params),
         )

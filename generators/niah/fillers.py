@@ -78,8 +78,8 @@ class Pool:
             one[size] = len(held) >= spare
         two = np.convolve(one, one)
         two[: len(one)] += one
-        held: NDArray[np.bool_] = two > 0
-        return held
+        result: NDArray[np.bool_] = two > 0
+        return result
 
     def short(self, tokens: int, least: int) -> tuple[int, Ints]:
         """The most tokens of a sentence, such that `least` of that many or fewer have on average
@@ -95,6 +95,8 @@ class Pool:
 
     def body(self, kind: FillerKind, tokens: int, least: int, stream: Stream) -> Body:
         """At least `least` sentences that have exactly so many tokens. Raises `NoFit`."""
+        if tokens > self.tokens:
+            raise NoFit
         most, fitting = self.short(tokens, least)
         for _ in range(_ATTEMPTS):
             runs = self._snippets if kind == "shuffled" else self._onward

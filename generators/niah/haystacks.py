@@ -183,6 +183,16 @@ class Haystacks:
             for i, name in zip(order, self.others(key), strict=False)
         ]
 
+    def all_texts(self) -> Iterator[str]:
+        """Every sentence that may stand in a haystack of the recipe."""
+        for _, numbers in self._pools.values():
+            yield from (self._texts[number] for number in numbers)
+        for group in range(len(self.groups)):
+            for kind in self.params.needles:
+                yield from (self.needle(group, kind, order).text for order in self.params.orders)
+            if max(self.params.distractors):
+                yield from self.groups[group].near
+
     # --- fillers ----------------------------------------------------------------------------
 
     def key(self, filler: int) -> Key:
