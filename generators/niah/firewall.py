@@ -8,6 +8,7 @@ letters, or with an ending that makes another word of a short one (red, reddish)
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -18,7 +19,6 @@ from retgen.tokenizer import STOPWORDS, content_stems, stems, tokens
 
 _LONG = 4  # letters that tell: shorter beginnings are shared by chance
 _ENDINGS = frozenset("able ed en er ers es ing ish ly ness s y".split())
-_ASKED = frozenset({"character"})  # every question begins with "Which character"
 _CAPITALISED = re.compile(r"(?<=[\w,;:'\")] )[A-Z]\w+|(?<=[-'\"(])[A-Z]\w+")
 _WORD = re.compile(r"\w+")
 
@@ -30,9 +30,9 @@ class Related:
         words = {word for text in questions for word in content_words(text)}
         self._stems = dict(zip(stems(sorted(words)), sorted(words), strict=True))
         self._forms = {form: word for word in sorted(words) for form in inflections(word)}
-        self._begin: dict[str, list[str]] = defaultdict(list)
-        for word in sorted(words):
-            self._begin[word[:3]].append(word)
+        self._begin: dict[str, dict[str, str]] = defaultdict(dict)
+        for form, word in self._forms.items():
+            self._begin[form[:3]][form] = word
         self._known: dict[str, str | None] = {}
 
     def to(self, word: str) -> str | None:
@@ -43,7 +43,7 @@ class Related:
 
     def first(self, text: str) -> tuple[str, str] | None:
         """The first word of a text that is related, and to which word of a question."""
-        for word in tokens(text):
+        for word in plain_words(text):
             if (asked := self.to(word)) is not None:
                 return word, asked
         return None
@@ -53,7 +53,8 @@ class Related:
             return None
         if (known := self._forms.get(word) or self._stems.get(stems([word])[0])) is not None:
             return known
-        return next((one for one in self._begin.get(word[:3], ()) if _begins(word, one)), None)
+        forms = self._begin.get(word[:3], {})
+        return next((asked for form, asked in forms.items() if _begins(word, form)), None)
 
 
 def _begins(one: str, other: str) -> bool:
@@ -67,7 +68,15 @@ def _begins(one: str, other: str) -> bool:
 
 def content_words(text: str) -> list[str]:
     """The words of a question that carry its topic."""
-    return [word for word in tokens(text) if word not in STOPWORDS and word not in _ASKED]
+    return [word for word in plain_words(text) if word not in STOPWORDS]
+
+
+def plain_words(text: str) -> list[str]:
+    """Words without case, accents and underscores: Kraków is Krakow, and so is _Krakow_."""
+    if not text.isascii():
+        apart = unicodedata.normalize("NFKD", text)
+        text = "".join(one for one in apart if not unicodedata.combining(one))
+    return tokens(text.replace("_", " "))
 
 
 @cache
