@@ -11,7 +11,7 @@ INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --
 SPREAD := -n auto --dist worksteal --durations 20
 RECIPE ?= recipes/limit_dense.yaml
 
-.PHONY: run test slow proof check lint types docs bench bench-agents bench-decontamination bench-ledger bench-multiconir bench-models bench-own-documents bench-validate bench-large clean
+.PHONY: run test slow proof check lint types docs bench bench-agents bench-decontamination bench-ledger bench-multiconir bench-haystacks bench-models bench-own-documents bench-validate bench-large clean
 
 run: .venv/core  ## install the core and make the main data set
 	$(BIN)/gen run $(RECIPE)
@@ -46,6 +46,9 @@ bench-ledger: .venv/dev  ## a ledger of a million calls: opening, starting, a ca
 
 bench-multiconir: .venv/dev  ## assembling, writing and proving up to 50,000 candidate sets of MultiConIR
 	$(BIN)/python benchmarks/multiconir.py
+
+bench-haystacks: .venv/dev  ## haystacks of exact lengths, against encoding each again until it fits
+	$(BIN)/python benchmarks/haystacks.py
 
 bench-models: .venv/dev  ## what needs a device, as fractions of what it can do; BM25; mining; free embeddings
 	$(BIN)/python benchmarks/gpu.py

@@ -1,8 +1,9 @@
 """The firewall: which words are related to a question, and which sentences may stand beside it.
 
 A word is related to a word of a question if both have one stem (Snowball), if it is an inflection
-of it (lemminflect: ate, eaten, spoken), or if one begins with the other: with at least four
-letters, or with an ending that makes another word of a short one (red, reddish).
+of it (lemminflect: ate, eaten, spoken), or if they begin alike: one is the beginning of the other,
+with at least four letters or an ending that makes another word of a short one (red, reddish), or
+they share six letters and go on otherwise (mathematics, mathematician).
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from retgen.errors import RecipeError
 from retgen.generators.niah.groups import SLOT, Group
 from retgen.tokenizer import STOPWORDS, content_stems, stems, tokens
 
-_LONG = 4  # letters that tell: shorter beginnings are shared by chance
+_LONG = 4  # letters of a word that tell where another one begins with it
+_BEGINNING = 6  # letters that tell where two words go on otherwise
 _ENDINGS = frozenset("able ed en er ers es ing ish ly ness s y".split())
 _CAPITALISED = re.compile(r"(?<=[\w,;:'\")] )[A-Z]\w+|(?<=[-'\"(])[A-Z]\w+")
 _WORD = re.compile(r"\w+")
@@ -30,9 +32,9 @@ class Related:
         words = {word for text in questions for word in content_words(text)}
         self._stems = dict(zip(stems(sorted(words)), sorted(words), strict=True))
         self._forms = {form: word for word in sorted(words) for form in inflections(word)}
-        self._begin: dict[str, dict[str, str]] = defaultdict(dict)
-        for form, word in self._forms.items():
-            self._begin[form[:3]][form] = word
+        self._begin: dict[str, list[str]] = defaultdict(list)
+        for form in sorted(self._forms):
+            self._begin[form[:3]].append(form)
         self._known: dict[str, str | None] = {}
 
     def to(self, word: str) -> str | None:
@@ -53,15 +55,15 @@ class Related:
             return None
         if (known := self._forms.get(word) or self._stems.get(stems([word])[0])) is not None:
             return known
-        forms = self._begin.get(word[:3], {})
-        return next((asked for form, asked in forms.items() if _begins(word, form)), None)
+        alike = (form for form in self._begin.get(word[:3], ()) if _alike(word, form))
+        return next((self._forms[form] for form in alike), None)
 
 
-def _begins(one: str, other: str) -> bool:
-    """Whether one of two words begins with the other, and that is hardly by chance."""
+def _alike(one: str, other: str) -> bool:
+    """Whether two words begin alike, and that is hardly by chance."""
     short, long = sorted((one, other), key=len)
     if not long.startswith(short):
-        return False
+        return short[:_BEGINNING] == long[:_BEGINNING] and len(short) > _BEGINNING
     rest = long[len(short) :]
     return len(short) >= _LONG or rest.removeprefix(short[-1:]) in _ENDINGS or rest in _ENDINGS
 

@@ -43,6 +43,21 @@ CASES: dict[str, tuple[str, list[str]]] = {
             *(rf"  {calls} calls: {N} MB, {N} MB" for calls in (4, 20, 40)),
         ],
     ),
+    "haystacks": (
+        "--sample 1 --rounds 1",
+        [
+            "...",
+            rf"3,234 haystacks, every length re-encoded: {F} s",
+            rf"  tables and books read, all texts made:     {F} s",
+            rf"  the texts alone:                           {F} s",
+            rf"re-encoding until the length fits: \d+ s \({F} a second\)",
+            *(
+                rf"  ratio, {what}: \d+ \(\d+ to \d+\)"
+                for what in ("with books and table", "texts alone", "with the check")
+            ),
+            r"largest process: \d+ MB",
+        ],
+    ),
     "ledger": (
         "--calls 400",
         [
