@@ -18,6 +18,7 @@ from retgen.evaluation.tasks.niah.tables import (
     lengths_of,
     readings,
     rows_of,
+    there,
     wordings,
 )
 from retgen.evaluation.tasks.task import SystemResult
@@ -82,9 +83,8 @@ def _against_controls(rows: Sequence[Row], scored: Sequence[Row], folder: Path) 
     if scored:
         figures.append(_curves(scored, "normalised", "normalised similarity", folder, []))
         tables.append(by_length(scored, "gain"))
-        folded = [
-            Fold(TITLES[m], [by_length(scored, m)]) for m in ("effect", "similarity", "normalised")
-        ]
+        further = ("ratio, neutral", "effect", "similarity", "normalised")
+        folded = [Fold(TITLES[m], [by_length(scored, m)]) for m in further if there(scored, m)]
     return Section(
         "Similarity, comparative ratio, separation",
         [
