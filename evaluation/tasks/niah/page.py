@@ -144,7 +144,7 @@ def _places(rows: Sequence[Row], folder: Path) -> Section:
             x=_TOKENS, y="place, from the beginning",
         )  # fmt: skip
         figures.append(
-            Figure(svg, "Place 1 is the very beginning, the last the very end; *: not read whole.")
+            Figure(svg, "Place 1 is the beginning, the last the end; *: not read whole.")
         )
     return Section(
         "The place of the needle",
