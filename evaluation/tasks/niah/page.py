@@ -18,6 +18,7 @@ from retgen.evaluation.tasks.niah.tables import (
     lengths_of,
     readings,
     rows_of,
+    there,
     wordings,
 )
 from retgen.evaluation.tasks.task import SystemResult
@@ -82,9 +83,8 @@ def _against_controls(rows: Sequence[Row], scored: Sequence[Row], folder: Path) 
     if scored:
         figures.append(_curves(scored, "normalised", "normalised similarity", folder, []))
         tables.append(by_length(scored, "gain"))
-        folded = [
-            Fold(TITLES[m], [by_length(scored, m)]) for m in ("effect", "similarity", "normalised")
-        ]
+        further = ("ratio, neutral", "effect", "similarity", "normalised")
+        folded = [Fold(TITLES[m], [by_length(scored, m)]) for m in further if there(scored, m)]
     return Section(
         "Similarity, comparative ratio, separation",
         [
@@ -140,10 +140,12 @@ def _places(rows: Sequence[Row], folder: Path) -> Section:
         ]
         svg = draw.heat_map(
             folder / f"haystacks_places_{slug(row.name)}", [str(place + 1) for place in places],
-            [f"{n:,}" for n in lengths], values, title=f"AUC by place of the needle: {row.name}",
+            _marked(row), values, title=f"AUC by place of the needle: {row.name}",
             x=_TOKENS, y="place, from the beginning",
         )  # fmt: skip
-        figures.append(Figure(svg, "Place 1 is the very beginning, the last the very end."))
+        figures.append(
+            Figure(svg, "Place 1 is the beginning, the last the end; *: not read whole.")
+        )
     return Section(
         "The place of the needle",
         [
@@ -157,20 +159,27 @@ def _places(rows: Sequence[Row], folder: Path) -> Section:
     )
 
 
+def _marked(row: Row) -> list[str]:
+    """Lengths, with a star where not every haystack is read whole."""
+    return [
+        f"{n:,}{'*' if row.cells.reach[row.arm, n].truncated else ''}"
+        for n in row.cells.lengths(row.arm)
+    ]
+
+
 def _parts(row: Row, measure: str, length: int) -> list[str]:
     return row.cells.parts(measure, row.arm, length)
 
 
 def _by_place(row: Row) -> TableView:
     cells, lines = row.cells, []
-    for length in cells.lengths(row.arm):
-        mark = "*" if cells.reach[row.arm, length].truncated else ""
+    for length, marked in zip(cells.lengths(row.arm), _marked(row), strict=True):
         measures = [cells.estimate(row.cell(m, length))
                     for m in ("pearson", "spearman", "slope")]  # fmt: skip
         thirds = [cells.mean(row.cell("auc by third", length, t)) for t in THIRDS]
         texts = [_spanned(one) for one in (*measures, psi(cells, row.arm, length))]
         shown = [f"{value:.3f}" if value is not None else "–" for value in thirds]
-        lines.append([f"{length:,}{mark}", *texts, *shown])
+        lines.append([marked, *texts, *shown])
     head = ["tokens", "Pearson", "Spearman", "slope", "PSI", *(f"AUC: {third}" for third in THIRDS)]
     return TableView(head, lines)
 
@@ -238,10 +247,10 @@ def _categories(row: Row, folder: Path) -> Figure:
     values = [[cells.mean(row.cell("auc", n), one) for n in lengths] for one in names]
     labels = [f"{one} ({cells.categories.count(one)})" for one in names]
     svg = draw.heat_map(
-        folder / "haystacks_categories", labels, [f"{n:,}" for n in lengths], values,
+        folder / "haystacks_categories", labels, _marked(row), values,
         title=f"AUC by category: {row.name}", x=_TOKENS, y="",
     )  # fmt: skip
-    return Figure(svg, "In brackets the number of questions.")
+    return Figure(svg, "In brackets the number of questions; *: not read whole.")
 
 
 def _cards(rows: Sequence[Row], folder: Path) -> Section:

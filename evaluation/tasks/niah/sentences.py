@@ -60,7 +60,7 @@ def _unread(label: str, cells: Cells, arm: Arm) -> str:
     seen = cells.reach[arm, cut[-1]].seen
     return (
         f"From {cut[0]:,} tokens on {label} does not read haystacks whole: at {cut[-1]:,} the "
-        f"needle is in what it reads in {seen:.0%}, so what falls there is truncation."
+        f"needle is in what it reads in {seen:.0%}, so a fall there is one of what is cut off."
     )
 
 

@@ -14,6 +14,7 @@ from retgen.pages import TableView
 TITLES = {
     "auc": "AUC within the question, by tokens of the haystack (* not read whole)",
     "ratio": "Comparative ratio: haystacks above the same text without needle",
+    "ratio, neutral": "Comparative ratio: haystacks above the text with a neutral sentence instead",
     "gain": "Separation: mean score of haystacks less that of the same text without needle",
     "effect": "Effect size: haystacks against all texts without needle (Cohen's d)",
     "similarity": "Score of question and haystack",
@@ -21,9 +22,13 @@ TITLES = {
     "psi": "Position sensitivity: 1 - min / max of the AUC over the thirds of the text",
     "expansion": "AUC by terms added to the question",
 }
-_SHORT = {"auc": "AUC", "ratio": "ratio", "gain": "separation", "effect": "effect size",
-          "similarity": "score", "normalised": "normalised"}  # fmt: skip
-_CHANCE = {"auc": "0.500", "ratio": "0.500", "gain": "0.0000", "effect": "0.00"}
+_SHORT = {
+    "auc": "AUC", "ratio": "ratio", "ratio, neutral": "ratio", "gain": "separation",
+    "effect": "effect size", "similarity": "score", "normalised": "normalised",
+}  # fmt: skip
+_CHANCE = {
+    "auc": "0.500", "ratio": "0.500", "ratio, neutral": "0.500", "gain": "0.0000", "effect": "0.00",
+}  # fmt: skip
 _DIGITS = {"effect": 2, "normalised": 2, "gain": 4}
 
 
@@ -77,8 +82,8 @@ def tables(reads: dict[str, Cells]) -> dict[str, TableView]:
     """All of them by their titles."""
     rows = rows_of(reads)
     result = {}
-    for measure in ("auc", "ratio", "gain", "effect", "similarity", "normalised"):
-        if any(_there(row, measure) for row in rows):
+    for measure in list(_SHORT):
+        if there(rows, measure):
             result[TITLES[measure]] = by_length(rows, measure)
     if sensitivity := _sensitivity(rows):
         result[TITLES["psi"]] = sensitivity
@@ -87,8 +92,9 @@ def tables(reads: dict[str, Cells]) -> dict[str, TableView]:
     return result
 
 
-def _there(row: Row, measure: str) -> bool:
-    return any(cell.measure == measure for cell in row.cells.values)
+def there(rows: Sequence[Row], measure: str) -> bool:
+    """Whether any of the systems has a measure."""
+    return any(cell.measure == measure for row in rows for cell in row.cells.values)
 
 
 def lengths_of(rows: Sequence[Row]) -> list[int]:

@@ -170,7 +170,7 @@ def test_tables_and_page(short: Any, scored: Any) -> None:
     assert "card_minilm--best-chunk.png" not in names
     summary = page[: page.index("<section>")]
     assert "From 80 tokens on minilm · one-hop does not read haystacks whole: at 160" in summary
-    assert "so what falls there is truncation" in summary
+    assert "so a fall there is one of what is cut off" in summary
     assert (
         "bm25 · one-hop: the AUC within the question is 0.500"
         in (scored.folder / "eval.md").read_text()

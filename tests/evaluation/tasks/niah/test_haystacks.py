@@ -16,6 +16,7 @@ from retgen.evaluation.collection import load
 from retgen.evaluation.search.base import System
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.tasks import task_of
+from retgen.evaluation.tasks.niah.cells import Cell
 from retgen.evaluation.tasks.niah.compare import HaystackData, OfPairs
 from retgen.evaluation.tasks.niah.haystacks import load_haystacks
 from retgen.evaluation.tasks.niah.sentences import sentences
@@ -158,3 +159,31 @@ def test_of_pairs_there_is_a_ratio_alone(made: Path) -> None:
     assert [len(row["values"]) for row in measured.rows] == [4, 4]
     views = tables({"chat": cells})
     assert list(views) == ["Comparative ratio: haystacks above the same text without needle"]
+
+
+def test_a_neutral_sentence_is_a_control_of_its_own(made: Path) -> None:
+    """By length of the text: needles are longer or shorter than the neutral sentence."""
+    comparison = HaystackData(load(made)).comparison()
+    (reading,) = comparison.readings("counting", System(None, Counting()))
+    (cells,) = (
+        reading.comparison.measure(Counting().score(reading.comparison.sets, silent), 0.0)
+        .domains.values()
+    )  # fmt: skip
+    views = tables({"counting": cells})
+    title = "Comparative ratio: haystacks above the text with a neutral sentence instead"
+    assert list(views).index(title) == 2
+    arm = cells.arms[0]
+    groups = load_haystacks(load(made)).groups
+    haystacks = load_haystacks(load(made))
+    for number, group in enumerate(groups):
+        of = [i for i, t in enumerate(group.haystacks) if (t.arm, t.length) == (arm, 32)]
+        pairs = [
+            (
+                len(group.haystacks[i].text),
+                len(haystacks.controls[group.controls["neutral"][i]].text),
+            )
+            for i in of
+        ]
+        expected = sum((a > b) + (a == b) / 2 for a, b in pairs) / len(pairs)
+        values = cells.values[Cell("ratio, neutral", "question", arm, 32)]
+        assert values[number] == expected
