@@ -232,7 +232,7 @@ def test_recipes(gen: Gen) -> None:
     ]
     names = [row["name"] for row in json.loads(gen("recipes", "--json").stdout)]
     assert names == sorted(names)
-    assert len(names) == 20
+    assert len(names) == 23
 
 
 def test_a_recipe_where_a_data_set_is_wanted(gen: Gen) -> None:
