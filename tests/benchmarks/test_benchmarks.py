@@ -168,6 +168,26 @@ CASES: dict[str, tuple[str, list[str]]] = {
             rf"ratio: {N}",
         ],
     ),
+    "own_documents": (
+        "--documents 30 60",
+        [
+            "...",
+            *(
+                line
+                for size in (30, 60)
+                for line in (
+                    rf"{size} documents, {N} queries: {F} s, {N} documents/s; read and written "
+                    rf"only: {F} s",
+                    *(
+                        rf"    {stage} +{F} s +{N} times"
+                        for stage in ("agents", "latent", "generate and write",
+                                      "prove and measure", "report", "all")
+                    ),
+                    rf"    largest process {F} GB",
+                )
+            ),
+        ],
+    ),
     "plain": ("plain 60", []),
     "validate": (
         "--documents 300 --baselines 200 20 --proof 200 --near 300",
