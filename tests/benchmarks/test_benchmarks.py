@@ -176,6 +176,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
                 line
                 for size in (30, 60)
                 for line in (
+                    "",
                     rf"{size} documents, {N} queries: {F} s, {N} documents/s; read and written "
                     rf"only: {F} s",
                     *(
