@@ -251,6 +251,7 @@ def test_rows_depend_on_nothing_but_their_number(small: Path) -> None:
         assert records.corpus.jsonl(first, last) == b"".join(lines[first:last])
 
 
+@pytest.mark.slow
 def test_the_same_bytes_at_any_number_of_workers(small: Path, tmp_path: Path) -> None:
     again = run(
         "niah", overrides={"params.lengths": [128, 256]}, out=tmp_path / "again", workers=2
@@ -259,6 +260,7 @@ def test_the_same_bytes_at_any_number_of_workers(small: Path, tmp_path: Path) ->
         assert (again / "dataset" / path.name).read_bytes() == path.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_length_more_changes_no_other_haystack(small: Path, tmp_path: Path) -> None:
     more = run("niah", overrides={"params.lengths": [128, 200]}, out=tmp_path / "more").path
     texts = [

@@ -129,6 +129,7 @@ def test_what_is_not_read_is_said_beside_each_length(short: Any) -> None:
     ) in short.to_json()["notes"]
 
 
+@pytest.mark.slow
 def test_queries_that_are_cut_are_counted(made: Path, tmp_path: Path) -> None:
     """With 12 tokens a question is read whole, a question with terms is not."""
     result = evaluate(
