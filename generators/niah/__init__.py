@@ -102,7 +102,7 @@ class Niah(Family[NiahParams]):
         return Plan(
             documents=documents,
             queries=queries,
-            qrels=2 * needles,
+            qrels=needles,
             bytes=round(sum(each * (length * a_token + _ROW) for length in params.lengths))
             + queries * (_QUERY + expanded) + 2 * needles * _QREL,
             call_estimates=_estimates(params, queries, job.live),
@@ -228,11 +228,13 @@ def _example(haystacks: Haystacks) -> Example:
     group = haystacks.groups[0]
     numbers = [haystacks.params.places // 2, haystacks.with_needle]
     rows = []
+    begin: int | None = None  # of what is shown, the same of both: they begin alike
     for one in haystacks.at(numbers):
-        start = max(0, one.span[0] - _AROUND)
-        shown = f"... {one.text[start : one.span[1] + _AROUND]} ..."
-        rows.append((one.variant.needle, shown, one.text[slice(*one.span)]))
-    return Example(f"{group.question} ({group.fact})", ("needle", "around it", "needle"), rows)
+        begin = max(0, one.span[0] - _AROUND) if begin is None else begin
+        shown = f"... {one.text[begin : max(one.span[1], begin + _AROUND) + _AROUND]} ..."
+        rows.append((one.variant.needle, one.text[slice(*one.span)] or "none", shown))
+    head = ("kind", "needle", "around it")
+    return Example(f"{group.question} ({group.fact})", head, rows, changed=False)
 
 
 def _licences(params: NiahParams) -> dict[str, str]:

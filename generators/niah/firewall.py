@@ -104,9 +104,19 @@ def check_groups(groups: Sequence[Group], table: str) -> None:
 
 
 def fault_of(group: Group) -> str | None:
-    """Which sentence of a group shares a word with its question, or lacks one; None for none."""
+    """Which sentence of a group shares a word with its question, or lacks one, or is an answer that
+    it must not be; None for none.
+    """
     related = Related([group.question])
+    keys, first = _keys(group), dict[str, str]()
     for key, sentence in group.sentences().items():
+        if (same := first.setdefault(sentence, key)) != key:
+            return f"{key} is the sentence of {same}: {sentence!r}"
+        if key.startswith("near") and keys and keys <= set(stems(tokens(sentence))):
+            return (
+                f"{key} holds all that the hop goes through ({', '.join(sorted(keys))}), so it "
+                f"answers as the needle does: {sentence!r}"
+            )
         found = related.first(sentence.replace(SLOT, " "))
         if key.startswith("literal"):
             if found is None:

@@ -7,7 +7,7 @@ questions (the cluster bootstrap), never rows, and every system sees the same dr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -133,6 +133,15 @@ class Cells:
         # a draw without any question of a cell says of it what all questions say
         sums = self._weights @ np.where(there, values, 0.0)
         return np.where(count > 0, sums / np.maximum(count, 1), self.means(cells))
+
+    def paired(self, other: Cells) -> Cells:
+        """Another system on the same questions less this one, question by question."""
+        values = {
+            cell: theirs - self.values[cell]
+            for cell, theirs in other.values.items()
+            if cell in self.values
+        }
+        return replace(self, values=values)
 
     def detectable(self, cell: Cell) -> float | None:
         """The smallest difference of the mean that so many questions would show."""

@@ -14,6 +14,7 @@ from retgen.evaluation.tasks.niah.tables import (
     TITLES,
     Row,
     by_length,
+    differences,
     effective_text,
     lengths_of,
     readings,
@@ -40,6 +41,16 @@ def sections(results: Sequence[SystemResult[Cells]], folder: Path) -> Iterable[S
     if scored:
         yield _by_length(scored, questions, folder)
     yield _against_controls(rows, scored, folder)
+    if compared := differences(scored):
+        yield Section(
+            TITLES["differences"],
+            [
+                "Differences of a question weigh the same; the slope is that of the score from "
+                "first to last place, which compares where two systems score on one scale, as a "
+                "model before and after training does."
+            ],
+            [compared],
+        )
     if scored:
         yield _places(scored, folder)
         yield from _wordings(scored, folder)
@@ -212,8 +223,8 @@ def _makes(rows: Sequence[Row], folder: Path) -> Section:
     return Section(
         "Order and category",
         [
-            "Categories hold two or three questions each, so they have no intervals: what differs "
-            "between them may be a single question.",
+            "A category holds a few questions, so it has no interval: what differs between "
+            "categories may be a single question.",
         ],
         figures=[_categories(rows[0], folder)],
         folded=folded,

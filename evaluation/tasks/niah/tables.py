@@ -21,6 +21,7 @@ TITLES = {
     "normalised": "Normalised: divided by the score of question and needle alone",
     "psi": "Position sensitivity: 1 - min / max of the AUC over the thirds of the text",
     "expansion": "AUC by terms added to the question",
+    "differences": "Less the first system, paired over questions, with 95% intervals",
 }
 _SHORT = {
     "auc": "AUC", "ratio": "ratio", "ratio, neutral": "ratio", "gain": "separation",
@@ -87,6 +88,8 @@ def tables(reads: dict[str, Cells]) -> dict[str, TableView]:
             result[TITLES[measure]] = by_length(rows, measure)
     if sensitivity := _sensitivity(rows):
         result[TITLES["psi"]] = sensitivity
+    if compared := differences(rows):
+        result[TITLES["differences"]] = compared
     if expanded := wordings(rows):
         result[TITLES["expansion"]] = by_length(expanded, "auc")
     return result
@@ -178,6 +181,42 @@ def effective_text(reached: Reached | None) -> str:
 def _sensitivity(rows: Sequence[Row]) -> TableView | None:
     view = _table(rows, lambda row, length: psi(row.cells, row.arm, length), "PSI", 3)
     return view if view.beside else None
+
+
+def differences(rows: Sequence[Row]) -> TableView | None:
+    """Each system less the first on the same haystacks, in what compares; None for one system.
+
+    The slope is in scores: of a model before and after training it compares, of others hardly.
+    """
+    lines: list[list[str]] = []
+    lengths = lengths_of(rows)
+    for row in rows:
+        first = next(one for one in rows if _comparable(one, row))
+        if first is row:
+            continue
+        less = first.cells.paired(row.cells)
+        for measure in _COMPARED:
+            found = {n: less.estimate(row.cell(measure, n)) for n in lengths}
+            if not any(found.values()):
+                continue
+            texts = [
+                "–" if one is None else f"{one.value:+.3f} ({one.low:+.3f} to {one.high:+.3f})"
+                for one in found.values()
+            ]
+            lines.append([row.name, _COMPARED[measure], *texts])
+    if not lines:
+        return None
+    head = [f"less {rows[0].name.split(' · ')[0]}", "measure", *(f"{n:,}" for n in lengths)]
+    return TableView(head, lines, names=2)
+
+
+_COMPARED = {"auc": "AUC", "ratio": "ratio", "slope": "slope by place"}
+
+
+def _comparable(one: Row, other: Row) -> bool:
+    """Whether two rows are of the same haystacks and questions."""
+    same = (one.cells.purpose, one.arm, one.query) == (other.cells.purpose, other.arm, other.query)
+    return same and list(one.cells.questions) == list(other.cells.questions)
 
 
 def wordings(rows: Sequence[Row]) -> list[Row]:

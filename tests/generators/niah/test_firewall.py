@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from retgen.generators.niah.firewall import Firewall, Related
+from retgen.generators.niah.firewall import Firewall, Related, fault_of
 from retgen.generators.niah.groups import read_groups
 from retgen.generators.niah.params import NiahParams
 
@@ -38,3 +40,22 @@ def test_related_words(question: str, related: str, unrelated: str) -> None:
 )
 def test_faults(sentence: str, fault: str | None) -> None:
     assert Firewall(read_groups(NiahParams())).fault(sentence) == fault
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"near": ("Outside Wawel Cathedral {name} sells maps.",)},
+         "near[0] holds all that the hop goes through (cathedr, wawel), so it answers as the needle "
+         "does: 'Outside Wawel Cathedral {name} sells maps.'"),
+        ({"one_hop_inverted": "Actually, {name} lives next to Wawel Cathedral."},
+         "one_hop_inverted is the sentence of one_hop: 'Actually, {name} lives next to Wawel "
+         "Cathedral.'"),
+    ],
+)  # fmt: skip
+def test_a_near_answer_that_answers_and_a_needle_that_is_there_twice(
+    changes: dict[str, Any], fault: str
+) -> None:
+    group = read_groups(NiahParams())[0]
+    assert fault_of(group) is None
+    assert fault_of(group.model_copy(update=changes)) == fault

@@ -8,6 +8,7 @@ import pytest
 from retgen.evaluation.tasks.niah.cells import REPLICATES, Cell, Cells, Reach
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, Arm, Filler
 from retgen.evaluation.tasks.niah.summary import effective, psi, read_whole
+from retgen.evaluation.tasks.niah.tables import differences, rows_of
 
 ARM = Arm("one_hop", Filler("shuffled", True, 0))
 COUNT = 20
@@ -81,3 +82,16 @@ def test_position_sensitivity_is_taken_of_means() -> None:
     values = {cell("auc by third", 128, t): np.full(COUNT, v) for t, v in thirds.items()}
     assert psi(cells(values), ARM, 128) == (0.5, 0.5, 0.5)
     assert psi(cells({cell("auc"): np.ones(COUNT)}), ARM, 128) is None
+
+
+def test_systems_are_compared_question_by_question() -> None:
+    values = np.linspace(0.2, 0.8, COUNT)
+    before, after = cells({cell("auc"): values}), cells({cell("auc"): values + 0.1})
+    other = cells({cell("auc"): values}, name="other")
+    assert before.paired(after).estimate(cell("auc")) == pytest.approx((0.1, 0.1, 0.1))
+    rows = rows_of({"before": before, "after": after, "elsewhere": other})
+    view = differences(rows)
+    assert view is not None
+    assert view.head == ["less before", "measure", "128"]
+    assert view.rows == [["after", "AUC", "+0.100 (+0.100 to +0.100)"]]
+    assert differences(rows[:1]) is None
