@@ -176,9 +176,9 @@ PLANNED = {
         f"multiconir_{domain}": (264, 480, 5280)
         for domain in ("books", "legal", "medical", "movies", "people")
     },
-    "niah": (3_234, 22, 3_080),
-    "niah_arms": (5_632, 22, 3_520),
-    "niah_train": (4_284, 34, 4_080),
+    "niah": (3_234, 22, 6_160),
+    "niah_arms": (5_632, 22, 7_040),
+    "niah_train": (4_284, 34, 8_160),
 }
 
 

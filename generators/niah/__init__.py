@@ -102,7 +102,7 @@ class Niah(Family[NiahParams]):
         return Plan(
             documents=documents,
             queries=queries,
-            qrels=needles,
+            qrels=2 * needles,  # of all lengths, and of each
             bytes=round(sum(each * (length * a_token + _ROW) for length in params.lengths))
             + queries * (_QUERY + expanded) + 2 * needles * _QREL,
             call_estimates=_estimates(params, queries, job.live),

@@ -66,7 +66,7 @@ def write_books(folder: Path, *names: str) -> Path:
 
 def test_default_is_3234_haystacks() -> None:
     planned = plan("niah")
-    assert (planned.documents, planned.queries, planned.qrels) == (3_234, 22, 3_080)
+    assert (planned.documents, planned.queries, planned.qrels) == (3_234, 22, 6_160)
 
 
 def test_counts_by_length_needle_order_and_place(small: Path) -> None:
