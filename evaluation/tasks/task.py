@@ -9,7 +9,7 @@ knows files only: no family, no model.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.data import Dataset
+from retgen.data import Dataset, Query, query_of
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.base import System
 from retgen.evaluation.search.candidates.sets import CandidateSet
@@ -27,6 +27,16 @@ from retgen.pages import Section, TableView
 M = TypeVar("M")  # the measures of a system in one domain
 
 Scores = Sequence[NDArray[np.float64]]  # of each candidate set: (candidates,), higher is better
+
+
+def first_query_names(dataset: Dataset, keys: Set[str]) -> bool:
+    """Whether the metadata of the first query has all of some keys. Reads no more than it."""
+    for chunk in dataset.queries.chunks(1 << 16):
+        for row in dataset.queries.rows(chunk):
+            query = query_of(row)
+            note = query.metadata if isinstance(query, Query) else None
+            return isinstance(note, dict) and keys <= note.keys()
+    return False
 
 
 class Measured(NamedTuple, Generic[M]):

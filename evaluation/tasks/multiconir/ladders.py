@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retgen.data import Dataset, Query, Table, query_of
+from retgen.data import Dataset, Table
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.tasks.task import first_query_names
 
 STYLES = ("instruction", "descriptive")
 _FORMER = (
@@ -57,17 +58,16 @@ class Ladder:
         return len(next(iter(self.queries.values())))
 
 
+_KEYS = frozenset({"ladder", "style", "conditions"})
+
+
 def holds_ladders(dataset: Dataset) -> bool:
     """Whether the first query says which ladder it is about."""
-    for chunk in dataset.queries.chunks(1 << 16):
-        for row in dataset.queries.rows(chunk):
-            query = query_of(row)
-            return isinstance(query, Query) and _names(query.metadata)
-    return False
+    return first_query_names(dataset, _KEYS)
 
 
 def _names(metadata: Any) -> bool:
-    return isinstance(metadata, dict) and {"ladder", "style", "conditions"} <= metadata.keys()
+    return isinstance(metadata, dict) and metadata.keys() >= _KEYS
 
 
 def load_ladders(collection: Collection) -> tuple[list[Ladder], list[str]]:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retgen.data import Dataset, Query, query_of
+from retgen.data import Dataset, Query
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import Collection
+from retgen.evaluation.tasks.task import first_query_names
 
 CONTROLS = ("none", "neutral")  # what stands instead of a needle, the main control first
 ORDERS = ("default", "inverted")
@@ -86,17 +87,16 @@ class Haystacks:
     kinds: Sequence[str]
 
 
+_KEYS = frozenset({"group", "category", "needle"})
+
+
 def holds_haystacks(dataset: Dataset) -> bool:
     """Whether the first query says which group it asks about, and what its needle is."""
-    for chunk in dataset.queries.chunks(1 << 16):
-        for row in dataset.queries.rows(chunk):
-            query = query_of(row)
-            return isinstance(query, Query) and _names(query.metadata)
-    return False
+    return first_query_names(dataset, _KEYS)
 
 
 def _names(metadata: Any) -> bool:
-    return isinstance(metadata, dict) and {"group", "category", "needle"} <= metadata.keys()
+    return isinstance(metadata, dict) and metadata.keys() >= _KEYS
 
 
 def load_haystacks(collection: Collection) -> Haystacks:

@@ -46,7 +46,7 @@ from retgen.streams import Stream
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
-    from retgen.agents.context import Context
+    from retgen.agents.context import Context, Stage
 
 GIVEN, JUDGEMENTS, JUDGED = "given.jsonl", "judgements.jsonl", "judged.json"
 _CALIBRATED, _SHOWN = 24, 10  # bundled queries, and captions shown with each
@@ -142,7 +142,7 @@ async def _graded(
     pages: Sequence[Sheet],
     queries: Sequence[Given],
     passages: Sequence[Passage],
-    stage: Any,
+    stage: Stage,
     context: Context,
 ) -> dict[_Pair, list[int]]:
     """The grades of each pair, in the order of the passes; of a page that failed there are none."""
