@@ -1,0 +1,15 @@
+"""Review: people judge pairs of a query and a document, and what they say is kept and counted.
+
+A *verdict* is a fact about what was shown, to whom and when; it is never written over data. Of the
+labels two questions are asked, because a data set without any label would pass the first:
+
+- *wrong*: how many of the positives are none (population `positives`);
+- *missed*: how many relevant pairs have no positive label (population `others`: pairs among the
+  candidates of several retrievers that the data set does not call relevant).
+
+| module | idea |
+|---|---|
+| `records` | items, verdicts, settings: what all of it is about |
+| `store` | the SQLite file that keeps them |
+| `consensus` | of several verdicts on one item, what holds |
+"""

@@ -1,0 +1,110 @@
+"""Items to look at, what people said of them, and how a review was set up."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+Population = Literal["positives", "others"]
+Mode = Literal["grade", "check"]
+Decision = Literal["0", "1", "2", "accept", "reject", "fix", "unsure", "undo"]
+Part = Literal["first", "second", "adjudication"]
+
+
+class Shown(NamedTuple):
+    """What a reviewer sees of a pair. Metadata is for the family's template only."""
+
+    query: str
+    title: str
+    text: str
+    query_metadata: Mapping[str, Any] = {}
+    document_metadata: Mapping[str, Any] = {}
+
+    def digest(self) -> str:
+        """SHA-256 of the texts: a verdict stands for as long as these do."""
+        parts = "\x00".join((self.query, self.title, self.text))
+        return hashlib.sha256(parts.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Item:
+    """A pair of a query and a document, at its place in the order in which pairs are looked at.
+
+    `place` counts from 0 within `population`, planted items have none. `label`: the data set's
+    relevance, None where the pair is not judged. `strata`: names of what error rates are told
+    apart by, and the item's value of each. `suspicion`: how likely it is drawn, against others.
+    `planted`: the relevance that is known of a pair which stands here to measure reviewers;
+    `label` is then what the page claims, and false.
+    """
+
+    item_id: str
+    population: Population
+    place: int
+    split: str
+    query_id: str
+    doc_id: str
+    label: float | None
+    shown: str  # digest
+    strata: Mapping[str, str] = field(default_factory=dict)
+    suspicion: float = 1.0
+    planted: int | None = None
+
+
+def item_id(query_id: str, doc_id: str) -> str:
+    """The same pair has the same name in every review."""
+    return hashlib.sha256(f"{query_id}\x00{doc_id}".encode()).hexdigest()[:16]
+
+
+class Verdict(NamedTuple):
+    """What one person said of one item, once.
+
+    `number`: its row, in the order in which verdicts came. `shown`: digest of what was seen.
+    `label`: the data set's then. `relevance`: what it says of the pair, None for "can't tell".
+    `edits`: new texts by field ("query", "title", "text"), of a fix. `seconds` from the page being
+    shown to the answer, None where nobody measured. `source`: "page", or the file it is from.
+    """
+
+    number: int
+    item_id: str
+    annotator: str
+    part: Part
+    decision: Decision
+    relevance: int | None
+    shown: str
+    label: float | None
+    reason: str = ""
+    comment: str = ""
+    edits: Mapping[str, str] = {}
+    seconds: float | None = None
+    at: str = ""
+    source: str = "page"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a review was set up; stands in its file, and holds for all who take part.
+
+    `mode`: "grade" asks for the relevance without showing the label; "check" shows the label and
+    asks whether it is right. `grades`: the scale, 0..grades-1. `overlap`: share of the items that
+    every annotator looks at; the others are dealt out. `plants`: share of planted items among
+    those shown. `second`: share that an annotator is shown again, blind. `goals`: as the user
+    wrote them. `pool`: retrievers and depth that the candidates are from. `dataset`: digest of the
+    tables that the items were drawn from; `split`: of which qrels.
+    """
+
+    mode: Mode = "grade"
+    grades: int = 2
+    annotators: tuple[str, ...] = ("me",)
+    overlap: float = 1.0
+    plants: float = 0.05
+    second: float = 0.0
+    goals: tuple[str, ...] = ()
+    pool: tuple[str, ...] = ("bm25",)
+    depth: int = 10
+    seed: int = 0
+    split: str = "test"
+    family: str = ""
+    dataset: str = ""
+    guideline: str = ""

@@ -1,0 +1,195 @@
+"""The SQLite file of a review: settings, items with what is shown of them, and every verdict.
+
+Verdicts are only ever added, each in a transaction that is on disk before anybody is told that it
+was kept. So a process that is killed at any instant has lost no verdict that it confirmed, and two
+people at once lose none of each other's.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from retgen.errors import DatasetError, OutputError, RunDirectoryError
+from retgen.review.records import Item, Settings, Shown, Verdict
+
+FORMAT = 1
+_WAIT = 30.0  # seconds for which a writer waits for another one
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS items (
+    item_id TEXT PRIMARY KEY, population TEXT NOT NULL, place INTEGER NOT NULL,
+    split TEXT NOT NULL, query_id TEXT NOT NULL, doc_id TEXT NOT NULL, label REAL,
+    shown TEXT NOT NULL REFERENCES texts, strata TEXT NOT NULL, suspicion REAL NOT NULL,
+    planted INTEGER
+) STRICT;
+CREATE TABLE IF NOT EXISTS texts (
+    digest TEXT PRIMARY KEY, query TEXT NOT NULL, title TEXT NOT NULL, text TEXT NOT NULL,
+    query_metadata TEXT NOT NULL, document_metadata TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS verdicts (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, item_id TEXT NOT NULL, annotator TEXT NOT NULL,
+    part TEXT NOT NULL, decision TEXT NOT NULL, relevance INTEGER, shown TEXT NOT NULL, label REAL,
+    reason TEXT NOT NULL, comment TEXT NOT NULL, edits TEXT NOT NULL, seconds REAL,
+    at TEXT NOT NULL, source TEXT NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS verdicts_of_item ON verdicts (item_id);
+"""
+
+
+class Store:
+    """One review's file. Every method is a transaction of its own; safe from several threads.
+
+    Raises `OutputError` where nothing can be written (disk, rights), `DatasetError` where the file
+    is no review.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._connection() as connection:
+            self._prepare(connection)
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(_TABLES)
+        stated = connection.execute("SELECT value FROM settings WHERE key = 'format'").fetchone()
+        if stated is None:
+            connection.execute("INSERT INTO settings VALUES ('format', ?)", (str(FORMAT),))
+            connection.commit()
+        elif stated[0] != str(FORMAT):
+            raise RunDirectoryError(
+                f"{self.path} is in format {stated[0]}, this version of retgen reads format "
+                f"{FORMAT}: open it with the version that wrote it"
+            )
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self.path, timeout=_WAIT)) as connection:
+                # what was confirmed must outlast a power cut, not only a killed process
+                connection.execute("PRAGMA synchronous = FULL")
+                with connection:
+                    yield connection
+        except sqlite3.OperationalError as error:
+            raise OutputError(
+                f"{self.path} cannot be written: {error}. Nothing of what stood there is lost; "
+                "make room or mend the rights, and send the verdict again"
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise DatasetError(
+                f"{self.path} is no review that can be read: {error}. Put a copy in its place, or "
+                "move it away to begin anew"
+            ) from error
+
+    # --- settings ---------------------------------------------------------------------------------
+
+    def settings(self) -> Settings | None:
+        """How the review was set up, None before that."""
+        with self._connection() as connection:
+            row = connection.execute("SELECT value FROM settings WHERE key = 'review'").fetchone()
+        if row is None:
+            return None
+        given: dict[str, Any] = orjson.loads(row[0])
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in given.items()
+        }
+        return Settings(**values)
+
+    def keep_settings(self, settings: Settings) -> None:
+        """Write the settings, in place of earlier ones."""
+        text = orjson.dumps(asdict(settings)).decode()
+        with self._connection() as connection:
+            connection.execute("INSERT OR REPLACE INTO settings VALUES ('review', ?)", (text,))
+
+    # --- items ------------------------------------------------------------------------------------
+
+    def add_items(self, items: Iterable[Item], texts: Mapping[str, Shown]) -> None:
+        """Add items, and what is shown of them by digest; all of it or nothing."""
+        with self._connection() as connection:
+            connection.executemany(
+                "INSERT OR IGNORE INTO texts VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (digest, one.query, one.title, one.text,
+                     orjson.dumps(dict(one.query_metadata or {})).decode(),
+                     orjson.dumps(dict(one.document_metadata or {})).decode())
+                    for digest, one in texts.items()
+                ],
+            )  # fmt: skip
+            connection.executemany(
+                "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (i.item_id, i.population, i.place, i.split, i.query_id, i.doc_id, i.label,
+                     i.shown, orjson.dumps(dict(i.strata)).decode(), i.suspicion, i.planted)
+                    for i in items
+                ],
+            )  # fmt: skip
+
+    def items(self) -> list[Item]:
+        """All items, by population and place; planted ones as well."""
+        with self._connection() as connection:
+            rows = connection.execute(
+                "SELECT item_id, population, place, split, query_id, doc_id, label, shown, "
+                "suspicion, planted, strata FROM items ORDER BY population, place, item_id"
+            ).fetchall()
+        return [_item(row) for row in rows]
+
+    def shown(self, digest: str) -> Shown | None:
+        """What is shown of an item, by the digest that it states."""
+        with self._connection() as connection:
+            row = connection.execute(
+                "SELECT query, title, text, query_metadata, document_metadata FROM texts "
+                "WHERE digest = ?",
+                (digest,),
+            ).fetchone()
+        return Shown._make([*row[:3], *map(orjson.loads, row[3:])]) if row else None
+
+    # --- verdicts ---------------------------------------------------------------------------------
+
+    def add(self, verdicts: Iterable[Verdict]) -> list[int]:
+        """Keep verdicts, all or none; their numbers. A number that is given is not looked at."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        numbers = []
+        with self._connection() as connection:
+            for v in verdicts:
+                row: tuple[Any, ...] = (
+                    v.item_id, v.annotator, v.part, v.decision, v.relevance, v.shown, v.label,
+                    v.reason, v.comment, orjson.dumps(dict(v.edits)).decode(), v.seconds,
+                    v.at or now, v.source,
+                )  # fmt: skip
+                marks = ", ".join("?" * len(row))
+                cursor = connection.execute(
+                    "INSERT INTO verdicts (item_id, annotator, part, decision, relevance, shown, "
+                    "label, reason, comment, edits, seconds, at, source) "
+                    f"VALUES ({marks})",
+                    row,
+                )
+                numbers.append(int(cursor.lastrowid or 0))
+        return numbers
+
+    def verdicts(self, item_id: str | None = None) -> list[Verdict]:
+        """All verdicts in the order in which they came, or those on one item."""
+        where, values = ("WHERE item_id = ?", (item_id,)) if item_id else ("", ())
+        with self._connection() as connection:
+            rows = connection.execute(
+                "SELECT number, item_id, annotator, part, decision, relevance, shown, label, "
+                f"reason, comment, edits, seconds, at, source FROM verdicts {where} "
+                "ORDER BY number",
+                values,
+            ).fetchall()
+        return [Verdict._make([*row[:10], orjson.loads(row[10]), *row[11:]]) for row in rows]
+
+
+def _item(row: tuple[Any, ...]) -> Item:
+    name, population, place, split, query_id, doc_id, label, shown, suspicion, planted, strata = row
+    return Item(
+        name, population, place, split, query_id, doc_id, label, shown, orjson.loads(strata),
+        suspicion, planted,
+    )  # fmt: skip

@@ -1,0 +1,107 @@
+"""The file of a review: what is kept, by several at once, and what is said where it cannot be."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from retgen.errors import DatasetError, OutputError, RunDirectoryError
+from retgen.review.records import Item, Settings, Shown, Verdict, item_id
+from retgen.review.store import Store
+
+SHOWN = Shown("Who likes Quokkas?", "", "Jon likes Quokkas.", {"row": 1}, {"column": 2})
+
+
+def verdict(item: str, annotator: str = "a", relevance: int | None = 1) -> Verdict:
+    decision = "unsure" if relevance is None else str(relevance)
+    return Verdict(0, item, annotator, "first", decision, relevance, SHOWN.digest(), 1.0)  # type: ignore[arg-type]
+
+
+def test_what_was_kept_is_read_back(tmp_path: Path) -> None:
+    store = Store(tmp_path / "verdicts.sqlite")
+    assert store.settings() is None
+    store.keep_settings(Settings(annotators=("a", "b"), goals=("wrong <= 2% at 95%",)))
+    item = Item(
+        item_id("q1", "d1"), "positives", 0, "test", "q1", "d1", 1.0, SHOWN.digest(),
+        {"evidence": "judged"}, 0.5,
+    )  # fmt: skip
+    store.add_items([item], {SHOWN.digest(): SHOWN})
+    assert store.add([verdict(item.item_id), verdict(item.item_id, "b", None)]) == [1, 2]
+
+    again = Store(tmp_path / "verdicts.sqlite")
+    assert again.settings() == Settings(annotators=("a", "b"), goals=("wrong <= 2% at 95%",))
+    assert again.items() == [item]
+    assert again.shown(item.shown) == SHOWN
+    assert again.shown("nothing") is None
+    first, second = again.verdicts()
+    assert (first.number, first.annotator, first.relevance, first.decision) == (1, "a", 1, "1")
+    assert (second.number, second.annotator, second.relevance) == (2, "b", None)
+    assert first.at <= second.at
+    assert first.at.endswith("+00:00")
+    assert again.verdicts("another") == []
+
+
+def _judge(path: Path, annotator: str, number: int) -> None:
+    store = Store(path)
+    for i in range(number):
+        store.add([verdict(f"item{i}", annotator)])
+
+
+def test_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.sqlite"
+    context = multiprocessing.get_context("fork")
+    people = [context.Process(target=_judge, args=(path, name, 40)) for name in "ab"]
+    for one in people:
+        one.start()
+    for one in people:
+        one.join()
+        assert one.exitcode == 0
+    kept = Store(path).verdicts()
+    assert len(kept) == 80
+    for name in "ab":
+        assert [v.item_id for v in kept if v.annotator == name] == [f"item{i}" for i in range(40)]
+
+
+def test_what_was_confirmed_outlasts_a_kill(tmp_path: Path) -> None:
+    path, confirmed = tmp_path / "verdicts.sqlite", tmp_path / "confirmed"
+    child = os.fork()
+    if not child:
+        store = Store(path)
+        with open(confirmed, "ab", buffering=0) as file:
+            for i in range(100_000):
+                store.add([verdict(f"item{i}")])
+                file.write(b".")
+    while not confirmed.exists() or confirmed.stat().st_size < 20:
+        time.sleep(0.005)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    number = len(Store(path).verdicts())
+    assert confirmed.stat().st_size <= number <= confirmed.stat().st_size + 1
+
+
+def test_a_file_that_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.sqlite"
+    path.write_bytes(b"no database at all" * 100)
+    with pytest.raises(DatasetError, match="is no review that can be read: file is not a database"):
+        Store(path)
+
+
+def test_another_format(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.sqlite"
+    Store(path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE settings SET value = '9' WHERE key = 'format'")
+    connection.close()
+    with pytest.raises(RunDirectoryError, match="is in format 9, this version of retgen reads"):
+        Store(path)
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="cannot be written: unable to open database file"):
+        Store(tmp_path / "nowhere" / "verdicts.sqlite")
