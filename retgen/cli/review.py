@@ -20,6 +20,8 @@ from retgen.cli.base import (
 )
 from retgen.errors import UsageError
 
+_STATIC = 100  # looks of an annotator that are written at a time
+
 
 @app.command(
     "review",
@@ -141,8 +143,7 @@ def review_command(
     elif import_file is not None:
         _import(review, import_file, json, quiet)
     elif static is not None:
-        written = _module("web.static_page").write(review, static)
-        _say({"written": str(written)}, f"wrote {written}", json, quiet)
+        _static(review, static, json, quiet)
     else:
         _serve(review, host, port, not no_open)
 
@@ -165,6 +166,16 @@ def _report(review: Any, json: bool, quiet: bool) -> None:
     result = report(review)
     page = write_page(review.folder, review.path.resolve().name, result)
     _say(result, text(result, page), json, quiet)
+
+
+def _static(review: Any, folder: Path, json: bool, quiet: bool) -> None:
+    """A page and a table for each annotator, of what they are to look at next."""
+    write = _module("web.static_page").write
+    paths = []
+    for name in review.settings.annotators:
+        looks = review.ahead(name, _STATIC)
+        paths += map(str, write(review, folder, name, [one.item for one in looks]))
+    _say({"written": paths}, "\n".join(f"wrote {path}" for path in paths), json, quiet)
 
 
 def _import(review: Any, file: Path, json: bool, quiet: bool) -> None:

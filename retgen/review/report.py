@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from retgen.errors import UsageError
-from retgen.review import assign, goals, source
+from retgen.review import goals, source
 from retgen.review.certificates import Judged, certify
 from retgen.review.found import Found, found, measured, planted, waiting
 from retgen.review.records import Population, Verdict
@@ -292,16 +292,8 @@ def _next(
         "adjudicate": len(review.open_items()),
         "waiting_for": dict(sorted(waiting(review, by).items())),
         "items": {
-            name: None if look is None else look.item.item_id
+            name: next((look.item.item_id for look in review.planned(name, 1)), None)
             for name in review.settings.annotators
-            for look in (_peek(review, name, by),)
         },
         "least_known": least[:_NEXT],
     }
-
-
-def _peek(review: Review, annotator: str, by: By) -> assign.Look | None:
-    """The next planned look of an annotator, without reading further texts for it."""
-    done = {(v.item_id, v.part) for given in by.values() for v in given if v.annotator == annotator}
-    looks = review.queue(annotator)
-    return next((one for one in looks if (one.item.item_id, one.part) not in done), None)
