@@ -487,6 +487,7 @@ def test_an_empty_path_is_not_this_folder(
         ("torch", "pip install 'retgen[eval]'"),
         ("sentence_transformers.util", "pip install 'retgen[eval]'"),
         ("sklearn", "pip install 'retgen[eval]'"),
+        ("starlette", "pip install 'retgen[review]'"),
         ("dotenv", "pip install --upgrade retgen"),
         ("ruamel.yaml", "pip install --upgrade retgen"),
     ],
