@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import jinja2
 
 Place = tuple[int, int]  # row and column of a cell
+Pieces = list[tuple[str, bool]]  # a text cut up: (piece, whether it is highlighted)
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,15 @@ class Fold:
 
 
 @dataclass(frozen=True)
+class Change:
+    """A text before and after, highlighted where they differ; None where there was, or is, none."""
+
+    title: str
+    before: Pieces | None
+    after: Pieces | None
+
+
+@dataclass(frozen=True)
 class Section:
     """A part of a page of results."""
 
@@ -95,6 +105,7 @@ class Section:
     figures: Sequence[Figure] = ()
     notes: Sequence[str] = ()
     folded: Sequence[Fold] = ()
+    changes: Sequence[Change] = ()
 
 
 @dataclass(frozen=True)
