@@ -107,7 +107,7 @@ def match_texts(before: Texts, after: Texts) -> TextChanges:
 def match_labels(
     before: Judgements, after: Judgements, queries: TextChanges, documents: TextChanges
 ) -> LabelChanges:
-    """Qrels by their ids; those left over by the ids that renamed queries and documents have in B."""
+    """Qrels by their ids; those left over by the new ids of renamed queries and documents."""
     a, _ = once(together(before.queries, before.documents))
     b, _ = once(together(after.queries, after.documents))
     rows_a, rows_b, left, added = _shared(a, b)

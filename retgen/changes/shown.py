@@ -167,7 +167,7 @@ def excerpts(a: str, b: str) -> tuple[Pieces, Pieces]:
         stop = min(len(words) - tail + _AROUND, len(words), same + _WORDS)
         shown.append((words[start:stop], stop < len(words)))
     for pieces, (_, cut) in zip(marked(shown[0][0], shown[1][0]), shown, strict=True):
-        result.append([*([("… ", False)] if start else []), *pieces,
+        result.append([*([("…", False)] if start else []), *pieces,
                        *([(" …", False)] if cut else [])])  # fmt: skip
     return result[0], result[1]
 
