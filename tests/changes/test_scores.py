@@ -21,7 +21,7 @@ def scored(limit_run: Path, tmp_path: Path) -> tuple[Path, Path]:
     shutil.copytree(limit_run, b)
     path = b / "dataset" / "corpus.jsonl"
     rows = read_jsonl(path)
-    rows[0]["text"] = "Nobody likes anything."
+    rows[0]["text"] = "Nothing."
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     for one in (a, b):
         evaluate(one, models=["bm25"], metrics=["recall@2", "R@10"])
