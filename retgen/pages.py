@@ -88,11 +88,10 @@ class Fold:
 
 @dataclass(frozen=True)
 class Change:
-    """A text before and after, highlighted where they differ; None where there was, or is, none."""
+    """A record and its texts before and after: (what it is, whether it is the one before, text)."""
 
     title: str
-    before: Pieces | None
-    after: Pieces | None
+    texts: Sequence[tuple[str, bool, Pieces]]
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from retgen.changes.diff import Diff
+from retgen.changes.examples import Example, LabelExample
 from retgen.changes.shown import (
     counts,
     remarks,
@@ -12,7 +13,7 @@ from retgen.changes.shown import (
     title_of,
     verdict,
 )
-from retgen.pages import Change, Page, Section
+from retgen.pages import Change, Page, Pieces, Section
 
 
 def page_of(diff: Diff) -> Page:
@@ -23,11 +24,7 @@ def page_of(diff: Diff) -> Page:
     if (table := score_table(diff)) is not None:
         sections.append(Section("Scores", tables=[table]))
     if diff.examples:
-        changes = [
-            Change(f"{title_of(example)}: {part}", before, after)
-            for example in diff.examples
-            for part, before, after in sides_of(example)
-        ]
+        changes = [Change(title_of(one), _texts(one)) for one in diff.examples]
         sections.append(Section("Examples", changes=changes))
     if diff.notes:
         sections.append(Section("Notes", notes=diff.notes))
@@ -36,3 +33,13 @@ def page_of(diff: Diff) -> Page:
         f"{a} → {b}", "gen diff", f"What changed from A ({diff.a}) to B ({diff.b}).",
         [verdict(diff)], sections, diff.command,
     )  # fmt: skip
+
+
+def _texts(example: Example) -> list[tuple[str, bool, Pieces]]:
+    result = []
+    for part, before, after in sides_of(example):
+        # the texts of a qrel are not what changed
+        names = (part, part) if isinstance(example, LabelExample) else (f"A, {part}", f"B, {part}")
+        result += [(names[0], True, before)] if before is not None else []
+        result += [(names[1], False, after)] if after is not None else []
+    return result

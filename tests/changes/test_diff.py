@@ -247,8 +247,9 @@ def test_command(a: Path, dataset: Write, gen: Gen, tmp_path: Path) -> None:
         "The records differ.\npage: pages/diff.html\n",
     ]
     page = (tmp_path / "pages" / "diff.html").read_text()
-    assert "Jon likes <mark>&lt;b&gt;" in page
+    assert '<h3 dir="auto">document changed: d1</h3>\n<p class="small soft">A, text</p>' in page
     assert "Jon likes <del>quokkas.</del>" in page
+    assert "Jon likes <mark>&lt;b&gt;" in page
     assert "<code>gen diff a b --page pages/diff.html</code>" in page
     assert gen("diff", "a", "b", "--exit-code", "-q").returncode == 1
     same = gen("diff", "a", "a", "--exit-code")
