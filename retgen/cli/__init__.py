@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from retgen.cli import (
     capacity,
+    diff,
     doctor,
     evaluate,
     export,
@@ -27,8 +28,8 @@ __all__ = ["app", "main"]
 
 # each says its own command when it is imported
 _COMMANDS = (
-    run, plan, recipes, validate, report, export, evaluate, train, capacity, ledger, ledger_care,
-    doctor,
+    run, plan, recipes, validate, report, diff, export, evaluate, train, capacity, ledger,
+    ledger_care, doctor,
 )  # fmt: skip
 
 

@@ -22,8 +22,8 @@ from retgen.progress import Lines, Progress, silent
 from retgen.version import __version__
 
 # as `gen --help` lists them
-_ORDER = ("run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "export",
-          "eval", "train", "capacity", "ledger", "doctor")  # fmt: skip
+_ORDER = ("run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "diff",
+          "export", "eval", "train", "capacity", "ledger", "doctor")  # fmt: skip
 
 
 class _InOrder(TyperGroup):

@@ -12,9 +12,10 @@ from html import escape
 from typing import Any, NamedTuple
 
 from retgen import plots
+from retgen.pages import Pieces
 from retgen.recipe import to_yaml
 from retgen.reporting import evidence
-from retgen.reporting.examples import Pieces, example_of, examples_of
+from retgen.reporting.examples import example_of, examples_of
 from retgen.reporting.measured import baselines_of, certificate_of, figures_of, origin_of, spread
 from retgen.validators.origin import marked
 
