@@ -43,7 +43,8 @@ def of_controls(rows: Sequence[Row]) -> str:
         ]
         if shares:
             parts.append(
-                f"{min(shares):.0%} to {max(shares):.0%} of the words, by length, of {CONTROL[kind]}"
+                f"{min(shares):.0%} to {max(shares):.0%} of the words, by length, of "
+                f"{CONTROL[kind]}"
             )
     if not parts:
         return ""
