@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from retgen.evaluation.tasks.niah.tables import CONTROL, Row
 
-_LISTED = 12  # rows that are named as not drawn
+_LISTED = 6  # rows that are named as not drawn
 _NEAR = 0.25  # share of near-answers in the words from which on a haystack is mostly these
 
 
@@ -43,8 +43,7 @@ def of_controls(rows: Sequence[Row]) -> str:
         ]
         if shares:
             parts.append(
-                f"{min(shares):.0%} to {max(shares):.0%} of the words, by length, of "
-                f"{CONTROL[kind]}"
+                f"{CONTROL[kind]} differs from it in {min(shares):.0%} to {max(shares):.0%}"
             )
     if not parts:
         return ""
@@ -56,7 +55,8 @@ def of_controls(rows: Sequence[Row]) -> str:
     )
     return (
         "A control is made of the same filler up to its last sentences, which make up for the "
-        f"tokens of the needle and so may differ: {', '.join(parts)}.{more}"
+        f"tokens of the needle. By words around the needle {', '.join(parts)}, the less the longer "
+        f"the haystack is.{more}"
     )
 
 

@@ -80,13 +80,14 @@ def _by_length(rows: Sequence[Row], folder: Path) -> Section:
     cut = any(reach.truncated for row in rows for reach in row.cells.reach.values())
     notes = [
         "* and dots: not every haystack is read whole. The shares stand below the system: what is "
-        "truncated, and whose needle is in what it reads. As if it read on is not measured",
+        "truncated, and whose needle is in what it reads. What it would score if it read on is not "
+        "measured",
     ] * cut
     notes += [
         "effective length: the longest up to which a score keeps 85% of its best at 250, 500 or "
         "1,000 tokens (the nearest lengths), of lengths read whole; ≥: of these none is longer. "
         "There is none (–) where the best is not above chance by its interval, which is widened "
-        "for the choice among up to three, or where 85% of the best is chance already",
+        "for the choice among up to three, or where 85% of that interval reaches down to chance",
         *near_notes(rows),
     ]
     if any(row.name.split(" · ")[0].endswith(CHUNKS) for row in rows):
@@ -140,7 +141,7 @@ def _against_controls(rows: Sequence[Row], scored: Sequence[Row], folder: Path) 
 def _curves(
     rows: Sequence[Row], measure: str, y: str, folder: Path, levels: Sequence[draw.Level]
 ) -> Figure:
-    shown = [row for row in rows if curve(row, measure).x]
+    shown = [row for row in plainest_first(rows) if curve(row, measure).x]
     curves = [curve(row, measure) for row in shown[:_CURVES]]
     svg = draw.lines(
         folder / f"haystacks_{measure.split(',')[0]}", curves, levels,
@@ -178,8 +179,14 @@ def _band(
     return lows, [one.value if one.high is None else one.high for one in estimates]
 
 
+def plainest_first(rows: Sequence[Row]) -> list[Row]:
+    """The first make of every system, then the second: where not all are drawn, all systems are."""
+    return sorted(rows, key=lambda row: row.cells.arms.index(row.arm))
+
+
 def _places(rows: Sequence[Row], folder: Path) -> Section:
     figures = []
+    rows = plainest_first(rows)
     for row in rows[:_MAPS]:
         lengths = row.cells.lengths(row.arm)
         places = sorted({int(p) for n in lengths for p in _parts(row, "auc by place", n)})

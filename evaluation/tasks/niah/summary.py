@@ -64,7 +64,7 @@ class Undefined(StrEnum):
     UNREAD = "no length read whole"
     FEW = "too few questions"
     CHANCE = "not above chance"
-    NEAR = "85% of it is chance"
+    NEAR = "85% may be chance"
     BELOW = "below chance"
 
 
@@ -79,7 +79,8 @@ def effective(
     """Of the AUC or the ratio, over the lengths that are read whole.
 
     The base is the best of up to three scores, so it is above chance where an interval is that is
-    wide enough for the best of so many (Bonferroni); and 85% of it must be above chance too.
+    wide enough for the best of so many (Bonferroni). 85% of that interval must be above chance
+    too: else what counts as kept may be chance.
     """
     lengths = read_whole(cells, arm)
     every = [Cell(measure, query, arm, length) for length in lengths]
@@ -96,7 +97,7 @@ def effective(
         return Undefined.BELOW
     if not base.above(CHANCE):
         return Undefined.CHANCE
-    if KEPT * base.value <= CHANCE:
+    if not base.above(CHANCE / KEPT):
         return Undefined.NEAR
     drawn = [effective_length(lengths, draw).length for draw in cells.drawn(every)]
     low, high = np.quantile(drawn, [0.025, 0.975], method="nearest").tolist()

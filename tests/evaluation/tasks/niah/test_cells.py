@@ -80,7 +80,9 @@ def test_effective_length_needs_a_base_above_chance_and_texts_read_whole() -> No
     spread = np.array([0.3, 0.75] * (COUNT // 2))
     assert effective(cells({cell("auc", 256): spread}), ARM) is Undefined.CHANCE
     assert effective(cells({cell("auc", 256): 0.4 * np.ones(COUNT)}), ARM) is Undefined.BELOW
-    # 85% of 0.58 is 0.493: a score at chance would count as kept
+    # 85% of 0.58 is 0.493, so a score at chance would count as kept; of 0.65 +- 0.1 it may be
+    wavering = 0.65 + 0.22 * np.resize([1, -1], COUNT)
+    assert effective(cells({cell("auc", 256): wavering}), ARM) is Undefined.NEAR
     assert effective(cells({cell("auc", 256): 0.58 * np.ones(COUNT)}), ARM) is Undefined.NEAR
     assert effective(cells(values, dict.fromkeys(by_length, 1.0)), ARM) is Undefined.UNREAD
     assert effective(cells(values), ARM, measure="ratio") is Undefined.UNKNOWN

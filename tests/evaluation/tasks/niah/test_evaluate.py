@@ -147,23 +147,22 @@ def test_what_the_controls_are_is_said(many: Any, scored: Any) -> None:
     assert "so these controls are the closer ones and stand first" in page
     # filler words stand in one order here, so what differs is how many there are
     haystacks = load_haystacks(load(many.datasets[0].collection.path))
-    more = {}
+    means = []
     for length in (40, 80):
-        shares = []
-        for group in haystacks.groups:
-            text = next(t for t in group.haystacks if t.length == length)
-            control = next(
-                t for t in haystacks.controls if t.body == text.body and t.needle == "none"
-            )
-            words = len(text.text.split()) - len(text.text[slice(*text.span)].split())
-            shares.append(1 - words / len(control.text.split()))
-        more[length] = np.mean(shares)
-    assert more[80] == pytest.approx(more[40] / 2, abs=0.01)
+        for needle in ("one_hop", "literal"):
+            shares = []
+            for group in haystacks.groups:
+                texts = [t for t in group.haystacks if (t.length, t.needle) == (length, needle)]
+                controls = [t for t in haystacks.controls if t.body == texts[0].body]
+                (control,) = [t for t in controls if t.needle == "none"]
+                of_needle = texts[0].text[slice(*texts[0].span)].split()
+                words = len(texts[0].text.split()) - len(of_needle)
+                shares.append(1 - words / len(control.text.split()))
+            means.append(np.mean(shares))
     assert (
-        f"and so may differ: {more[80]:.0%} to {more[40]:.0%} of the words, by length, of its "
-        "filler without needle" in page
+        f"its filler without needle differs from it in {min(means):.0%} to {max(means):.0%}" in page
     )
-    (row, *_) = re.findall(r"filler of the control that differs</td>(.*?)</tr>", page)
+    (row, *_) = re.findall(r"filler of the control that differs</th>(.*?)</tr>", page)
     assert re.findall(r"(\d+)%", row)  # stands below the ratio
     assert "very same text" not in page
     of_one = (scored.folder / "eval.html").read_text()
