@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from retgen.agents.agent import Rejection
 from retgen.errors import RecipeError
@@ -71,6 +71,22 @@ class Niah(Family[NiahParams]):
         "example --set params.lengths=[128,512]"
     )
     proof = "the needle of the query's group stands whole in it, and in no other"
+    tests = (
+        "How far texts that answer a question score above texts of the same length that do not "
+        "(the controls), by length and by the place of the needle: what gen eval measures. "
+        "Rankings of the whole corpus mix the lengths and say little."
+    )
+
+    def about(self, job: Job[NiahParams]) -> str:
+        if "literal" not in job.params.needles:
+            return self.summary
+        literal = "needles that repeat words of their question"
+        if "one_hop" in job.params.needles:
+            literal = "needles that share no word with their question, and literal ones that do"
+        return f"{literal}, in haystacks of exact lengths"
+
+    def own(self, job: Job[NiahParams]) -> Literal["nothing", "sentences"]:
+        return "nothing" if job.params.books is None else "sentences"
 
     def plan(self, job: Job[NiahParams]) -> Plan:
         params = job.params
