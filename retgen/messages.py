@@ -103,6 +103,9 @@ def _sentence(item: Any, keys: Sequence[str | int], schema: Any, data: Any) -> s
             return f"must be a text{got}"
         case "bool_type":
             return f"must be true or false{got}"
+        case "too_short":
+            least = context["min_length"]
+            return f"must hold at least {least} value{'s' * (least != 1)}{got}"
         case "model_type" | "model_attributes_type" | "dict_type":
             return f"must be a mapping{got}"
         case "tuple_type" | "list_type":
