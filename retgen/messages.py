@@ -42,7 +42,7 @@ _OPTIONS = {"model": "--model", "limit": "--limit"}  # keys that have an option 
 
 
 def explain(
-    error: ValidationError, schema: Any, data: Any, origin: Origin, prefix: tuple[str, ...]
+    error: ValidationError, schema: Any, data: Any, origin: Origin, prefix: Sequence[str | int]
 ) -> Iterator[str]:
     result = error.errors(include_url=False)
     for item in result:

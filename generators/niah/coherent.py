@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 _GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: its multiples spread evenly
 _EACH = 3  # sentences that there are to begin with, for each filler
@@ -29,12 +30,13 @@ class Draw(NamedTuple):
 class Runs:
     """Runs of sentences within a list of them, which is in the order of the books.
 
-    `sizes`, `books`: tokens and book of each sentence, (n,); `after`: whether a tail can be found
-    behind a run that leaves so many tokens, (tokens,).
+    `sizes`, `books`: tokens and book of each sentence, (n,); `begins`: whether a run may begin with
+    it, (n,); `after`: whether a tail can be found behind a run that leaves so many tokens,
+    (tokens,).
     """
 
-    def __init__(self, sizes: Ints, books: Ints, after: NDArray[np.bool_]) -> None:
-        self._sizes, self._books, self._after = sizes, books, after
+    def __init__(self, sizes: Ints, books: Ints, begins: Bools, after: Bools) -> None:
+        self._sizes, self._books, self._begins, self._after = sizes, books, begins, after
 
     def draw(self, numbers: Ints, tokens: int, least: int, draw: Draw) -> list[int] | None:
         """At least so many of some sentences, of at most so many tokens; None where there is none.
@@ -43,8 +45,8 @@ class Runs:
         what follows the end of a book is the beginning of the next; the first
         follows the last.
         """
-        books, starts = self._books[numbers], np.arange(len(numbers))
-        ends = np.searchsorted(books, books, side="right")
+        books, starts = self._books[numbers], np.flatnonzero(self._begins[numbers])
+        ends = np.searchsorted(books, books[starts], side="right")
         for stop, enough in ((ends, _EACH * draw.fillers), (starts + len(numbers), 1), (ends, 1)):
             found = list(self._fitting(numbers, starts, stop, tokens, least))
             if len(found) >= enough:

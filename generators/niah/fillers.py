@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.generators.niah.coherent import Draw, Runs
+from retgen.generators.niah.coherent import Bools, Draw, Runs
 from retgen.streams import Stream
 
 Ints = NDArray[np.int64]
@@ -50,13 +50,13 @@ class Pool:
     """Sentences that fillers are made of, in the order of the books.
 
     `sizes`: tokens of each, (n,); `books`: number of the book of each, (n,); `texts`: a number of
-    each, (n,), equal where the texts are.
+    each, (n,), equal where the texts are; `begins`: whether coherent filler may begin with it.
     """
 
-    def __init__(self, sizes: Ints, books: Ints, texts: Ints) -> None:
+    def __init__(self, sizes: Ints, books: Ints, texts: Ints, begins: Bools) -> None:
         self.sizes, self.books = sizes.tolist(), books.tolist()
         self.count = len(self.sizes)
-        self._array, self._books = sizes, books
+        self._array, self._books, self._begins = sizes, books, begins
         first = np.unique(texts, return_index=True)[1]
         self._first = np.sort(first)  # of each text the first sentence
         self.texts = texts.tolist()
@@ -151,7 +151,8 @@ class Pool:
         short = self.short(tokens, least)[1]
         for spare in _SPARE:
             windows = np.lib.stride_tricks.sliding_window_view(self._reachable(spare), spread + 1)
-            runs = Runs(self._array, self._books, windows[tail:].all(axis=1))
+            after: Bools = np.logical_and.reduce(windows[tail:], axis=1)
+            runs = Runs(self._array, self._books, self._begins, after)
             for some in (self._first, np.intersect1d(short, self._first)):
                 if (chosen := runs.draw(some, tokens, least, draw)) is not None:
                     return Body(tuple(chosen), chosen[-1] + 1)

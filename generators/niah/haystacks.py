@@ -66,7 +66,10 @@ class Haystacks:
             kept = np.array(
                 [i for i, one in enumerate(sentences) if not (filtered and one.fault)], np.int64
             )
-            self._pools[filtered] = Pool(sizes[kept], books[kept], texts[kept]), kept.tolist()
+            # coherent filler begins elsewhere where it is not filtered: without a sentence to leave
+            # out the two would be one text
+            pool = Pool(sizes[kept], books[kept], texts[kept], kept % 2 == int(not filtered))
+            self._pools[filtered] = pool, kept.tolist()
         self.variants = [*self._needles(), *self._controls()]
         self.with_needle = len(params.needles) * len(params.orders) * params.places
         self.fillers = (
