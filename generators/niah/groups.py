@@ -115,11 +115,10 @@ def _check_near(params: NiahParams, groups: Sequence[Group]) -> None:
     for group in groups:
         if (there := len(group.near)) < in_filler + beside:
             asked = ["params.distractors"] * bool(in_filler) + ["params.training"] * beside
-            why = f"{in_filler:,} stand in the filler, and " * bool(in_filler)
-            why += "one is the negative of training" if beside else ""
+            why = f"{in_filler:,} for the filler, 1 as the negative of training"
             raise RecipeError(
                 f"{' and '.join(asked)}: a group needs {counted(in_filler + beside)}"
-                f"{f' ({why})' if beside else ''}; {place_of(group.id, params.table)} has "
+                f"{f' ({why})' if in_filler and beside else ''}; {place_of(group.id, params.table)} has "
                 f"{there:,}: write more, or ask for fewer"
             )
 

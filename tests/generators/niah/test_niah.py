@@ -354,7 +354,7 @@ def test_books_that_are_none(tmp_path: Path) -> None:
         ({"params.lengths": [90_000]}, "params.lengths: 90,000 tokens are more than the books give"),
         ({"params.places": 60}, "params.lengths: 128 tokens cannot be made for group landmark-01: its places need 58 sentences"),
         ({"params.distractors": [5]}, "params.distractors: a group needs 5 near-answers; group landmark-01 of the bundled table has 4: write more, or ask for fewer"),
-        ({"params.distractors": [4], "params.training": True}, "params.distractors and params.training: a group needs 5 near-answers (4 stand in the filler, and one is the negative of training); group landmark-01 of the bundled table has 4"),
+        ({"params.distractors": [4], "params.training": True}, "params.distractors and params.training: a group needs 5 near-answers (4 for the filler, 1 as the negative of training); group landmark-01 of the bundled table has 4"),
         ({"params.lengths": []}, "params.lengths: must hold at least 1 value, not []"),
         ({"params.expand": True}, "params.expand: that is a model's work: name one, as in --model openai:gpt-5-mini, or leave expand out (the bundled groups for testing have terms of their own; for those of a table, or for training, only a model can add any)"),
         ({"params.lengths": [256, 128]}, "params: lengths must ascend"),
@@ -464,9 +464,10 @@ def in_book(run_path: Path, row: Row) -> list[tuple[str, int, bool]]:
     """Book, number and whether it stays, of each sentence of a haystack's filler in order."""
     sources = read_jsonl(run_path / "sources" / "sentences.jsonl")
     place = {one["text"]: (one["book"], i) for i, one in enumerate(sources)}
+    longest = max(map(len, place))
     rest, found = without(row), []
     while rest:
-        stop = max(i for i in range(1, len(rest) + 1) if rest[:i] in place)
+        stop = max(i for i in range(1, min(len(rest), longest) + 1) if rest[:i] in place)
         found.append(place[rest[:stop]])
         rest = rest[stop + 1 :]
     return [(book, i, not sources[i]["fault"]) for book, i in found]
