@@ -79,6 +79,10 @@ class Family(ABC, Generic[P]):
         """Names of the agents that this job asks, offline or not."""
         return frozenset()
 
+    def prepares(self, job: Job[P]) -> bool:
+        """Whether `generate_with_agents` has work to do: by default where agents are required."""
+        return bool(self.required_agents(job))
+
     async def generate_with_agents(self, job: Job[P], context: Context) -> None:
         """Ask the agents, and leave what they said in `context.folder` for the other methods.
 

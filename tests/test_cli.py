@@ -111,6 +111,7 @@ for code in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_a_command_is_the_function_and_not_its_module() -> None:
     then = (
         "; import retgen, sys, pickle; "

@@ -86,9 +86,10 @@ def dimensions(certificate: Mapping[str, Any]) -> str:
     """What the qrels ask of an embedder with one vector a text; "" where that is not known."""
     if not certificate:
         return ""
+    lower, upper = certificate["lower"], certificate["upper"]
     return (
-        f"an embedder needs at least {certificate['lower']} dimensions, and "
-        f"{certificate['upper']} are enough, to rank each query's relevant documents first"
+        f"an embedder needs at least {lower} dimension{'s' * (lower != 1)}, and {upper} "
+        f"{'is' if upper == 1 else 'are'} enough, to rank each query's relevant documents first"
     )
 
 
