@@ -118,8 +118,8 @@ def _check_near(params: NiahParams, groups: Sequence[Group]) -> None:
             why = f"{in_filler:,} for the filler, 1 as the negative of training"
             raise RecipeError(
                 f"{' and '.join(asked)}: a group needs {counted(in_filler + beside)}"
-                f"{f' ({why})' if in_filler and beside else ''}; {place_of(group.id, params.table)} has "
-                f"{there:,}: write more, or ask for fewer"
+                f"{f' ({why})' if in_filler and beside else ''}; "
+                f"{place_of(group.id, params.table)} has {there:,}: write more, or ask for fewer"
             )
 
 
