@@ -66,7 +66,7 @@ def weights(
 
 
 def weighted_order(weights: ArrayLike, seed: int, purpose: str = "review") -> NDArray[np.int64]:
-    """The items in the order to look at them, int64 (N,); the same for the same seed and purpose."""
+    """The items in the order to look at them, int64 (N,): a function of weights, seed, purpose."""
     given = np.asarray(weights, float)
     words = Stream(seed, f"order/{purpose}").words(0, given.size)
     uniform = ((words >> np.uint64(11)).astype(float) + 0.5) * 2.0**-53  # in (0, 1)

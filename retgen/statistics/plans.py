@@ -24,7 +24,7 @@ _MOST = 10_000_000  # looks; a plan that needs more is refused
 
 @dataclass(frozen=True)
 class Single:
-    """Look at `n`; accept with at most `c` errors. `lot`: size of the data set, None if unlimited."""
+    """Look at `n`; accept with at most `c` errors. `lot`: size of the data set; None: unlimited."""
 
     n: int
     c: int
@@ -207,7 +207,7 @@ def double(p1: float, p2: float, alpha: float = 0.05, beta: float = 0.10) -> Dou
 
 
 def sequential(p1: float, p2: float, alpha: float = 0.05, beta: float = 0.10) -> Sequential:
-    """Wald's plan, binomial: for samples that are small beside the data set, exact enough in any."""
+    """Wald's plan, binomial: careful where the sample is a large part of the data set."""
     _check(p1, p2, alpha, beta)
     return Sequential(p1, p2, alpha, beta)
 
@@ -251,7 +251,7 @@ def _check(p1: float, p2: float, alpha: float, beta: float) -> None:
 
 
 def _fewest(enough: Callable[[int], bool], low: int, most: int) -> int | None:
-    """The smallest n in low..most that is enough, where every larger one is too; None if none is."""
+    """The smallest n in low..most that is enough, as all larger ones are; None if none is."""
     high = low
     while not enough(min(high, most)):
         if high >= most:

@@ -62,7 +62,7 @@ class Sequence:
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether the mean is at most a goal: "holds", "refuted" or "open"; after which look (from 1)."""
+    """Whether the mean is at most a goal: "holds", "refuted", "open"; the look that settled it."""
 
     state: str
     look: int | None = None
@@ -152,7 +152,7 @@ def _highs(values: Floats, draws: Draws, alpha: float) -> Floats:
 
 
 def _lows(values: Floats, draws: Draws, alpha: float) -> Floats:
-    """After each look (n,), the greatest mean that is ruled out as too low; 0 while there is none."""
+    """After each look (n,), the greatest mean that is ruled out as too low; 0: none is."""
     seen = np.cumsum(values) / draws.population
     gaps = _course(lambda gap: _first(_too_low(values, draws, 1 - gap, alpha)), len(values))
     return np.maximum.accumulate(np.maximum(1 - gaps, seen))
