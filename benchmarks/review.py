@@ -5,7 +5,7 @@ points of its middle; both may be looked at after every verdict. Suspicion tells
 right ones with a given AUC and has the same spread whatever that is, so at 0.5 it misleads. Savings
 and losses are both printed.
 
-    .venv/bin/python benchmarks/review.py [--population 5000] [--reviews 40]
+    .venv/bin/python benchmarks/review.py [--population 5000] [--reviews 20]
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Floats = NDArray[np.float64]
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--population", type=int, default=5_000)
-    parser.add_argument("--reviews", type=int, default=40)
-    parser.add_argument("--shares", type=float, nargs="+", default=[0.25, SHARE, 0.75])
+    parser.add_argument("--reviews", type=int, default=20)
+    parser.add_argument("--shares", type=float, nargs="+", default=[SHARE, 0.25, 0.5])
     parser.add_argument("--rates", type=float, nargs="+", default=[0, 0.005, 0.01, 0.05, 0.1])
     given = parser.parse_args()
     shares = sorted({0.0, *given.shares})

@@ -47,7 +47,8 @@ class Family(ABC, Generic[P]):
     label where all are. All end a sentence.
     `candidate_sets`: a query has a candidate set of its own, so rankings of the whole corpus say
     nothing; the query-blind baselines are then those of a rule of its proof. `tests`: what a score
-    tests then, a sentence.
+    tests where that is no ranking of the whole corpus, a sentence: then nothing is said of the
+    dimensions that one needs, and without `candidate_sets` of no query-blind ranking either.
     `independent_judge`: the judge is by default of another model family than the writer, where
     there are keys of two.
     `takes_source`: its parameters have a block `source`, of documents to write from.
@@ -78,6 +79,10 @@ class Family(ABC, Generic[P]):
         """Names of the agents that this job asks, offline or not."""
         return frozenset()
 
+    def prepares(self, job: Job[P]) -> bool:
+        """Whether `generate_with_agents` has work to do: by default where agents are required."""
+        return bool(self.required_agents(job))
+
     async def generate_with_agents(self, job: Job[P], context: Context) -> None:
         """Ask the agents, and leave what they said in `context.folder` for the other methods.
 
@@ -99,8 +104,8 @@ class Family(ABC, Generic[P]):
         """What a data set of this job is, in a few words; `summary` is that of the family."""
         return self.summary
 
-    def own(self, job: Job[P]) -> Literal["nothing", "documents", "queries"]:
-        """What comes from the user: the documents, or the queries as well.
+    def own(self, job: Job[P]) -> Literal["nothing", "sentences", "documents", "queries"]:
+        """What comes from the user: sentences of the documents, the documents, the queries as well.
 
         Where both do, retgen answers for no order of theirs.
         """

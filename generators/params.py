@@ -19,12 +19,24 @@ class Params(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def located(value: Path, info: ValidationInfo) -> Path | None:
+    """Where a path of a recipe leads; None where no recipe file is around (a notebook, the schema).
+
+    It is relative to the recipe's folder. One that `--set` gives was typed in the current folder,
+    so that is looked in where the recipe's folder has nothing of the name.
+    """
+    context = info.context or {}
+    folder: Path | None = context.get("folder")
+    if folder is None:
+        return None
+    path, typed = folder / value.expanduser(), Path.cwd() / value.expanduser()
+    return typed if context.get("overridden") and not path.exists() and typed.exists() else path
+
+
 def _resolve(value: Path, info: ValidationInfo) -> Path:
-    """A path in a recipe is relative to the recipe's folder."""
-    folder = (info.context or {}).get("folder")
-    if folder is None:  # no recipe file around: a notebook, the JSON Schema
+    path = located(value, info)
+    if path is None:
         return value
-    path: Path = folder / value
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
     return path

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
-from retgen.generators.params import Params
+from retgen.generators.params import Params, located
 from retgen.sources import FORMATS, HUB
 
 
@@ -19,10 +19,9 @@ def _located(value: Path | str, info: ValidationInfo) -> Path | str:
     context = info.context or {}
     if str(value).startswith(HUB):
         return str(value)
-    folder = context.get("folder")
-    if folder is None:  # no recipe file around: a notebook, the JSON Schema
+    path = located(Path(value), info)
+    if path is None:
         return value
-    path: Path = folder / value
     if path.is_dir() or (context.get("finished") and not path.exists()):
         return str(path)
     if not path.is_file():

@@ -1,8 +1,9 @@
 """retgen: synthetic retrieval data sets from recipes, proven right.
 
 The commands of `gen` as functions: `run`, `pilot` (`gen run --pilot`), `plan`, `preview`,
-`validate`, `report`, `export`, `evaluate`, `train`, `capacity` and `certify` (`gen capacity`
-without and with a data set), `new_recipe`, `doctor`. `ModelOptions`: how `run` calls models.
+`validate`, `report`, `diff`, `export`, `evaluate`, `train`, `capacity` and `certify` (`gen
+capacity` without and with a data set), `new_recipe`, `doctor`. `ModelOptions`: how `run` calls
+models.
 
 Each is imported when it is first used: a command line pays for its own command only.
 """
@@ -16,6 +17,7 @@ from retgen.version import __version__
 
 if TYPE_CHECKING:
     from retgen.agents.calls import ModelOptions
+    from retgen.changes.diff import diff
     from retgen.doctor import doctor
     from retgen.errors import RetgenError
     from retgen.evaluation.capacity.all_pairs import capacity
@@ -36,6 +38,7 @@ __all__ = [
     "__version__",
     "capacity",
     "certify",
+    "diff",
     "doctor",
     "evaluate",
     "export",
@@ -54,6 +57,7 @@ _MODULES = {
     "RetgenError": "errors",
     "capacity": "evaluation.capacity.all_pairs",
     "certify": "evaluation.capacity.certify",
+    "diff": "changes.diff",
     "doctor": "doctor",
     "evaluate": "evaluation.scoring.evaluate",
     "export": "export",

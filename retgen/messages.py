@@ -42,7 +42,7 @@ _OPTIONS = {"model": "--model", "limit": "--limit"}  # keys that have an option 
 
 
 def explain(
-    error: ValidationError, schema: Any, data: Any, origin: Origin, prefix: tuple[str, ...]
+    error: ValidationError, schema: Any, data: Any, origin: Origin, prefix: Sequence[str | int]
 ) -> Iterator[str]:
     result = error.errors(include_url=False)
     for item in result:
@@ -103,6 +103,9 @@ def _sentence(item: Any, keys: Sequence[str | int], schema: Any, data: Any) -> s
             return f"must be a text{got}"
         case "bool_type":
             return f"must be true or false{got}"
+        case "too_short":
+            least = context["min_length"]
+            return f"must hold at least {least} value{'s' * (least != 1)}{got}"
         case "model_type" | "model_attributes_type" | "dict_type":
             return f"must be a mapping{got}"
         case "tuple_type" | "list_type":

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import jinja2
 
 Place = tuple[int, int]  # row and column of a cell
+Pieces = list[tuple[str, bool]]  # a text cut up: (piece, whether it is highlighted)
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,14 @@ class Fold:
 
 
 @dataclass(frozen=True)
+class Change:
+    """A record and its texts before and after: (what it is, whether it is the one before, text)."""
+
+    title: str
+    texts: Sequence[tuple[str, bool, Pieces]]
+
+
+@dataclass(frozen=True)
 class Section:
     """A part of a page of results."""
 
@@ -95,6 +104,7 @@ class Section:
     figures: Sequence[Figure] = ()
     notes: Sequence[str] = ()
     folded: Sequence[Fold] = ()
+    changes: Sequence[Change] = ()
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def preview(
             "--set model=offline"
         )
     with tempfile.TemporaryDirectory() as folder:
-        if recipe.agents:
+        if recipe.prepared:
             from retgen.agents.calls import ModelOptions
             from retgen.with_agents import generate_with_agents
 

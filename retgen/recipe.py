@@ -63,6 +63,11 @@ class Recipe:
         return self.file.output
 
     @property
+    def prepared(self) -> bool:
+        """Whether something is asked or read before the tables are made."""
+        return self.family.prepares(self.job)
+
+    @property
     def live(self) -> dict[str, ModelSettings]:
         """The models that do the work of required agents, by agent; the others are offline."""
         return {name: one for name, one in self.models.items() if name in self.agents}

@@ -226,7 +226,11 @@ def _check(tree: Any, origin: Origin, finished: bool) -> RecipeFile:
             params = adapter.validate_json(
                 orjson.dumps(plain["params"]),
                 strict=True,
-                context={"folder": origin.path.resolve().parent, "finished": finished},
+                context={
+                    "folder": origin.path.resolve().parent,
+                    "finished": finished,
+                    "overridden": bool(origin.overridden),
+                },
             )
         except ValidationError as error:
             schema = adapter.json_schema()

@@ -252,8 +252,8 @@ def _make(
 def _ask(
     recipe: Recipe, folder: Path, model_options: ModelOptions | None, progress: Progress
 ) -> CallReport | None:
-    """Ask the family's agents; None where the job needs none."""
-    if not recipe.agents:
+    """Ask the family's agents, and read its sources; None where the job needs neither."""
+    if not recipe.prepared:
         return None
     from retgen.agents.calls import CallReport, ModelOptions
     from retgen.with_agents import generate_with_agents

@@ -127,6 +127,20 @@ def _characters_and_pairs(run: str) -> list[str]:
     return result
 
 
+def laid_out(text: str) -> list[str]:
+    """Words as they stand, each with the white space before it; joined they are the text, less
+    white space at its end. A character of a script without spaces is a word.
+    """
+    result: list[str] = []
+    for word in re.findall(r"\s*\S+", text):
+        for place, piece in enumerate(_UNSPACED_RUN.split(word)):
+            if place % 2:
+                result += _characters(piece)
+            elif piece:
+                result.append(piece)
+    return result
+
+
 def length(text: str) -> int:
     """Words between white space; a character of a script without spaces counts as one."""
     if words_only(text):

@@ -46,7 +46,7 @@ def generate_with_agents(
     is rejected is kept even then.
     """
     call_report = call_report or CallReport()
-    if not recipe.agents:
+    if not recipe.prepared:
         return call_report
     sources = folder / (".pilot" if pilot is not None else SOURCES)
     make_folder(sources)

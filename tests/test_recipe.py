@@ -199,3 +199,22 @@ def test_compare_names_the_keys() -> None:
     old = {"seed": 1, "params": {"k": 2, "docs": 5}}
     new = {"seed": 2, "params": {"k": 2, "docs": 6, "extra": 1}}
     assert compare(old, new) == ["seed", "params.docs", "params.extra"]
+
+
+def test_a_path_of_an_override_was_typed_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside a bundled recipe lies nothing of the user's; what lies beside a recipe comes first."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "notes.txt").write_text("One note.\n")
+    monkeypatch.chdir(tmp_path / "here")
+    given = {"params.source.path": "notes.txt"}
+    assert load_recipe("capretrieval", given).job.params.source.path == Path.cwd() / "notes.txt"
+
+    (tmp_path / "mine.yaml").write_text(
+        "name: mine\nfamily: capretrieval\nparams: {source: {path: others.txt}}\n"
+    )
+    (tmp_path / "notes.txt").write_text("Another note.\n")
+    assert load_recipe("../mine.yaml", given).job.params.source.path == tmp_path / "notes.txt"
+    with pytest.raises(RecipeError, match=rf"there is no source {tmp_path}/others.txt"):
+        load_recipe("../mine.yaml")

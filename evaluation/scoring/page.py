@@ -19,7 +19,7 @@ from retgen.evaluation.scoring.tables import (
     table,
 )
 from retgen.markdown import escaped, markdown_table
-from retgen.pages import Figure, Page, Section, TableView, terminal, text_table
+from retgen.pages import Figure, Fold, Page, Section, TableView, terminal, text_table
 from retgen.plots import score as shown
 from retgen.write import write_file
 
@@ -34,10 +34,11 @@ _PANELS = 3  # pictures by dimension a data set
 def text(result: Evaluation) -> str:
     """The tables, for a terminal."""
     ranked = [d for d in result.datasets if d.scores]
-    parts = [over_seeds(result.datasets)] if result.seeds else [table(d) for d in ranked]
-    names = ["" if result.seeds else f"{d.collection.path}\n" for d in ranked]
-    texts = [name + text_table(part) for name, part in zip(names, parts, strict=False)]
-    if not result.seeds:
+    if result.seeds:
+        texts, last = [text_table(over_seeds(result.datasets))], []
+    else:
+        texts = [f"{d.collection.path}\n{text_table(table(d))}" for d in ranked if not d.aside]
+        last = [f"{d.aside}\n{text_table(table(d))}" for d in ranked if d.aside]
         texts += [
             "\n\n".join([_titled(result, scored, part.title), *map(text_table, part.tables)])
             for scored in ranked
@@ -50,27 +51,32 @@ def text(result: Evaluation) -> str:
         note for d in result.datasets for note in (*d.all_notes, *model_notes(d.scores))
     )
     notes |= dict.fromkeys(note for d in ranked for part in _beside(d) for note in part.notes)
-    return terminal(texts, list(notes), result.folder / "eval.html")
+    return terminal([*texts, *last], list(notes), result.folder / "eval.html")
 
 
 def write_pages(result: Evaluation) -> None:
     """figures/, eval.md and eval.html."""
     summary = sentences(result)
     parts = [escaped(" ".join(summary)) + "\n"]
-    for scored in result.datasets if any(d.scores for d in result.datasets) else ():
+    last: list[str] = []
+    any_scores = any(d.scores for d in result.datasets)
+    for scored in result.datasets if any_scores else ():
         view = table(scored)
         title = f"{scored.name} ({scored.collection.split})"
-        parts.append(f"## {escaped(title)}\n\n{markdown_table(view.head, view.rows)}")
+        of = last if scored.aside else parts
+        of.append(f"## {escaped(title)}\n")
+        of += [f"{escaped(scored.aside)}\n"] if scored.aside else []
+        of.append(markdown_table(view.head, view.rows))
         if spans := view.small_print():
-            parts.append(f"95% intervals:\n\n{markdown_table(spans.head, spans.rows)}")
-        parts += [_as_markdown(part) for part in _beside(scored)]
+            of.append(f"95% intervals:\n\n{markdown_table(spans.head, spans.rows)}")
+        of += [_as_markdown(part) for part in _beside(scored)]
     of_tasks = [(task, results) for task, results in result.of_tasks() if results]
     for task, results in of_tasks:
         views = task.tables(results).items()
         tables = [f"### {title}\n\n{markdown_table(v.head, v.rows, v.names)}" for title, v in views]
         parts.append(f"## {task.title}\n\n" + "\n".join(tables))
-    write_file(result.folder / "eval.md", "\n".join(parts))
-    several = len(result.datasets) > 1 and any(d.scores for d in result.datasets)
+    write_file(result.folder / "eval.md", "\n".join(parts + last))
+    several = len(result.datasets) > 1 and any_scores
     # what a data set with candidate sets is for comes first
     figures = result.folder / "figures"
     sections = [s for task, results in of_tasks for s in task.sections(results, figures)]
@@ -114,6 +120,17 @@ def _as_markdown(section: Section) -> str:
 def _sections(result: Evaluation, scored: Scored) -> Iterable[Section]:
     collection = scored.collection
     several = len(result.datasets) > 1
+    if scored.scores and scored.aside:
+        title = f"{collection.name}: rankings of the whole corpus"
+        yield Section(
+            title if several else "Rankings of the whole corpus",
+            [scored.aside],
+            notes=[*scored.all_notes, *_remarks(scored.scores)],
+            folded=[Fold("Scores", [table(scored)])],
+        )
+        for part in _beside(scored):
+            yield replace(part, title=_titled(result, scored, part.title))
+        return
     title = f"{collection.name}: scores" if several else "Scores"
     yield Section(
         title,

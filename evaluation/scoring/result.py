@@ -42,6 +42,11 @@ class Scored:
         """What a reader of the scores must know."""
         return [*self.collection.notes, *self.notes, *(self.task.notes if self.task else ())]
 
+    @property
+    def aside(self) -> str:
+        """Why rankings of the whole corpus say little of it; "" where they do not."""
+        return self.task.task.aside if self.task else ""
+
     def to_json(self) -> dict[str, Any]:
         """The keys that `gen eval --json` prints of one data set."""
         content = {

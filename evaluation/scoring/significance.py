@@ -156,7 +156,7 @@ class Bootstrap:
                 p = min(1.0, 2 * (tail + 1) / (count + 1))
                 mean = float((values[names[i]] - values[names[j]])[:, column].mean())
                 rows.append((names[i], names[j], measure, mean, float(low), float(high), p))
-            result += _holm(rows)
+            result += holm(rows)
         return result
 
     def _tails(
@@ -185,7 +185,8 @@ class Bootstrap:
         return below, above, count
 
 
-def _holm(rows: list[tuple[str, str, str, float, float, float, float]]) -> list[Difference]:
+def holm(rows: list[tuple[str, str, str, float, float, float, float]]) -> list[Difference]:
+    """Rows of a `Difference` less its last value, which is Holm's correction over all of them."""
     order = sorted(range(len(rows)), key=lambda i: rows[i][-1])
     adjusted = [0.0] * len(rows)
     worst = 0.0

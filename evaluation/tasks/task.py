@@ -106,7 +106,8 @@ class Task(ABC, Generic[M]):
     `name`: the key of its measures in eval.json. `title`: the heading over them. `item`: what
     --limit counts, and the name of the files per_ITEM/; `limits_all`: for all systems, not for chat
     models alone. `models`: scored where none is named. `instruction`: what its `paper` puts before
-    every query, for --paper-prompt.
+    every query, for --paper-prompt. `aside`: why rankings of the whole corpus say little, a
+    sentence: they then stand last, folded.
     """
 
     name: ClassVar[str]
@@ -115,6 +116,7 @@ class Task(ABC, Generic[M]):
     models: ClassVar[tuple[str, ...]]
     paper: ClassVar[str] = ""
     instruction: ClassVar[str] = ""
+    aside: ClassVar[str] = ""
     limits_all: ClassVar[bool] = False
 
     @abstractmethod

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from retgen.generators.source import PassageSize
@@ -118,8 +117,3 @@ def cut(documents: Sequence[Whole], size: PassageSize | None) -> Iterator[Passag
 
 def _numbered(name: str, mark: str, count: int) -> list[str]:
     return [f"{name}{mark}{number}" for number in range(1, count + 1)]
-
-
-def uncovered(text: str, places: list[tuple[int, int]]) -> str:
-    """What stands in no passage: nothing but white space."""
-    return "".join(text[a:b] for (_, a), (b, _) in pairwise(places) if a < b)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from retgen.agents.agent import Rejection
 from retgen.errors import RecipeError
@@ -26,17 +26,19 @@ from retgen.generators.niah.asking import expanded, written_groups
 from retgen.generators.niah.counting import load_counter
 from retgen.generators.niah.groups import Group, read_groups
 from retgen.generators.niah.haystacks import Haystacks
-from retgen.generators.niah.lexical import lexical
+from retgen.generators.niah.lexical import coherence, lexical
 from retgen.generators.niah.params import NiahParams
 from retgen.generators.niah.prose import LICENCE
 from retgen.generators.niah.sourcing import (
     GROUPS,
     Material,
     gather,
+    held_names,
     read_material,
     write_sources,
 )
 from retgen.generators.niah.tables import Tables
+from retgen.generators.niah.unlikely import note_of
 from retgen.generators.params import Job
 from retgen.generators.plan import CallEstimate, Plan
 from retgen.generators.records import Example, Records
@@ -54,7 +56,6 @@ _ROW, _QUERY, _QREL = 330, 650, 60  # bytes, for plans
 _EXPANDED = 6500  # bytes of a query's expansions
 _AROUND = 160  # characters around a needle that an example shows
 AGENT_NAMES = frozenset(agent.name for agent in AGENTS)
-_READ = "read_books"  # no model's work: what comes before the tables
 
 
 class Niah(Family[NiahParams]):
@@ -71,6 +72,22 @@ class Niah(Family[NiahParams]):
         "example --set params.lengths=[128,512]"
     )
     proof = "the needle of the query's group stands whole in it, and in no other"
+    tests = (
+        "How far texts that answer a question score above texts of the same length that do not "
+        "(the controls), by length and by the place of the needle: what gen eval measures. "
+        "Rankings of the whole corpus mix the lengths and say little."
+    )
+
+    def about(self, job: Job[NiahParams]) -> str:
+        if "literal" not in job.params.needles:
+            return self.summary
+        literal = "needles that repeat words of their question"
+        if "one_hop" in job.params.needles:
+            literal = "needles that share no word with their question, and literal ones that do"
+        return f"{literal}, in haystacks of exact lengths"
+
+    def own(self, job: Job[NiahParams]) -> Literal["nothing", "sentences"]:
+        return "nothing" if job.params.books is None else "sentences"
 
     def plan(self, job: Job[NiahParams]) -> Plan:
         params = job.params
@@ -78,7 +95,7 @@ class Niah(Family[NiahParams]):
             key = "expand" if params.written is None else "written"
             raise RecipeError(
                 f"params.{key}: that is a model's work: name one, as in --model openai:gpt-5-mini, "
-                f"or leave {key} out"
+                f"or leave {key} out{_WITHOUT[key]}"
             )
         material = gather(params, job.seed)
         haystacks = _haystacks(job, material)
@@ -98,6 +115,8 @@ class Niah(Family[NiahParams]):
         notes = (
             f"{faults:,} of {len(material.sentences):,} sentences of the books are left out of "
             "filtered filler: they hold words of the questions or of the needles",
+            held_names(material),
+            "" if params.books is None else note_of(material.sentences),
         )
         return Plan(
             documents=documents,
@@ -107,14 +126,17 @@ class Niah(Family[NiahParams]):
             + queries * (_QUERY + expanded) + 2 * needles * _QREL,
             call_estimates=_estimates(params, queries, job.live),
             about=params.written is not None,
-            notes=(*notes, *filter(None, [refusals(material.refused)])),
+            notes=tuple(filter(None, [*notes, refusals(material.refused)])),
         )  # fmt: skip
 
     def required_agents(self, job: Job[NiahParams]) -> frozenset[str]:
-        names = {_READ}
+        names = set[str]()
         if job.params.written is not None:
             names |= {WRITE_NEEDLES.name, JUDGE_NEEDLE.name}
         return frozenset(names | ({EXPAND_QUERY.name} if job.params.expand else set()))
+
+    def prepares(self, job: Job[NiahParams]) -> bool:
+        return True  # the books are read
 
     async def generate_with_agents(self, job: Job[NiahParams], context: Context) -> None:
         params = job.params
@@ -148,7 +170,7 @@ class Niah(Family[NiahParams]):
             training=tables.training(),
             tables=tables.tables(),
             facts=_facts(haystacks),
-            notes={"lexical": lexical(haystacks)},
+            notes=_notes(material, haystacks),
             example=_example(haystacks),
             licences=_licences(job.params),
         )
@@ -173,6 +195,22 @@ def _haystacks(job: Job[NiahParams], material: Material) -> Haystacks:
     return Haystacks(
         job.params, job.seed, material.groups, material.cast, material.sentences, counter
     )
+
+
+_WITHOUT = {
+    "written": "",
+    "expand": " (the bundled groups for testing have terms of their own; for those of a table, or "
+    "for training, only a model can add any)",
+}
+
+
+def _notes(material: Material, haystacks: Haystacks) -> dict[str, str]:
+    notes = {
+        "lexical": lexical(haystacks),
+        "coherent": coherence(haystacks),
+        "names": held_names(material),
+    }
+    return {name: text for name, text in notes.items() if text}
 
 
 def _estimates(params: NiahParams, groups: int, live: frozenset[str]) -> dict[str, CallEstimate]:

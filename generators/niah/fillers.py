@@ -3,6 +3,9 @@
 A filler is a *body*, the same in all haystacks of one group, length and number, and a *tail*: the
 sentences behind it that bring a text to its exact length, whatever the needle takes. No sentence
 is cut, and none stands twice.
+
+`shuffled`: snippets of random books. `coherent`: one book from a random sentence on (`Runs`), and a
+tail of the same book where that has sentences of the right length.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.generators.niah.params import FillerKind
+from retgen.generators.niah.coherent import Bools, Draw, Runs
 from retgen.streams import Stream
 
 Ints = NDArray[np.int64]
@@ -29,7 +32,11 @@ _DRAWS = 256
 
 
 class NoFit(Exception):
-    """No choice of sentences has so many tokens."""
+    """No choice of sentences has so many tokens; why, and what helps."""
+
+    def __init__(self, why: str = "", helps: str = "") -> None:
+        super().__init__(why)
+        self.why, self.helps = why, helps
 
 
 class Body(NamedTuple):
@@ -42,13 +49,18 @@ class Body(NamedTuple):
 class Pool:
     """Sentences that fillers are made of, in the order of the books.
 
-    `sizes`: tokens of each, (n,); `books`: number of the book of each, (n,).
+    `sizes`: tokens of each, (n,); `books`: number of the book of each, (n,); `texts`: a number of
+    each, (n,), equal where the texts are; `begins`: whether coherent filler may begin with it.
     """
 
-    def __init__(self, sizes: Ints, books: Ints) -> None:
+    def __init__(self, sizes: Ints, books: Ints, texts: Ints, begins: Bools) -> None:
         self.sizes, self.books = sizes.tolist(), books.tolist()
-        self.count, self.tokens = len(self.sizes), int(sizes.sum())
-        self._array = sizes
+        self.count = len(self.sizes)
+        self._array, self._books, self._begins = sizes, books, begins
+        first = np.unique(texts, return_index=True)[1]
+        self._first = np.sort(first)  # of each text the first sentence
+        self.texts = texts.tolist()
+        self.distinct, self.tokens = len(first), int(sizes[first].sum())
         order = np.argsort(sizes, kind="stable")
         found, starts = np.unique(sizes[order], return_index=True)
         ends = [*starts[1:].tolist(), len(order)]
@@ -68,14 +80,27 @@ class Pool:
             for least in range(1, len(there) - spread):
                 if there[least : least + spread + 1].all():
                     return least
-        raise NoFit
+        lengths = len(np.unique(self._array))
+        raise NoFit(
+            "its last one or two sentences make up for the tokens of any needle, so those of the "
+            f"books must come to each number of tokens in a range of {spread + 1:,}, and do not: "
+            f"they have {self.distinct:,} different sentences of {lengths:,} length"
+            f"{'s' * (lengths != 1)} ({self._lengths()}), and of each length at least {_SPARE[-1]} "
+            "are needed",
+            "use more books, with sentences of many lengths",
+        )
+
+    def _lengths(self) -> str:
+        some = [f"{one:,}" for one in np.unique(self._array).tolist()]
+        shown = some if len(some) < 7 else [*some[:3], "...", *some[-2:]]
+        return f"{', '.join(shown)} tokens"
 
     @cache  # noqa: B019  a pool lives as long as its run
     def _reachable(self, spare: int) -> NDArray[np.bool_]:
         """Whether one or two sentences have so many tokens, `spare` of each size, (size,)."""
         one = np.zeros(max(self.sizes, default=0) + 1, np.int64)
         for size, held in self._of_size.items():
-            one[size] = len(held) >= spare
+            one[size] = len({self.texts[i] for i in held.tolist()}) >= spare
         two = np.convolve(one, one)
         two[: len(one)] += one
         result: NDArray[np.bool_] = two > 0
@@ -89,63 +114,109 @@ class Pool:
         means = np.cumsum(ascending) / np.arange(1, self.count + 1)
         fitting = int(np.searchsorted(means, tokens / (least + 1), side="right"))
         if fitting < 2 * least:
-            raise NoFit
+            raise NoFit(
+                f"its places need {least:,} sentences between needle and last sentences, where "
+                f"{max(0, tokens):,} tokens are left, and only {fitting:,} of the books' "
+                f"{self.count:,} sentences are as short as that",
+                "use longer haystacks, fewer places, or books with more short sentences",
+            )
         most = int(ascending[fitting - 1])
         return most, np.flatnonzero(self._array <= most)
 
-    def body(self, kind: FillerKind, tokens: int, least: int, stream: Stream) -> Body:
+    def shuffled(self, tokens: int, least: int, stream: Stream) -> Body:
         """At least `least` sentences that have exactly so many tokens. Raises `NoFit`."""
-        if tokens > self.tokens:
-            raise NoFit
         most, fitting = self.short(tokens, least)
         for _ in range(_ATTEMPTS):
-            runs = self._snippets if kind == "shuffled" else self._onward
+            snippets = self._snippets(tokens, most, fitting, stream)
             try:
-                chosen, at = self._fill(runs(tokens, most, fitting, stream), tokens, most)
+                chosen = self._fill(snippets, tokens, most)
             except NoFit:
                 continue
             if len(chosen) >= least:
-                if kind == "shuffled":
-                    at = int(stream.integers(self.count, 1)[0])
-                return Body(tuple(chosen), at)
-        raise NoFit
+                return Body(tuple(chosen), int(stream.integers(self.count, 1)[0]))
+        raise NoFit(
+            f"{least:,} and more sentences have to come to exactly {tokens:,} tokens, and in "
+            f"{_ATTEMPTS} tries those of the books never did: too few are short enough to fill "
+            "what is left at the end",
+            "use longer haystacks, fewer places, or more books with short sentences",
+        )
 
-    def fit(self, tokens: int, used: Container[int], at: int) -> list[int]:
-        """One or two sentences not in `used` with so many tokens: the next ones from `at` on.
+    def coherent(self, tokens: int, least: int, tail: int, spread: int, draw: Draw) -> Body:
+        """At least `least` sentences in order, of at most so many tokens; see `Runs`.
 
-        Raises `NoFit`.
+        What they leave is left to the tail, which has `tail` tokens and up to `spread` more beside.
+        Where no `least` sentences in a row are short enough, long ones are left out. Raises
+        `NoFit`.
         """
-        if (one := self._next(tokens, used, at)) is not None:
+        short = self.short(tokens, least)[1]
+        for spare in _SPARE:
+            windows = np.lib.stride_tricks.sliding_window_view(self._reachable(spare), spread + 1)
+            after: Bools = np.logical_and.reduce(windows[tail:], axis=1)
+            runs = Runs(self._array, self._books, self._begins, after)
+            for some in (self._first, np.intersect1d(short, self._first)):
+                if (chosen := runs.draw(some, tokens, least, draw)) is not None:
+                    return Body(tuple(chosen), chosen[-1] + 1)
+        raise NoFit(
+            f"no {least:,} sentences of a book in order, without those that are too long, come to "
+            f"at most {tokens:,} tokens such that one or two more fill the rest",
+            "use longer haystacks, fewer places, more books, or filler: [shuffled]",
+        )
+
+    def fit(
+        self, tokens: int, used: Container[int], at: int, *, beside: int | None = None
+    ) -> list[int]:
+        """One or two sentences whose texts are not in `used`, with so many tokens: the next ones
+        from `at` on. `beside`: a sentence whose book is taken first. Raises `NoFit`.
+        """
+        if beside is not None:
+            book = self.books[beside]
+            if found := self._fit(tokens, used, at, book):
+                return sorted(found, key=lambda one: (one < at, one))
+        if found := self._fit(tokens, used, at, None):
+            return found
+        raise NoFit(
+            f"no one or two sentences of the books that it does not hold have {tokens:,} tokens",
+            "use more books, with sentences of many lengths",
+        )
+
+    def _fit(self, tokens: int, used: Container[int], at: int, book: int | None) -> list[int]:
+        if (one := self._next(tokens, used, at, book)) is not None:
             return [one]
         for size in sorted(self._of_size, key=lambda size: (abs(2 * size - tokens), size)):
             if tokens - size not in self._of_size:
                 continue
-            first = self._next(size, used, at)
-            second = None if first is None else self._next(tokens - size, used, first + 1, first)
-            if first is not None and second is not None:
+            first = self._next(size, used, at, book)
+            if first is None:
+                continue
+            second = self._next(tokens - size, used, first + 1, book, self.texts[first])
+            if second is not None:
                 return [first, second]
-        raise NoFit
+        return []
 
-    def _next(self, size: int, used: Container[int], at: int, other: int = -1) -> int | None:
+    def _next(
+        self, size: int, used: Container[int], at: int, book: int | None, other: int = -1
+    ) -> int | None:
+        """`other`: a text that is used, too."""
         held = self._of_size.get(size, ())
         begin = int(np.searchsorted(held, at))
         for i in range(len(held)):
             one = int(held[(begin + i) % len(held)])
-            if one != other and one not in used:
+            text = self.texts[one]
+            if text != other and text not in used and book in (None, self.books[one]):
                 return one
         return None
 
-    def _fill(self, runs: Iterable[Iterator[int]], tokens: int, most: int) -> tuple[list[int], int]:
+    def _fill(self, runs: Iterable[Iterator[int]], tokens: int, most: int) -> list[int]:
         """Runs of sentences one after the other, then what brings them to so many tokens."""
         chosen: list[int] = []
         used: set[int] = set()
         left, close = tokens, min(_CLOSE, most)
         for run in runs:
             for i in run:
-                if i in used or self.sizes[i] > left:
+                if self.texts[i] in used or self.sizes[i] > left:
                     break
                 chosen.append(i)
-                used.add(i)
+                used.add(self.texts[i])
                 left -= self.sizes[i]
                 if left <= close:
                     break
@@ -154,12 +225,12 @@ class Pool:
         at = chosen[-1] + 1 if chosen else 0
         for _ in range(3):
             try:
-                last = self.fit(left, used, at) if left else []
-                return chosen + last, (last[-1] + 1 if last else at)
+                return chosen + (self.fit(left, used, at) if left else [])
             except NoFit:
                 if not chosen:
                     break
-                used.discard(gone := chosen.pop())
+                gone = chosen.pop()
+                used.discard(self.texts[gone])
                 left += self.sizes[gone]
         raise NoFit
 
@@ -180,13 +251,3 @@ class Pool:
             if self.books[i] != book or too_long:
                 return
             yield i
-
-    def _onward(
-        self, tokens: int, most: int, fitting: Ints, stream: Stream
-    ) -> Iterator[Iterator[int]]:
-        """The sentences of a book in order from a random one on; at its end the next book goes on.
-
-        Where a haystack is short, long sentences are left out.
-        """
-        start = int(stream.integers(len(fitting), 1)[0])
-        yield (int(fitting[i % len(fitting)]) for i in range(start, start + len(fitting)))

@@ -3,7 +3,8 @@
 A word is related to a word of a question if both have one stem (Snowball), if it is an inflection
 of it (lemminflect: ate, eaten, spoken), or if they begin alike: one is the beginning of the other,
 with at least four letters or an ending that makes another word of a short one (red, reddish), or
-they share six letters and go on otherwise (mathematics, mathematician).
+they share six letters and go on otherwise (mathematics, mathematician), or if one negates the
+other (eaten, uneaten).
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
+from pathlib import Path
 
 from retgen.errors import RecipeError
-from retgen.generators.niah.groups import SLOT, Group
+from retgen.generators.niah.groups import SLOT, Group, place_of
 from retgen.tokenizer import STOPWORDS, content_stems, stems, tokens
 
 _LONG = 4  # letters of a word that tell where another one begins with it
 _BEGINNING = 6  # letters that tell where two words go on otherwise
+_NEGATING = ("un", "non")  # beginnings of the opposite
+_THING = 3  # letters of a word that may be negated
 _ENDINGS = frozenset("able ed en er ers es ing ish ly ness s y".split())
+_ASKED = "character"  # what every question asks for
 _CAPITALISED = re.compile(r"(?<=[\w,;:'\")] )[A-Z]\w+|(?<=[-'\"(])[A-Z]\w+")
 _WORD = re.compile(r"\w+")
 
@@ -56,7 +61,21 @@ class Related:
         if (known := self._forms.get(word) or self._stems.get(stems([word])[0])) is not None:
             return known
         alike = (form for form in self._begin.get(word[:3], ()) if _alike(word, form))
-        return next((self._forms[form] for form in alike), None)
+        return next((self._forms[form] for form in alike), self._opposite(word))
+
+    def _opposite(self, word: str) -> str | None:
+        for negating in _NEGATING:
+            plain = word.removeprefix(negating)
+            if plain != word and len(plain) >= _THING:
+                known = self._forms.get(plain) or self._stems.get(stems([plain])[0])
+                if known is not None:
+                    return known
+            if len(word) >= _THING:
+                longer = negating + word
+                known = self._forms.get(longer) or self._stems.get(stems([longer])[0])
+                if known is not None:
+                    return known
+        return None
 
 
 def _alike(one: str, other: str) -> bool:
@@ -65,7 +84,8 @@ def _alike(one: str, other: str) -> bool:
     if not long.startswith(short):
         return short[:_BEGINNING] == long[:_BEGINNING] and len(short) > _BEGINNING
     rest = long[len(short) :]
-    return len(short) >= _LONG or rest.removeprefix(short[-1:]) in _ENDINGS or rest in _ENDINGS
+    endings = {rest, rest.removeprefix(short[-1:]), "e" * short.endswith("e") + rest}
+    return len(short) >= _LONG or not endings.isdisjoint(_ENDINGS)
 
 
 def content_words(text: str) -> list[str]:
@@ -96,16 +116,16 @@ def inflections(word: str) -> frozenset[str]:
     return frozenset(forms | lemmas) - STOPWORDS
 
 
-def check_groups(groups: Sequence[Group], table: str) -> None:
-    """Refuse a group whose needles or near-answers share a word with its question."""
+def check_groups(groups: Sequence[Group], table: Path | None) -> None:
+    """Refuse a group whose sentences are not what they have to be: see `fault_of`."""
     for group in groups:
         if (fault := fault_of(group)) is not None:
-            raise RecipeError(f"params.table: {table}, group {group.id}: {fault}")
+            raise RecipeError(f"params.table: {place_of(group.id, table)}: {fault}")
 
 
 def fault_of(group: Group) -> str | None:
     """Which sentence of a group shares a word with its question, or lacks one, or is an answer that
-    it must not be; None for none.
+    it must not be, or has nothing to do with the fact; None for none.
     """
     related = Related([group.question])
     keys, first = _keys(group), dict[str, str]()
@@ -129,7 +149,33 @@ def fault_of(group: Group) -> str | None:
                 f"{key} holds {found[0]!r}, a word of the question {group.question!r} "
                 f"({found[1]!r}), so it could be found by that word: {sentence!r}"
             )
+    return _fault_of_fact(group)
+
+
+def _fault_of_fact(group: Group) -> str | None:
+    """What the fact lacks to lead from the needles to what the question asks about."""
+    asked = [word for word in content_words(group.question) if word != _ASKED]
+    if Related([" ".join(asked)]).first(group.fact) is None:
+        return (
+            f"fact says nothing of what the question asks about (no form of {_listed(asked)}), so "
+            f"no needle answers it by this fact: {group.fact!r}; write the fact that leads from "
+            "the needle to the question"
+        )
+    told = Related([group.fact])
+    for key in ("one_hop", "one_hop_inverted"):
+        sentence = getattr(group, key)
+        if told.first(sentence.replace(SLOT, " ")) is None:
+            held = content_words(sentence.replace(SLOT, " "))
+            return (
+                f"fact says nothing of what {key} names (no form of {_listed(held)}), so that "
+                f"needle does not answer the question by it: {group.fact!r}; name in the fact what "
+                f"the needle names: {sentence!r}"
+            )
     return None
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(map(repr, dict.fromkeys(words))) or "any word"
 
 
 class Firewall:

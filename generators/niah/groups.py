@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from retgen.errors import RecipeError
 from retgen.generators.niah.params import Needle, NiahParams, Order
 from retgen.generators.params import Params
+from retgen.messages import Origin, explain
 from retgen.streams import Stream
 
 DATA = Path(__file__).parent / "data"
@@ -88,30 +89,53 @@ def read_groups(params: NiahParams) -> list[Group]:
         try:
             group = Group.model_validate(row)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            what = first["msg"].removeprefix("Value error, ")
-            raise RecipeError(f"params.table: {path}, group {called}: {where}: {what}") from error
+            origin, schema = Origin(path, _yaml(path, "rt"), ()), Group.model_json_schema()
+            faults = explain(error, schema, row, origin, (number - 1,))
+            plain = "\n".join(one.replace(f", {number - 1}.", ", ", 1) for one in faults)
+            raise RecipeError(f"params.table, group {called}:\n{plain}") from error
         if group.id in seen:
-            raise RecipeError(f"params.table: {path}: the id {group.id} stands there twice")
+            where = place_of(group.id, path)
+            raise RecipeError(f"params.table: {where}: the id stands there twice; change one")
         seen.add(group.id)
         result.append(group)
     chosen = [group for group in result if params.groups in ("all", group.set)]
     if not chosen:
+        other = "train" if params.groups == "test" else "test"
         raise RecipeError(
-            f"params.groups: {path} has no group of set {params.groups}; all of its "
-            f"{len(result):,} groups are of the other"
+            f"params.groups: {path} has groups of set {other} alone ({len(result):,}), none of set "
+            f"{params.groups}; write `set: {params.groups}` into their rows, or take them: --set "
+            f"params.groups={other}"
         )
-    most = max(params.distractors) + int(params.training)
-    for group in chosen:
-        if len(group.near) < most:
-            what = "params.distractors" if max(params.distractors) else "params.training"
-            raise RecipeError(
-                f"{what}: {most:,} near-answers are needed; group {group.id} of "
-                f"{params.table or 'the bundled table'} has "
-                f"{len(group.near):,}"
-            )
+    _check_near(params, chosen)
     return chosen
+
+
+def _check_near(params: NiahParams, groups: Sequence[Group]) -> None:
+    in_filler, beside = max(params.distractors), int(params.training)
+    for group in groups:
+        if (there := len(group.near)) < in_filler + beside:
+            asked = ["params.distractors"] * bool(in_filler) + ["params.training"] * beside
+            why = f"{in_filler:,} for the filler, 1 as the negative of training"
+            raise RecipeError(
+                f"{' and '.join(asked)}: a group needs {counted(in_filler + beside)}"
+                f"{f' ({why})' if in_filler and beside else ''}; "
+                f"{place_of(group.id, params.table)} has {there:,}: write more, or ask for fewer"
+            )
+
+
+def counted(near: int) -> str:
+    """A number of near-answers in words."""
+    return f"{near:,} near-answer{'s' * (near != 1)}"
+
+
+def place_of(group_id: str, table: Path | None) -> str:
+    """Where a group stands (the last one of its id), for messages."""
+    if table is None:
+        return f"group {group_id} of the bundled table"
+    rows = _yaml(table, "rt")
+    there = [i for i, row in enumerate(rows) if row.get("id") == group_id]
+    line = f", line {rows.lc.item(there[-1])[0] + 1}" if there else ""
+    return f"{table}{line}, group {group_id}"
 
 
 class People(NamedTuple):
@@ -168,12 +192,12 @@ def expansions() -> dict[str, list[str]]:
     return result
 
 
-def _yaml(path: Path) -> Any:
+def _yaml(path: Path, kind: str = "safe") -> Any:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     try:
-        return YAML(typ="safe").load(path.read_text("utf-8-sig"))
+        return YAML(typ=kind).load(path.read_text("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise RecipeError(f"params.table: {path} is not UTF-8; convert it") from error
     except (YAMLError, ValueError) as error:

@@ -10,78 +10,28 @@ all the same: where tokenizers count a text otherwise than its sentences, its ta
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from itertools import pairwise
 
 import numpy as np
 
 from retgen.errors import RecipeError
+from retgen.generators.niah.coherent import Draw
 from retgen.generators.niah.counting import Counter
 from retgen.generators.niah.fillers import NoFit, Pool
 from retgen.generators.niah.firewall import Related
 from retgen.generators.niah.groups import Cast, Group, people, with_name
-from retgen.generators.niah.params import FillerKind, Needle, NiahParams, Order
+from retgen.generators.niah.params import Needle, NiahParams, Order
 from retgen.generators.niah.prose import Sentence
+from retgen.generators.niah.texts import Filler, Gaps, Haystack, Key, Piece, Variant
 from retgen.streams import Stream
 
-Kind = Literal["one_hop", "literal", "neutral", "none", "near"]
+_REFRAIN = 2  # words of a sentence that may stand twice, as in any prose: "It was."
 _KEPT = 512  # fillers in memory
 _MENDS = 12
 _BLOCK = 2 << 20  # characters of texts in memory at once
-
-
-class Key(NamedTuple):
-    """What all haystacks of one filler share. `group`: its index."""
-
-    length: int
-    group: int
-    number: int
-    filler: FillerKind
-    filtered: bool
-    distractors: int
-
-
-class Variant(NamedTuple):
-    """What stands where in a filler."""
-
-    needle: Kind
-    order: Order | Literal[""] = ""
-    place: int = -1
-
-
-class Filler(NamedTuple):
-    """A body with its near-answers, and where needles go.
-
-    `parts`: its sentences; `boundaries`: of each place, how many parts stand before it (the last:
-    all, and the tail); `offsets`: tokens before each boundary between parts.
-    """
-
-    parts: tuple[str, ...]
-    boundaries: tuple[int, ...]
-    offsets: tuple[int, ...]
-    used: frozenset[int]
-    at: int
-
-
-class Haystack(NamedTuple):
-    """A finished text. `filler`: its number; `span`: characters of the needle; `depth`: tokens
-    before it, as a share of all that are not its own.
-    """
-
-    filler: int
-    key: Key
-    variant: Variant
-    text: str
-    span: tuple[int, int]
-    depth: float
-
-
-class Piece(NamedTuple):
-    """A sentence that is put into a filler, and its tokens."""
-
-    text: str
-    tokens: int
 
 
 class Haystacks:
@@ -101,13 +51,25 @@ class Haystacks:
         self._texts = [one.text for one in sentences]
         sizes = counter.sizes(self._texts)
         self.tokens = int(sizes.sum())
-        books = np.unique([one.book for one in sentences], return_inverse=True)[1]
+        books, texts = (
+            np.unique(some, return_inverse=True)[1]
+            for some in (
+                [one.book for one in sentences],
+                [
+                    text if len(text.split()) > _REFRAIN else f"{i}"
+                    for i, text in enumerate(self._texts)
+                ],
+            )
+        )
         self._pools: dict[bool, tuple[Pool, list[int]]] = {}
         for filtered in params.filtered:
             kept = np.array(
                 [i for i, one in enumerate(sentences) if not (filtered and one.fault)], np.int64
             )
-            self._pools[filtered] = Pool(sizes[kept], books[kept]), kept.tolist()
+            # coherent filler begins elsewhere where it is not filtered: without a sentence to leave
+            # out the two would be one text
+            pool = Pool(sizes[kept], books[kept], texts[kept], kept % 2 == int(not filtered))
+            self._pools[filtered] = pool, kept.tolist()
         self.variants = [*self._needles(), *self._controls()]
         self.with_needle = len(params.needles) * len(params.orders) * params.places
         self.fillers = (
@@ -230,9 +192,18 @@ class Haystacks:
             tokens = key.length - self.counter.special - longest - tail - beside
             stream = Stream(self._seed, f"niah/{key.filler}/{group.id}/{key.length}/{key.number}")
             least = max(1, places - 2 - len(near))
-            body = pool.body(key.filler, tokens, least, stream)
-        except NoFit:
-            raise RecipeError(self._no_fit(key, longest, beside)) from None
+            if key.filler == "shuffled":
+                body = pool.shuffled(tokens, least, stream)
+            else:
+                stream = Stream(self._seed, f"niah/coherent/{key.length}")  # of all of them
+                draw = Draw(
+                    key.group + len(self.groups) * key.number,
+                    len(self.groups) * self.params.fillers,
+                    int(stream.integers(1 << 62, 1)[0]) << 2,
+                )
+                body = pool.coherent(tokens, least, tail, longest, draw)
+        except NoFit as error:
+            raise RecipeError(self._no_fit(key, longest, beside, error)) from None
         parts = [Piece(self._texts[numbers[i]], pool.sizes[i]) for i in body.chosen]
         for piece, place in zip(near, stream.integers(1 << 30, len(near)).tolist(), strict=True):
             parts.insert(place % (len(parts) + 1), piece)
@@ -245,11 +216,11 @@ class Haystacks:
             tuple(piece.text for piece in parts),
             _boundaries(offsets, places, whole),
             tuple(offsets),
-            frozenset(body.chosen),
-            body.at,
+            body,
+            frozenset(pool.texts[i] for i in body.chosen),
         )
 
-    def _no_fit(self, key: Key, longest: int, beside: int) -> str:
+    def _no_fit(self, key: Key, longest: int, beside: int, error: NoFit) -> str:
         pool = self._pools[key.filtered][0]
         left = key.length - self.counter.special - longest - beside
         where = f"params.lengths: {key.length:,} tokens"
@@ -262,16 +233,28 @@ class Haystacks:
             )
         if pool.tokens < key.length + 2 * longest:
             return (
-                f"{where} are more than the books give: their {pool.count:,} sentences that can be "
-                f"used have {pool.tokens:,} tokens, and none stands twice in a haystack; use more "
-                "books, or shorter haystacks"
+                f"{where} are more than the books give: their {pool.distinct:,} different "
+                f"sentences that can be used have {pool.tokens:,} tokens, and none stands twice in "
+                "a haystack; use more books, or shorter haystacks"
             )
-        return (
-            f"{where} cannot be made for group {group}: {self.params.places:,} places need "
-            f"{self.params.places - 1:,} sentences in {left:,} tokens of filler, and the books' "
-            f"{pool.count:,} sentences that can be used have {pool.tokens // max(1, pool.count):,} "
-            "on average; use fewer places, longer haystacks, or other books"
-        )
+        return f"{where} cannot be made for group {group}: {error.why}; {error.helps}"
+
+    def gaps(self, filler: int) -> Gaps:
+        """What coherent filler is made of; its tail behind the first needle."""
+        key, made = self.key(filler), self.filler(filler)
+        pool, numbers = self._pools[key.filtered]
+        chosen = made.body.chosen
+        there = [
+            numbers[j] - numbers[i] - 1
+            for i, j in pairwise(chosen)
+            if pool.books[i] == pool.books[j] and i < j
+        ]
+        needle = self.piece(key, self.variants[0])
+        left = key.length - self.counter.special - made.offsets[-1]
+        tail = self.tail(key, made, left - (needle.tokens if needle else 0))
+        books = {pool.books[i] for i in chosen}
+        own = all(pool.books[i] == pool.books[chosen[-1]] for i in tail)
+        return Gaps(len(chosen), sum(there), len(books), own)
 
     def check(self) -> None:
         """Make the filler of each group and length. Raises `RecipeError` where there is none."""
@@ -338,7 +321,8 @@ class Haystacks:
         if one.variant.needle == "none":
             return one
         before, taken = self.counter.place(one.text, one.span)
-        return one._replace(depth=round(before / (one.key.length - taken), 4))
+        filler = one.key.length - self.counter.special - taken
+        return one._replace(depth=round((before - self.counter.first) / filler, 4))
 
     def piece(self, key: Key, variant: Variant) -> Piece | None:
         """What a variant puts into a filler."""
@@ -350,17 +334,34 @@ class Haystacks:
             return self.near(key, key.distractors + 1)[-1]
         return self.needle(key.group, variant.needle, variant.order or "default")
 
+    def tail(self, key: Key, made: Filler, tokens: int, bare: bool = False) -> list[int]:
+        """The sentences behind a body, of so many tokens. Raises `NoFit`.
+
+        `bare`: of a haystack without anything in its filler: where the books have them, those of
+        the first needle's haystacks, and in its stead one sentence or two behind them.
+        """
+        pool = self._pools[key.filtered][0]
+        own = made.body.chosen[-1] if key.filler == "coherent" else None
+        at = made.body.at
+        if bare:
+            needle = self.needle(key.group, self.params.needles[0], self.params.orders[0]).tokens
+            with contextlib.suppress(NoFit):
+                shared = pool.fit(tokens - needle, made.used, at, beside=own)
+                used = made.used.union(pool.texts[i] for i in shared)
+                return shared + pool.fit(needle, used, shared[-1] + 1, beside=own)
+        return pool.fit(tokens, made.used, at, beside=own)
+
     def _made(self, filler: int, variant: Variant, more: int = 0) -> Haystack:
         """A haystack; `more`: tokens that its tail has beyond what its sentences' counts say."""
         made, key = self.filler(filler), self.key(filler)
-        pool, numbers = self._pools[key.filtered]
+        numbers = self._pools[key.filtered][1]
         piece = self.piece(key, variant)
-        special, taken = self.counter.special, piece.tokens if piece else 0
-        left = key.length - special - taken - made.offsets[-1]
+        whole = key.length - self.counter.special - (piece.tokens if piece else 0)
+        left = whole - made.offsets[-1]
         try:
-            tail = pool.fit(left + more, made.used, made.at)
-        except NoFit:
-            raise RecipeError(self._no_fit(key, self.longest(key.group), 0)) from None
+            tail = self.tail(key, made, left + more, bare=piece is None)
+        except NoFit as error:
+            raise RecipeError(self._no_fit(key, self.longest(key.group), 0, error)) from None
         parts = [*made.parts, *(self._texts[numbers[i]] for i in tail)]
         if piece is None:
             return Haystack(filler, key, variant, " ".join(parts), (0, 0), -1.0)
@@ -371,7 +372,7 @@ class Haystacks:
             before = made.offsets[boundary]
         start = sum(map(len, parts[:boundary])) + boundary
         parts.insert(boundary, piece.text)
-        depth = round((self.counter.first + before) / (key.length - taken), 4)
+        depth = round(before / whole, 4)
         span = start, start + len(piece.text)
         return Haystack(filler, key, variant, " ".join(parts), span, depth)
 

@@ -1,4 +1,4 @@
-"""What a lexical retriever finds: haystacks that hold a content word of their question."""
+"""What the summary of a run says of its texts: what a lexical retriever finds, how coherent."""
 
 from __future__ import annotations
 
@@ -32,3 +32,23 @@ def lexical(haystacks: Haystacks) -> str:
             found[arm] += bool(pattern.search(one.text.casefold()))
     shares = [f"{found[arm]:,} of {count:,} ({arm})" for arm, count in there.items()]
     return f"haystacks that hold a content word of their question: {'; '.join(shares)}"
+
+
+def coherence(haystacks: Haystacks) -> str:
+    """How much of its book coherent filler leaves out, and where it goes on in another one."""
+    gaps = [
+        haystacks.gaps(filler)
+        for filler in range(haystacks.fillers)
+        if haystacks.key(filler).filler == "coherent"
+    ]
+    if not gaps:
+        return ""
+    whole = sum(not one.left_out for one in gaps)
+    left_out, kept = sum(one.left_out for one in gaps), sum(one.sentences for one in gaps)
+    return (
+        f"of {len(gaps):,} coherent fillers {whole:,} leave out no sentence of their books; all "
+        f"together {left_out:,} of {left_out + kept:,} (those with words of a question, and in "
+        f"short haystacks long ones); {sum(one.books > 1 for one in gaps):,} go on in another book "
+        f"where one ends; the last sentences of {sum(one.own_tail for one in gaps):,} are of the "
+        "same book"
+    )

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
-from retgen.generators.params import InputFile, Params
+from retgen.generators.params import InputFile, Params, located
 from retgen.generators.source import Source
 
 BUNDLED = ("minilm", "words")
@@ -22,12 +22,11 @@ T = TypeVar("T")
 
 def _tokenizer(value: Path | str, info: ValidationInfo) -> Path | str:
     """A name, or the file tokenizer.json of a path; a run keeps a copy of the file."""
-    folder = (info.context or {}).get("folder")
     if str(value) in BUNDLED:
         return str(value)
-    if folder is None:  # no recipe file around: a notebook, the JSON Schema
+    path = located(Path(value), info)
+    if path is None:
         return Path(value)
-    path: Path = folder / Path(value).expanduser()
     if path.is_dir():
         path = path / FILE
     if not path.is_file():

@@ -31,6 +31,7 @@ from retgen.write import write_file
 
 GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
 EXPANSIONS = "expansions.jsonl"
+_SHOWN = 10  # names in a message
 
 
 class Material(NamedTuple):
@@ -56,7 +57,7 @@ def gather(
     `written`: groups in place of the table's; `expanded`: terms in place of the bundled ones.
     """
     groups = list(written) or read_groups(params)
-    check_groups(groups, str(params.table or "the bundled table"))
+    check_groups(groups, params.table)
     firewall = Firewall(groups)
     books, refused = read_books(params)
     found = [
@@ -69,6 +70,19 @@ def gather(
         known = {} if written or params.table is not None else expansions()
         expanded = {group.id: known[group.id] for group in groups if group.id in known}
     return Material(groups, cast(groups, available, seed, others(params)), found, refused, expanded)
+
+
+def held_names(material: Material) -> str:
+    """Which names nobody has since the books hold them; "" for none."""
+    left = set(names_left(people().names, material.sentences))
+    held = [name for name in people().names if name not in left]
+    if not held:
+        return ""
+    shown = ", ".join(held[:_SHOWN]) + f" and {len(held) - _SHOWN:,} more" * (len(held) > _SHOWN)
+    return (
+        f"the books hold {len(held):,} of the {len(people().names):,} names, which are given to "
+        f"nobody, so that groups may have other names than with other books: {shown}"
+    )
 
 
 def others(params: NiahParams) -> int:

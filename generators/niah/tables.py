@@ -12,8 +12,9 @@ import orjson
 from numpy.typing import NDArray
 
 from retgen.generators.ids import Ids
-from retgen.generators.niah.haystacks import Haystack, Haystacks, Variant
+from retgen.generators.niah.haystacks import Haystacks
 from retgen.generators.niah.params import Needle, Order
+from retgen.generators.niah.texts import Haystack, Variant
 from retgen.generators.records import Rows, rows_of
 from retgen.streams import Permutation
 

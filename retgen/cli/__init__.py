@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from retgen.cli import (
     capacity,
+    diff,
     doctor,
     evaluate,
     export,
@@ -28,8 +29,8 @@ __all__ = ["app", "main"]
 
 # each says its own command when it is imported
 _COMMANDS = (
-    run, plan, recipes, validate, report, review, export, evaluate, train, capacity, ledger,
-    ledger_care, doctor,
+    run, plan, recipes, validate, report, review, diff, export, evaluate, train, capacity,
+    ledger, ledger_care, doctor,
 )  # fmt: skip
 
 

@@ -149,11 +149,13 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
             f"  models      {manifest['calls']:,} calls, {manifest['cache_hits']:,} answers from "
             f"the ledger, {tokens['in']:,} + {tokens['out']:,} tokens, {price}"
         )
-    if needed := evidence.dimensions(manifest["certificate"]):
+    # where a score is of something else, what is true of the whole corpus says nothing
+    elsewhere = bool(manifest["tests"])
+    if not elsewhere and (needed := evidence.dimensions(manifest["certificate"])):
         lines.append(f"  dimensions  {needed}")
-    if baseline := evidence.query_blind(
-        manifest["floors"], candidate_sets=manifest["candidate_sets"]
-    ):
+    candidate_sets = manifest["candidate_sets"]
+    baseline = evidence.query_blind(manifest["floors"], candidate_sets=candidate_sets)
+    if baseline and (candidate_sets or not elsewhere):
         lines.append(f"  baseline    {baseline}")
     if origin := manifest.get("origin"):
         lines.append(

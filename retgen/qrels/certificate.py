@@ -82,8 +82,9 @@ class Certificate:
     def sentence(self) -> str:
         """The bracket in words, saying no more than is proven."""
         return (
-            f"needs at least {self.lower} dimensions, and {self.upper} are enough, to rank each "
-            "query's relevant documents first"
+            f"needs at least {self.lower} dimension{'s' * (self.lower != 1)}, and {self.upper} "
+            f"{'is' if self.upper == 1 else 'are'} enough, to rank each query's relevant documents "
+            "first"
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from retgen.data import GRADED
+from retgen.generators.family import Family
 from retgen.generators.records import Records
 from retgen.manifest import who_answers
 from retgen.markdown import code_spans, escaped, front_matter, markdown_table
@@ -60,15 +61,10 @@ def dataset_card(
         *_labels(recipe, result, counts["qrels"]),
         "",
         *_agents(recipe),
-        "## Query-blind baselines",
-        "",
-        f"{'Scores' if family.candidate_sets else 'Recall'} of rankings that never read the query. "
-        "A set that these solve tests nothing.",
-        "",
-        _baseline_table(result.baselines),
+        *_what_for(family, result.baselines),
         *_shortcut(result.baselines),
         *_origin(result.origin),
-        *_certificate(result.certificate),
+        *([] if family.tests else _certificate(result.certificate)),
         "## Licence and sources",
         "",
         *(f"- {escaped(f'{what}: {one}')}" for what, one in records.licences.items()),
@@ -76,6 +72,20 @@ def dataset_card(
         "",
     ]
     return head + "\n".join(lines)
+
+
+def _what_for(family: Family[Any], baselines: Mapping[str, Any]) -> list[str]:
+    """What a score says, where that is no ranking of the whole corpus; else the baselines."""
+    if family.tests and not family.candidate_sets:
+        return ["## What a score is of", "", code_spans(family.tests), ""]
+    return [
+        "## Query-blind baselines",
+        "",
+        f"{'Scores' if family.candidate_sets else 'Recall'} of rankings that never read the query. "
+        "A set that these solve tests nothing.",
+        "",
+        _baseline_table(baselines),
+    ]
 
 
 def _facts(facts: Mapping[str, str]) -> list[str]:

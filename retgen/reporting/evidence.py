@@ -20,12 +20,18 @@ def who(model: str) -> str:
 # by what of a data set is somebody's own, as `Family.own` says: what it is, in its first words
 _WHAT = {
     "nothing": "A synthetic retrieval data set",
+    "sentences": "A synthetic retrieval data set put together from a source's own sentences",
     "documents": "A retrieval data set of a source's own documents, with synthetic queries",
     "queries": "A retrieval data set of given documents and given queries, with judged labels",
 }
 _WHAT_NOT = {
     "nothing": (
         "Natural text.", "The texts are synthetic: no score here is one on real documents.",
+    ),
+    "sentences": (
+        "Documents of people.",
+        "The sentences around are the source's, but the texts are put together from them and the "
+        "queries are synthetic: no score here is one on documents as people write them.",
     ),
     "documents": (
         "Queries of people.",
@@ -80,9 +86,10 @@ def dimensions(certificate: Mapping[str, Any]) -> str:
     """What the qrels ask of an embedder with one vector a text; "" where that is not known."""
     if not certificate:
         return ""
+    lower, upper = certificate["lower"], certificate["upper"]
     return (
-        f"an embedder needs at least {certificate['lower']} dimensions, and "
-        f"{certificate['upper']} are enough, to rank each query's relevant documents first"
+        f"an embedder needs at least {lower} dimension{'s' * (lower != 1)}, and {upper} "
+        f"{'is' if upper == 1 else 'are'} enough, to rank each query's relevant documents first"
     )
 
 

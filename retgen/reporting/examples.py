@@ -7,19 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from retgen.tokenizer import STOPWORDS
+from retgen.pages import Pieces
+from retgen.tokenizer import STOPWORDS, laid_out
 
 _TEXT = 900  # characters of a document shown
 _WORD = re.compile(r"\w+")
-
-Pieces = list[tuple[str, bool]]  # a text cut up: (piece, whether it is highlighted)
 
 
 def example_of(example: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """A record laid out; where the second text of a row is the first one changed, how is marked."""
     if not example:
         return None
-    pieces = _differences if example.get("changed", True) else _side_by_side
+    pieces = differences if example.get("changed", True) else _side_by_side
     rows = [(what, *pieces(a, b)) for what, a, b in example["rows"]]
     return {"title": example["title"], "head": example["head"], "rows": rows}
 
@@ -28,9 +27,13 @@ def _side_by_side(a: str, b: str) -> tuple[Pieces, Pieces]:
     return [(a, False)], [(b, False)]
 
 
-def _differences(a: str, b: str) -> tuple[Pieces, Pieces]:
+def differences(a: str, b: str) -> tuple[Pieces, Pieces]:
     """Both texts cut up by words, special where the other has something else."""
-    before, after = re.findall(r"\s*\S+", a), re.findall(r"\s*\S+", b)
+    return marked(laid_out(a), laid_out(b))
+
+
+def marked(before: Sequence[str], after: Sequence[str]) -> tuple[Pieces, Pieces]:
+    """The same of texts that are words already, each with the white space before it."""
     pieces: tuple[Pieces, Pieces] = ([], [])
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     for kind, i, j, k, m in matcher.get_opcodes():

@@ -12,9 +12,10 @@ from html import escape
 from typing import Any, NamedTuple
 
 from retgen import plots
+from retgen.pages import Pieces
 from retgen.recipe import to_yaml
 from retgen.reporting import evidence
-from retgen.reporting.examples import Pieces, example_of, examples_of
+from retgen.reporting.examples import example_of, examples_of
 from retgen.reporting.measured import baselines_of, certificate_of, figures_of, origin_of, spread
 from retgen.validators.origin import marked
 
@@ -29,8 +30,10 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
     """The variables of report_page.html. Whatever a failed run could not say is empty here."""
     manifest = content.get("manifest") or {}
     statistics = content.get("statistics") or {}
-    certificate = content.get("certificate") or {}
+    elsewhere = bool(manifest.get("tests"))  # a score is of something else than the whole corpus
+    certificate = ({} if elsewhere else content.get("certificate")) or {}
     baselines = content.get("floors") or {}
+    shown = {} if elsewhere and not manifest.get("candidate_sets") else baselines
     recipe = content.get("recipe") or {}
     labels = manifest.get("evidence") or {}
     own = content.get("own", "nothing")
@@ -59,11 +62,11 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "not_tests": _not_tests(content, head_start, certificate, examples, manifest) if ok else [],
         "failed": [g for g in groups if g["severity"] == "error"],
         "examples": examples,
-        "candidates": bool(manifest.get("candidate_sets")),
+        "elsewhere": elsewhere,
         "facts": manifest.get("facts") or {},
         "example": example_of(manifest.get("example")),
         "certificate": certificate_of(certificate),
-        "baselines": baselines_of(baselines),
+        "baselines": baselines_of(shown),
         "origin": origin_of(content.get("origin") or {}),
         "figures": figures_of(statistics, content.get("samples") or {}, content.get("picture")),
         "groups": groups,
@@ -181,8 +184,9 @@ def _tests(
     statistics: Mapping[str, Any], baselines: Mapping[str, Any], manifest: Mapping[str, Any]
 ) -> list[tuple[str, str]]:
     """(bold, plain) statements of what a score on this set means."""
-    if manifest.get("candidate_sets"):
-        return [("Order.", manifest["tests"])]
+    if manifest.get("tests"):
+        what = "Order." if manifest.get("candidate_sets") else "What a score is of."
+        return [(what, manifest["tests"])]
     text = []
     relevant, columns = (
         statistics.get(key) or {} for key in ("relevant_per_query", "queries_per_relevant_document")

@@ -104,7 +104,7 @@ def check_written(
     same = other is None and _version(manifest) == __version__
     names: Collection[str] = _present(run, SOURCES)
     again: list[Finding] = []
-    rejected: list[Rejection] | None = [] if not recipe.agents else None
+    rejected: list[Rejection] | None = [] if not recipe.prepared else None
     if other is None and not same:
         why = f"it was made with retgen {_version(manifest)}, this is {__version__}"
         again.append(_not_again(why, "warning"))
@@ -358,7 +358,7 @@ def _unlikely(manifest: Mapping[str, Any], recipe: Recipe) -> Iterator[Differenc
             if not isinstance(value, str) or not value[:1].isdigit():
                 yield Difference(f"versions.{name}", f"is {shown(value)}, which is no version")
     stages = ["latent", "generate and write", "prove and measure", "report"]
-    if recipe.agents:
+    if recipe.prepared:
         stages.insert(0, "agents")
     timings = manifest.get("timings")
     if not isinstance(timings, dict) or list(timings) != stages:

@@ -190,6 +190,22 @@ CASES: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "plain": ("plain 60", []),
+    "review": (
+        "--population 300 --reviews 2 --shares 0.1 --rates 0 0.05",
+        [
+            r"300 items, means of 2 reviews; share of suspicion in the draws: 0, 0\.1 \(default 0\.1\)",
+            *(
+                line
+                for what in ("settled: at most 2%", "within 2 points")
+                for line in (
+                    f"looks until {what}",
+                    r"   0\.0% wrong, AUC 0\.5: +\d+ +\d+ \( *[+-]\d+%\)",
+                    *(rf"   5\.0% wrong, AUC {auc}: +\d+ +\d+ \( *[+-]\d+%\)" for auc in (0.5, 0.7, 0.9)),
+                )
+            ),
+            r"\d+ s of CPU",
+        ],
+    ),
     "validate": (
         "--documents 300 --baselines 200 20 --proof 200 --near 300",
         [

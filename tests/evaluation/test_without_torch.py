@@ -71,6 +71,7 @@ def core(tmp_path: Path) -> Core:
     return call
 
 
+@pytest.mark.slow
 def test_lexical_retrievers_need_no_torch(core: Core, limit_run: Path, tmp_path: Path) -> None:
     names = ("bm25", "rank-bm25", "tfidf", "hybrid:bm25+tfidf")
     models = [word for name in names for word in ("--model", name)]
@@ -80,6 +81,7 @@ def test_lexical_retrievers_need_no_torch(core: Core, limit_run: Path, tmp_path:
     assert (tmp_path / "out" / "eval.html").is_file()
 
 
+@pytest.mark.slow
 def test_a_model_that_needs_it_says_so(core: Core, limit_run: Path, tmp_path: Path) -> None:
     commands = (
         ("eval", limit_run, "--model", "minilm"), ("capacity", "--construct"), ("train", limit_run),

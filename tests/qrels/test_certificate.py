@@ -268,6 +268,7 @@ def test_too_long_an_arc_is_not_claimed() -> None:
 # --- soundness: lower bounds against matrices that points in few dimensions really have ----------
 
 
+@pytest.mark.slow
 @for_each("seed", range(240))
 def test_lower_bounds_against_half_spaces(seed: int) -> None:
     """Queries cut half-spaces off integer points of R^d: no lower bound may exceed d."""

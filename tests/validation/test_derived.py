@@ -587,6 +587,7 @@ def test_what_is_no_manifest(finished: dict[str, Path], tmp_path: Path, content:
     assert findings(validate(tmp_path / "run")) == [("manifest", message)]
 
 
+@pytest.mark.slow
 def test_every_document_of_the_source_is_accounted_for(
     finished: dict[str, Path], tmp_path: Path
 ) -> None:

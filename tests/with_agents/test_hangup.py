@@ -80,6 +80,7 @@ def interrupted(recipe: Path, server: Server, on_hang_up: signal.Handlers) -> Po
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_hang_up_is_an_interruption(asked: Path) -> None:
     """What is in flight is waited for and kept; nothing is paid twice. A second one is ignored."""
     with holding() as (held, server):

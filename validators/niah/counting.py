@@ -17,11 +17,15 @@ class Unread(Exception):
 
 
 class Counted(NamedTuple):
-    """Tokens of a text, special ones included; before its needle, and of the needle itself."""
+    """Tokens of a text, special ones included; before its needle, and of the needle itself.
+
+    `depth`: the share of the filler's tokens, which are no special ones, before the needle.
+    """
 
     total: int
     before: int
     needle: int
+    depth: float
 
 
 class Counter(ABC):
@@ -37,12 +41,15 @@ class _Words(Counter):
         for text, (start, stop) in zip(texts, spans, strict=True):
             parts = text[:start], text[start:stop], text[stop:]
             before, needle, after = (length(part.strip()) if part.strip() else 0 for part in parts)
-            yield Counted(before + needle + after, before, needle)
+            filler = before + after
+            yield Counted(filler + needle, before, needle, before / filler if filler else 0.0)
 
 
 class _Subwords(Counter):
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
+        mask = tokenizer.encode("a").special_tokens_mask
+        self._special, self._ahead = sum(mask), mask.index(0) if 0 in mask else 0
 
     def count(self, texts: Sequence[str], spans: Sequence[tuple[int, int]]) -> Iterator[Counted]:
         first = 0
@@ -54,7 +61,10 @@ class _Subwords(Counter):
             some = self._tokenizer.encode_batch(list(texts[first:last]))
             for encoding, span in zip(some, spans[first:last], strict=True):
                 before, behind = _first(encoding, *span), _last(encoding, *span)
-                yield Counted(len(encoding), before, max(0, behind + 1 - before))
+                needle = max(0, behind + 1 - before)
+                filler = len(encoding) - self._special - needle
+                depth = (before - self._ahead) / filler if filler > 0 else 0.0
+                yield Counted(len(encoding), before, needle, depth)
             first = last
 
 

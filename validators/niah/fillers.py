@@ -26,12 +26,12 @@ def digests(text: str) -> bytes:
     return array("I", map(xxhash.xxh32_intdigest, sentences)).tobytes()
 
 
-def differ(one: bytes, other: bytes) -> int:
-    """How many sentences the longer rest has, of two fillers that begin alike."""
+def differ(one: bytes, other: bytes) -> tuple[int, int]:
+    """How many sentences each of two fillers has behind those with which both begin."""
     first, second = array("I", one), array("I", other)
     shorter = min(len(first), len(second))
     front = next((i for i in range(shorter) if first[i] != second[i]), shorter)
-    return max(len(first), len(second)) - front
+    return len(first) - front, len(second) - front
 
 
 def digest(text: str) -> int:

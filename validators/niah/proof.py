@@ -172,7 +172,8 @@ class Haystacks(CorpusRule):
         if key.filtered and (given := self._related.among(key.group, words)):
             yield f"{given[0]!r} stands in it, and is a word of its question or related to one"
         if (held := self._answers.near(key.group, text, words)) != near:
-            yield f"it holds {held:,} near-answers of its group, not {near:,}"
+            what = "near-answer" if held == 1 else "near-answers"
+            yield f"it holds {held:,} {what} of its group, not {near:,}"
         if other := self._answers.other(key.group, text, words):
             yield f"it holds {other!r} beside its needle"
 
@@ -282,7 +283,9 @@ class Haystacks(CorpusRule):
             alike: dict[tuple[str, str], _Row] = {}
             for row in rows:
                 same = alike.setdefault((row.at.needle, row.at.order), row)
-                if differ(control.filler, row.filler) > TAIL:
+                # a control has a tail, and sentences in place of a needle
+                behind, own = differ(control.filler, row.filler)
+                if own > TAIL or behind > 2 * TAIL:
                     message = f"{row.doc_id}: its filler is not that of {control.doc_id}"
                     yield self._finding([row.doc_id, control.doc_id], message)
                 elif self._spec.tokenizer in _ADDITIVE and row.filler != same.filler:
@@ -301,10 +304,8 @@ def _lengths(said: _Said, counted: Counted) -> Iterator[str]:
     """Whether a text has its length, and its needle the depth that is said."""
     if counted.total != said.key.length:
         yield f"it has {counted.total:,} tokens, not {said.key.length:,}"
-    elif said.at.needle != "none":
-        depth = counted.before / (said.key.length - counted.needle)
-        if abs(depth - said.depth) > _NEAR:
-            yield f"its needle stands at depth {depth:.4f}, not {said.depth:.4f}"
+    elif said.at.needle != "none" and abs(counted.depth - said.depth) > _NEAR:
+        yield f"its needle stands at depth {counted.depth:.4f}, not {said.depth:.4f}"
 
 
 def _edges(before: str, after: str) -> Iterator[str]:

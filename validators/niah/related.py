@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from retgen.tokenizer import STOPWORDS, tokens, words_only
 
 _LETTERS = 4  # that a word and one derived from it have in common at least
+_BARE = 3  # letters that are left without a prefix or an ending
 _WORD = re.compile(r"[^\W_]+")
 # characters that are not seen: soft hyphen, joiners, marks of byte order
 _UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
@@ -34,7 +35,8 @@ def content_words(text: str) -> set[str]:
 class Related:
     """For each question, which words share a lemma with one of its content words, or begin alike.
 
-    Alike: the whole of the shorter one, four letters and more.
+    Alike: the whole of the shorter one, four letters and more. So does the opposite (uneaten), and
+    who does it (eater).
     """
 
     def __init__(self, questions: Mapping[str, str]) -> None:
@@ -56,13 +58,27 @@ class Related:
 
     def _learn(self, word: str) -> None:
         self._seen.add(word)
-        for form in _forms(word):
-            for group in self._lemmas.get(form, ()):
-                self._found[group].add(word)
+        for form in {one for plain in (word, *_bare(word)) for one in _forms(plain)}:
+            opposites = (f"un{form}", f"non{form}") if len(form) >= _BARE else ()
+            for known in (form, *opposites):
+                for group in self._lemmas.get(known, ()):
+                    self._found[group].add(word)
         if len(word) >= _LETTERS:
             for form, group in self._heads.get(word[:_LETTERS], ()):
                 if len(form) >= _LETTERS and (word.startswith(form) or form.startswith(word)):
                     self._found[group].add(word)
+
+
+def _bare(word: str) -> list[str]:
+    """What a word may be the opposite of, or who does it: without un-, non-, -er, -ers."""
+    found = {word.removeprefix(prefix) for prefix in ("un", "non")}
+    for ending in ("er", "ers"):
+        root = word.removesuffix(ending)
+        if root != word:
+            found |= {root, f"{root}e"}
+            if root[-1:] == root[-2:-1]:  # runner
+                found.add(root[:-1])
+    return [one for one in found - {word} if len(one) >= _BARE]
 
 
 def _forms(word: str) -> set[str]:

@@ -29,6 +29,11 @@ class NeedlesInHaystacks(Task[Cells]):
     item = "question"
     models = ("bm25",)
     limits_all = True
+    aside = (
+        "Rankings of the whole corpus mix haystacks of all lengths and places, and each question "
+        "has as many relevant ones as there are places, orders and lengths: recall, its baselines "
+        "and dimensions say little of such a set, and what it is for stands above."
+    )
 
     def holds(self, dataset: Dataset) -> bool:
         return holds_haystacks(dataset)

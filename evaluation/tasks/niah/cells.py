@@ -14,11 +14,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.tasks.niah.haystacks import Arm
+from retgen.evaluation.tasks.niah.haystacks import Arm, Make
 from retgen.evaluation.tasks.niah.measures import detectable
 from retgen.streams import Stream
 
 REPLICATES = 2000
+FEWEST = 10  # questions of an interval: over fewer, a nominal 95% holds the mean in under 90%
+
+
+def too_few(questions: int) -> str:
+    """A warning; "" where the questions are enough for intervals."""
+    if questions >= FEWEST:
+        return ""
+    return (
+        f"{questions} question{'s are' if questions > 1 else ' is'} too few for intervals: those "
+        f"of a bootstrap over fewer than {FEWEST} are too narrow, as a nominal 95% holds the true "
+        "mean in less than 90% of cases. None are printed, and nothing is told from chance"
+    )
 
 
 class Cell(NamedTuple):
@@ -32,11 +44,19 @@ class Cell(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A number with its 95% interval."""
+    """A number with its 95% interval, which is None where fewer than `FEWEST` questions say it."""
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
+
+    def above(self, level: float) -> bool:
+        """Whether it is, by its interval."""
+        return self.low is not None and self.low > level
+
+    def below(self, level: float) -> bool:
+        """Whether it is, by its interval."""
+        return self.high is not None and self.high < level
 
 
 class Reach(NamedTuple):
@@ -55,8 +75,9 @@ class Reach(NamedTuple):
 class Cells:
     """One system on one data set. `values`: of each cell one a question, NaN where it has none.
 
-    `reach`: by arm and length. `purpose`: names the draws; another data set, other draws. `cut`: by
-    wording the share of queries that the system does not read whole.
+    `reach`, `makes`: by arm and length. `purpose`: names the draws; another data set, other draws.
+    `cut`: by wording the share of queries that the system does not read whole. `kinds`: of
+    controls, the main one first.
     """
 
     questions: Sequence[str]
@@ -65,6 +86,13 @@ class Cells:
     reach: Mapping[tuple[Arm, int], Reach]
     purpose: str
     cut: Mapping[str, float] = field(default_factory=dict)
+    kinds: Sequence[str] = ("none",)
+    makes: Mapping[tuple[Arm, int], Make] = field(default_factory=dict)
+
+    @property
+    def few(self) -> bool:
+        """Whether the questions are too few for intervals."""
+        return len(self.questions) < FEWEST
 
     @property
     def arms(self) -> list[Arm]:
@@ -96,16 +124,19 @@ class Cells:
         there = values[~np.isnan(values)]
         return float(there.mean()) if len(there) else None
 
-    def estimate(self, cell: Cell) -> Estimate | None:
+    def estimate(self, cell: Cell, level: float = 0.95) -> Estimate | None:
         """The mean with its interval; None where no question has a value."""
-        return self.of([cell], lambda means: means[..., 0])
+        return self.of([cell], lambda means: means[..., 0], level)
 
     def difference(self, first: Cell, second: Cell) -> Estimate | None:
         """The mean of a cell less that of another."""
         return self.of([first, second], lambda means: means[..., 0] - means[..., 1])
 
     def of(
-        self, cells: Sequence[Cell], function: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+        self,
+        cells: Sequence[Cell],
+        function: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+        level: float = 0.95,
     ) -> Estimate | None:
         """A function of means (..., cells), taken of the means of some cells and of each draw's.
 
@@ -114,9 +145,11 @@ class Cells:
         value = float(function(self.means(cells)))
         if np.isnan(value):
             return None
+        if min(np.count_nonzero(~np.isnan(self.values[cell])) for cell in cells) < FEWEST:
+            return Estimate(value, None, None)
         draws = function(self.drawn(cells))
         draws = draws[~np.isnan(draws)]
-        low, high = np.quantile(draws, [0.025, 0.975])
+        low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
         return Estimate(value, float(low), float(high))
 
     def means(self, cells: Sequence[Cell]) -> NDArray[np.float64]:
@@ -144,7 +177,9 @@ class Cells:
         return replace(self, values=values)
 
     def detectable(self, cell: Cell) -> float | None:
-        """The smallest difference of the mean that so many questions would show."""
+        """The smallest difference of the mean that so many questions would show; None: too few."""
+        if self.few:
+            return None
         result = detectable(self.values[cell])
         return None if np.isnan(result) else result
 

@@ -17,7 +17,7 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.base import System
 from retgen.evaluation.search.candidates.chunked import BestChunk
 from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.evaluation.tasks.niah.cells import Cell, Cells, Reach
+from retgen.evaluation.tasks.niah.cells import FEWEST, Cell, Cells, Reach, too_few
 from retgen.evaluation.tasks.niah.haystacks import (
     ORDERS,
     QUESTION,
@@ -50,12 +50,14 @@ class HaystackData(TaskData[Cells]):
         self.name = collection.name
         self.haystacks = load_haystacks(collection)
         self.domains = [collection.name]
-        self.notes = []
+        self.notes = list(filter(None, [too_few(len(self.haystacks.groups))]))
 
     def comparison(self, limit: int | None = None, *, paid: bool = False) -> Comparison[Cells]:
         every = self.haystacks.groups
         chosen = replace(self.haystacks, groups=every[:limit])
         described = f"{len(chosen.groups):,} of {len(every):,} questions"
+        if not self.notes and (warning := too_few(len(chosen.groups))):
+            described += f"; {warning}"
         return (OfPairs if paid else OfQuestions)(self.name, chosen, described)
 
 
@@ -206,7 +208,9 @@ class _OfQuestion:
         yield "normalised", own.mean() / bare if bare > 0 else np.nan
         yield "difference", own.mean() - without.mean()
         yield "auc", auc(own, without, self._noise)
-        yield "effect", effect_size(own, without, self._noise)
+        # the spread of a handful of texts without needle says nothing
+        enough = len(without) >= FEWEST
+        yield "effect", effect_size(own, without, self._noise) if enough else np.nan
         for kind in self._kinds:
             paired = self._paired[kind][rows]
             more = "" if kind == self._kinds[0] else f", {kind}"
@@ -289,7 +293,7 @@ def _cells(
     groups = haystacks.groups
     return Cells(
         [group.name for group in groups], [group.category for group in groups], values, reach,
-        name, cut,
+        name, cut, haystacks.kinds, haystacks.makes(),
     )  # fmt: skip
 
 

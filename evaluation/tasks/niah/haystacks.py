@@ -37,8 +37,23 @@ class Arm(NamedTuple):
     around: Filler
 
 
+class Make(NamedTuple):
+    """What haystacks of one arm and length are made of, in shares of their words.
+
+    `near`: of near-answers, which are taken to be as long as the needle; `differs`: by kind of
+    control the share of its words, what stands for the needle aside, from the first that its
+    haystack has not.
+    """
+
+    near: float
+    differs: Mapping[str, float]
+
+
 class Text(NamedTuple):
-    """A haystack or a control. `place`, `depth`: -1 without needle; `span`: its characters."""
+    """A haystack or a control. `place`, `depth`: -1 without needle.
+
+    `span`: the characters of the needle, or of the neutral sentence.
+    """
 
     doc_id: str
     text: str
@@ -60,6 +75,11 @@ class Text(NamedTuple):
     def body(self) -> tuple[str, int, Filler, int]:
         """Equal for all texts of one filler."""
         return self.group, self.length, self.around, self.number
+
+    def words_around(self) -> list[str]:
+        """The words of the text without its needle."""
+        start, stop = self.span
+        return f"{self.text[:start]} {self.text[stop:]}".split()
 
 
 @dataclass
@@ -85,6 +105,34 @@ class Haystacks:
     groups: Sequence[Group]
     controls: Sequence[Text]
     kinds: Sequence[str]
+
+    def makes(self) -> dict[tuple[Arm, int], Make]:
+        """By arm and length; means over the questions, of the first haystack of each."""
+        found: dict[tuple[Arm, int], list[tuple[float, ...]]] = {}
+        for group in self.groups:
+            first: dict[tuple[Arm, int], int] = {}
+            for i, text in enumerate(group.haystacks):
+                first.setdefault((text.arm, text.length), i)
+            for key, i in first.items():
+                text = group.haystacks[i]
+                around, needle = text.words_around(), text.text[slice(*text.span)].split()
+                near = text.around.distractors * len(needle) / (len(needle) + len(around))
+                controls = (self.controls[group.controls[kind][i]] for kind in self.kinds)
+                other = (_differs(around, control.words_around()) for control in controls)
+                found.setdefault(key, []).append((near, *other))
+        result = {}
+        for key, shares in found.items():
+            near, *differs = (sum(column) / len(shares) for column in zip(*shares, strict=True))
+            result[key] = Make(min(near, 1.0), dict(zip(self.kinds, differs, strict=True)))
+        return result
+
+
+def _differs(words: Sequence[str], control: Sequence[str]) -> float:
+    same = next(
+        (i for i, (a, b) in enumerate(zip(words, control, strict=False)) if a != b),
+        min(len(words), len(control)),
+    )
+    return 1 - same / max(1, len(control))
 
 
 _KEYS = frozenset({"group", "category", "needle"})

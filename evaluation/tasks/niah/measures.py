@@ -100,13 +100,18 @@ class Effective(NamedTuple):
     open: bool
 
 
+def base_lengths(lengths: Sequence[int]) -> list[int]:
+    """The lengths, in rising order, that are nearest to one of `BASES`."""
+    return sorted({min(lengths, key=lambda n: abs(math.log(n / base))) for base in BASES})
+
+
 def effective_length(lengths: Sequence[int], scores: Sequence[float] | Array) -> Effective:
     """NoLiMa's effective length, of `lengths` in rising order.
 
     The base is the best score at the lengths nearest to `BASES`. From there on the score must
     remain at `KEPT` of it: a length behind one that falls below does not count.
     """
-    near = {min(lengths, key=lambda n: abs(math.log(n / base))) for base in BASES}
+    near = base_lengths(lengths)
     at = max((i for i, n in enumerate(lengths) if n in near), key=lambda i: (scores[i], -i))
     last = at
     while last + 1 < len(lengths) and scores[last + 1] >= KEPT * scores[at]:

@@ -2,52 +2,64 @@
 
 from __future__ import annotations
 
-from retgen.evaluation.tasks.niah.cells import Cell, Cells, Estimate
+from retgen.evaluation.tasks.niah.cells import Cell, Cells, Estimate, too_few
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, Arm
-from retgen.evaluation.tasks.niah.summary import effective, read_whole
-from retgen.evaluation.tasks.niah.tables import named
+from retgen.evaluation.tasks.niah.summary import Undefined, effective, read_whole
+from retgen.evaluation.tasks.niah.tables import ALIKE, named, span_text
 
 _NAMED = 4  # systems that get a sentence of their own
 
 
 def sentences(reads: dict[str, Cells]) -> list[str]:
     """The summary of a page, of systems by their labels, on the first make of haystacks."""
-    result = []
+    # of the data set with the fewest questions
+    warning = too_few(min(len(cells.questions) for cells in reads.values()))
+    result = [f"{warning}."] if warning else []
     for label, cells in list(reads.items())[:_NAMED]:
         arm = cells.arms[0]
         which = " · ".join([label, *named(arm, cells.arms)])
         result += [_course(which, cells, arm), _unread(which, cells, arm)]
+    if len(reads) > _NAMED:
+        result.append(f"{len(reads) - _NAMED} more systems stand in the tables.")
     result.append(_detectable(reads))
     return [sentence for sentence in result if sentence]
 
 
-def _auc(cells: Cells, arm: Arm, length: int) -> Estimate | None:
-    return cells.estimate(Cell("auc", QUESTION, arm, length))
+_NAMES = {"auc": "AUC within the question", "ratio": "comparative ratio"}
+_NOT = {
+    Undefined.CHANCE: "it is never clearly above chance",
+    Undefined.NEAR: "it is too near chance for an effective length",
+    Undefined.BELOW: "even at its best it is below chance",
+}
 
 
 def _course(label: str, cells: Cells, arm: Arm) -> str:
-    """The AUC at the shortest and the longest length that is read whole."""
-    lengths = [n for n in read_whole(cells, arm) if _auc(cells, arm, n)]
-    if not lengths:
+    """The AUC, or the ratio of what has none, at the first and last length that is read whole."""
+    known = [m for m in _NAMES if any(cell.measure == m for cell in cells.values)]
+    if not known:
         return ""
-    first = _auc(cells, arm, lengths[0])
-    assert first is not None
-    begin = f"{label}: the AUC within the question is {_spanned(first)} at {lengths[0]:,} tokens"
+    every = {n: Cell(known[0], QUESTION, arm, n) for n in read_whole(cells, arm)}
+    found = {n: one for n, cell in every.items() if (one := cells.estimate(cell)) is not None}
+    if not found:
+        return ""
+    lengths = list(found)
+    begin = f"{label}: the {_NAMES[known[0]]} is {_spanned(found[lengths[0]])}"
+    begin += f" at {lengths[0]:,} tokens"
     if len(lengths) == 1:
         return f"{begin}, the only length that it reads whole."
-    last = _auc(cells, arm, lengths[-1])
-    change = cells.difference(
-        Cell("auc", QUESTION, arm, lengths[0]), Cell("auc", QUESTION, arm, lengths[-1])
-    )
-    assert last is not None
-    assert change is not None
-    way = "falls" if change.low > 0 else "rises" if change.high < 0 else "does not clearly change"
-    end = f"{begin} and {way}: {_spanned(last)} at {lengths[-1]:,}"
-    reached = effective(cells, arm)
-    if reached is None:
-        return f"{end}; it is never clearly above chance."
+    end = f"{_spanned(found[lengths[-1]])} at {lengths[-1]:,}"
+    change = cells.difference(every[lengths[0]], every[lengths[-1]])
+    if change is None or change.low is None:
+        return f"{begin}, and {end}."
+    way = "does not clearly change"
+    way = "falls" if change.above(0) else "rises" if change.below(0) else way
+    reached = effective(cells, arm, measure=known[0])
+    if isinstance(reached, Undefined):
+        return f"{begin} and {way}: {end}{f'; {_NOT[reached]}' if reached in _NOT else ''}."
     least = "at least " if reached.plain.open else ""
-    return f"{end}; its effective length is {least}{reached.plain.length:,} tokens."
+    return (
+        f"{begin} and {way}: {end}; its effective length is {least}{reached.plain.length:,} tokens."
+    )
 
 
 def _unread(label: str, cells: Cells, arm: Arm) -> str:
@@ -82,4 +94,6 @@ def _detectable(reads: dict[str, Cells]) -> str:
 
 
 def _spanned(estimate: Estimate) -> str:
-    return f"{estimate.value:.3f} (95% interval {estimate.low:.3f} to {estimate.high:.3f})"
+    span = span_text(estimate, 3)
+    beside = " (all questions alike)" if span == ALIKE else f" (95% interval {span})"
+    return f"{estimate.value:.3f}{beside if span else ''}"

@@ -9,20 +9,23 @@
     `similarity`, `control` (the mean score of texts without needle), `normalised`, `ratio`, `gain`,
     `difference`, `auc`, `effect`; `ratio, neutral` and `gain, neutral` against controls with a
     neutral sentence; `detectable`: the smallest difference of `auc` that so many questions show
-  - `effective_length`: of `auc` and of `ratio`, see `Reached`; null where the base is no better
-    than chance
+  - `effective_length`: of `auc` and of `ratio`, see `Reached`; null where there is none, and
+    `no_effective_length` says why
   - `by_order`: by length and order `similarity`, `normalised`, `ratio`, `auc`
   - `position`: by length `pearson`, `spearman`, `slope` (of the score, from the first place to the
     last), `psi`, `auc_by_third`, `auc_by_place`, `similarity_by_place`
+  - `make`: by length `near`, the share of near-answers in the words, about, and `differs`, by kind
+    of control the share of its filler that its haystack has not
   - `by_category`: by category `questions`, and by length `auc`, `ratio`, `normalised`
 
-Numbers are {value, low, high} with 95% intervals, null where there are none; those by category and
-place are means alone.
+Numbers are {value, low, high} with 95% intervals, null where there is no number; `low` and `high`
+are null where fewer than `FEWEST` questions have one. Those by category and place are means alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +33,9 @@ import numpy as np
 from retgen.evaluation.tasks.niah.cells import REPLICATES, Cell, Cells, Estimate
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, Arm
 from retgen.evaluation.tasks.niah.measures import (
+    KEPT,
     Effective,
+    base_lengths,
     effective_length,
     position_sensitivity,
 )
@@ -52,6 +57,17 @@ class Reached(NamedTuple):
     over_chance: Effective
 
 
+class Undefined(StrEnum):
+    """Why there is no effective length."""
+
+    UNKNOWN = "not measured"
+    UNREAD = "no length read whole"
+    FEW = "too few questions"
+    CHANCE = "not above chance"
+    NEAR = "85% may be chance"
+    BELOW = "below chance"
+
+
 def read_whole(cells: Cells, arm: Arm) -> list[int]:
     """The lengths at which nothing is known to be cut."""
     return [n for n in cells.lengths(arm) if not cells.reach[arm, n].truncated]
@@ -59,19 +75,30 @@ def read_whole(cells: Cells, arm: Arm) -> list[int]:
 
 def effective(
     cells: Cells, arm: Arm, query: str = QUESTION, measure: str = "auc"
-) -> Reached | None:
+) -> Reached | Undefined:
     """Of the AUC or the ratio, over the lengths that are read whole.
 
-    None where the interval of the base holds chance.
+    The base is the best of up to three scores, so it is above chance where an interval is that is
+    wide enough for the best of so many (Bonferroni). 85% of that interval must be above chance
+    too: else what counts as kept may be chance.
     """
     lengths = read_whole(cells, arm)
     every = [Cell(measure, query, arm, length) for length in lengths]
+    if all(cells.mean(Cell(measure, query, arm, n)) is None for n in cells.lengths(arm)):
+        return Undefined.UNKNOWN
     if not lengths or any(cells.mean(cell) is None for cell in every):
-        return None
+        return Undefined.UNREAD
     result = effective_length(lengths, cells.means(every))
-    base = cells.estimate(every[lengths.index(result.base_length)])
-    if base is None or base.low <= CHANCE:
-        return None
+    level = 1 - 0.05 / len(base_lengths(lengths))
+    base = cells.estimate(every[lengths.index(result.base_length)], level)
+    if base is None or base.low is None:
+        return Undefined.FEW
+    if base.below(CHANCE):
+        return Undefined.BELOW
+    if not base.above(CHANCE):
+        return Undefined.CHANCE
+    if not base.above(CHANCE / KEPT):
+        return Undefined.NEAR
     drawn = [effective_length(lengths, draw).length for draw in cells.drawn(every)]
     low, high = np.quantile(drawn, [0.025, 0.975], method="nearest").tolist()
     over = effective_length(lengths, 2 * cells.means(every) - 1)
@@ -99,12 +126,20 @@ def _arm(cells: Cells, arm: Arm, query: str) -> dict[str, Any]:
     result: dict[str, Any] = {"needle": arm.needle, **arm.around._asdict(), "query": query}
     result["queries_truncated"] = cells.cut.get(query, 0.0)
     result["by_length"] = {str(n): _by_length(cells, arm, query, n) for n in lengths}
+    reached = {measure: effective(cells, arm, query, measure) for measure in ("auc", "ratio")}
     result["effective_length"] = {
-        measure: _reached(effective(cells, arm, query, measure)) for measure in ("auc", "ratio")
+        measure: None if isinstance(one, Undefined) else _reached(one)
+        for measure, one in reached.items()
+    }
+    result["no_effective_length"] = {
+        measure: str(one) for measure, one in reached.items() if isinstance(one, Undefined)
     }
     if query == QUESTION:
         result["by_order"] = {str(n): _by_order(cells, arm, n) for n in lengths}
         result["position"] = {str(n): _position(cells, arm, n) for n in lengths}
+        result["make"] = {
+            str(n): cells.makes[arm, n]._asdict() for n in lengths if (arm, n) in cells.makes
+        }
         result["by_category"] = _by_category(cells, arm, lengths)
     return result
 
@@ -120,9 +155,7 @@ def _by_length(cells: Cells, arm: Arm, query: str, length: int) -> dict[str, Any
     return result
 
 
-def _reached(reached: Reached | None) -> dict[str, Any] | None:
-    if reached is None:
-        return None
+def _reached(reached: Reached) -> dict[str, Any]:
     return {
         **reached.plain._asdict(), "low": reached.low, "high": reached.high,
         "over_chance": reached.over_chance._asdict(),
@@ -170,5 +203,5 @@ def _by_category(cells: Cells, arm: Arm, lengths: Iterable[int]) -> dict[str, An
     }
 
 
-def _json(estimate: Estimate | None) -> dict[str, float] | None:
+def _json(estimate: Estimate | None) -> dict[str, float | None] | None:
     return estimate._asdict() if estimate else None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from retgen.agents.backends import LANGCHAIN, backend, backends, judges
 from retgen.agents.models import judge_of_another_provider, settings_of
 from tests.project import Project
@@ -40,6 +42,7 @@ class Echo(Backend):
 '''
 
 
+@pytest.mark.slow
 def test_a_chat_backend_is_one_new_file(tmp_path: Path) -> None:
     project = Project(tmp_path, {"retgen/agents/backends/echo.py": ECHO})
     call = "eval", "run", "--model", "llm:echo:first", "--limit", "1", "--json"

@@ -186,6 +186,7 @@ def test_nothing_to_tell_apart(dataset, tmp_path: Path) -> None:  # type: ignore
     assert (tmp_path / "out" / "certificate.html").is_file()
 
 
+@pytest.mark.slow
 def test_too_many_to_optimise(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     names = [f"{i}" for i in range(2_001)]
     path = dataset(

@@ -69,6 +69,7 @@ def test_the_papers_protocol_solves_d4_n8():
         assert attempt.steps % 10 == 0
 
 
+@pytest.mark.slow
 def test_nothing_solves_four_documents_on_a_circle():
     # On a circle a query's scores fall off to both sides of it, so its top 2 stand next to each
     # other: four documents have 4 such pairs, and 6 are asked for.

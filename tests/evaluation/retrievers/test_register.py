@@ -45,6 +45,7 @@ class Longest(RetrieverType):
 '''
 
 
+@pytest.mark.slow
 def test_a_retriever_is_one_new_file(tmp_path: Path) -> None:
     project = Project(tmp_path, {"evaluation/retrievers/longest.py": LONGEST})
     shown, made, unknown, result, trained = project.gen(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from retgen.data import open_dataset
 from retgen.evaluation.tasks import task_of, tasks
 from tests.project import Project
@@ -115,6 +117,7 @@ class Choices(Task):
 '''
 
 
+@pytest.mark.slow
 def test_a_task_with_a_measure_and_a_page_is_one_new_folder(tmp_path: Path) -> None:
     project = Project(tmp_path, {
         "generators/choices/__init__.py": FAMILY, "evaluation/tasks/choices/__init__.py": TASK,

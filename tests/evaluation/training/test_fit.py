@@ -138,6 +138,7 @@ def read_pairs_without_last(pairs: Pairs) -> Pairs:
     )
 
 
+@pytest.mark.slow
 def test_killed_training_ends_with_the_same_weights(
     layer: Path, pairs: Pairs, tmp_path: Path
 ) -> None:
@@ -176,6 +177,7 @@ def test_killed_training_ends_with_the_same_weights(
     assert [entry["step"] for entry in resumed.history] == [0, 5, 10, 15, 16, 16]
 
 
+@pytest.mark.slow
 def test_the_seed_decides(pairs: Pairs, static: SentenceTransformer, tmp_path: Path) -> None:
     config = make_config(None, {**FAST, "epochs": 1})
     one, two = (train(static, pairs, config, tmp_path / name) for name in ("one", "two"))
@@ -202,6 +204,7 @@ def test_head_and_prefixes(layer: Path, pairs: Pairs, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_matryoshka_trains_the_prefix(
     run: Path, pairs: Pairs, static: SentenceTransformer, tmp_path: Path
 ) -> None:
@@ -252,6 +255,7 @@ def moved(before: SentenceTransformer, trained: Trained) -> dict[str, Any]:
     return {name: old[name].float().numpy() != new[name] for name in new}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["a folder", "a model"])
 def test_a_bf16_checkpoint_learns_as_much_as_a_float32_one(
     layer: Path, pairs: Pairs, tmp_path: Path, given: str
@@ -311,6 +315,7 @@ def prompted(pairs: Pairs, query: str, document: str) -> Pairs:
     )
 
 
+@pytest.mark.slow
 def test_prompts_stand_before_the_texts_that_are_trained_on(
     layer: Path, pairs: Pairs, tmp_path: Path
 ) -> None:

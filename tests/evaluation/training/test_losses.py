@@ -67,6 +67,7 @@ def test_every_loss_falls(
     assert torch.equal(static[0].state_dict()["embedding.weight"], before)  # left as it was
 
 
+@pytest.mark.slow
 def test_cached_loss_is_the_plain_loss(layer: Path, pairs: Pairs, tmp_path: Path) -> None:
     plain = make_config(None, {"batch_size": "full", "max_steps": 2, "learning_rate": 1e-3})
     cached = plain.model_copy(update={"loss": "cached-mnrl", "mini_batch_size": 5})

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from retgen.generators.capretrieval.params import PassageSize
-from retgen.generators.capretrieval.passages import Passage, Whole, cut, spans, uncovered, words
+from retgen.generators.capretrieval.passages import Passage, Whole, cut, spans, words
 from tests.generators.capretrieval.texts import CHINESE, TEXTS
 
 SENTENCES = " ".join(f"Sentence number {n} ends here." for n in range(20))
@@ -68,15 +68,12 @@ def test_passages_leave_out_nothing_but_white_space(tokens: int, overlap: int) -
     text = f"\n\t {'  '.join(TEXTS)}\n\n{CHINESE * 5}😀 {SENTENCES}  "
     places = spans(text, PassageSize(tokens=tokens, overlap=overlap))
     assert (places[0][0], places[-1][1]) == (0, len(text))
-    assert uncovered(text, places).strip() == ""
+    between = [text[a:b] for (_, a), (b, _) in pairwise(places) if a < b]
+    assert "".join(between).strip() == ""
     assert all(a < c and b < d for (a, b), (c, d) in pairwise(places))
     assert max(len(words(text[a:b])) for a, b in places) <= tokens
     edges = {place for word in words(text) for place in word} | {0, len(text)}
     assert edges.issuperset(place for both in places for place in both)
-
-
-def test_uncovered_is_what_stands_between() -> None:
-    assert uncovered("one two three", [(0, 3), (8, 13)]) == " two "
 
 
 def test_a_document_that_is_one_passage_keeps_its_id() -> None:

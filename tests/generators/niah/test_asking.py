@@ -46,7 +46,7 @@ def _written(prompt: str) -> list[dict[str, Any]]:
         spoilt = _row(second, one_hop="Nobody in Barcelona had ever seen {name} hurry to work.")
         return [_row(first), spoilt, _row(third)]
     if category[1] == "diet":
-        return [_row(first), _row(second), _row(third, question=first.question)]
+        return [_row(first), _row(second), _row(first)]
     return [_row(first), _row(second, near=[]), _row(third)]
 
 

@@ -15,7 +15,9 @@ from retgen.generators.niah.params import NiahParams
     ("question", "related", "unrelated"),
     [
         ("Which character speaks Welsh?", "speak spoke spoken speaker welshman", "spear which"),
-        ("Which character cannot eat wheat bread?", "ate eaten eater bread breads", "beat eaves"),
+        ("Which character cannot eat wheat bread?", "ate eaten eater uneaten bread breads",
+         "beat eaves unbeaten"),
+        ("Which character is unhappy with what they use?", "happy happier user", "happen us none"),
         ("Which character cannot distinguish red from green?", "reddish redden greenhouse",
          "redoubt read from"),
         ("Which character is a mathematician?", "math mathematics mathematical", "mat matter"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +117,7 @@ def test_places_share_their_filler_and_go_from_end_to_end(small: Path) -> None:
         assert rows[-1]["metadata"]["span"][1] == len(rows[-1]["text"])
         depths = [one["metadata"]["depth"] for one in rows]
         assert depths == sorted(set(depths))
+        assert (depths[0], depths[-1]) == (0.0, 1.0)
 
 
 def test_no_sentence_is_cut_or_stands_twice(small: Path, arms: Path) -> None:
@@ -288,7 +291,7 @@ def test_a_tokenizer_that_counts_words_otherwise_at_the_beginning(tmp_path: Path
         if stop:
             held = tokenizer.encode(row["text"])
             first, last = held.char_to_token(start), held.char_to_token(stop - 1)
-            assert row["metadata"]["depth"] == round(first / (160 - (last + 1 - first)), 4)
+            assert row["metadata"]["depth"] == round(first / (159 - (last + 1 - first)), 4)
 
 
 def test_words_need_no_package(tmp_path: Path) -> None:
@@ -347,10 +350,13 @@ def test_books_that_are_none(tmp_path: Path) -> None:
     ("told", "message"),
     [
         ({"params.lengths": [16]}, "params.lengths: 16 tokens are too few for group landmark-01"),
-        ({"params.lengths": [48]}, "params.lengths: 48 tokens cannot be made for group landmark-01: 10 places need 9 sentences in 27 tokens of filler"),
+        ({"params.lengths": [48]}, "params.lengths: 48 tokens cannot be made for group landmark-01: its places need 8 sentences between needle and last sentences, where 23 tokens are left, and only 0 of the books' 2,558 sentences are as short as that; use longer haystacks, fewer places, or books with more short sentences"),
         ({"params.lengths": [90_000]}, "params.lengths: 90,000 tokens are more than the books give"),
-        ({"params.places": 60}, "params.lengths: 128 tokens cannot be made for group landmark-01: 60 places need 59 sentences"),
-        ({"params.distractors": [5]}, "params.distractors: 5 near-answers are needed; group landmark-01 of the bundled table has 4"),
+        ({"params.places": 60}, "params.lengths: 128 tokens cannot be made for group landmark-01: its places need 58 sentences"),
+        ({"params.distractors": [5]}, "params.distractors: a group needs 5 near-answers; group landmark-01 of the bundled table has 4: write more, or ask for fewer"),
+        ({"params.distractors": [4], "params.training": True}, "params.distractors and params.training: a group needs 5 near-answers (4 for the filler, 1 as the negative of training); group landmark-01 of the bundled table has 4"),
+        ({"params.lengths": []}, "params.lengths: must hold at least 1 value, not []"),
+        ({"params.expand": True}, "params.expand: that is a model's work: name one, as in --model openai:gpt-5-mini, or leave expand out (the bundled groups for testing have terms of their own; for those of a table, or for training, only a model can add any)"),
         ({"params.lengths": [256, 128]}, "params: lengths must ascend"),
         ({"params.lengths": [128, 128]}, "params.lengths: a value stands there twice"),
         ({"params.tokenizer": "no/where"}, "params.tokenizer: there is no tokenizer "),
@@ -404,14 +410,177 @@ def test_a_table_of_your_own(tmp_path: Path) -> None:
              "literal": "Then {name} spoke Welsh.", "literal_inverted": "Welsh {name} speaks."},
             "group a-1: one_hop holds 'spoke', a word of the question 'Which character speaks Welsh?' ('speaks')",
         ),
+        ({"fact": "Bananas are yellow."},
+         "own.yaml, line 1, group a-1: fact says nothing of what the question asks about (no form of "
+         "'lima'), so no needle answers it by this fact: 'Bananas are yellow.'; write the fact that "
+         "leads from the needle to the question"),
+        ({"fact": "The Uffizi is nowhere near Lima."},
+         "group a-1: fact says nothing of what one_hop names (no form of 'larco', 'museum', 'keeps', "
+         "'shop'), so that needle does not answer the question by it: 'The Uffizi is nowhere near "
+         "Lima.'; name in the fact what the needle names: 'Below the Larco Museum {name} keeps a "
+         "shop.'"),
+        ({"one_hop_inverted": "One shop of {name} is below a bank."},
+         "group a-1: fact says nothing of what one_hop_inverted names"),
+        ({"sourse": "an atlas"},
+         "params.table, group a-1:\n{path}, line 1, sourse: unknown key; did you mean source? "
+         "Allowed: id, category, set, "),
         ({"literal": "Long ago {name} left."}, "group a-1: literal shares no word with the question"),
         ({"near": ["The coast of Lima pleased {name}."]}, "group a-1: near[0] holds 'lima'"),
-        ({"one_hop": "Nobody is there."}, "group a-1: one_hop: must hold {name} exactly once"),
-        ({"fact": "Two  blanks."}, "group a-1: fact: must be one line"),
-        ({"set": "train"}, "has no group of set test"),
+        ({"one_hop": "Nobody is there."}, "own.yaml, line 1, one_hop: must hold {name} exactly once"),
+        ({"fact": "Two  blanks."}, "own.yaml, line 1, fact: must be one line"),
+        ({"set": "train"}, "own.yaml has groups of set train alone (1), none of set test; write `set: test` into their rows, or take them: --set params.groups=train"),
     ],
 )  # fmt: skip
 def test_groups_that_are_refused(tmp_path: Path, changed: Row, message: str) -> None:
     with pytest.raises(RecipeError) as caught:
         plan("niah", table(tmp_path / "own.yaml", **changed))
+    assert message.replace("{path}", str(tmp_path / "own.yaml")) in str(caught.value)
+
+
+# --- controls, coherent filler, books ------------------------------------------------------------
+
+
+def test_a_control_holds_the_filler_of_the_first_needle_and_a_sentence_in_its_stead(
+    small: Path,
+) -> None:
+    held = {
+        (one["metadata"]["group"], one["metadata"]["length"]): one
+        for one in corpus(small)
+        if (one["metadata"]["order"], one["metadata"]["place"]) == ("default", 9)
+    }
+    whole = {row["text"] for row in read_jsonl(small / "sources" / "sentences.jsonl")}
+    controls = [one for one in corpus(small) if one["metadata"]["needle"] == "none"]
+    assert len(controls) == 44
+    for one in controls:
+        same = held[one["metadata"]["group"], one["metadata"]["length"]]
+        assert one["text"].startswith(f"{without(same)} ")
+        stead = one["text"][len(without(same)) + 1 :]
+        assert stead in whole or any(
+            stead == f"{a} {stead[len(a) + 1 :]}" and stead[len(a) + 1 :] in whole for a in whole
+        )
+
+
+def in_book(run_path: Path, row: Row) -> list[tuple[str, int, bool]]:
+    """Book, number and whether it stays, of each sentence of a haystack's filler in order."""
+    sources = read_jsonl(run_path / "sources" / "sentences.jsonl")
+    place = {one["text"]: (one["book"], i) for i, one in enumerate(sources)}
+    longest = max(map(len, place))
+    rest, found = without(row), []
+    while rest:
+        stop = max(i for i in range(1, min(len(rest), longest) + 1) if rest[:i] in place)
+        found.append(place[rest[:stop]])
+        rest = rest[stop + 1 :]
+    return [(book, i, not sources[i]["fault"]) for book, i in found]
+
+
+def test_coherent_filler_is_a_run_of_one_book(tmp_path: Path) -> None:
+    told = {
+        "params.lengths": [512], "params.places": 3, "params.filler": ["coherent"],
+        "params.orders": ["default"],
+    }  # fmt: skip
+    made = run("niah", overrides=told, out=tmp_path / "run")
+    sources = read_jsonl(made.path / "sources" / "sentences.jsonl")
+    rows = [one for one in corpus(made.path) if one["metadata"]["place"] == 0]
+    left_out, one_book = 0, 0
+    for row in rows:
+        found = in_book(made.path, row)
+        body = found[:-2]
+        assert len({book for book, *_ in body}) == 1
+        for (_, i, _), (_, j, _) in pairwise(body):
+            assert i < j
+            assert all(sources[k]["fault"] for k in range(i + 1, j))  # nothing else is left out
+            left_out += j - i - 1
+        one_book += len({book for book, *_ in found}) == 1
+    assert (len(rows), one_book) == (22, 22)
+    told_of = json.loads((made.path / "manifest.json").read_text())["notes"]["coherent"]
+    assert told_of == (
+        "of 22 coherent fillers 3 leave out no sentence of their books; all together 32 of 525 "
+        "(those with words of a question, and in short haystacks long ones); 0 go on in another "
+        "book where one ends; the last sentences of 22 are of the same book"
+    )
+    assert 20 < left_out <= 32  # some tails are one sentence
+
+
+def test_coherent_filler_goes_on_with_the_next_book(tmp_path: Path) -> None:
+    books = write_books(tmp_path / "books", "map_room", "boatyard")
+    told = table(tmp_path / "own.yaml") | {
+        "params.lengths": [8192], "params.places": 2, "params.filler": ["coherent"],
+        "params.orders": ["default"], "params.books": str(books),
+    }  # fmt: skip
+    made = run("niah", overrides=told, out=tmp_path / "run")
+    row = next(one for one in corpus(made.path) if one["metadata"]["place"] == 0)
+    found = in_book(made.path, row)[:-2]
+    (first, begun), (second, next_one) = (
+        (book, [i for _, i, _ in some]) for book, some in groupby(found, key=lambda one: one[0])
+    )
+    assert {first, second} == {"map_room", "boatyard"}
+    sources = read_jsonl(made.path / "sources" / "sentences.jsonl")
+    kept = [i for i, one in enumerate(sources) if one["book"] == second and not one["fault"]]
+    assert next_one == kept[: len(next_one)]
+    kept = [i for i, one in enumerate(sources) if one["book"] == first and not one["fault"]]
+    assert begun == kept[-len(begun) :]
+    told_of = json.loads((made.path / "manifest.json").read_text())["notes"]["coherent"]
+    assert "; 1 go on in another book where one ends; " in told_of
+
+
+def sentence_of(words: int, number: int) -> str:
+    return " ".join(["Stone", *(["wall"] * (words - 2)), f"n{number}."])
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (
+            [sentence_of(13, i) for i in range(600)],
+            "its last one or two sentences make up for the tokens of any needle, so those of the books "
+            "must come to each number of tokens in a range of 14, and do not: they have 600 "
+            "different sentences of 1 length (13 tokens), and of each length at least 3 are needed; "
+            "use more books, with sentences of many lengths",
+        ),
+        (
+            [sentence_of(3 + i % 25, i % 25) for i in range(1000)],
+            "params.lengths: 512 tokens are more than the books give: their 25 different sentences "
+            "that can be used have 375 tokens, and none stands twice in a haystack",
+        ),
+        (
+            [sentence_of(60 + i % 90, i) for i in range(900)],
+            "its places need 8 sentences between needle and last sentences, where 439 tokens are left, "
+            "and only 0 of the books' 900 sentences are as short as that",
+        ),
+    ],
+)
+def test_why_books_give_no_haystack(tmp_path: Path, texts: list[str], message: str) -> None:
+    (tmp_path / "book.txt").write_text(" ".join(texts))
+    told = {
+        "params.books": str(tmp_path / "book.txt"), "params.lengths": [512],
+        "params.tokenizer": "words",
+    }  # fmt: skip
+    with pytest.raises(RecipeError) as caught:
+        plan("niah", told)
     assert message in str(caught.value)
+
+
+def test_a_plan_says_what_the_books_hold(tmp_path: Path) -> None:
+    books = write_books(tmp_path / "books", "map_room", "boatyard")
+    told = {"params.lengths": [128], "params.books": str(books)}
+    assert len(plan("niah", told).notes) == 1
+    with (books / "boatyard.txt").open("a") as file:
+        file.write("\n\nThe old man told Kofi and Luka that it was late.\n")
+    (books / "scan.txt").write_text(
+        "Th ey wa lked d own the ro ad to geth er.\n\nA cat sat on the wall.\n\n"
+        "Return dict(a=1) or sys.exit(2) from __main__.py now.\n\n"
+        "You may use THIS EBOOK under the LICENSE at www.example.org/license or not.\n"
+    )
+    _, names, unlikely = plan("niah", told).notes
+    assert names == (
+        "the books hold 2 of the 60 names, which are given to nobody, so that groups may have other "
+        "names than with other books: Kofi, Luka"
+    )
+    assert re.fullmatch(
+        r"3 of \d+ sentences of the books hardly look like prose \(code, tables, lines of a licence, "
+        r"broken words of a scan, another language\?\), 3 of them in scan: .*; .*; .*\. "
+        r"Clean the books, or leave such ones out",
+        unlikely,
+    )
+    made = run("niah", overrides=told, out=tmp_path / "run")
+    assert json.loads((made.path / "manifest.json").read_text())["notes"]["names"] == names

@@ -106,13 +106,12 @@ def filler(first: int, tokens: int, near: Sequence[str], tokenizer: str) -> list
 def haystack(
     sentences: Sequence[str], needle: str, place: int, places: int, tokenizer: str
 ) -> tuple[str, list[int], int]:
-    """(text, span of the needle, tokens before it)."""
+    """(text, span of the needle, tokens of the filler before it)."""
     where = place * len(sentences) // (places - 1)
     ahead = " ".join(sentences[:where])
     start = len(ahead) + bool(ahead)
     text = " ".join([*sentences[:where], needle, *sentences[where:]])
-    before = count(ahead, tokenizer) + (tokenizer != "words")  # [CLS]
-    return text, [start, start + len(needle)], before
+    return text, [start, start + len(needle)], count(ahead, tokenizer)
 
 
 def rows(groups: Sequence[Row] = GROUPS, tokenizer: str = "words", **settings: Any) -> list[Row]:
@@ -149,7 +148,7 @@ def rows(groups: Sequence[Row] = GROUPS, tokenizer: str = "words", **settings: A
             text, span, depth = " ".join(sentences), [0, 0], -1.0
             if said:
                 text, span, before = haystack(sentences, said, place, asked["places"], tokenizer)
-                depth = round(before / (length - tokens), 4)
+                depth = round(before / (length - special - tokens), 4)
             metadata = {
                 "group": group["group"], "category": group["category"], "length": length,
                 "needle": needle, "order": order, "place": place, "depth": depth, "span": span,

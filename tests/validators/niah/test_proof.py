@@ -193,7 +193,7 @@ def test_a_near_answer_where_none_is_asked_for(tmp_path: Path) -> None:
         row["text"] += f" {near}"
 
     found = broken(tmp_path, change, **HELD)
-    assert "ID: it holds 1 near-answers of its group, not 0" in found
+    assert "ID: it holds 1 near-answer of its group, not 0" in found
 
 
 def test_a_near_answer_too_few(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_near_answer_too_few(tmp_path: Path) -> None:
 
     wanted = HELD | {"settings": {"distractors": [2]}}
     found = broken(tmp_path, change, **wanted)
-    assert "ID: it holds 1 near-answers of its group, not 2" in found
+    assert "ID: it holds 1 near-answer of its group, not 2" in found
 
 
 def test_a_needle_in_a_neutral_sentence(tmp_path: Path) -> None:

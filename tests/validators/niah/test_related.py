@@ -11,12 +11,13 @@ from retgen.validators.niah.related import Related, words_of
     ("question", "related", "free"),
     [
         ("Which character cannot eat wheat bread?",
-         "ate eaten eating eats wheaten wheats breads breadcrumb character characters cannot",
-         "eater heat great beat bred reach can chart there"),
+         "ate eaten eating eats eater eaters uneaten wheaten wheats breads breadcrumb character "
+         "characters cannot", "heat great beat bred reach can chart there"),
         ("Which character speaks Japanese?", "spoke spoken speaking speaker japan japanese",
          "spike peak jape"),
         ("Which character has visited Peru?", "visit visitor visits peruvian peru",
          "visa vista purse"),
+        ("Which character is unhappy and runs?", "happy happier runner nonhappy", "happen rung"),
         ("Which character plays the theremin?", "play played player playground theremins",
          "there the lay"),
         ("Which character studies beetles?", "study studied studying beetle beet", "student bee studio"),

@@ -62,6 +62,7 @@ print(*("|".join(row) for row in table(Path())), sep="\\n")
 """
 
 
+@pytest.mark.slow
 def test_a_rule_is_one_new_file(tmp_path: Path) -> None:
     project = Project(
         tmp_path, {"validators/rules/shouting.py": SHOUTING, "validators/rules/asked.py": UNASKED}

@@ -151,6 +151,7 @@ def test_two_domains_in_one_data_set(houses: Path, other: Path, tmp_path: Path) 
     ]
 
 
+@pytest.mark.slow
 def test_dimensions_and_the_papers_instruction(houses: Path, tmp_path: Path) -> None:
     options = Options(query_prompt=INSTRUCTION)
     plain = evaluate(houses, models=["static:minilm"], dims=[16, 384], out=tmp_path / "1").to_json()
@@ -257,6 +258,7 @@ def test_a_list_that_failed_ties(houses: Path, server: Server, tmp_path: Path) -
     )
 
 
+@pytest.mark.slow
 def test_the_cap_ends_it_and_keeps_the_rest(houses: Path, server: Server, tmp_path: Path) -> None:
     server.usage = 1000, 400  # a tenth of a cent a call
     models = ["bm25-paper", "llm:openai:gpt-5-mini"]

@@ -1,4 +1,4 @@
-"""A small writer of haystacks: four questions, single-token filler words, exact lengths of MiniLM."""
+"""A small writer of haystacks: four questions or twelve, single-token filler words, exact lengths of MiniLM."""
 
 from __future__ import annotations
 
@@ -39,6 +39,22 @@ GROUPS = {  # category, question, one-hop needle and the same inverted, literal 
         "music musician orchestra opera violin conductor",
     ),
 }  # fmt: skip
+_CITIES = {  # enough questions for intervals
+    "Berlin": ("Eva", "the Reichstag"), "London": ("Finn", "Big Ben"),
+    "Athens": ("Gus", "the Acropolis"), "Moscow": ("Ida", "the Kremlin"),
+    "Sydney": ("Jon", "the Opera House"), "Prague": ("Kim", "the Charles Bridge"),
+    "Cairo": ("Leo", "the Sphinx"), "Delhi": ("Max", "the Red Fort"),
+}  # fmt: skip
+MANY = GROUPS | {
+    f"city-{city}": (
+        "city", f"Which character has been to {city}?",
+        f"Last week {name} took pictures of {sight}.",
+        f"To {sight} went all the pictures that {name} took.",
+        f"Last week {name} was in {city}.", f"{city} is where {name} was last week.",
+        f"{city} travel {sight}",
+    )
+    for city, (name, sight) in _CITIES.items()
+}  # fmt: skip
 PLACES = 4
 ORDERS = ("default", "inverted")
 _WORDS = ("the", "sun", "and", "wind", "went", "over", "hill", "water", "green", "old", "house")
@@ -63,7 +79,7 @@ def write_haystacks(
     queries: list[dict[str, Any]] = []
     qrels: dict[str, list[dict[str, Any]]] = {"test": []}
     for g, name in enumerate(groups):
-        category, question, *sentences, terms = GROUPS[name]
+        category, question, *sentences, terms = MANY[name]
         kinds = {"one_hop": sentences[:2], "literal": sentences[2:]}
         more = {"expansion_100": f"{question} {terms}", "expansion_150": ""} if expanded else {}
         queries.append(
@@ -92,13 +108,12 @@ def write_haystacks(
                 start = len(before) + bool(before)
                 text = " ".join(filter(None, [before, needle, " ".join(words[at:])]))
                 assert tokens(text) == length
-                hay = kind in ("one_hop", "literal")
                 corpus.append(
                     {"_id": f"d{len(corpus)}", "title": "", "text": text, "metadata": {
                         "group": name, "category": category, "length": length, "needle": kind,
                         "order": order, "place": place,
                         "depth": round(at / len(words), 4) if needle else -1,
-                        "span": [start, start + len(needle)] if hay else [0, 0], "name": "",
+                        "span": [start, start + len(needle)] if needle else [0, 0], "name": "",
                         "filler": "shuffled", "filtered": True, "distractors": 0, "number": 0}}
                 )  # fmt: skip
                 return str(corpus[-1]["_id"])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import stats
 
-from retgen.evaluation.tasks.niah.cells import REPLICATES, Cell, Cells, Reach
+from retgen.evaluation.tasks.niah.cells import FEWEST, REPLICATES, Cell, Cells, Reach, too_few
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, Arm, Filler
-from retgen.evaluation.tasks.niah.summary import effective, psi, read_whole
-from retgen.evaluation.tasks.niah.tables import differences, rows_of
+from retgen.evaluation.tasks.niah.sentences import sentences
+from retgen.evaluation.tasks.niah.summary import Reached, Undefined, effective, psi, read_whole
+from retgen.evaluation.tasks.niah.tables import differences, rows_of, side_by_side, tables
 
 ARM = Arm("one_hop", Filler("shuffled", True, 0))
 COUNT = 20
@@ -42,7 +46,7 @@ def test_questions_are_drawn_the_same_for_every_system() -> None:
 
 
 def test_a_question_without_a_value_is_left_out() -> None:
-    values = np.where(np.arange(COUNT) < 4, 0.5, np.nan)
+    values = np.where(np.arange(COUNT) < 12, 0.5, np.nan)
     one = cells({cell("normalised"): values, cell("auc"): np.full(COUNT, np.nan)})
     assert one.estimate(cell("normalised")) == (0.5, 0.5, 0.5)
     assert one.estimate(cell("auc")) is None
@@ -63,7 +67,7 @@ def test_effective_length_needs_a_base_above_chance_and_texts_read_whole() -> No
     by_length = {256: 0.9, 512: 0.8, 1024: 0.6}
     values = {cell("auc", n): np.full(COUNT, value) for n, value in by_length.items()}
     reached = effective(cells(values), ARM)
-    assert reached is not None
+    assert isinstance(reached, Reached)
     assert reached.plain == (512, pytest.approx(0.9), 256, False)
     assert (reached.low, reached.high) == (512, 512)
     # 0.85 of the way above chance, 0.8, is more than 0.6
@@ -71,10 +75,92 @@ def test_effective_length_needs_a_base_above_chance_and_texts_read_whole() -> No
     cut = cells(values, {1024: 0.5})
     assert read_whole(cut, ARM) == [256, 512]
     of_cut = effective(cut, ARM)
-    assert of_cut is not None
+    assert isinstance(of_cut, Reached)
     assert of_cut.plain == (512, pytest.approx(0.9), 256, True)
     spread = np.array([0.3, 0.75] * (COUNT // 2))
-    assert effective(cells({cell("auc", 256): spread}), ARM) is None
+    assert effective(cells({cell("auc", 256): spread}), ARM) is Undefined.CHANCE
+    assert effective(cells({cell("auc", 256): 0.4 * np.ones(COUNT)}), ARM) is Undefined.BELOW
+    # 85% of 0.58 is 0.493, so a score at chance would count as kept; of 0.65 +- 0.1 it may be
+    wavering = 0.65 + 0.22 * np.resize([1, -1], COUNT)
+    assert effective(cells({cell("auc", 256): wavering}), ARM) is Undefined.NEAR
+    assert effective(cells({cell("auc", 256): 0.58 * np.ones(COUNT)}), ARM) is Undefined.NEAR
+    assert effective(cells(values, dict.fromkeys(by_length, 1.0)), ARM) is Undefined.UNREAD
+    assert effective(cells(values), ARM, measure="ratio") is Undefined.UNKNOWN
+
+
+def test_the_best_of_three_lengths_needs_a_wider_interval() -> None:
+    """Above chance by the interval of a single score, not by one of the best of three."""
+    best = 0.61 + 0.11 * np.resize([2, -2, 1, -1], COUNT)
+    values = {cell("ratio", n): np.full(COUNT, 0.5) for n in (512, 1024)}
+    made = cells(values | {cell("ratio", 256): best})
+    plain, wide = made.estimate(cell("ratio", 256)), made.estimate(cell("ratio", 256), 1 - 0.05 / 3)
+    assert plain is not None
+    assert wide is not None
+    assert (plain.above(0.525), wide.above(0.525)) == (True, False)
+    shifted = cells({one: each - 0.025 for one, each in made.values.items()})
+    assert effective(shifted, ARM, measure="ratio") is Undefined.CHANCE
+
+
+def test_few_questions_have_no_interval() -> None:
+    values = np.where(np.arange(COUNT) < 9, np.arange(COUNT) / 10, np.nan)
+    made = cells({cell("auc"): values})
+    assert made.estimate(cell("auc")) == (pytest.approx(0.4), None, None)
+    assert effective(made, ARM) is Undefined.FEW
+    (view,) = (table for name, table in tables({"one": made}).items() if name.startswith("AUC"))
+    assert view.rows[0] == ["one", "0.400", "– (too few questions)"]
+    assert view.beside == {}
+    assert too_few(10) == ""
+    assert too_few(2).startswith(
+        "2 questions are too few for intervals: those of a bootstrap over "
+    )
+
+
+def test_what_an_average_hides_is_said() -> None:
+    """A nominal 95% of a bootstrap over 10 questions holds the mean in 90% of cases, of 9 in less."""
+    coverage = {
+        n: 2 * stats.t.cdf(1.959964 * np.sqrt((n - 1) / n), n - 1) - 1 for n in (FEWEST - 1, FEWEST)
+    }
+    assert coverage[FEWEST - 1] < 0.9 <= coverage[FEWEST]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ((0.9, 0.8), "and falls: 0.800 (all questions alike) at 1,024; its effective "
+         "length is at least 1,024 tokens."),
+        ((0.3, 0.2), "and falls: 0.200 (all questions alike) at 1,024; even at its best "
+         "it is below chance."),
+        ((0.5, 0.5), "and does not clearly change: 0.500 (all questions alike) at 1,024; "
+         "it is never clearly above chance."),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("measure", "name"), [("auc", "AUC within the question"), ("ratio", "comparative ratio")]
+)
+def test_the_summary_says_where_chance_is(
+    values: tuple[float, float], said: str, measure: str, name: str
+) -> None:
+    """A ratio surely below chance is said to be below it; of pairs alone there is no AUC."""
+    made = cells(
+        {cell(measure, n): np.full(COUNT, v) for n, v in zip((256, 1024), values, strict=True)}
+    )
+    (sentence, *_) = sentences({"one": made})
+    begin = f"one: the {name} is {values[0]:.3f} (all questions alike) at 256 tokens "
+    assert sentence == begin + said
+
+
+def test_the_summary_of_few_questions_claims_nothing() -> None:
+    values = np.where(np.arange(4) < 4, 0.9, np.nan)
+    made = replace(
+        cells({}), questions=list("abcd"), categories=list("aabb"), reach={
+            (ARM, n): Reach(8, 0.0, 1.0) for n in (256, 1024)},
+        values={cell("auc", 256): values, cell("auc", 1024): values - 0.3},
+    )  # fmt: skip
+    assert sentences({"one": made}) == [
+        f"{too_few(4)}.",
+        "one: the AUC within the question is 0.900 at 256 tokens, and 0.600 at 1,024.",
+    ]
+    assert made.detectable(cell("auc", 256)) is None
 
 
 def test_position_sensitivity_is_taken_of_means() -> None:
@@ -93,5 +179,26 @@ def test_systems_are_compared_question_by_question() -> None:
     view = differences(rows)
     assert view is not None
     assert view.head == ["less before", "measure", "128"]
-    assert view.rows == [["after", "AUC", "+0.100 (+0.100 to +0.100)"]]
+    assert view.rows == [["after", "AUC", "+0.100 (all alike)"]]
     assert differences(rows[:1]) is None
+
+
+def test_makes_stand_side_by_side() -> None:
+    """Each less the first, paired: 0.1 of every question."""
+    other = Arm("literal", Filler("shuffled", True, 1))
+    values = np.linspace(0.2, 0.8, COUNT)
+    more = np.where(np.arange(COUNT) % 2, 0.05, 0.15)
+    made = cells({cell("auc"): values})
+    assert side_by_side(rows_of({"one": made})) is None
+    both = replace(
+        made, reach={**made.reach, (other, 128): Reach(8, 1.0, 0.5)},
+        values={**made.values, cell("auc")._replace(arm=other): values + more},
+    )  # fmt: skip
+    view = side_by_side(rows_of({"one": both}))
+    assert view is not None
+    assert view.head == ["AUC", "needle", "near-answers", "128"]
+    assert view.rows == [
+        ["one", "one-hop", "0 near-answers", "0.500"],
+        ["one", "literal", "1 near-answer", "0.600*"],
+    ]
+    assert view.beside == {(1, 3): "+0.100 (+0.080 to +0.120)"}

@@ -18,7 +18,7 @@ from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from retgen.evaluation.tasks.niah.haystacks import load_haystacks
 from tests.conftest import read_jsonl
-from tests.evaluation.tasks.niah.made import GROUPS, write_haystacks
+from tests.evaluation.tasks.niah.made import GROUPS, MANY, write_haystacks
 
 READ = 40  # tokens that minilm reads here
 
@@ -45,6 +45,17 @@ def short(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
         made, models=["minilm"], options=Options(max_length=READ), metrics=["recall@10"],
         out=tmp_path_factory.mktemp("out") / "short",
     )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Enough questions for intervals."""
+    folder = tmp_path_factory.mktemp("niah")
+    made = write_haystacks(
+        folder / "many", (40, 80), needles=("one_hop", "literal"), groups=tuple(MANY),
+        controls=("none", "neutral"),
+    )  # fmt: skip
+    return evaluate(made, models=["bm25"], metrics=["recall@10"], out=folder / "eval")
 
 
 def measured(result: Any) -> dict[str, dict[str, Any]]:
@@ -89,17 +100,73 @@ def test_words_find_literal_needles_and_no_others(scored: Any) -> None:
     ]  # fmt: skip
     for length in ("40", "80", "160"):
         chance = arms["one_hop", "question"]["by_length"][length]
-        assert chance["auc"] == chance["ratio"] == {"value": 0.5, "low": 0.5, "high": 0.5}
-        assert chance["similarity"]["value"] == chance["effect"]["value"] == 0.0
-        assert chance["normalised"] is None
-        assert chance["detectable"] == 0.0
+        assert chance["auc"] == chance["ratio"] == {"value": 0.5, "low": None, "high": None}
+        assert chance["similarity"]["value"] == 0.0
+        # four texts without needle have no spread to speak of, four questions no interval
+        assert chance["normalised"] is chance["effect"] is chance["detectable"] is None
         literal = arms["literal", "question"]["by_length"][length]
         assert literal["auc"]["value"] == literal["ratio"]["value"] == 1.0
         assert literal["haystacks"] == 8
         # terms that stand in the needle too find it
         assert arms["one_hop", "expansion_100"]["by_length"][length]["auc"]["value"] > 0.9
-    assert arms["one_hop", "question"]["effective_length"] == {"auc": None, "ratio": None}
-    assert arms["literal", "question"]["effective_length"]["ratio"]["length"] == 160
+    for arm in arms.values():
+        assert arm["effective_length"] == {"auc": None, "ratio": None}
+        assert arm["no_effective_length"] == dict.fromkeys(("auc", "ratio"), "too few questions")
+
+
+def test_enough_questions_have_intervals_and_lengths(many: Any) -> None:
+    (row,) = many.to_json()["results"]
+    arms = {arm["needle"]: arm for arm in row["haystacks"]["arms"]}
+    for length in ("40", "80"):
+        chance = arms["one_hop"]["by_length"][length]
+        assert chance["auc"] == chance["ratio"] == {"value": 0.5, "low": 0.5, "high": 0.5}
+        assert chance["effect"]["value"] == chance["detectable"] == 0.0
+    assert arms["one_hop"]["effective_length"] == {"auc": None, "ratio": None}
+    assert arms["one_hop"]["no_effective_length"]["auc"] == "not above chance"
+    reached = arms["literal"]["effective_length"]["ratio"]
+    assert (reached["length"], reached["low"], reached["high"]) == (80, 80, 80)
+    assert arms["literal"]["no_effective_length"] == {}
+    assert not [note for note in many.to_json()["notes"] if "too few" in note]
+
+
+def test_few_questions_are_warned_of(scored: Any) -> None:
+    warning = "4 questions are too few for intervals"
+    assert sum(note.startswith(warning) for note in scored.to_json()["notes"]) == 1
+    assert f"note: {warning}" in text_of(scored)
+    page = (scored.folder / "eval.html").read_text()
+    assert warning in page[: page.index("<section>")]
+    assert "Means over questions. 4 questions are too few" in page
+    assert "would be seen" not in page
+    assert not re.search(r"\d\.\d+ to -?\d\.\d+", page.partition("<h2>Scores")[0])
+
+
+def test_what_the_controls_are_is_said(many: Any, scored: Any) -> None:
+    """Sentences of the control, and of what differs, are of the data sets at hand."""
+    page = (many.folder / "eval.html").read_text()
+    assert "Comparative ratio: a haystack above its filler with a neutral sentence" in page
+    assert "so these controls are the closer ones and stand first" in page
+    # filler words stand in one order here, so what differs is how many there are
+    haystacks = load_haystacks(load(many.datasets[0].collection.path))
+    means = []
+    for length in (40, 80):
+        for needle in ("one_hop", "literal"):
+            shares = []
+            for group in haystacks.groups:
+                texts = [t for t in group.haystacks if (t.length, t.needle) == (length, needle)]
+                controls = [t for t in haystacks.controls if t.body == texts[0].body]
+                (control,) = [t for t in controls if t.needle == "none"]
+                of_needle = texts[0].text[slice(*texts[0].span)].split()
+                words = len(texts[0].text.split()) - len(of_needle)
+                shares.append(1 - words / len(control.text.split()))
+            means.append(np.mean(shares))
+    assert (
+        f"its filler without needle differs from it in {min(means):.0%} to {max(means):.0%}" in page
+    )
+    (row, *_) = re.findall(r"filler of the control that differs</th>(.*?)</tr>", page)
+    assert re.findall(r"(\d+)%", row)  # stands below the ratio
+    assert "very same text" not in page
+    of_one = (scored.folder / "eval.html").read_text()
+    assert "neutral" not in of_one
 
 
 def test_what_is_not_read_is_said_beside_each_length(short: Any) -> None:
@@ -111,11 +178,6 @@ def test_what_is_not_read_is_said_beside_each_length(short: Any) -> None:
     # of four places the first is read; of 80 tokens the second begins a third into the text
     assert 0.25 <= by["80"]["seen"] <= 0.5
     assert by["160"]["seen"] == 0.25
-    # one length is read whole, so nothing is known of longer ones
-    assert of["minilm"]["effective_length"]["ratio"] | {"over_chance": 0, "base": 0} == {
-        "length": 40, "base": 0, "base_length": 40, "open": True, "low": 40, "high": 40,
-        "over_chance": 0,
-    }  # fmt: skip
     chunks = of["minilm, best chunk"]["by_length"]
     assert [chunks[n]["truncated"] for n in ("40", "80", "160")] == [0.0, 0.0, 0.0]
     assert chunks["40"]["auc"] == by["40"]["auc"]

@@ -158,7 +158,7 @@ def test_of_pairs_there_is_a_ratio_alone(made: Path) -> None:
     assert ratios == [[1.0, 1.0], [1.0, 1.0], [1.0, 0.5], [1.0, 0.5]]
     assert [len(row["values"]) for row in measured.rows] == [4, 4]
     views = tables({"chat": cells})
-    assert list(views) == ["Comparative ratio: haystacks above the same text without needle"]
+    assert list(views) == ["Comparative ratio: a haystack above its filler without needle"]
 
 
 def test_a_neutral_sentence_is_a_control_of_its_own(made: Path) -> None:
@@ -170,8 +170,8 @@ def test_a_neutral_sentence_is_a_control_of_its_own(made: Path) -> None:
         .domains.values()
     )  # fmt: skip
     views = tables({"counting": cells})
-    title = "Comparative ratio: haystacks above the text with a neutral sentence instead"
-    assert list(views).index(title) == 2
+    title = "Comparative ratio: a haystack above its filler with a neutral sentence"
+    assert list(views).index(title) == 1
     arm = cells.arms[0]
     groups = load_haystacks(load(made)).groups
     haystacks = load_haystacks(load(made))

@@ -378,6 +378,7 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"[\w'-]+", text.casefold()))
 
 
+@pytest.mark.slow
 def test_choices_do_not_depend_on_the_process() -> None:
     sentence = "A surgeon from Lisbon sold 400 sacks of salt to two brothers in May 1987."
     code = (

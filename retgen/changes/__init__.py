@@ -1,0 +1,1 @@
+"""`gen diff`: what changed between two data sets."""

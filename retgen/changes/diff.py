@@ -1,0 +1,166 @@
+"""`gen diff`: two data sets compared, record by record; corpora are read as streams."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from retgen.changes.examples import Example, of_labels, of_texts
+from retgen.changes.hashes import Source, judgements, texts
+from retgen.changes.matched import LabelChanges, TextChanges, match_labels, match_texts
+from retgen.changes.scores import ScoreChange, scores
+from retgen.changes.stated import Differences, stated
+from retgen.data import Table, open_dataset
+from retgen.errors import UsageError
+from retgen.progress import Progress, silent
+from retgen.write import make_folder, write_file
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What changed from A to B. `qrels`, `graded`: by split. `stated`: what recipes and manifests
+    say otherwise, None where one of both is no run.
+    """
+
+    a: Path
+    b: Path
+    documents: TextChanges
+    queries: TextChanges
+    qrels: dict[str, LabelChanges]
+    graded: dict[str, LabelChanges]
+    examples: list[Example]
+    stated: Differences | None
+    scores: list[ScoreChange]
+    notes: list[str] = field(default_factory=list)
+    command: str = ""
+
+    @property
+    def same_records(self) -> bool:
+        """Whether all records are the same, in the same order."""
+        texts = (self.documents, self.queries)
+        labels = [*self.qrels.values(), *self.graded.values()]
+        return not any(one.differ for one in texts) and not any(one.differ for one in labels)
+
+    @property
+    def differ(self) -> bool:
+        """Whether records, or what a run says of them, differ; versions and scores do not count."""
+        return not self.same_records or bool((self.stated or {}).keys() - {"versions"})
+
+    def to_json(self) -> dict[str, Any]:
+        """As `gen diff --json` prints it."""
+        return {
+            "a": str(self.a),
+            "b": str(self.b),
+            "differ": self.differ,
+            "documents": self.documents.to_json(),
+            "queries": self.queries.to_json(),
+            "qrels": {split: one.to_json() for split, one in self.qrels.items()},
+            "labels": all_labels(self.qrels),
+            "graded": {split: one.to_json() for split, one in self.graded.items()},
+            "grades": all_labels(self.graded),
+            "examples": [one.to_json() for one in self.examples],
+            "manifest": self.stated,
+            "scores": [one.to_json() for one in self.scores],
+            "notes": self.notes,
+        }
+
+
+def all_labels(splits: dict[str, LabelChanges]) -> dict[str, int]:
+    """How many labels went from what to what, of all splits: {"0->1": 3, "none->1": 2}."""
+    total: Counter[str] = Counter()
+    for one in splits.values():
+        total += one.labels
+    return {change: total[change] for change in sorted(total)}
+
+
+def diff(
+    a: str | Path,
+    b: str | Path,
+    *,
+    metrics: Sequence[str] = (),
+    examples: int = 3,
+    page: str | Path | None = None,
+    command: str | None = None,
+    progress: Progress = silent,
+) -> Diff:
+    """What changed from A to B, two runs or data sets in any layout that `open_dataset` reads.
+
+    Records are matched by their ids; one that is missing under its id, but stands with the same
+    title and text under another, is renamed, and so are its qrels. Counts are exact. `examples`:
+    how many of each kind are shown. `metrics`: the measures of `gen eval` to compare; default all
+    that both have. `page`: an HTML file to write. Memory: 32 bytes a document, and as much a qrel.
+    Raises `DatasetError` for rows that are none, or no data set, and `UsageError`.
+    """
+    if examples < 0:
+        raise UsageError("--examples: a number from 0")
+    if page is not None and Path(page).is_dir():
+        raise UsageError(f"--page {page}: is a folder; name a file in it, as diff.html")
+    paths = Path(a), Path(b)
+    sets = open_dataset(paths[0]), open_dataset(paths[1])
+    documents, queries = (
+        match_texts(*(
+            texts(Source(table, path), progress)
+            for table, path in zip((old, new), paths, strict=True)
+        ))
+        for old, new in (
+            (sets[0].corpus, sets[1].corpus), (sets[0].queries, sets[1].queries),
+        )
+    )  # fmt: skip
+    qrels, graded = (
+        _labels(*tables, paths, queries, documents, progress)
+        for tables in ((sets[0].qrels, sets[1].qrels), (sets[0].graded, sets[1].graded))
+    )
+    shown: list[Example] = [
+        *of_texts("documents", documents, examples),
+        *of_texts("queries", queries, examples),
+    ]
+    for table, splits in (("qrels", qrels), ("graded", graded)):
+        for split, one in splits.items():
+            shown += of_labels(table, split, one, queries, documents, examples)
+    said, notes = stated(*sets)
+    changed, of_scores = scores((sets[0], paths[0]), (sets[1], paths[1]), metrics)
+    result = Diff(
+        *paths, documents, queries, qrels, graded, shown, said, changed,
+        [*_repeated(paths, documents, queries), *notes, *of_scores],
+        command or shlex.join(["gen", "diff", str(a), str(b)]),
+    )  # fmt: skip
+    if page is not None:
+        from retgen.changes.page import page_of
+
+        make_folder(Path(page).parent)
+        write_file(Path(page), page_of(result).html())
+    return result
+
+
+def _labels(
+    old: dict[str, Table],
+    new: dict[str, Table],
+    paths: tuple[Path, Path],
+    queries: TextChanges,
+    documents: TextChanges,
+    progress: Progress,
+) -> dict[str, LabelChanges]:
+    """Every split of either."""
+    result = {}
+    for split in {**old, **new}:
+        before, after = (
+            judgements(Source(held[split], path) if split in held else None, progress)
+            for held, path in zip((old, new), paths, strict=True)
+        )
+        result[split] = match_labels(before, after, queries, documents)
+    return result
+
+
+def _repeated(paths: tuple[Path, Path], documents: TextChanges, queries: TextChanges) -> list[str]:
+    """Ids that stand twice: a note for each data set and table."""
+    return [
+        f"{path}: {number:,} {what} have an id that stood before; the second of an id is compared "
+        "with the second"
+        for what, changes in (("documents", documents), ("queries", queries))
+        for path, number in zip(paths, changes.repeated, strict=True)
+        if number
+    ]

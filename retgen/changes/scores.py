@@ -1,0 +1,194 @@
+"""What `gen eval` wrote of two data sets, system by system, query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from retgen.changes.stated import read_json
+from retgen.data import Dataset
+from retgen.errors import DatasetError, UsageError
+from retgen.evaluation.collection import Collection, load
+from retgen.evaluation.scoring.significance import Bootstrap, Difference, holm
+from retgen.evaluation.search.names import label, slug
+
+_Key = tuple[str, int | None, str]  # model, dim, measure
+
+
+@dataclass(frozen=True)
+class ScoreChange:
+    """A system on one measure in both data sets.
+
+    `compared`: mean of B - A over the queries, its 95% interval and p-value, corrected for all
+    systems of the measure; None where the queries are not the same.
+    """
+
+    model: str
+    dim: int | None
+    label: str
+    measure: str
+    before: float
+    after: float
+    compared: Difference | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry of `scores`."""
+        result: dict[str, Any] = {
+            "model": self.model, "dim": self.dim, "metric": self.measure, "a": self.before,
+            "b": self.after, "difference": self.after - self.before,
+        }  # fmt: skip
+        if self.compared is not None:
+            one = self.compared
+            result |= {"low": one.low, "high": one.high, "p": one.p, "adjusted": one.adjusted}
+        return result
+
+
+def scores(
+    a: tuple[Dataset, Path], b: tuple[Dataset, Path], metrics: Sequence[str]
+) -> tuple[list[ScoreChange], list[str]]:
+    """Differences of all systems that were scored on both, and notes on what was not compared.
+
+    Raises `UsageError` for a measure that no system of both has.
+    """
+    folders = [_folder(*one) for one in (a, b)]
+    results = [read_json(folder / "eval.json") for folder in folders]
+    held = [
+        result is not None and (one[0].run is not None or _of(result, one[1]))
+        for result, one in zip(results, (a, b), strict=True)
+    ]
+    if not all(held):
+        missing = [str(one[1]) for one, there in zip((a, b), held, strict=True) if not there]
+        if metrics:
+            raise UsageError(f"--metric: {missing[0]} was not scored; `gen eval {missing[0]}` does")
+        if len(missing) == 2:
+            return [], []
+        return [], [f"scores are not compared: {missing[0]} was not scored (`gen eval`)"]
+    before, after = (result or {} for result in results)
+    if before.get("split") != after.get("split"):
+        return [], [
+            f"scores are not compared: those of A are of split {before.get('split')}, those of B "
+            f"of {after.get('split')}"
+        ]
+    changes = _means(_systems(before), _systems(after), metrics)
+    if not changes:
+        return [], ["scores are not compared: no system was scored on both with one measure"]
+    return _paired(changes, folders, (a, b), str(after.get("split")))
+
+
+def _folder(dataset: Dataset, path: Path) -> Path:
+    """Where `gen eval` writes without --out."""
+    from retgen.evaluation.scoring.evaluate import output_folder
+
+    return output_folder([path])
+
+
+def _of(result: dict[str, Any], path: Path) -> bool:
+    """Whether scores outside of a run are of this data set, and not of a namesake."""
+    return Path(str(result.get("dataset"))).resolve() == path.resolve()
+
+
+def _systems(result: dict[str, Any]) -> dict[tuple[str, int | None], dict[str, Any]]:
+    rows = result.get("results")
+    return {
+        (row["model"], row.get("dim")): row
+        for row in (rows if isinstance(rows, list) else [])
+        if isinstance(row, dict) and isinstance(row.get("metrics"), dict) and "model" in row
+    }
+
+
+_Systems = dict[tuple[str, int | None], dict[str, Any]]
+
+
+def _means(before: _Systems, after: _Systems, metrics: Sequence[str]) -> list[ScoreChange]:
+    result = []
+    both = [system for system in before if system in after]
+    for system in both:
+        old, new = before[system]["metrics"], after[system]["metrics"]
+        details = after[system].get("details")
+        model, dim = system
+        name = label(model, dim, details if isinstance(details, dict) else {})
+        for measure in old:
+            if measure in new and (not metrics or measure in metrics):
+                result.append(ScoreChange(model, dim, name, measure, old[measure], new[measure]))
+    found = {one.measure for one in result}
+    if absent := [name for name in metrics if name not in found]:
+        there = {
+            m for system in both for m in after[system]["metrics"] if m in before[system]["metrics"]
+        }
+        raise UsageError(
+            f"--metric {absent[0]}: no system was scored with it on both. "
+            f"Possible: {', '.join(sorted(there)) or 'none'}"
+        )
+    return result
+
+
+def _paired(
+    changes: list[ScoreChange],
+    folders: Sequence[Path],
+    sets: Sequence[tuple[Dataset, Path]],
+    split: str,
+) -> tuple[list[ScoreChange], list[str]]:
+    """The same with intervals and p-values, or a note why there are none."""
+    try:
+        collections = [load(path, split) for _, path in sets]
+    except DatasetError as error:
+        return changes, [f"scores are not compared query by query: {error}"]
+    texts = [{query.query_id: query.text for query in one.queries} for one in collections]
+    if texts[0] != texts[1]:
+        shared = sum(texts[0].get(key) == text for key, text in texts[1].items())
+        return changes, [
+            "scores are not compared query by query: the data sets are not asked the same "
+            f"({shared:,} queries of {len(texts[0]):,} and {len(texts[1]):,} are)"
+        ]
+    bootstrap = Bootstrap(collections[1])
+    compared: dict[_Key, Difference] = {}
+    for system in dict.fromkeys((one.model, one.dim) for one in changes):
+        measures = [one.measure for one in changes if (one.model, one.dim) == system]
+        values = {}
+        for name, folder, collection in zip("AB", folders, collections, strict=True):
+            path = folder / "per_query" / f"{slug(*system)}.jsonl"
+            table = _per_query(path, collection, [one.query_id for one in collections[1].queries],
+                               measures)  # fmt: skip
+            if table is None:
+                return changes, [
+                    f"scores are not compared query by query: {path} is not of the queries that "
+                    f"{collection.path} has now; `gen eval` writes it again"
+                ]
+            values[name] = table
+        for one in bootstrap.compare({"B": values["B"], "A": values["A"]}, measures):
+            compared[(*system, one.measure)] = one
+    compared = _corrected(compared)
+    drawn = f"intervals and p-values of scores: {bootstrap.unit} of B are drawn again and again"
+    return [replace(one, compared=compared[_key(one)]) for one in changes], [drawn]
+
+
+def _key(one: ScoreChange) -> _Key:
+    return one.model, one.dim, one.measure
+
+
+def _per_query(
+    path: Path, collection: Collection, order: Sequence[str], measures: Sequence[str]
+) -> NDArray[np.float64] | None:
+    """Scores (queries, measures) in this order; None where the file is not of these queries."""
+    try:
+        rows = {row["query-id"]: row for row in map(orjson.loads, path.read_bytes().splitlines())}
+        if rows.keys() != {query.query_id for query in collection.queries}:
+            return None
+        return np.array([[float(rows[one][name]) for name in measures] for one in order])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _corrected(compared: dict[_Key, Difference]) -> dict[_Key, Difference]:
+    """Holm's correction over the systems of each measure."""
+    result: dict[_Key, Difference] = {}
+    for measure in dict.fromkeys(key[2] for key in compared):
+        keys = [key for key in compared if key[2] == measure]
+        result |= zip(keys, holm([compared[key][:-1] for key in keys]), strict=True)
+    return result

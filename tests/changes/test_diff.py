@@ -1,0 +1,273 @@
+"""What `gen diff` counts, between data sets in any layout and between runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from retgen import diff, export, run
+from retgen.changes.hashes import once
+from retgen.errors import DatasetError, UsageError
+from tests.conftest import Gen, Write, read_jsonl
+
+CORPUS = {
+    "d1": "Jon likes quokkas.",
+    "d2": "Ada likes apples.",
+    "d3": "Eve likes figs.",
+    "d4": "Bob likes kites.",
+}
+QUERIES = {"q1": "Who likes quokkas?", "q2": "Who likes apples?"}
+QRELS = [("q1", "d1", 1), ("q1", "d2", 0), ("q2", "d2", 1), ("q2", "d4", 0)]
+NONE = {"same": 0, "changed": 0, "added": 0, "removed": 0, "renamed": 0}
+
+
+def counts(result: dict[str, Any]) -> dict[str, int]:
+    return {key: result[key] for key in NONE if key in result}
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.fixture
+def a(dataset: Write) -> Path:
+    return dataset(CORPUS, QUERIES, QRELS, "a")
+
+
+def test_every_kind_of_change_is_counted(a: Path, dataset: Write) -> None:
+    corpus = {
+        "d1": "Jon likes wombats.",
+        "d2": CORPUS["d2"],
+        "d3b": CORPUS["d3"],
+        "d5": "Zoe likes tea.",
+    }
+    queries = {**QUERIES, "q3": "Who likes tea?"}
+    qrels = [("q1", "d1", 1), ("q1", "d2", 1), ("q2", "d2", 1), ("q3", "d5", 1)]
+    result = diff(a, dataset(corpus, queries, qrels, "b")).to_json()
+    documents = result["documents"]
+    assert counts(documents) == {"same": 1, "changed": 1, "added": 1, "removed": 1, "renamed": 1}
+    assert documents["changed_in"] == {"title": 0, "text": 1, "metadata": 0}
+    assert (documents["metadata_only"], documents["reordered"]) == (0, False)
+    assert counts(result["queries"]) == {**NONE, "same": 2, "added": 1}
+    assert result["qrels"] == {"test": {"same": 2, "changed": 1, "added": 1, "removed": 1}}
+    assert result["labels"] == {"0->1": 1, "0->none": 1, "none->1": 1}
+    assert result["differ"] is True
+    assert result["examples"] == [
+        {"table": "documents", "what": "changed", "id": "d1",
+         "before": {"text": "Jon likes quokkas."}, "after": {"text": "Jon likes wombats."}},
+        {"table": "documents", "what": "renamed", "id": "d3b", "was": "d3",
+         "after": {"text": "Eve likes figs."}},
+        {"table": "documents", "what": "added", "id": "d5", "after": {"text": "Zoe likes tea."}},
+        {"table": "documents", "what": "removed", "id": "d4", "before": {"text": "Bob likes kites."}},
+        {"table": "queries", "what": "added", "id": "q3", "after": {"text": "Who likes tea?"}},
+        {"table": "qrels", "what": "changed", "split": "test", "query-id": "q1", "corpus-id": "d2",
+         "before": 0, "after": 1, "query": "Who likes quokkas?", "document": "Ada likes apples."},
+    ]  # fmt: skip
+
+
+def test_qrels_follow_a_renamed_document(a: Path, dataset: Write) -> None:
+    corpus = {("d9" if key == "d2" else key): text for key, text in CORPUS.items()}
+    moved = [(q, "d9" if d == "d2" else d, s) for q, d, s in QRELS]
+    result = diff(a, dataset(corpus, QUERIES, moved, "moved"))
+    assert counts(result.documents.to_json()) == {**NONE, "same": 3, "renamed": 1}
+    assert result.qrels["test"].to_json() == {"same": 4, "changed": 0, "added": 0, "removed": 0}
+    # qrels that still name the old id stand there as they did
+    kept = diff(a, dataset(corpus, QUERIES, QRELS, "kept"))
+    assert kept.qrels["test"].to_json() == {"same": 4, "changed": 0, "added": 0, "removed": 0}
+
+
+def test_another_order_is_told_apart_from_other_records(a: Path, dataset: Write) -> None:
+    corpus = dict(sorted(CORPUS.items(), reverse=True))
+    result = diff(a, dataset(corpus, QUERIES, QRELS, "b"))
+    assert counts(result.documents.to_json()) == {**NONE, "same": 4}
+    assert (result.documents.reordered, result.queries.reordered) == (True, False)
+    assert (result.same_records, result.differ) == (False, True)
+
+
+def test_metadata_and_titles(a: Path, tmp_path: Path) -> None:
+    b = tmp_path / "b"
+    shutil.copytree(a, b)
+    rows = read_jsonl(a / "corpus.jsonl")
+    write(a / "corpus.jsonl", [{**row, "metadata": {"rung": 1, "kept": 0}} for row in rows])
+    new = [{**row, "metadata": {"kept": 0, "rung": 1, "none": None}} for row in rows]
+    new[1]["metadata"] = {"rung": 2, "kept": 0}
+    new[2]["title"] = "Figs"
+    write(b / "corpus.jsonl", new)
+    result = diff(a, b).to_json()
+    assert counts(result["documents"]) == {**NONE, "same": 2, "changed": 2}
+    assert result["documents"]["changed_in"] == {"title": 1, "text": 0, "metadata": 1}
+    assert result["documents"]["metadata_only"] == 1
+    assert [(one["id"], one["before"], one["after"]) for one in result["examples"]] == [
+        ("d3", {"title": ""}, {"title": "Figs"}),
+        ("d2", {"metadata": {"rung": 1}}, {"metadata": {"rung": 2}}),
+    ]
+
+
+def test_parquet_tsv_and_json_lines_are_the_same_data(a: Path, tmp_path: Path) -> None:
+    b = tmp_path / "hub"
+    (b / "qrels").mkdir(parents=True)
+    for table in ("corpus", "queries"):
+        (b / table).mkdir()
+        rows = read_jsonl(a / f"{table}.jsonl")
+        pq.write_table(pa.Table.from_pylist(rows), b / table / "test.parquet", row_group_size=2)
+    lines = ["query-id\tcorpus-id\tscore", *(f"{q}\t{d}\t{s}" for q, d, s in QRELS)]
+    (b / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n")
+    result = diff(a, b)
+    assert counts(result.documents.to_json()) == {**NONE, "same": 4}
+    assert (result.same_records, result.differ) == (True, False)
+
+
+def test_splits_and_grades(a: Path, tmp_path: Path) -> None:
+    b = tmp_path / "b"
+    shutil.copytree(a, b)
+    rows = read_jsonl(a / "qrels.jsonl")
+    write(b / "qrels.train.jsonl", rows[:1])
+    for folder, grade in ((a, 2), (b, 1)):
+        write(folder / "qrels_graded.jsonl", [{**rows[0], "score": grade}])
+    result = diff(a, b).to_json()
+    assert result["qrels"] == {
+        "test": {"same": 4, "changed": 0, "added": 0, "removed": 0},
+        "train": {"same": 0, "changed": 0, "added": 1, "removed": 0},
+    }
+    assert (result["labels"], result["grades"]) == ({"none->1": 1}, {"2->1": 1})
+    assert result["graded"] == {"test": {"same": 0, "changed": 1, "added": 0, "removed": 0}}
+
+
+def test_an_id_that_stands_twice(a: Path, tmp_path: Path) -> None:
+    b = tmp_path / "b"
+    shutil.copytree(a, b)
+    rows = read_jsonl(a / "corpus.jsonl")
+    write(b / "corpus.jsonl", [*rows, rows[0], {**rows[0], "text": "Jon again."}])
+    result = diff(a, b)
+    assert counts(result.documents.to_json()) == {**NONE, "same": 4, "added": 2}
+    assert result.notes == [
+        f"{b}: 2 documents have an id that stood before; the second of an id is compared with the second"
+    ]
+    assert diff(b, b).same_records
+
+
+def test_repeated_values_are_told_apart() -> None:
+    import numpy as np
+
+    result, repeated = once(np.array([7, 5, 7, 7], np.uint64))
+    assert (repeated, len(set(result.tolist())), result[:2].tolist()) == (2, 4, [7, 5])
+
+
+def test_runs_and_their_exports(limit_run: Path, tmp_path: Path) -> None:
+    for to in ("beir", "mteb"):
+        folder = export(limit_run, to, tmp_path / to)
+        result = diff(limit_run, folder)
+        assert (result.same_records, result.differ, result.stated) == (True, False, None)
+        assert result.notes == [
+            f"{folder} is no run: recipes, evidence and versions are not compared"
+        ]
+    overrides = {
+        "params.docs": 15,
+        "params.queries": 100,
+        "params.attributes_per_doc": 16,
+        "seed": 7,
+    }
+    other = run("limit_small", out=tmp_path / "other", overrides=overrides).path
+    result = diff(limit_run, other)
+    assert result.to_json()["manifest"]["recipe"] == {"seed": [42, 7]}
+    assert result.documents.to_json()["same"] == 0
+    # evidence alone is a difference, versions alone are none
+    copy = tmp_path / "copy"
+    shutil.copytree(limit_run, copy)
+    for key, value, differ in (
+        ("versions", {"retgen": "9"}, False),
+        ("evidence", {"human": 3}, True),
+    ):
+        manifest = json.loads((copy / "manifest.json").read_text())
+        manifest[key] |= value
+        (copy / "manifest.json").write_text(json.dumps(manifest))
+        result = diff(limit_run, copy)
+        assert (result.same_records, result.differ) == (True, differ)
+    assert result.stated is not None
+    assert result.stated["evidence"] == {"evidence.human": [0, 3]}
+    (copy / "manifest.json").unlink()
+    assert diff(limit_run, copy).notes == [
+        f"{copy} has no manifest.json, so its run is not finished: evidence, versions and training "
+        "files are not compared"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("manifest.json", "[", "manifest.json cannot be read as JSON. "),
+        ("manifest.json", "[]", "manifest.json holds no JSON object. "),
+        ("recipe.yaml", ": [", "recipe.yaml cannot be read as YAML: "),
+        ("recipe.yaml", "a", "recipe.yaml holds no recipe. "),
+        ("dataset/corpus.jsonl", '{"_id": 3}\n', "corpus.jsonl, line 1: _id is not a string, has no text; "),
+        ("dataset/qrels.jsonl", "{}\n", "qrels.jsonl, line 1: has no query-id, has no corpus-id, "),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_named(
+    limit_run: Path, tmp_path: Path, name: str, content: str, message: str
+) -> None:
+    shutil.copytree(limit_run, tmp_path / "copy")
+    (tmp_path / "copy" / name).write_text(content)
+    with pytest.raises(DatasetError, match=message.replace("[", r"\[")):
+        diff(limit_run, tmp_path / "copy")
+
+
+def test_a_file_that_is_cut_short_while_it_is_read(a: Path, dataset: Write) -> None:
+    from retgen.changes.hashes import Source, texts
+    from retgen.data import open_dataset
+    from retgen.progress import silent
+
+    held = texts(Source(open_dataset(a).corpus, a), silent)
+    assert held.records([3])[3].text == CORPUS["d4"]
+    write(a / "corpus.jsonl", read_jsonl(a / "corpus.jsonl")[:2])
+    with pytest.raises(DatasetError, match="changed while it was read; run the command again"):
+        held.records([3])
+
+
+def test_command(a: Path, dataset: Write, gen: Gen, tmp_path: Path) -> None:
+    hostile = "Jon likes <b>\x1b[31mwombats</b>\u202e."
+    dataset({**CORPUS, "d1": hostile}, QUERIES, QRELS, "b")
+    done = gen("diff", "a", "b", "--page", "pages/diff.html")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split("\n\n") == [
+        "A  a\nB  b",
+        "            same  changed  added  removed  renamed\n"
+        "documents      3        1      0        0        0\n"
+        "queries        2        0      0        0        0\n"
+        "qrels test     4        0      0        0",
+        "documents changed: 1 in text",
+        "document changed: d1\n  - Jon likes [-quokkas.-]\n"
+        "  + Jon likes [+<b>\\x1b[31mwombats</b>\\u202e.+]",
+        "The records differ.\npage: pages/diff.html\n",
+    ]
+    page = (tmp_path / "pages" / "diff.html").read_text()
+    assert '<h3 dir="auto">document changed: d1</h3>\n<p class="small soft">A, text</p>' in page
+    assert "Jon likes <del>quokkas.</del>" in page
+    assert "Jon likes <mark>&lt;b&gt;" in page
+    assert "<code>gen diff a b --page pages/diff.html</code>" in page
+    assert gen("diff", "a", "b", "--exit-code", "-q").returncode == 1
+    same = gen("diff", "a", "a", "--exit-code")
+    assert (same.returncode, same.stdout.splitlines()[-1]) == (
+        0, "No difference: the same records in the same order.",
+    )  # fmt: skip
+    assert json.loads(gen("diff", "a", "b", "--json", "--examples", 0).stdout)["examples"] == []
+
+
+def test_command_with_what_is_not_there(a: Path, gen: Gen) -> None:
+    done = gen("diff", "a", "limit_dense")
+    assert (done.returncode, done.stderr) == (
+        2, "gen: limit_dense does not exist. Give the folder of a run or of a data set. limit_dense is "
+        "a recipe: `gen run limit_dense` makes outputs/limit_dense.\n",
+    )  # fmt: skip
+    done = gen("diff", "a", "a", "--page", ".")
+    assert (done.returncode, done.stderr) == (
+        2, "gen: --page .: is a folder; name a file in it, as diff.html\n",
+    )  # fmt: skip
+    with pytest.raises(UsageError, match="--examples: a number from 0"):
+        diff(a, a, examples=-1)
