@@ -1,0 +1,82 @@
+"""A form that was sent, as what `Review.record` takes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import NamedTuple, cast, get_args
+
+from retgen.review.records import Decision, Part, Shown, Verdict
+from retgen.review.web.security import Refused
+
+_LONGEST = 4 * 3600  # seconds; a page that stood open for longer measures nothing
+FIELDS = ("query", "title", "text")
+
+
+class Answer(NamedTuple):
+    """What a person said of an item; `edits`: changed texts, of a fix also "relevance"."""
+
+    decision: Decision
+    reason: str
+    comment: str
+    edits: Mapping[str, str]
+    seconds: float | None
+    shown: str
+
+    def same(self, verdict: Verdict) -> bool:
+        """Whether a verdict says this already."""
+        mine = (self.decision, self.reason, self.comment, dict(self.edits), self.shown)
+        return mine == (
+            verdict.decision, verdict.reason, verdict.comment, dict(verdict.edits), verdict.shown,
+        )  # fmt: skip
+
+
+def answer_of(form: Mapping[str, str], shown: Shown) -> Answer:
+    """The answer of a form. Raises `Refused` where it is none of our page's."""
+    decision = form.get("decision", "")
+    if decision not in get_args(Decision) or decision == "undo":
+        raise Refused(400, "The form says nothing of the item.", "Go back and choose a button.")
+    edits: dict[str, str] = {}
+    if decision == "fix":
+        edits = {
+            field: new
+            for field in FIELDS
+            if (new := _line_ends(form.get(f"new_{field}", getattr(shown, field))))
+            != as_submitted(getattr(shown, field))
+        }
+        if grade := form.get("grade", ""):
+            edits["relevance"] = grade
+    return Answer(
+        cast("Decision", decision),
+        _line_ends(form.get("reason", "")).strip(),
+        _line_ends(form.get("comment", "")).strip(),
+        edits,
+        _seconds(form.get("since", "")),
+        form.get("shown", ""),
+    )
+
+
+def part_of(name: str) -> Part:
+    """The part of a review that an address names. Raises `Refused`."""
+    if name not in get_args(Part):
+        raise Refused(404, f"A review has no part {name!r}.", "Start from the first page.")
+    return cast("Part", name)
+
+
+def as_submitted(text: str) -> str:
+    """A text as a browser sends it back unchanged: line ends are one, NUL is no character."""
+    return _line_ends(text).replace("\x00", "\ufffd")
+
+
+def _line_ends(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _seconds(since: str) -> float | None:
+    """From the page being shown to now."""
+    try:
+        passed = time.time() - float(since)
+    except ValueError:
+        return None
+    return round(passed, 1) if math.isfinite(passed) and 0 <= passed <= _LONGEST else None
