@@ -245,7 +245,9 @@ class _Pages:
             if item.item_id == item_id:
                 return item
         raise Refused(
-            404, "This review has no such item.", "Judge the next one: the address may be of another."
+            404,
+            "This review has no such item.",
+            "Judge the next one: the address may be of another.",
         )
 
     # --- what goes wrong --------------------------------------------------------------------------

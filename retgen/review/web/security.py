@@ -1,12 +1,11 @@
 """Who may ask: hosts, the token, where a form was sent from; and what every answer says.
 
-| threat | answer |
-|---|---|
-| a page elsewhere that posts forms to this one | Origin (or Referer) must be ours, and each form carries a token that follows from the browser's cookie |
-| a name that is made to point at this machine (DNS rebinding) | the Host header must be one of ours |
-| somebody else in the network | other hosts than loopback need the token of the address that was printed |
-| texts of records that are HTML or scripts | templates escape; the content security policy allows no inline script |
-| a form of any size | forms are read up to `LARGEST` bytes |
+- A page elsewhere posts forms to this one: Origin (or Referer) must be ours, and each form carries
+  a token that follows from the browser's cookie.
+- A name is made to point at this machine (DNS rebinding): the Host header must be one of ours.
+- Somebody else in the network: other hosts than loopback need the token of the printed address.
+- Texts of records that are HTML or scripts: templates escape, and no inline script may run.
+- Forms of any size: they are read up to `LARGEST` bytes.
 """
 
 from __future__ import annotations

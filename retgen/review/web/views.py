@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from retgen.errors import DatasetError
 from retgen.review.consensus import by_item, standing
-from retgen.review.records import Item, Part, Shown, Verdict
+from retgen.review.records import Item, Part, Settings, Shown, Verdict
 from retgen.review.web import words
 from retgen.review.web.drawing import draw, package_of
 from retgen.review.web.visible import plain, visible
@@ -100,8 +100,10 @@ def item_view(
         settings.family, shown, revealed=revealed,
         positives=_positives(review, item) if revealed else (),
     )  # fmt: skip
-    picture = environment().get_template(drawn.template).render(
-        {**drawn.values, "shown": shown, "spoken": _spoken(shown.query)}
+    picture = (
+        environment()
+        .get_template(drawn.template)
+        .render({**drawn.values, "shown": shown, "spoken": _spoken(shown.query)})
     )
     values = (filled or Filled()).values
     return {
@@ -130,6 +132,15 @@ def question(mode: str, number: int) -> str:
         if number > 2
         else "Is the document relevant to the query?"
     )
+
+
+def guideline(settings: Settings) -> Markup:
+    """The guideline as HTML; what is HTML in it is text."""
+    from markdown_it import MarkdownIt
+
+    text = settings.guideline or words.guideline(settings.mode, settings.grades)
+    # "js-default" takes no HTML, and no link but to ordinary addresses
+    return Markup(MarkdownIt("js-default").render(text))
 
 
 def shown_of(review: Review, item: Item) -> Shown:

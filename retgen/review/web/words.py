@@ -72,3 +72,29 @@ def said(verdict: Verdict, number: int) -> str:
     return {"accept": f"accepted: {text}", "reject": f"rejected: {text}"}.get(
         verdict.decision, text
     )
+
+
+def guideline(mode: Mode, number: int) -> str:
+    """What holds where a review states no guideline of its own. Markdown."""
+    not_relevant = "- **0, not relevant**: it does not answer the query, whatever words it shares."
+    above = [
+        "- **1, relevant**: it answers the query; all of its conditions, if there are several."
+    ]
+    if number > 2:
+        above = [
+            "- **1, partly relevant**: it answers a part of the query, or all but a detail.",
+            "- **2, relevant**: it answers the whole query.",
+        ]
+    scale = "\n".join([not_relevant, *above])
+    claim = (
+        "**Accept** a label that is right, **reject** one that is not.\n\n"
+        if mode == "check"
+        else ""
+    )
+    return f"""{claim}Judge by the document alone, as somebody who asked the query would.
+
+{scale}
+
+**Can't tell** is an answer: use it where the query can be read in several ways, or where the
+document does not say enough. **Fix** where a text should be another one.
+"""
