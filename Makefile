@@ -80,5 +80,5 @@ clean:
 	@touch $@
 
 .venv/dev: pyproject.toml | .venv/bin/uv
-	$(INSTALL) torch==2.13.0 -e '.[eval,dev]'
+	$(INSTALL) torch==2.13.0 -e '.[eval,review,dev]'
 	@touch .venv/core $@

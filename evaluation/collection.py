@@ -29,7 +29,8 @@ class Collection:
 
     `doc_ids` (documents,) UTF-8 bytes in corpus order; `priority` (documents,) int64: of two
     documents with equal scores the one with the higher priority comes first, which is trec_eval's
-    order (ids descending, bytewise). `queries`: those with at least one positive, in order.
+    order (ids descending, bytewise). `queries`: those with at least one positive, in order
+    (all of the split where `load` was asked for them).
     `qrels`: query id -> document id -> relevance; `grades`: the grades beside binary qrels in the
     same shape, None where there are none. `complete`: a pair without a qrel is known to be
     not relevant. `notes`: what a reader of the scores must know. `missing`: judged documents that
@@ -109,14 +110,61 @@ def by_priority(priority: NDArray[np.int64]) -> NDArray[np.int64]:
     return inverse
 
 
-def load(path: Path | str, split: str | None = None, progress: Progress = silent) -> Collection:
-    """Open a data set of any layout for scoring. Raises `DatasetError` where that is impossible."""
+def load(
+    path: Path | str,
+    split: str | None = None,
+    progress: Progress = silent,
+    *,
+    every_query: bool = False,
+) -> Collection:
+    """Open a data set of any layout for scoring. Raises `DatasetError` where that is impossible.
+
+    `every_query`: those of the split without a positive as well, and a data set without qrels; for
+    what looks for relevant documents instead of scoring.
+    """
     path = Path(path)
     dataset = open_dataset(path)
-    split = _split(dataset, path, split)
+    if every_query and not dataset.qrels:
+        split, rows = split or "test", []
+        queries, problems = dataset.read_queries()
+        refuse(dataset.queries, problems, path)
+    else:
+        split = _split(dataset, path, split)
+        queries, rows = dataset.judged(path, split)
+    by_query = _by_query(path, rows)
     notes: list[str] = []
-    queries, qrel_rows = dataset.judged(path, split)
-    by_query = _by_query(path, qrel_rows)
+    if every_query:
+        kept = _of_split(dataset, split, by_query, queries)
+    else:
+        kept = _with_positive(dataset, path, split, by_query, queries, notes)
+    ids = _ids(dataset, path, progress)
+    order = np.argsort(ids, kind="stable")
+    if len(ids) > 1 and bool((ids[order[1:]] == ids[order[:-1]]).any()):
+        twice = ids[order[1:]][ids[order[1:]] == ids[order[:-1]]][0].decode()
+        raise DatasetError(f"{path}: document {twice} stands twice in the corpus")
+    priority = np.empty(len(ids), np.int64)
+    priority[order] = np.arange(len(ids))
+    named = {doc for query in kept for doc in by_query.get(query.query_id, ())}
+    listed = np.array(sorted(doc.encode() for doc in named), dtype=np.bytes_)
+    missing = frozenset(doc.decode() for doc in listed[~np.isin(listed, ids)].tolist())
+    if missing:
+        notes.append(f"{len(missing):,} judged documents are not in the corpus and cannot be found")
+    return Collection(
+        path, path.resolve().name, split, dataset, ids, priority, kept,
+        {q.query_id: by_query.get(q.query_id, {}) for q in kept}, _complete(dataset), notes,
+        missing, _grades(dataset, path, split, kept),
+    )  # fmt: skip
+
+
+def _with_positive(
+    dataset: Dataset,
+    path: Path,
+    split: str,
+    by_query: dict[str, dict[str, int]],
+    queries: list[Query],
+    notes: list[str],
+) -> list[Query]:
+    """The queries that can be scored; what is left out is noted."""
     positive = [q for q in queries if any(r > 0 for r in by_query.get(q.query_id, {}).values())]
     if not positive:
         raise DatasetError(
@@ -132,23 +180,7 @@ def load(path: Path | str, split: str | None = None, progress: Progress = silent
                 f"{len(idle):,} of {len(positive) + len(idle):,} queries have no relevant document "
                 "and are left out"
             )
-    ids = _ids(dataset, path, progress)
-    order = np.argsort(ids, kind="stable")
-    if len(ids) > 1 and bool((ids[order[1:]] == ids[order[:-1]]).any()):
-        twice = ids[order[1:]][ids[order[1:]] == ids[order[:-1]]][0].decode()
-        raise DatasetError(f"{path}: document {twice} stands twice in the corpus")
-    priority = np.empty(len(ids), np.int64)
-    priority[order] = np.arange(len(ids))
-    named = {doc for query in positive for doc in by_query[query.query_id]}
-    listed = np.array(sorted(doc.encode() for doc in named))
-    missing = frozenset(doc.decode() for doc in listed[~np.isin(listed, ids)].tolist())
-    if missing:
-        notes.append(f"{len(missing):,} judged documents are not in the corpus and cannot be found")
-    return Collection(
-        path, path.resolve().name, split, dataset, ids, priority, positive,
-        {q.query_id: by_query[q.query_id] for q in positive}, _complete(dataset), notes, missing,
-        _grades(dataset, path, split, positive),
-    )  # fmt: skip
+    return positive
 
 
 def _of_split(

@@ -12,4 +12,15 @@ labels two questions are asked, because a data set without any label would pass 
 | `records` | items, verdicts, settings: what all of it is about |
 | `store` | the SQLite file that keeps them |
 | `consensus` | of several verdicts on one item, what holds |
+| `goals` | what a review is to show |
+| `pool` `candidates` `strata` `plants` `items` | pairs to look at: found, drawn, planted |
+| `assign` `chance` | who looks at what, in which order |
+| `answers` | what a decision says of a pair |
+| `review` `begin` `source` `lock` | a review, of a data set that may change |
 """
+
+from __future__ import annotations
+
+from retgen.review.review import Review, open_review
+
+__all__ = ["Review", "open_review"]

@@ -32,7 +32,7 @@ class Shown(NamedTuple):
 class Item:
     """A pair of a query and a document, at its place in the order in which pairs are looked at.
 
-    `place` counts from 0 within `population`, planted items have none. `label`: the data set's
+    `place` counts from 0 within `population`, planted items have -1. `label`: the data set's
     relevance, None where the pair is not judged. `strata`: names of what error rates are told
     apart by, and the item's value of each. `suspicion`: how likely it is drawn, against others.
     `planted`: the relevance that is known of a pair which stands here to measure reviewers;
@@ -50,6 +50,22 @@ class Item:
     strata: Mapping[str, str] = field(default_factory=dict)
     suspicion: float = 1.0
     planted: int | None = None
+
+
+class Pair(NamedTuple):
+    """A pair of a population at its place in the order of looks; `weight`: its chance in the draws.
+
+    All pairs of a population are kept, so that what a sample says of it can be counted again from
+    the file alone. `Item` has the meaning of the other fields.
+    """
+
+    population: Population
+    place: int
+    query_id: str
+    doc_id: str
+    label: float | None
+    weight: float
+    strata: Mapping[str, str]
 
 
 def item_id(query_id: str, doc_id: str) -> str:

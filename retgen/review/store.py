@@ -18,13 +18,17 @@ from typing import Any
 import orjson
 
 from retgen.errors import DatasetError, OutputError, RunDirectoryError
-from retgen.review.records import Item, Settings, Shown, Verdict
+from retgen.review.records import Item, Pair, Population, Settings, Shown, Verdict
 
 FORMAT = 1
 _WAIT = 30.0  # seconds for which a writer waits for another one
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS pairs (
+    population TEXT NOT NULL, place INTEGER NOT NULL, query_id TEXT NOT NULL, doc_id TEXT NOT NULL,
+    label REAL, weight REAL NOT NULL, strata TEXT NOT NULL, PRIMARY KEY (population, place)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS items (
     item_id TEXT PRIMARY KEY, population TEXT NOT NULL, place INTEGER NOT NULL,
     split TEXT NOT NULL, query_id TEXT NOT NULL, doc_id TEXT NOT NULL, label REAL,
@@ -42,6 +46,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
     at TEXT NOT NULL, source TEXT NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS verdicts_of_item ON verdicts (item_id);
+CREATE INDEX IF NOT EXISTS verdicts_of_annotator ON verdicts (annotator);
 """
 
 
@@ -109,28 +114,75 @@ class Store:
         with self._connection() as connection:
             connection.execute("INSERT OR REPLACE INTO settings VALUES ('review', ?)", (text,))
 
+    def note(self, key: str) -> Any:
+        """A value kept beside the settings, None where there is none."""
+        with self._connection() as connection:
+            row = connection.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
+        return orjson.loads(row[0]) if row else None
+
+    def keep_note(self, key: str, value: Any) -> None:
+        """Keep a value beside the settings, in place of an earlier one."""
+        text = orjson.dumps(value).decode()
+        with self._connection() as connection:
+            connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, text))
+
     # --- items ------------------------------------------------------------------------------------
+
+    def plan(
+        self,
+        settings: Settings,
+        pairs: Iterable[Pair],
+        items: Iterable[Item],
+        texts: Mapping[str, Shown],
+    ) -> None:
+        """Begin a review: what is asked of which pairs. All of it or nothing; no verdicts yet."""
+        text = orjson.dumps(asdict(settings)).decode()
+        with self._connection() as connection:
+            for table in ("pairs", "items", "texts"):
+                connection.execute(f"DELETE FROM {table}")
+            connection.executemany(
+                "INSERT INTO pairs VALUES (?, ?, ?, ?, ?, ?, ?)",
+                ((*pair[:6], orjson.dumps(dict(pair.strata)).decode()) for pair in pairs),
+            )
+            self._add_items(connection, items, texts)
+            connection.execute("INSERT OR REPLACE INTO settings VALUES ('review', ?)", (text,))
+
+    def pairs(self, population: Population, start: int = 0, stop: int | None = None) -> list[Pair]:
+        """The pairs of a population in the order of looks, or those of some places."""
+        with self._connection() as connection:
+            rows = connection.execute(
+                "SELECT population, place, query_id, doc_id, label, weight, strata FROM pairs "
+                "WHERE population = ? AND place >= ? AND place < ? ORDER BY place",
+                (population, start, 1 << 62 if stop is None else stop),
+            ).fetchall()
+        return [Pair._make([*row[:6], orjson.loads(row[6])]) for row in rows]
 
     def add_items(self, items: Iterable[Item], texts: Mapping[str, Shown]) -> None:
         """Add items, and what is shown of them by digest; all of it or nothing."""
         with self._connection() as connection:
-            connection.executemany(
-                "INSERT OR IGNORE INTO texts VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    (digest, one.query, one.title, one.text,
-                     orjson.dumps(dict(one.query_metadata or {})).decode(),
-                     orjson.dumps(dict(one.document_metadata or {})).decode())
-                    for digest, one in texts.items()
-                ],
-            )  # fmt: skip
-            connection.executemany(
-                "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (i.item_id, i.population, i.place, i.split, i.query_id, i.doc_id, i.label,
-                     i.shown, orjson.dumps(dict(i.strata)).decode(), i.suspicion, i.planted)
-                    for i in items
-                ],
-            )  # fmt: skip
+            self._add_items(connection, items, texts)
+
+    @staticmethod
+    def _add_items(
+        connection: sqlite3.Connection, items: Iterable[Item], texts: Mapping[str, Shown]
+    ) -> None:
+        connection.executemany(
+            "INSERT OR IGNORE INTO texts VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (digest, one.query, one.title, one.text,
+                 orjson.dumps(dict(one.query_metadata or {})).decode(),
+                 orjson.dumps(dict(one.document_metadata or {})).decode())
+                for digest, one in texts.items()
+            ],
+        )  # fmt: skip
+        connection.executemany(
+            "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (i.item_id, i.population, i.place, i.split, i.query_id, i.doc_id, i.label,
+                 i.shown, orjson.dumps(dict(i.strata)).decode(), i.suspicion, i.planted)
+                for i in items
+            ],
+        )  # fmt: skip
 
     def items(self) -> list[Item]:
         """All items, by population and place; planted ones as well."""
@@ -174,15 +226,17 @@ class Store:
                 numbers.append(int(cursor.lastrowid or 0))
         return numbers
 
-    def verdicts(self, item_id: str | None = None) -> list[Verdict]:
-        """All verdicts in the order in which they came, or those on one item."""
-        where, values = ("WHERE item_id = ?", (item_id,)) if item_id else ("", ())
+    def verdicts(self, item_id: str | None = None, annotator: str | None = None) -> list[Verdict]:
+        """All verdicts in the order in which they came, or those on an item, or of an annotator."""
+        asked = {"item_id": item_id, "annotator": annotator}
+        given = {column: value for column, value in asked.items() if value is not None}
+        where = f"WHERE {' AND '.join(f'{column} = ?' for column in given)}" if given else ""
         with self._connection() as connection:
             rows = connection.execute(
                 "SELECT number, item_id, annotator, part, decision, relevance, shown, label, "
                 f"reason, comment, edits, seconds, at, source FROM verdicts {where} "
                 "ORDER BY number",
-                values,
+                tuple(given.values()),
             ).fetchall()
         return [Verdict._make([*row[:10], orjson.loads(row[10]), *row[11:]]) for row in rows]
 

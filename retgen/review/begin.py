@@ -1,0 +1,148 @@
+"""How a review begins, and how it is taken up again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from retgen.data import open_dataset
+from retgen.errors import DatasetError, UsageError
+from retgen.messages import did_you_mean
+from retgen.progress import Progress
+from retgen.review import goals, items, pool, source
+from retgen.review.consensus import standing
+from retgen.review.records import Settings
+from retgen.review.review import Review
+from retgen.review.store import Store
+from retgen.write import make_folder
+
+MODES = ("grade", "check")
+_FREE = ("annotators", "goals")  # what may change while people judge
+_SHARES = ("overlap", "plants", "second")
+
+
+def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Progress) -> Review:
+    """The review of a data set with some settings, new or as it stands."""
+    _check(wanted)
+    dataset = open_dataset(path)
+    folder = source.folder_of(path, dataset, out)
+    make_folder(folder)
+    store = Store(folder / source.FILE)
+    stands = store.settings()
+    if stands is not None:
+        verdicts = store.verdicts()
+        settings = replace(stands, **wanted)
+        fixed = [key for key in wanted if key not in _FREE and wanted[key] != getattr(stands, key)]
+        if fixed and verdicts:
+            said = ", ".join(f"{key} {_said(getattr(stands, key))}" for key in fixed)
+            raise UsageError(
+                f"{store.path} holds {len(verdicts):,} verdicts and stands with {said}: leave "
+                f"--{', --'.join(fixed)} away, or begin another review with --out"
+            )
+        if not fixed:
+            _check_goals(path, store, settings)
+            gone = {v.annotator for v in standing(verdicts).values()} - set(settings.annotators)
+            if gone:
+                raise UsageError(
+                    f"--annotators leaves out {', '.join(sorted(gone))}, whose verdicts stand; "
+                    "name them too"
+                )
+            if settings != stands:
+                store.keep_settings(settings)
+            review = Review(path, folder, store, settings)
+            _of_this_data_set(review)
+            return review
+    else:
+        settings = replace(Settings(goals=goals.DEFAULT), **wanted)
+    made = pool.make(path, wanted.get("split"), settings.pool, settings.depth, progress)
+    manifest = source.manifest_of(dataset)
+    labels = [r for given in made.collection.qrels.values() for r in given.values()]
+    files = source.files_of(dataset, made.collection.split)
+    stamp = source.stamp(files)
+    settings = replace(
+        settings,
+        split=made.collection.split, family=str(manifest.get("family", "")),
+        grades=3 if max(labels, default=0) > 1 else 2, dataset=source.digest(files),
+    )  # fmt: skip
+    planned = items.plan(made, settings, proven=source.proven(manifest), progress=progress)
+    if not planned.pairs:
+        raise UsageError(
+            f"{path}: there is nothing to look at in split {settings.split}: no pair has a label, "
+            f"and {', '.join(settings.pool)} ranked nothing"
+        )
+    if "goals" not in wanted:
+        settings = replace(settings, goals=_possible(settings.goals, planned))
+    store.plan(settings, planned.pairs, planned.items, planned.texts)
+    store.keep_note("files", stamp)
+    store.keep_note("left_out", len(made.collection.missing))
+    _check_goals(path, store, settings)
+    return Review(path, folder, store, settings)
+
+
+def _check(wanted: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for settings that can mean nothing."""
+    goals.parse_all(wanted.get("goals", ()))
+    pool.check(wanted.get("pool", ("bm25",)), wanted.get("depth", 1))
+    if wanted.get("mode", "grade") not in MODES:
+        raise UsageError(
+            f"--mode {wanted['mode']}: there is no such mode"
+            f"{did_you_mean(wanted['mode'], MODES) or '.'} Modes: {', '.join(MODES)}"
+        )
+    for name in _SHARES:
+        share = wanted.get(name, 0.0)
+        if not 0 <= share <= (1 if name != "plants" else 0.5):
+            most = "1" if name != "plants" else "0.5"
+            raise UsageError(f"--{name} {share:g}: is a share from 0 to {most}")
+    people = wanted.get("annotators", ("me",))
+    if not people or not all(name.strip() for name in people):
+        raise UsageError("--annotators: name who judges, as --annotators anna,ben")
+    if len(set(people)) < len(people):
+        raise UsageError(f"--annotators {','.join(people)}: a name stands twice")
+    for name in people:
+        if not name.isprintable() or name != name.strip() or len(name) > 60:
+            raise UsageError(f"--annotators {name!r}: a name is one line of up to 60 characters")
+
+
+def _possible(texts: tuple[str, ...], planned: items.Plan) -> tuple[str, ...]:
+    """The goals that ask something of this data set; default ones that do not are dropped."""
+    there = {pair.population for pair in planned.pairs}
+    return tuple(text for text in texts if _population(text) in there)
+
+
+def _population(goal: str) -> str:
+    """The population without which a goal asks nothing."""
+    return "positives" if goals.parse(goal).question == "wrong" else "others"
+
+
+def _check_goals(path: Path, store: Store, settings: Settings) -> None:
+    for text in settings.goals:
+        if _population(text) == "positives" and not store.pairs("positives", 0, 1):
+            raise UsageError(
+                f"--goal {text!r}: no pair of {path} has a positive label in split "
+                f"{settings.split}, so none can be wrong; ask what is missed instead"
+            )
+        if _population(text) == "others" and not store.pairs("others", 0, 1):
+            raise UsageError(
+                f"--goal {text!r}: every pair that {', '.join(settings.pool)} found in the first "
+                f"{settings.depth} has a positive label, so the pool holds nothing that could be "
+                "missed; make it wider with --pool or --depth"
+            )
+
+
+def _of_this_data_set(review: Review) -> None:
+    """Raise `DatasetError` for the verdicts of another data set. A changed one is another matter."""
+    if not review.items or review.changed() is None:
+        return
+    known = {query.query_id for query in review.dataset.read_queries()[0]}
+    if not any(item.query_id in known for item in review.items):
+        raise DatasetError(
+            f"{review.store.path} is the review of another data set: none of its "
+            f"{len(review.items):,} items asks a query of {review.path}. Put it where it belongs, "
+            "or name another folder with --out"
+        )
+
+
+def _said(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,48 @@
+"""One server at a time on a review, and who that is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from retgen.errors import RunDirectoryError
+from retgen.write import make_folder, os_errors
+
+LOCK, OWNER = ".review.lock", ".review.server"
+
+
+@contextlib.contextmanager
+def locked(folder: Path, where: str) -> Iterator[None]:
+    """Hold a review while it is served. `where`: what another one is told, an address for one.
+
+    Raises `RunDirectoryError` naming the process that holds it. A killed process lets go.
+    """
+    import filelock
+
+    make_folder(folder)
+    lock, owner = filelock.FileLock(folder / LOCK), folder / OWNER
+    with os_errors(folder / LOCK):
+        try:
+            lock.acquire(blocking=False)
+        except filelock.Timeout as error:  # an OSError too, so it is caught first
+            raise RunDirectoryError(
+                f"{folder} is being reviewed by another server{_named(owner)}: open that page, "
+                "which any number of annotators may use at once, or end it"
+            ) from error
+    try:
+        with os_errors(owner):
+            owner.write_text(f"{where}, process {os.getpid()} on {socket.gethostname()}\n")
+        yield
+    finally:
+        owner.unlink(missing_ok=True)
+        lock.release()
+
+
+def _named(owner: Path) -> str:
+    try:
+        return f" ({owner.read_text().strip()})"
+    except OSError:
+        return ""

@@ -1,0 +1,332 @@
+"""A review: the items of a data set, who is asked for what, and what was said."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from retgen.data import Dataset, open_dataset
+from retgen.errors import DatasetError, UsageError
+from retgen.messages import did_you_mean
+from retgen.progress import Progress, silent
+from retgen.review import answers, assign, goals, items, lock, source
+from retgen.review.consensus import Consensus, by_item, consensus, standing
+from retgen.review.records import Item, Part, Settings, Shown, Verdict
+from retgen.review.store import Store
+
+GUIDELINE = (
+    "Relevant is a document that gives what the query asks for. Judge the pair by what is written, "
+    "not by what you know of it elsewhere. When you cannot tell, say so: it is never counted as "
+    "a yes."
+)
+
+
+class Progressed(NamedTuple):
+    """How far an annotator is: looks done, of those that are planned so far."""
+
+    done: int
+    total: int
+
+
+class Stale(NamedTuple):
+    """A verdict that no longer stands, and why."""
+
+    verdict: Verdict
+    reason: str
+
+
+class Review:
+    """One review of one data set. Safe from several threads.
+
+    `path`: the data set as it was named. `folder`: where the review's files lie. `items`: those
+    whose texts are kept; more are added when somebody comes to their end.
+    """
+
+    def __init__(self, path: Path, folder: Path, store: Store, settings: Settings) -> None:
+        self.path, self.folder, self.store, self.settings = path, folder, store, settings
+        self._stamp: object = store.note("files")
+        self._read_items()
+
+    def _read_items(self) -> None:
+        self.items: list[Item] = self.store.items()
+        self._by_id = {item.item_id: item for item in self.items}
+        self._queues: dict[str, list[assign.Look]] = {}
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The data set that is reviewed."""
+        return open_dataset(self.path)
+
+    @property
+    def guideline(self) -> str:
+        """What annotators are told to judge by."""
+        return self.settings.guideline or GUIDELINE
+
+    def item(self, item_id: str) -> Item:
+        """An item by its id. Raises `UsageError` where there is none."""
+        found = self._by_id.get(item_id)
+        if found is None:
+            raise UsageError(f"{self.folder}: there is no item {item_id!r} in this review")
+        return found
+
+    def shown(self, item: Item) -> Shown:
+        """What is shown of an item."""
+        result = self.store.shown(item.shown)
+        if result is None:
+            raise DatasetError(f"{self.store.path} lacks the text of item {item.item_id}")
+        return result
+
+    def check_annotator(self, annotator: str) -> None:
+        """Raise `UsageError` for a name that nobody was invited by."""
+        if annotator not in self.settings.annotators:
+            people = self.settings.annotators
+            raise UsageError(
+                f"{annotator!r} is no annotator of this review"
+                f"{did_you_mean(annotator, people) or '.'} Annotators: {', '.join(people)}; "
+                "--annotators adds one"
+            )
+
+    # --- what is next -----------------------------------------------------------------------------
+
+    def queue(self, annotator: str) -> Sequence[assign.Look]:
+        """All looks that an annotator is asked for, in order, as far as they are planned."""
+        self.check_annotator(annotator)
+        if annotator not in self._queues:
+            self._queues[annotator] = assign.queue(annotator, self.items, self.settings)
+        return self._queues[annotator]
+
+    def next_item(self, annotator: str) -> assign.Look | None:
+        """The next look of an annotator, None where they are through with everything."""
+        done = self._done(annotator)
+        while True:
+            for look in self.queue(annotator):
+                if (look.item.item_id, look.part) not in done:
+                    return look
+            if not self._extend():
+                return None
+
+    def progress(self, annotator: str) -> Progressed:
+        """How far an annotator is. Planted items and second looks count as all others do."""
+        looks = self.queue(annotator)
+        done = self._done(annotator)
+        return Progressed(sum((i.item_id, part) in done for i, part in looks), len(looks))
+
+    def _done(self, annotator: str) -> set[tuple[str, Part]]:
+        return {
+            (verdict.item_id, verdict.part)
+            for verdict in standing(self.store.verdicts(annotator=annotator)).values()
+        }
+
+    def open_items(self) -> list[Item]:
+        """What annotators disagree about, in the order of looks: the queue of adjudication."""
+        by = self.by_item()
+        return [
+            item
+            for item in sorted(self.items, key=lambda one: (one.place, one.population))
+            if item.planted is None
+            and self.consensus(item, by.get(item.item_id, ())).state == "open"
+        ]
+
+    def by_item(self) -> dict[str, list[Verdict]]:
+        """The verdicts that stand, by item."""
+        return by_item(self.store.verdicts())
+
+    def consensus(self, item: Item, verdicts: Sequence[Verdict]) -> Consensus:
+        """What holds of an item. `verdicts`: those on it that stand."""
+        return consensus(verdicts, assign.asked(item, self.settings))
+
+    def _extend(self) -> bool:
+        """Read the texts of the pairs that come next; whether there were any."""
+        settings = self.settings
+        wanted = []
+        for name in goals.asked(goals.parse_all(settings.goals)):
+            places = [one.place for one in self.items if one.population == name]
+            start = max(places, default=-1) + 1
+            wanted += self.store.pairs(name, start, start + items.PLANNED)
+        if not wanted:
+            return False
+        if (why := self.changed()) is not None:
+            raise DatasetError(f"{why}. All {len(self.items):,} items that were read are judged")
+        queries = {query.query_id: query for query in self.dataset.read_queries()[0]}
+        found = items.documents(self.dataset, {pair.doc_id for pair in wanted})
+        self.store.add_items(*items.items_of(wanted, queries, found, settings.split))
+        self._read_items()
+        return True
+
+    # --- what is said -----------------------------------------------------------------------------
+
+    def record(
+        self,
+        annotator: str,
+        item_id: str,
+        part: Part,
+        decision: str,
+        *,
+        shown: str,
+        relevance: int | None = None,
+        reason: str = "",
+        comment: str = "",
+        edits: Mapping[str, str] | None = None,
+        seconds: float | None = None,
+        source: str = "page",
+    ) -> Verdict:
+        """Keep a verdict; it is on disk when this returns. Raises `UsageError` for what is no one.
+
+        `shown`: the digest of what was seen. `relevance`: of a fix alone. A later verdict of the
+        same annotator on the same item takes the place of the earlier one, which is kept too.
+        """
+        verdict = self.verdict(
+            annotator, item_id, part, decision, shown=shown, relevance=relevance, reason=reason,
+            comment=comment, edits=edits, seconds=seconds, source=source,
+        )  # fmt: skip
+        return verdict._replace(number=self.store.add([verdict])[0])
+
+    def verdict(
+        self,
+        annotator: str,
+        item_id: str,
+        part: Part,
+        decision: str,
+        *,
+        shown: str,
+        relevance: int | None = None,
+        reason: str = "",
+        comment: str = "",
+        edits: Mapping[str, str] | None = None,
+        seconds: float | None = None,
+        source: str = "page",
+    ) -> Verdict:
+        """A verdict as `record` keeps it, checked and not kept; an import keeps many at once."""
+        self.check_annotator(annotator)
+        item = self.item(item_id)
+        if part not in ("first", "second", "adjudication"):
+            raise UsageError(f"{part!r} is no part of a review: first, second or adjudication")
+        if shown != item.shown:
+            raise UsageError(
+                f"item {item_id}: the verdict is on another text than the one that is kept; open "
+                "the item again and judge what it says now"
+            )
+        said = answers.relevance_of(item, decision, self.settings, relevance, edits)
+        changes = {
+            field: text for field, text in (edits or {}).items()
+            if text != getattr(self.shown(item), field)
+        }  # fmt: skip
+        if decision == "fix" and relevance is None and not changes:
+            raise UsageError("a fix is empty: give the right grade, or change a text")
+        return Verdict(
+            0, item_id, annotator, part, decision, said, shown, item.label, reason, comment,
+            changes, seconds, source=source,
+        )  # type: ignore[arg-type]  # fmt: skip
+
+    def undo(self, annotator: str) -> Verdict | None:
+        """Take back the last verdict of an annotator that stands; which it was, None without one.
+
+        Both stay in the file.
+        """
+        self.check_annotator(annotator)
+        mine = standing(self.store.verdicts(annotator=annotator)).values()
+        last = max(mine, key=lambda verdict: verdict.number, default=None)
+        if last is not None:
+            self.store.add([
+                last._replace(
+                    decision="undo", relevance=None, reason="", comment="", edits={},
+                    seconds=None, at="",
+                )
+            ])  # fmt: skip
+        return last
+
+    # --- a data set that changes ------------------------------------------------------------------
+
+    def changed(self) -> str | None:
+        """What to say where the data set is not the one that items were drawn from, else None.
+
+        Names, sizes and times of files are looked at first; contents only where these differ.
+        """
+        try:
+            files = source.files_of(self.dataset, self.settings.split)
+            now = source.stamp(files)
+        except OSError as error:
+            return f"{self.path}: {error.filename} is gone since this review began"
+        if now == self._stamp:
+            return None
+        if source.digest(files) == self.settings.dataset:
+            self._stamp = now
+            return None
+        return (
+            f"{self.path} was changed since this review began: its verdicts are on the pairs as "
+            "they were, and say nothing certain of the data set as it is now. Put the old tables "
+            "back, or begin anew with --out"
+        )
+
+    def stale(self) -> list[Stale]:
+        """The verdicts on what the data set no longer says, with the reason; none if unchanged."""
+        if self.changed() is None:
+            return []
+        verdicts = [v for given in self.by_item().values() for v in given]
+        judged = {v.item_id: self.item(v.item_id) for v in verdicts}
+        queries = {one.query_id: one for one in self.dataset.read_queries()[0]}
+        found = items.documents(self.dataset, {item.doc_id for item in judged.values()})
+        split = self.settings.split
+        rows = self.dataset.read_qrels(split)[0] if split in self.dataset.qrels else []
+        labels = {(row.query_id, row.doc_id): row.relevance for row in rows}
+        reasons: dict[str, str] = {}
+        for item in judged.values():
+            if item.query_id not in queries:
+                reasons[item.item_id] = "the query is gone"
+            elif item.doc_id not in found:
+                reasons[item.item_id] = "the document is gone"
+            elif items.shown_of(queries[item.query_id], found[item.doc_id]).digest() != item.shown:
+                reasons[item.item_id] = "the text was changed"
+            elif item.planted is None and _label(
+                labels.get((item.query_id, item.doc_id))
+            ) != _label(item.label):
+                reasons[item.item_id] = "the label was changed"
+        return [Stale(v, reasons[v.item_id]) for v in verdicts if v.item_id in reasons]
+
+    @contextlib.contextmanager
+    def serving(self, where: str) -> Iterator[None]:
+        """Hold the review while it is served. Raises `RunDirectoryError` naming another server."""
+        with lock.locked(self.folder, where):
+            yield
+
+
+def _label(relevance: float | None) -> float:
+    """A pair without a label is as one that is not relevant: both are the other population's."""
+    return max(float(relevance or 0), 0.0)
+
+
+def open_review(
+    path: Path | str,
+    *,
+    annotators: Sequence[str] | None = None,
+    goals: Sequence[str] | None = None,
+    mode: str | None = None,
+    overlap: float | None = None,
+    plants: float | None = None,
+    second: float | None = None,
+    pool: Sequence[str] | None = None,
+    depth: int | None = None,
+    split: str | None = None,
+    seed: int | None = None,
+    out: Path | str | None = None,
+    progress: Progress = silent,
+) -> Review:
+    """The review of a data set, begun where there is none; None leaves what stands, or the default.
+
+    Annotators and goals may be changed at any time; everything else only before the first verdict.
+    """
+    from retgen.review.begin import begin
+
+    path = Path(path)
+    wanted = {
+        "annotators": None if annotators is None else tuple(annotators),
+        "goals": None if goals is None else tuple(goals),
+        "mode": mode, "overlap": overlap, "plants": plants, "second": second,
+        "pool": None if pool is None else tuple(pool),
+        "depth": depth, "split": split, "seed": seed,
+    }  # fmt: skip
+    given = {key: value for key, value in wanted.items() if value is not None}
+    return begin(path, given, None if out is None else Path(out), progress)

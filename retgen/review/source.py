@@ -1,0 +1,66 @@
+"""The data set under review: its digest, where the review's files lie, what its labels rest on."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from retgen.data import Dataset
+
+FILE = "verdicts.sqlite"
+
+
+def folder_of(path: Path, dataset: Dataset, out: Path | None) -> Path:
+    """Where a review's files lie: with a run, else in outputs/; nothing is put into foreign data."""
+    if out is not None:
+        return out
+    return dataset.run or Path("outputs") / f"review_{path.resolve().name}"
+
+
+def files_of(dataset: Dataset, split: str) -> list[Path]:
+    """The files that a review's items are drawn from."""
+    tables = [dataset.corpus, dataset.queries]
+    tables += [named[split] for named in (dataset.qrels, dataset.graded) if split in named]
+    return [path for table in tables for path in table.files]
+
+
+def stamp(files: list[Path]) -> list[list[Any]]:
+    """Name, size and time of files: as long as these stand, nothing was changed."""
+    result = []
+    for path in files:
+        there = path.stat()
+        result.append([path.name, there.st_size, there.st_mtime_ns])
+    return result
+
+
+def digest(files: list[Path]) -> str:
+    """SHA-256 of all files, in order."""
+    result = hashlib.sha256()
+    for path in files:
+        with open(path, "rb") as file:
+            result.update(hashlib.file_digest(file, "sha256").digest())
+    return result.hexdigest()
+
+
+def manifest_of(dataset: Dataset) -> dict[str, Any]:
+    """What a run says of itself; nothing where there is none, or it cannot be read."""
+    if dataset.run is None:
+        return {}
+    try:
+        manifest = orjson.loads((dataset.run / "manifest.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return manifest if isinstance(manifest, dict) else {}
+
+
+def proven(manifest: dict[str, Any]) -> bool | None:
+    """Whether all labels rest on a proof; None where nobody says what they rest on."""
+    evidence = manifest.get("evidence")
+    if not isinstance(evidence, dict):
+        return None
+    return bool(evidence.get("structural")) and not (
+        evidence.get("judged") or evidence.get("human")
+    )

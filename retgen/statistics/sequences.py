@@ -1,0 +1,213 @@
+"""Intervals for the mean of a finite population that hold at every look, so looking early is free.
+
+Each look multiplies, for every mean m that may be the true one, the wealth of a bettor who plays
+against m: by 1 + bet * (Z - mu), where Z = f / (N q) is what the item drawn says of the total, q
+its probability, and mu = m - (what was seen) / N the expectation of Z if m is true. At the true
+mean the wealth is a non-negative martingale from 1, so that it ever reaches 1 / alpha with
+probability at most alpha (Ville): means whose wealth did are left out, for good.
+
+After Shekhar, Xu, Lipton, Liang and Ramdas, "Risk-limiting financial audits via weighted sampling
+without replacement" (UAI 2023); with equal probabilities that is Waudby-Smith and Ramdas,
+"Estimating means of bounded random variables by betting" (2024), section 5. Ours: the bets. Each
+stands for a ratio r of the true rate to m: (r - 1) / (B - mu), with B the largest Z of what is
+left, is the likelihood ratio of r * mu against mu where all errors count as B does. The wealth is
+the mean over a fixed grid of ratios; half of it is on r = 0, with which a simple random sample
+without errors says all that the hypergeometric distribution lets it say. Every bet's wealth is
+monotone in m, hence the mean's is: the means left are an interval, and its ends are found by
+bisection. The grid is made for rates below one half: let the values be errors, not successes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from retgen.errors import UsageError
+from retgen.statistics.order import Draws
+
+Floats = NDArray[np.float64]
+
+# ratios of the rate to the mean that is bet against, and the share of the wealth on each
+_BELOW = np.array([0.0, 0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.87, 0.95])
+_BELOW_SHARE = np.r_[0.5, np.full(8, 0.5 / 8)]
+_ABOVE = np.array([1.04, 1.12, 1.25, 1.5, 2.0, 3.0, 6.0, 20.0])
+_ABOVE_SHARE = np.full(8, 1 / 8)
+_NEAR = 1e-9  # mu keeps this distance, in parts of its range, from where a bet has no bound
+_STEP = 0.02  # between points of a course, in parts of the mean or of its distance from 1
+_FINEST = 1e-5  # but no less
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """The mean of the population is in [low, high], with confidence `level` at all looks at once.
+
+    `lows`, `highs` (looked,): the interval after each look, never wider than before; its points
+    stand up to 2% apart, rounded outwards, but the last, which are `low` and `high`.
+    """
+
+    population: int
+    level: float
+    low: float
+    high: float
+    lows: Floats
+    highs: Floats
+
+    @property
+    def looked(self) -> int:
+        return len(self.highs)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether the mean is at most a goal: "holds", "refuted", "open"; the look that settled it."""
+
+    state: str
+    look: int | None = None
+
+
+def interval(values: ArrayLike, draws: Draws, level: float = 0.95) -> Sequence:
+    """Both ends, each with half of 1 - level.
+
+    `values` (n,): in [0, 1], in the order drawn; or (n, 2), bounds of what is not known, as (0, 1)
+    of an item that nobody can tell. The interval is of the mean over all items, seen or not; when
+    all are seen, it is that mean (with bounds: those of it).
+    """
+    low, high, draws = _checked(values, draws, level)
+    alpha = (1 - level) / 2
+    lows, highs = _lows(low, draws, alpha), _highs(high, draws, alpha)
+    return _sequence(draws.population, level, lows, highs)
+
+
+def upper(values: ArrayLike, draws: Draws, level: float = 0.95) -> Sequence:
+    """The upper end alone, with all of 1 - level: for "at most"; `low` is 0. See `interval`."""
+    _, high, draws = _checked(values, draws, level)
+    return _sequence(draws.population, level, np.zeros(len(high)), _highs(high, draws, 1 - level))
+
+
+def lower(values: ArrayLike, draws: Draws, level: float = 0.95) -> Sequence:
+    """The lower end alone, with all of 1 - level; `high` is 1. See `interval`."""
+    low, _, draws = _checked(values, draws, level)
+    return _sequence(draws.population, level, _lows(low, draws, 1 - level), np.ones(len(low)))
+
+
+def at_most(values: ArrayLike, draws: Draws, goal: float, level: float = 0.95) -> Decision:
+    """Whether the mean is at most `goal`: the first look at which it is shown, or shown not to be.
+
+    Each of the two answers is wrong with probability at most 1 - level.
+    """
+    low, high, draws = _checked(values, draws, level)
+    holds = _first(_too_high(high, draws, goal, 1 - level))
+    refuted = _first(_too_low(low, draws, goal, 1 - level))
+    if holds is None and refuted is None:
+        return Decision("open")
+    if refuted is None or (holds is not None and holds < refuted):
+        return Decision("holds", holds)
+    return Decision("refuted", refuted)
+
+
+def looks_needed(values: ArrayLike, draws: Draws, goal: float, level: float = 0.95) -> int | None:
+    """How many more looks show a mean of at most `goal` if none of them finds an error.
+
+    `draws`: of all items in their order. 0: it is shown already. None: not even all of them would.
+    """
+    given = np.asarray(values, float)
+    _, high, _ = _checked(given, draws.first(len(given)), level)
+    rest = np.zeros(len(draws) - len(high))
+    look = _first(_too_high(np.r_[high, rest], draws, goal, 1 - level))
+    return None if look is None else max(0, look - len(high))
+
+
+def _checked(values: ArrayLike, draws: Draws, level: float) -> tuple[Floats, Floats, Draws]:
+    given = np.asarray(values, float)
+    if given.ndim == 1:
+        given = np.stack([given, given], axis=1)
+    if given.size == 0:
+        given = np.zeros((0, 2))
+    if given.ndim != 2 or given.shape[1] != 2:
+        raise UsageError("Values are (n,), or bounds (n, 2), in the order drawn.")
+    low, high = given[:, 0], given[:, 1]
+    if not ((low >= 0) & (low <= high) & (high <= 1)).all():
+        raise UsageError("Values are in [0, 1], a lower bound first.")
+    if len(given) > len(draws):
+        raise UsageError(f"There are {len(given):,} values of {len(draws):,} draws.")
+    if not 0 < level < 1:
+        raise UsageError(f"A confidence level is in (0, 1), not {level:g}.")
+    return low, high, draws.first(len(given))
+
+
+def _sequence(population: int, level: float, lows: Floats, highs: Floats) -> Sequence:
+    low, high = (float(lows[-1]), float(highs[-1])) if len(lows) else (0.0, 1.0)
+    return Sequence(population, level, low, high, lows, highs)
+
+
+def _highs(values: Floats, draws: Draws, alpha: float) -> Floats:
+    """After each look (n,), the least mean that is ruled out as too high; 1 while there is none."""
+    seen = np.cumsum(values) / draws.population
+    unseen = 1 - np.arange(1, len(values) + 1) / draws.population
+    highs = _course(lambda mean: _first(_too_high(values, draws, mean, alpha)), len(values))
+    return np.minimum.accumulate(np.minimum(highs, seen + unseen))
+
+
+def _lows(values: Floats, draws: Draws, alpha: float) -> Floats:
+    """After each look (n,), the greatest mean that is ruled out as too low; 0: none is."""
+    seen = np.cumsum(values) / draws.population
+    gaps = _course(lambda gap: _first(_too_low(values, draws, 1 - gap, alpha)), len(values))
+    return np.maximum.accumulate(np.maximum(1 - gaps, seen))
+
+
+def _too_high(values: Floats, draws: Draws, mean: float, alpha: float) -> NDArray[np.bool_]:
+    """At which looks (n,) "the mean is `mean` or more" stands refuted."""
+    left = draws.population - np.arange(1, len(values) + 1)
+    certain = np.cumsum(values) + left <= mean * draws.population
+    return certain | (_wealth(values, draws, mean, _BELOW, _BELOW_SHARE) >= 1 / alpha)
+
+
+def _too_low(values: Floats, draws: Draws, mean: float, alpha: float) -> NDArray[np.bool_]:
+    """At which looks (n,) "the mean is `mean` or less" stands refuted."""
+    certain = np.cumsum(values) > mean * draws.population
+    return certain | (_wealth(values, draws, mean, _ABOVE, _ABOVE_SHARE) >= 1 / alpha)
+
+
+def _wealth(values: Floats, draws: Draws, mean: float, ratios: Floats, shares: Floats) -> Floats:
+    """After each look (n,): the mean wealth of the bets against `mean`, from 1."""
+    seen = (np.cumsum(values) - values) / draws.population  # before each look
+    z = values / (draws.population * draws.probability)
+    # a clipped mu only makes a bet more careful, or stands for a mean that what was seen rules out
+    mu = np.clip(mean - seen, _NEAR * draws.bound, (1 - _NEAR) * draws.bound)
+    bets = np.minimum((ratios - 1)[:, None] / (draws.bound - mu), 1 / mu)  # (bets, n)
+    with np.errstate(over="ignore", invalid="ignore"):  # long past any threshold
+        return np.asarray(shares @ np.cumprod(np.maximum(1 + bets * (z - mu), 0), axis=1))
+
+
+def _course(first: Callable[[float], int | None], looks: int) -> Floats:
+    """After each look, the least x in (0, 1] with first(x) no later; 1 where there is none.
+
+    first(x), the look (from 1) at which x is ruled out, falls with x or stays. The last is exact to
+    1e-9; those before it lie on points about `_STEP` apart, rounded up.
+    """
+    course = np.ones(looks)
+    if looks == 0:
+        return course
+    low, high, at = 0.0, 1.0, first(1.0)
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        look = first(middle)
+        low, high, at = (middle, high, at) if look is None else (low, middle, look)
+    if at is None:
+        return course
+    ends = [(high, at, 1.0, first(1.0) or looks)]
+    while ends:
+        low, late, high, early = ends.pop()
+        course[late - 1 :] = np.minimum(course[late - 1 :], low)
+        if early < late and high - low > max(_STEP * min(high, 1 - low), _FINEST):
+            middle = (low + high) / 2
+            look = first(middle) or late
+            ends += [(low, late, middle, look), (middle, look, high, early)]
+    return course
+
+
+def _first(passed: NDArray[np.bool_]) -> int | None:
+    return int(passed.argmax()) + 1 if passed.any() else None
