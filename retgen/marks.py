@@ -8,7 +8,7 @@ at) and `changed` (`was`: what stood there before).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from retgen.tokenizer import STOPWORDS, content_stems, unspaced
@@ -84,20 +84,16 @@ def changes(before: str, after: str) -> list[Piece]:
 
     old, new = (re.findall(r"\s*\S+", text) for text in (before, after))
     result: list[Piece] = []
-    for kind, i, j, k, m in Levenshtein.opcodes(old, new):
-        words = "".join(new[k:m])
-        if kind == "equal":
+    for step in Levenshtein.opcodes(old, new):
+        words = "".join(new[step.dest_start : step.dest_end])
+        was = "".join(old[step.src_start : step.src_end])
+        if step.tag == "equal":
             result.append(Piece(words))
             continue
         space = words[: len(words) - len(words.lstrip())] or (" " if not words else "")
         if result and result[-1].kind:  # neighbours are one change
             last = result.pop()
-            was = last.was + "".join(old[i:j])
-            result.append(Piece(last.text + words, "changed", was.strip()))
+            result.append(Piece(last.text + words, "changed", (last.was + was).strip()))
         else:
-            result += [Piece(space), Piece(words[len(space) :], "changed", _joined(old[i:j]))]
+            result += [Piece(space), Piece(words[len(space) :], "changed", was.strip())]
     return [piece for piece in result if piece.text or piece.was]
-
-
-def _joined(words: Sequence[str]) -> str:
-    return "".join(words).strip()

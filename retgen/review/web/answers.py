@@ -7,17 +7,18 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple, cast, get_args
 
+from retgen.review.answers import FIELDS
 from retgen.review.records import Decision, Part, Shown, Verdict
 from retgen.review.web.security import Refused
 
 _LONGEST = 4 * 3600  # seconds; a page that stood open for longer measures nothing
-FIELDS = ("query", "title", "text")
 
 
 class Answer(NamedTuple):
-    """What a person said of an item; `edits`: changed texts, of a fix also "relevance"."""
+    """What a person said of an item; of a fix also its grade and changed texts."""
 
     decision: Decision
+    relevance: int | None
     reason: str
     comment: str
     edits: Mapping[str, str]
@@ -26,9 +27,11 @@ class Answer(NamedTuple):
 
     def same(self, verdict: Verdict) -> bool:
         """Whether a verdict says this already."""
-        mine = (self.decision, self.reason, self.comment, dict(self.edits), self.shown)
-        return mine == (
-            verdict.decision, verdict.reason, verdict.comment, dict(verdict.edits), verdict.shown,
+        said = (verdict.decision, verdict.reason, verdict.comment, verdict.shown)
+        if said != (self.decision, self.reason, self.comment, self.shown):
+            return False
+        return self.decision != "fix" or (verdict.relevance, dict(verdict.edits)) == (
+            self.relevance, dict(self.edits),
         )  # fmt: skip
 
 
@@ -45,10 +48,9 @@ def answer_of(form: Mapping[str, str], shown: Shown) -> Answer:
             if (new := _line_ends(form.get(f"new_{field}", getattr(shown, field))))
             != as_submitted(getattr(shown, field))
         }
-        if grade := form.get("grade", ""):
-            edits["relevance"] = grade
     return Answer(
         cast("Decision", decision),
+        _grade(form.get("grade", "")) if decision == "fix" else None,
         _line_ends(form.get("reason", "")).strip(),
         _line_ends(form.get("comment", "")).strip(),
         edits,
@@ -71,6 +73,13 @@ def as_submitted(text: str) -> str:
 
 def _line_ends(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _grade(text: str) -> int | None:
+    """The grade of a fix; None: with this text it cannot be told."""
+    if text and not (text.isascii() and text.isdigit()):
+        raise Refused(400, f"{text!r} is no grade.", "Go back and choose one.")
+    return int(text) if text else None
 
 
 def _seconds(since: str) -> float | None:

@@ -17,10 +17,11 @@ from fastapi.exceptions import HTTPException
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException as NotServed
 
-from retgen.errors import OutputError, RetgenError
+from retgen.errors import OutputError, RetgenError, UsageError
+from retgen.review.answers import FIELDS
 from retgen.review.records import Item, Part
 from retgen.review.web import views, words
-from retgen.review.web.answers import FIELDS, Answer, answer_of, part_of
+from retgen.review.web.answers import Answer, answer_of, part_of
 from retgen.review.web.security import FILE_POLICY, Guard, Refused, form_token, read_form
 from retgen.review.web.views import Filled
 
@@ -78,7 +79,7 @@ class _Pages:
         """Who judges, how far they are, and by which guideline."""
         review = self.review
         people = [(name, review.progress(name)) for name in review.settings.annotators]
-        values = {"people": people, "guideline": views.guideline(review.settings)}
+        values = {"people": people, "guideline": views.guideline(review)}
         return self._page(request, "start.html", values)
 
     def judge(self, request: Request, annotator: str, notice: str = "") -> Response:
@@ -89,8 +90,11 @@ class _Pages:
         with self._one_at_a_time:  # items are added where they run out
             following = self.review.next_item(annotator)
         if following is None:
-            values = {"progress": self.review.progress(annotator), "notice": _notice(notice)}
-            values["strip"] = views.strip(self.review, annotator)
+            values = {
+                "progress": self.review.progress(annotator),
+                "notice": _notice(notice),
+                "strip": views.strip(self.review, annotator),
+            }
             return self._page(request, "done.html", values, annotator)
         return self._item(request, annotator, *following, notice=notice)
 
@@ -143,7 +147,7 @@ class _Pages:
         """Keep a verdict, and go on; or show the form of a fix."""
         self._known(annotator)
         item, where = self._item_of(item_id), part_of(part)
-        answer = answer_of(form, views.shown_of(self.review, item))
+        answer = answer_of(form, self.review.shown(item))
         if answer.decision == "fix" and form.get("step") != "keep":
             return self._fix(request, annotator, item, where, Filled("", form))
         try:
@@ -162,8 +166,9 @@ class _Pages:
             if before is not None and answer.same(before):
                 return "again"
             self.review.record(
-                annotator, item.item_id, part, answer.decision, answer.reason, answer.comment,
-                answer.edits, answer.seconds, answer.shown,
+                annotator, item.item_id, part, answer.decision, shown=answer.shown,
+                relevance=answer.relevance, reason=answer.reason, comment=answer.comment,
+                edits=answer.edits, seconds=answer.seconds,
             )  # fmt: skip
         if before is not None:
             return "changed"
@@ -190,14 +195,14 @@ class _Pages:
             "notice": _notice(notice),
             "progress": self.review.progress(annotator),
             "strip": views.strip(self.review, annotator),
-            "guideline": views.guideline(self.review.settings),
+            "guideline": views.guideline(self.review),
             "verdicts": [],
             "queue": [],
         }
         if part == "adjudication":
             values["verdicts"] = views.said_of(self.review, item)
             values["queue"] = [
-                (other.item_id, views.shown_of(self.review, other).query)
+                (other.item_id, self.review.shown(other).query)
                 for other in self.review.open_items()
             ]
         return self._page(request, "judge.html", values, annotator, status)
@@ -229,26 +234,19 @@ class _Pages:
         status: int = 200,
     ) -> Response:  # fmt: skip
         shared = views.base(self.review, annotator) | {"form_token": form_token(request)}
-        return HTMLResponse(views.render(template, shared | values), status)
+        return HTMLResponse(views.render(template, {**shared, **values}), status)
 
     def _known(self, annotator: str) -> None:
-        known = self.review.settings.annotators
-        if annotator not in known:
-            raise Refused(
-                404,
-                f"Nobody named {annotator!r} takes part in this review, but {', '.join(known)}.",
-                "Choose who you are on the first page, or add the name with --annotators.",
-            )
+        try:
+            self.review.check_annotator(annotator)
+        except UsageError as error:
+            raise Refused(404, str(error), "Choose who you are on the first page.") from error
 
     def _item_of(self, item_id: str) -> Item:
-        for item in self.review.items:
-            if item.item_id == item_id:
-                return item
-        raise Refused(
-            404,
-            "This review has no such item.",
-            "Judge the next one: the address may be of another.",
-        )
+        try:
+            return self.review.item(item_id)
+        except UsageError as error:
+            raise Refused(404, str(error), "Judge the next one.") from error
 
     # --- what goes wrong --------------------------------------------------------------------------
 
@@ -269,7 +267,7 @@ class _Pages:
 
     def _wrong(self, status: int, what: str, do: str) -> Response:
         # nothing of the review is read: that may be what fails
-        values = {"name": self.review.dataset.name, "what": what, "do": do}
+        values = {"name": views.name_of(self.review), "what": what, "do": do}
         return HTMLResponse(views.render("wrong.html", values), status)
 
 

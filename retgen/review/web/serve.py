@@ -39,7 +39,8 @@ def serve(
     )  # fmt: skip
     server = _Announced(config, address, open_browser)
     try:
-        server.run(sockets=[listening])
+        with review.serving(address.partition("?")[0]):
+            server.run(sockets=[listening])
     except KeyboardInterrupt:  # uvicorn raises it again once it has ended cleanly
         pass
     finally:

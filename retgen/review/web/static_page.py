@@ -64,7 +64,7 @@ def table(review: Review, items: Iterable[Item]) -> str:
     rows = csv.writer(text)
     rows.writerow(COLUMNS)
     for item in items:
-        shown = views.shown_of(review, item)
+        shown = review.shown(item)
         texts = [_cell(one) for one in (shown.query, shown.title, shown.text)]
         rows.writerow([item.item_id, item.shown, *texts, "", "", "", "", ""])
     return text.getvalue()
@@ -79,11 +79,11 @@ def page(review: Review, annotator: str, items: Iterable[Item], table_name: str)
     )
     settings = review.settings
     values = {
-        "name": review.dataset.name,
+        "name": views.name_of(review),
         "annotator": annotator,
         "table": table_name,
         "style": Markup(style),  # ours
-        "guideline": views.guideline(settings),
+        "guideline": views.guideline(review),
         "question": views.question(settings.mode, settings.grades),
         "choices": words.choices(settings.mode, settings.grades),
         "reasons": words.REASONS,

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup
 
-from retgen.errors import DatasetError
+from retgen.review import source
 from retgen.review.consensus import by_item, standing
-from retgen.review.records import Item, Part, Settings, Shown, Verdict
+from retgen.review.records import Item, Part, Verdict
 from retgen.review.web import words
 from retgen.review.web.drawing import draw, package_of
 from retgen.review.web.visible import plain, visible
@@ -80,7 +80,7 @@ def base(review: Review, annotator: str = "") -> dict[str, Any]:
     """What every page is given."""
     settings = review.settings
     return {
-        "name": review.dataset.name,
+        "name": name_of(review),
         "annotator": annotator,
         "annotators": settings.annotators,
         "blind": settings.mode == "grade",
@@ -94,7 +94,7 @@ def item_view(
     review: Review, item: Item, *, revealed: bool, filled: Filled | None = None
 ) -> dict[str, Any]:
     """An item to judge; `revealed`: with the label, and what its family draws of the metadata."""
-    shown = shown_of(review, item)
+    shown = review.shown(item)
     settings = review.settings
     drawn = draw(
         settings.family, shown, revealed=revealed,
@@ -112,7 +112,7 @@ def item_view(
         "picture": Markup(picture),  # rendered above, escaped there
         "question": question(settings.mode if revealed else "grade", settings.grades),
         "label": words.label(item.label, settings.grades) if revealed else "",
-        "label_source": label_source(review.dataset) if revealed else "",
+        "label_source": label_source(review) if revealed else "",
         "choices": words.choices(settings.mode, settings.grades),
         "grades": list(enumerate(words.grades(settings.grades))),
         "reasons": words.REASONS,
@@ -134,42 +134,32 @@ def question(mode: str, number: int) -> str:
     )
 
 
-def guideline(settings: Settings) -> Markup:
+def guideline(review: Review) -> Markup:
     """The guideline as HTML; what is HTML in it is text."""
     from markdown_it import MarkdownIt
 
-    text = settings.guideline or words.guideline(settings.mode, settings.grades)
+    settings = review.settings
+    text = f"{review.guideline}\n\n{words.scale(settings.mode, settings.grades)}"
     # "js-default" takes no HTML, and no link but to ordinary addresses
     return Markup(MarkdownIt("js-default").render(text))
-
-
-def shown_of(review: Review, item: Item) -> Shown:
-    """The texts of an item."""
-    shown = review.store.shown(item.shown)
-    if shown is None:
-        raise DatasetError(
-            f"{review.store.path} holds no text of item {item.item_id}: it is damaged; put a copy "
-            "in its place"
-        )
-    return shown
 
 
 def _positives(review: Review, item: Item) -> tuple[str, ...]:
     """Texts of documents that the data set calls relevant to the item's query, among the items."""
     found = (
-        review.store.shown(other.shown)
+        review.shown(other)
         for other in review.items
         if other.query_id == item.query_id
         and other.population == "positives"
         and other.planted is None
         and other.item_id != item.item_id
     )
-    return tuple(shown.text for shown in found if shown is not None)
+    return tuple(shown.text for shown in found)
 
 
 def strip(review: Review, annotator: str) -> dict[str, Any] | None:
     """The annotator's last verdict, and what the data set says of its item."""
-    mine = [v for v in standing(review.store.verdicts()).values() if v.annotator == annotator]
+    mine = standing(review.store.verdicts(annotator=annotator)).values()
     if not mine:
         return None
     last = max(mine, key=lambda verdict: verdict.number)
@@ -181,7 +171,7 @@ def strip(review: Review, annotator: str) -> dict[str, Any] | None:
         "item_id": last.item_id,
         "said": words.said(last, number),
         "label": words.label(last.label, number),
-        "label_source": label_source(review.dataset) if last.label is not None else "",
+        "label_source": label_source(review) if last.label is not None else "",
         "agrees": agrees,
         "settled": last.part == "adjudication",
     }
@@ -197,7 +187,7 @@ def said_of(review: Review, item: Item) -> list[dict[str, Any]]:
             "said": words.said(verdict, review.settings.grades),
             "reason": verdict.reason,
             "comment": verdict.comment,
-            "edits": {k: v for k, v in verdict.edits.items() if k != "relevance"},
+            "edits": verdict.edits,
         }
         for verdict in sorted(verdicts, key=lambda verdict: verdict.number)
     ]
@@ -209,22 +199,21 @@ def current(review: Review, annotator: str, item_id: str, part: Part) -> Verdict
     return standing(review.store.verdicts(item_id)).get(key)
 
 
-@cache
-def label_source(dataset: Path) -> str:
-    """Who gave the labels of a data set, in a few words; "" where nobody says it."""
-    import orjson
+def name_of(review: Review) -> str:
+    """The name of the data set, as its folder has it."""
+    return review.path.resolve().name
 
+
+def label_source(review: Review) -> str:
+    """Who gave the labels of a data set, in a few words; "" where nobody says it."""
     from retgen.reporting.evidence import OFFLINE, who
 
-    try:
-        manifest = orjson.loads((dataset / "manifest.json").read_bytes())
-        evidence, models = manifest["evidence"], manifest.get("models", {})
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-    if not evidence.get("judged"):
-        return "proven from the texts" if evidence.get("structural") else ""
-    names = {who(models[agent]["model"]) for agent in manifest.get("judges", {}) if agent in models}
-    return f"judged by {' and '.join(sorted(names)) or OFFLINE}"
+    manifest = source.manifest_of(review.dataset)
+    if source.proven(manifest):
+        return "proven from the texts"
+    models, judges = manifest.get("models", {}), manifest.get("judges", {})
+    names = {who(models[agent]["model"]) for agent in judges if agent in models}
+    return f"judged by {' and '.join(sorted(names)) or OFFLINE}" if judges else ""
 
 
 def _spoken(text: str) -> str:

@@ -65,7 +65,7 @@ def said(verdict: Verdict, number: int) -> str:
         return "can't tell"
     text = relevance(verdict.relevance, number)
     if verdict.decision == "fix":
-        fields = [field for field in verdict.edits if field != "relevance"]
+        fields = list(verdict.edits)
         return (
             f"{text}, with a fix of the {' and the '.join(fields)}" if fields else f"{text}, fixed"
         )
@@ -74,8 +74,8 @@ def said(verdict: Verdict, number: int) -> str:
     )
 
 
-def guideline(mode: Mode, number: int) -> str:
-    """What holds where a review states no guideline of its own. Markdown."""
+def scale(mode: Mode, number: int) -> str:
+    """What the buttons stand for, below every guideline. Markdown."""
     not_relevant = "- **0, not relevant**: it does not answer the query, whatever words it shares."
     above = [
         "- **1, relevant**: it answers the query; all of its conditions, if there are several."
@@ -85,16 +85,14 @@ def guideline(mode: Mode, number: int) -> str:
             "- **1, partly relevant**: it answers a part of the query, or all but a detail.",
             "- **2, relevant**: it answers the whole query.",
         ]
-    scale = "\n".join([not_relevant, *above])
+    lines = "\n".join([not_relevant, *above])
     claim = (
         "**Accept** a label that is right, **reject** one that is not.\n\n"
         if mode == "check"
         else ""
     )
-    return f"""{claim}Judge by the document alone, as somebody who asked the query would.
-
-{scale}
+    return f"""{claim}{lines}
 
 **Can't tell** is an answer: use it where the query can be read in several ways, or where the
-document does not say enough. **Fix** where a text should be another one.
+document does not say enough. **Fix** where a text or the label should be another one.
 """
