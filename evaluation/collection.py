@@ -125,7 +125,8 @@ def load(
     path = Path(path)
     dataset = open_dataset(path)
     if every_query and not dataset.qrels:
-        split, rows = split or "test", []
+        split = split or "test"
+        rows: list[Qrel] = []
         queries, problems = dataset.read_queries()
         refuse(dataset.queries, problems, path)
     else:

@@ -20,37 +20,38 @@ def allowed(settings: Settings) -> tuple[Decision, ...]:
     return (*grades[: settings.grades], *_COMMON)
 
 
-def relevance_of(
+def answer(
     item: Item,
     decision: str,
     settings: Settings,
     relevance: int | None = None,
     edits: Mapping[str, str] | None = None,
-) -> int | None:
-    """The relevance that a decision gives a pair, None for "can't tell".
+) -> tuple[Decision, int | None]:
+    """A decision, and the relevance that it gives a pair: None for "can't tell".
 
     `relevance`: of a fix, which says it beside or instead of new texts. To accept is to hold the
     data set's label, to reject is to hold the opposite: a pair without a positive label is then
     relevant. Raises `UsageError` for what does not fit.
     """
-    if decision not in allowed(settings):
+    known = allowed(settings)
+    if decision not in known:
         raise UsageError(
-            f"{decision!r} is no decision of this review"
-            f"{did_you_mean(decision, allowed(settings)) or '.'} "
-            f"In mode {settings.mode}: {', '.join(allowed(settings))}"
+            f"{decision!r} is no decision of this review{did_you_mean(decision, known) or '.'} "
+            f"In mode {settings.mode}: {', '.join(known)}"
         )
     if decision != "fix" and (edits or relevance is not None):
         raise UsageError(f"only a fix has new texts or a grade beside it, not {decision!r}")
-    if decision == "unsure":
-        return None
-    if decision == "fix":
-        return _fixed(settings, relevance, edits or {})
+    given = next(one for one in known if one == decision)
     positive = item.label is not None and item.label > 0
+    if decision == "unsure":
+        return given, None
+    if decision == "fix":
+        return given, _fixed(settings, relevance, edits or {})
     if decision == "accept":
-        return min(int(item.label), settings.grades - 1) if item.label and positive else 0
+        return given, min(int(item.label), settings.grades - 1) if item.label and positive else 0
     if decision == "reject":
-        return 0 if positive else 1
-    return int(decision)
+        return given, 0 if positive else 1
+    return given, int(decision)
 
 
 def _fixed(settings: Settings, relevance: int | None, edits: Mapping[str, str]) -> int | None:

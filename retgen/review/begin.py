@@ -132,7 +132,7 @@ def _check_goals(path: Path, store: Store, settings: Settings) -> None:
 
 
 def _of_this_data_set(review: Review) -> None:
-    """Raise `DatasetError` for the verdicts of another data set. A changed one is another matter."""
+    """Raise `DatasetError` for the verdicts of another data set; one that changed is let pass."""
     if not review.items or review.changed() is None:
         return
     known = {query.query_id for query in review.dataset.read_queries()[0]}

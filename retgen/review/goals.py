@@ -47,7 +47,7 @@ def parse(text: str) -> Goal:
     if name not in questions:
         raise UsageError(
             f"--goal {text!r}: {name!r} is no question{did_you_mean(name, questions) or '.'} "
-            "wrong: positives that are not relevant; missed: relevant pairs without a positive label"
+            "wrong: positives that are not relevant; missed: relevant pairs without positive label"
         )
     rate, level = _number(found["rate"], text), _number(found["level"] or "95", text) / 100
     if not found["percent"] and rate >= 1:

@@ -60,7 +60,7 @@ def plant(
 
 
 def _random(pool: Pool, shown: Sequence[Candidate], number: int, seed: int) -> list[Plant]:
-    """Random documents for queries that have a positive: neither judged nor found by a retriever."""
+    """Random documents for queries with a positive: neither judged nor found by a retriever."""
     collection = pool.collection
     stream = Stream(seed, "review/plants/random")
     result: list[Plant] = []

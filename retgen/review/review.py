@@ -209,7 +209,7 @@ class Review:
                 f"item {item_id}: the verdict is on another text than the one that is kept; open "
                 "the item again and judge what it says now"
             )
-        said = answers.relevance_of(item, decision, self.settings, relevance, edits)
+        given, said = answers.answer(item, decision, self.settings, relevance, edits)
         changes = {
             field: text for field, text in (edits or {}).items()
             if text != getattr(self.shown(item), field)
@@ -217,9 +217,9 @@ class Review:
         if decision == "fix" and relevance is None and not changes:
             raise UsageError("a fix is empty: give the right grade, or change a text")
         return Verdict(
-            0, item_id, annotator, part, decision, said, shown, item.label, reason, comment,
+            0, item_id, annotator, part, given, said, shown, item.label, reason, comment,
             changes, seconds, source=source,
-        )  # type: ignore[arg-type]  # fmt: skip
+        )  # fmt: skip
 
     def undo(self, annotator: str) -> Verdict | None:
         """Take back the last verdict of an annotator that stands; which it was, None without one.

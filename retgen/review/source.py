@@ -14,7 +14,7 @@ FILE = "verdicts.sqlite"
 
 
 def folder_of(path: Path, dataset: Dataset, out: Path | None) -> Path:
-    """Where a review's files lie: with a run, else in outputs/; nothing is put into foreign data."""
+    """Where a review's files lie: with a run, else in outputs/ and never in foreign data."""
     if out is not None:
         return out
     return dataset.run or Path("outputs") / f"review_{path.resolve().name}"

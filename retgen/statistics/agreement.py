@@ -147,9 +147,12 @@ def _krippendorff(counts: Floats, domain: Floats, ordinal: bool) -> float:
     twice, _, _ = _judged_twice(counts)
     if twice.sum(0).max() == twice.sum():
         raise Undefined(ONE_CATEGORY)
-    scale = "ordinal" if ordinal else "nominal"
     return float(
-        alpha(value_counts=twice.astype(int), value_domain=domain, level_of_measurement=scale)
+        alpha(
+            value_counts=twice.astype(int),
+            value_domain=domain,
+            level_of_measurement="ordinal" if ordinal else "nominal",
+        )
     )
 
 

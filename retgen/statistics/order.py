@@ -90,3 +90,9 @@ def uniform_draws(population: int, count: int | None = None) -> Draws:
     """A simple random sample without replacement, in order."""
     left = population - np.arange(population if count is None else min(count, population))
     return Draws(population, 1 / left, left / population)
+
+
+def independent_draws(count: int) -> Draws:
+    """Draws from a population without end, as outcomes of a reviewer on planted errors are."""
+    endless = 2**53
+    return Draws(endless, np.full(count, 1 / endless), np.ones(count))

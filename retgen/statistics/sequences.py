@@ -78,7 +78,8 @@ def interval(values: ArrayLike, draws: Draws, level: float = 0.95) -> Sequence:
     low, high, draws = _checked(values, draws, level)
     alpha = (1 - level) / 2
     lows, highs = _lows(low, draws, alpha), _highs(high, draws, alpha)
-    return _sequence(draws.population, level, lows, highs)
+    # ends that crossed (the one case in 1 / alpha, or draws that were no draws) say nothing
+    return _sequence(draws.population, level, lows, np.maximum(lows, highs))
 
 
 def upper(values: ArrayLike, draws: Draws, level: float = 0.95) -> Sequence:
@@ -145,17 +146,21 @@ def _sequence(population: int, level: float, lows: Floats, highs: Floats) -> Seq
 
 def _highs(values: Floats, draws: Draws, alpha: float) -> Floats:
     """After each look (n,), the least mean that is ruled out as too high; 1 while there is none."""
-    seen = np.cumsum(values) / draws.population
-    unseen = 1 - np.arange(1, len(values) + 1) / draws.population
     highs = _course(lambda mean: _first(_too_high(values, draws, mean, alpha)), len(values))
-    return np.minimum.accumulate(np.minimum(highs, seen + unseen))
+    return _possible(np.minimum.accumulate(highs), values, draws)
 
 
 def _lows(values: Floats, draws: Draws, alpha: float) -> Floats:
     """After each look (n,), the greatest mean that is ruled out as too low; 0: none is."""
-    seen = np.cumsum(values) / draws.population
     gaps = _course(lambda gap: _first(_too_low(values, draws, 1 - gap, alpha)), len(values))
-    return np.maximum.accumulate(np.maximum(1 - gaps, seen))
+    return _possible(np.maximum.accumulate(1 - gaps), values, draws)
+
+
+def _possible(ends: Floats, values: Floats, draws: Draws) -> Floats:
+    """`ends` within what was seen over N, and that with all that is left counted as 1."""
+    seen = np.cumsum(values) / draws.population
+    left = 1 - np.arange(1, len(values) + 1) / draws.population
+    return np.asarray(np.clip(ends, seen, seen + left))
 
 
 def _too_high(values: Floats, draws: Draws, mean: float, alpha: float) -> NDArray[np.bool_]:

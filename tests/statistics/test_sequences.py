@@ -155,3 +155,10 @@ def test_what_cannot_be_bounded(values, level, message):
     with pytest.raises(UsageError) as error:
         interval(values, uniform_draws(10), level)
     assert str(error.value) == message
+
+
+def test_an_order_that_was_not_drawn_makes_no_interval_that_is_empty_or_impossible():
+    values = np.r_[np.ones(20), np.zeros(180)]  # all errors first: not by chance
+    both = interval(values, uniform_draws(200))
+    assert (both.lows <= both.highs).all()
+    assert (both.low, both.high) == pytest.approx((0.1, 0.1))

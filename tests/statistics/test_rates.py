@@ -1,0 +1,170 @@
+"""Error rates, by stratum and corrected, against enumeration, published formulas and hand counts."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from retgen.errors import UsageError
+from retgen.statistics.order import draws, uniform_draws, weighted_order, weights
+from retgen.statistics.plans import mid_p
+from retgen.statistics.rates import (
+    Measured,
+    by_stratum,
+    certified_upper,
+    corrected,
+    fixed_rate,
+    missing,
+    rate,
+    terms,
+)
+from retgen.statistics.sequences import interval, upper
+
+
+def test_each_term_is_unbiased_and_two_are_uncorrelated():
+    """Over all 24 orders of four items, with their exact chances."""
+    f, given = np.array([1, 0, 0.5, 1]), np.array([0.5, 2.0, 1.0, 0.6])
+    mean, product = np.zeros(4), 0.0
+    for order in permutations(range(4)):
+        found = draws(order, given)
+        each = terms(f[list(order)], found)
+        mean += found.probability.prod() * each
+        product += found.probability.prod() * each[0] * each[2]
+    assert mean == pytest.approx(np.full(4, f.mean()))
+    assert product == pytest.approx(f.mean() ** 2)
+
+
+def test_a_simple_random_sample():
+    values = np.tile(np.r_[np.zeros(19), 1], 5)
+    found, sure = rate(values, uniform_draws(1000)), interval(values, uniform_draws(1000))
+    assert (found.estimate, found.low, found.high) == (0.05, sure.low, sure.high)
+    assert (found.looked, found.errors, found.unsure, found.population) == (100, 5, 0, 1000)
+    assert found.method == "confidence sequence, simple random draws"
+    assert found.worth == pytest.approx(100)
+
+
+def test_a_weighted_sample_estimates_the_whole():
+    """Nearly half of what is seen is wrong, as suspicion says; of the population it is a tenth."""
+    rng = np.random.default_rng(1)
+    wrong = (rng.random(4000) < 0.1).astype(float)
+    given = weights(0.1 + wrong, share=0.8)
+    estimates, seen, worth = [], [], []
+    for seed in range(150):
+        order = weighted_order(given, seed)[:150]
+        found = rate(wrong[order], draws(weighted_order(given, seed), given))
+        estimates.append(found.estimate)
+        seen.append(found.errors / 150)
+        worth.append(found.worth)
+        assert found.low <= found.estimate <= found.high
+        assert found.method == "confidence sequence, weighted draws"
+    assert np.mean(seen) > 0.3
+    assert np.mean(estimates) == pytest.approx(wrong.mean(), rel=0.03)
+    # as many simple random looks as `worth` says would scatter as much
+    scatter = np.sqrt(wrong.mean() * (1 - wrong.mean()) / np.mean(worth))
+    assert np.std(estimates) == pytest.approx(scatter, rel=0.1)
+
+
+def test_what_nobody_can_tell_is_left_out_of_the_estimate_alone():
+    bounds = np.zeros((40, 2))
+    bounds[5::10] = 1
+    bounds[9::10, 1] = 1
+    found = rate(bounds, uniform_draws(40))
+    assert found.estimate == pytest.approx(4 / 36)
+    assert (found.low, found.high) == pytest.approx((0.1, 0.2))
+    assert (found.errors, found.unsure, found.method) == (4, 4, "all looked at")
+    nobody = rate([[0, 1]], uniform_draws(40))
+    assert (nobody.estimate, nobody.errors, nobody.unsure) == (None, 0, 1)
+    assert rate([], uniform_draws(40)).estimate is None
+
+
+def test_a_sample_of_a_fixed_size():
+    found = fixed_rate(2, 10, 500)
+    assert (found.estimate, found.low, found.high) == (0.2, *mid_p(2, 10))
+    assert found.method == "mid-p, simple random sample of a fixed size"
+
+
+def test_strata():
+    strata = ["one needle", "two needles"] * 300
+    wrong = np.array([0.0, 0.0] * 250 + [0.0, 1.0] * 50)
+    given = weights(0.5 + wrong)
+    order = weighted_order(given, 3)
+    found = by_stratum(strata, order, given, wrong[order][:400])
+    assert list(found) == ["one needle", "two needles"]
+    one, two = found.values()
+    assert one.looked + two.looked == 400
+    assert (one.population, two.population) == (300, 300)
+    assert (one.estimate, one.errors) == (0, 0)
+    assert two.low <= 1 / 6 <= two.high
+    assert two.estimate == pytest.approx(1 / 6, abs=0.05)
+    whole = by_stratum(["all"] * 600, order, given, wrong[order][:400])["all"]
+    assert whole == rate(wrong[order][:400], draws(order, given))
+    nothing = by_stratum(strata, order, given, [])["one needle"]
+    assert (nothing.looked, nothing.low, nothing.high) == (0, 0, 1)
+
+
+def test_correction_by_the_published_formula():
+    """Lang and Reiczigel's equations 2, 7, 16 and 17, written out for 20 of 200 reported,
+    45 of 50 planted errors caught, 97 of 100 clean items passed.
+    """
+    found = corrected(fixed_rate(20, 200, 5000), Measured(45, 50, 97, 100))
+    assert found.estimate == pytest.approx((0.1 + 0.97 - 1) / (0.9 + 0.97 - 1))
+    z = 1.959964
+    n, ap = 200 + z**2, (20 + z**2 / 2) / (200 + z**2)
+    se, sp = 46 / 52, 98 / 102
+    p = (ap + sp - 1) / (se + sp - 1)
+    shift = 2 * z**2 * (p * se * (1 - se) / 52 - (1 - p) * sp * (1 - sp) / 102)
+    variance = ap * (1 - ap) / n + p**2 * se * (1 - se) / 52 + (1 - p) ** 2 * sp * (1 - sp) / 102
+    half = z * np.sqrt(variance) / (se + sp - 1)
+    assert (found.low, found.high) == pytest.approx((p + shift - half, p + shift + half), abs=1e-6)
+    assert found.method == "Rogan-Gladen with Lang and Reiczigel's interval"
+
+
+def test_a_correction_needs_reviewers_who_tell():
+    apparent = fixed_rate(5, 100, 1000)
+    chance = corrected(apparent, Measured(5, 50, 10, 50))
+    assert (chance.estimate, chance.low, chance.high) == (None, 0, 1)
+    assert chance.method == "reviewers at chance"
+    with pytest.raises(UsageError, match="corrected by planted errors; none were judged yet"):
+        corrected(apparent, Measured(0, 0))
+    with pytest.raises(UsageError, match="No reviewer catches or passes more than was shown"):
+        Measured(3, 2)
+    assert (Measured(9, 10).sensitivity, Measured(9, 10).specificity) == (0.9, None)
+    assert (Measured(0, 0).sensitivity, Measured(1, 1, 0, 4).specificity) == (None, 0)
+
+
+def test_the_certified_rate_is_above_the_seen_one():
+    found = uniform_draws(10_000, 300)
+    seen = upper(np.zeros(300), found).high
+    of_50, of_500 = (certified_upper(np.zeros(300), found, np.zeros(n)) for n in (50, 500))
+    assert seen < of_500 < of_50 < 1.5 * seen
+    some = np.zeros(50)
+    some[10:20] = 1
+    assert certified_upper(np.zeros(300), found, some) > of_50
+    assert certified_upper(np.zeros(300), found, []) == 1.0
+    assert certified_upper(np.zeros(300), found, np.ones(5)) == 1.0
+
+
+def test_all_looked_at_and_none_found_still_leaves_what_was_missed():
+    """With K errors, none is found with probability (1 - sensitivity) ** K."""
+    missed = np.zeros(100)
+    found = certified_upper(np.zeros(200), uniform_draws(200), missed)
+    sensitivity = 1 - upper_of_misses(missed)
+    most = round(found * 200)
+    assert binom.cdf(0, most, sensitivity) > 0.005 >= binom.cdf(0, most + 1, sensitivity)
+
+
+def upper_of_misses(missed):
+    from retgen.statistics.order import independent_draws
+
+    return upper(missed, independent_draws(len(missed)), 0.99).high
+
+
+def test_the_share_of_relevant_pairs_without_a_label():
+    assert missing(0.01, 10_000, 0.1, 1000) == pytest.approx(100 / (100 + 900))
+    assert missing(0.01, 10_000, 1.0, 1000) == 1  # all positives are wrong
+    assert missing(0.01, 10_000, 0.0, 0) == 1  # there are none
+    assert missing(0.0, 10_000, 0.5, 1000) == 0
+    assert missing(0.0, 0, 1.0, 10) == 0
