@@ -26,7 +26,7 @@ LARGEST = 4 * 1024 * 1024  # bytes of a form: three texts with their edits, perc
 _FIELDS = 32
 _KEPT = 30 * 24 * 3600  # seconds that a browser keeps the cookie
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; form-action 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
 # a finished page of retgen: one file with its style inside, and no script at all

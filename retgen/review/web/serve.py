@@ -39,8 +39,7 @@ def serve(
     )  # fmt: skip
     server = _Announced(config, address, open_browser)
     try:
-        with review.serving(address.partition("?")[0]):
-            server.run(sockets=[listening])
+        server.run(sockets=[listening])
     except KeyboardInterrupt:  # uvicorn raises it again once it has ended cleanly
         pass
     finally:
