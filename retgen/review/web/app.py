@@ -147,15 +147,22 @@ class _Pages:
         """Keep a verdict, and go on; or show the form of a fix."""
         self._known(annotator)
         item, where = self._item_of(item_id), part_of(part)
-        answer = answer_of(form, self.review.shown(item))
-        if answer.decision == "fix" and form.get("step") != "keep":
-            return self._fix(request, annotator, item, where, Filled("", form))
         try:
+            answer = answer_of(form, self.review.shown(item))
+            if answer.decision == "fix" and form.get("step") != "keep":
+                return self._fix(request, annotator, item, where, Filled("", form))
             notice = self._keep(annotator, item, where, answer)
-        except OutputError as error:
-            return self._again(request, annotator, item, where, Filled(str(error), form), 507)
         except RetgenError as error:
-            return self._again(request, annotator, item, where, Filled(str(error), form), 409)
+            status = 507 if isinstance(error, OutputError) else 409
+            try:
+                return self._again(
+                    request, annotator, item, where, Filled(str(error), form), status
+                )
+            except RetgenError:  # on a full disk not even reading works, where it needs a file
+                return self._wrong(
+                    status, f"Not kept. {error}", "Send it again once that is mended.",
+                    form={"form": form_token(request), **form}, action=request.url.path,
+                )  # fmt: skip
         to = "adjudicate" if where == "adjudication" else "judge"
         return _go(f"/{to}/{_quoted(annotator)}", notice)
 
@@ -265,9 +272,9 @@ class _Pages:
         assert isinstance(error, NotServed)
         return self._wrong(error.status_code, "There is no such page.", "Start from the first one.")
 
-    def _wrong(self, status: int, what: str, do: str) -> Response:
+    def _wrong(self, status: int, what: str, do: str, **form: Any) -> Response:
         # nothing of the review is read: that may be what fails
-        values = {"name": views.name_of(self.review), "what": what, "do": do}
+        values = {"name": views.name_of(self.review), "what": what, "do": do, **form}
         return HTMLResponse(views.render("wrong.html", values), status)
 
 
