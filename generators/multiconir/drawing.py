@@ -17,7 +17,8 @@ def view(
 ) -> dict[str, Any]:
     """The query's conditions, and the words that differ from the document which meets them all.
 
-    Only hard negatives differ from it, so that is drawn where the label may be known.
+    Only hard negatives differ from it, so that is drawn where the label may be known. Of a
+    document that is called relevant it is not: a planted error would be found by its drawing.
     """
     opening, conditions = conditions_of(query["text"])
     values: dict[str, Any] = {
@@ -27,9 +28,11 @@ def view(
         "compared": False,
     }
     positives = [text for text in context["positives"] if text != document["text"]]
-    if positives:
+    if positives and not context["label"]:
         pieces = marks.changes(positives[0], document["text"])
-        values |= {"document": pieces, "compared": True}
+        same = sum(len(piece.text) for piece in pieces if not piece.kind)
+        if 2 * same > len(document["text"]):  # of the same ladder
+            values |= {"document": pieces, "compared": True}
     return values
 
 

@@ -11,7 +11,7 @@ from retgen import marks
 def view(
     query: Mapping[str, Any], document: Mapping[str, Any], context: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The needle marked, where it lies as a share of the text, and whether it is the query's.
+    """The needle marked, and where it lies as a share of the text.
 
     On a blind page there are no metadata, and so no needle: whether a haystack has one, and whose,
     is the label.
@@ -26,6 +26,5 @@ def view(
         needle = {
             "start": round(100 * start / len(text), 1),
             "width": max(round(100 * (end - start) / len(text), 1), 0.6),
-            "own": facts.get("group") == query["metadata"].get("group"),
         }
     return values | {"needle": needle}

@@ -129,9 +129,12 @@ class _Pages:
 
     def report(self, request: Request) -> Response:
         """The report so far."""
-        from retgen.review.report import page
+        from retgen.review.report import report
+        from retgen.review.report_page import write_page
 
-        return HTMLResponse(page(self.review), headers={"content-security-policy": FILE_POLICY})
+        path = write_page(self.review.folder, views.name_of(self.review), report(self.review))
+        headers = {"content-security-policy": FILE_POLICY}
+        return HTMLResponse(path.read_text("utf-8"), headers=headers)
 
     def help(self, request: Request) -> Response:
         """Keys, and what becomes of a verdict."""

@@ -28,12 +28,19 @@ class Drawn:
     values: Mapping[str, Any]
 
 
-def draw(family: str, shown: Shown, *, revealed: bool, positives: tuple[str, ...] = ()) -> Drawn:
+def draw(
+    family: str,
+    shown: Shown,
+    *,
+    revealed: bool,
+    label: float | None = None,
+    positives: tuple[str, ...] = (),
+) -> Drawn:
     """Draw a record.
 
     `revealed`: the reviewer may know the label (check mode, or their verdict is given), and so the
-    metadata are drawn, too. `positives`: texts of other documents that the data set calls relevant
-    to the query.
+    metadata are drawn, too. `label`: what the data set says. `positives`: texts of other documents
+    that it calls relevant to the query.
     """
     query = {"text": shown.query, "metadata": shown.query_metadata if revealed else {}}
     document = {
@@ -41,7 +48,11 @@ def draw(family: str, shown: Shown, *, revealed: bool, positives: tuple[str, ...
         "text": shown.text,
         "metadata": shown.document_metadata if revealed else {},
     }
-    context = {"revealed": revealed, "positives": positives if revealed else ()}
+    context = {
+        "revealed": revealed,
+        "label": label if revealed else None,
+        "positives": positives if revealed else (),
+    }
     values = generic(query, document)
     package = package_of(family)
     if not package:

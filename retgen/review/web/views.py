@@ -97,7 +97,7 @@ def item_view(
     shown = review.shown(item)
     settings = review.settings
     drawn = draw(
-        settings.family, shown, revealed=revealed,
+        settings.family, shown, revealed=revealed, label=item.label,
         positives=_positives(review, item) if revealed else (),
     )  # fmt: skip
     picture = (
