@@ -38,7 +38,12 @@ def test_a_page_and_its_table(made: Made, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "＝1"])
 def test_formulas_are_text(dataset, tmp_path: Path, text: str) -> None:  # type: ignore[no-untyped-def]
-    folder = dataset({"d": f"{text} quokkas", "e": "more quokkas"}, {"q": "=HYPERLINK(1)"}, [("q", "d", 1)], "evil")
+    folder = dataset(
+        {"d": f"{text} quokkas", "e": "more quokkas"},
+        {"q": "=HYPERLINK(1)"},
+        [("q", "d", 1)],
+        "evil",
+    )
     review = open_review(folder, out=tmp_path / "r", plants=0.0, goals=["wrong <= 2% at 95%"])
     (row,) = csv.DictReader(io.StringIO(static_page.table(review, review.items), newline=""))
     assert (row["query"], row["text"]) == ("'=HYPERLINK(1)", f"'{text} quokkas")
