@@ -31,8 +31,8 @@ COMMANDS = list(typer.main.get_command(app).commands)  # type: ignore[attr-defin
 def test_commands_of_this_version() -> None:
     named = typer.main.get_command(app)
     assert named.list_commands(typer.Context(named)) == [  # type: ignore[attr-defined]
-        "run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "export", "eval",
-        "train", "capacity", "ledger", "doctor",
+        "run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "review", "export",
+        "eval", "train", "capacity", "ledger", "doctor",
     ]  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from retgen.cli import (
     plan,
     recipes,
     report,
+    review,
     run,
     train,
     validate,
@@ -27,8 +28,8 @@ __all__ = ["app", "main"]
 
 # each says its own command when it is imported
 _COMMANDS = (
-    run, plan, recipes, validate, report, export, evaluate, train, capacity, ledger, ledger_care,
-    doctor,
+    run, plan, recipes, validate, report, review, export, evaluate, train, capacity, ledger,
+    ledger_care, doctor,
 )  # fmt: skip
 
 

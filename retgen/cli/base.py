@@ -22,8 +22,8 @@ from retgen.progress import Lines, Progress, silent
 from retgen.version import __version__
 
 # as `gen --help` lists them
-_ORDER = ("run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "export",
-          "eval", "train", "capacity", "ledger", "doctor")  # fmt: skip
+_ORDER = ("run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "review",
+          "export", "eval", "train", "capacity", "ledger", "doctor")  # fmt: skip
 
 
 class _InOrder(TyperGroup):
@@ -202,8 +202,11 @@ def expected(function: Callable[P, R]) -> Callable[P, R]:
     return wrapped
 
 
-# modules of retgen[eval] that are not named as their packages are, or come with one of them
-_EVAL = frozenset({"sklearn", "transformers", "tokenizers", "safetensors"})
+# by extra: modules that are not named as their packages are, or come with one of them
+_COMES_WITH = {
+    "eval": frozenset({"sklearn", "transformers", "tokenizers", "safetensors"}),
+    "review": frozenset({"starlette", "multipart"}),
+}
 
 
 def _install(module: str) -> str:
@@ -212,11 +215,15 @@ def _install(module: str) -> str:
 
     top = module.partition(".")[0]
     try:
-        of_eval = [one for one in requires("retgen") or [] if one.endswith('extra == "eval"')]
+        required = requires("retgen") or []
     except PackageNotFoundError:
-        of_eval = []
-    names = {re.split(r"[^\w.-]", one)[0].replace("-", "_").lower() for one in of_eval}
-    return "pip install 'retgen[eval]'" if top in names | _EVAL else "pip install --upgrade retgen"
+        required = []
+    for extra, others in _COMES_WITH.items():
+        mine = [one for one in required if one.endswith(f'extra == "{extra}"')]
+        names = {re.split(r"[^\w.-]", one)[0].replace("-", "_").lower() for one in mine}
+        if top in names | others:
+            return f"pip install 'retgen[{extra}]'"
+    return "pip install --upgrade retgen"
 
 
 def again(more: bool = False) -> str:

@@ -23,15 +23,16 @@ class Look(NamedTuple):
     part: Part
 
 
+def shared(item: Item, settings: Settings) -> bool:
+    """Whether every annotator is asked for a first look at an item; else one of them is."""
+    drawn = chance(settings.seed, "overlap", item.item_id) < settings.overlap
+    return item.planted is not None or drawn
+
+
 def asked(item: Item, settings: Settings) -> tuple[str, ...]:
     """The annotators who are asked for a first look at an item."""
     people = settings.annotators
-    if (
-        item.planted is not None
-        or chance(settings.seed, "overlap", item.item_id) < settings.overlap
-    ):
-        return people
-    return (people[item.place % len(people)],)
+    return people if shared(item, settings) else (people[item.place % len(people)],)
 
 
 def queue(annotator: str, items: Iterable[Item], settings: Settings) -> list[Look]:

@@ -56,7 +56,8 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
             return review
     else:
         settings = replace(Settings(goals=goals.DEFAULT), **wanted)
-    made = pool.make(path, wanted.get("split"), settings.pool, settings.depth, progress)
+    split = wanted.get("split", stands.split if stands is not None else None)
+    made = pool.make(path, split, settings.pool, settings.depth, progress)
     manifest = source.manifest_of(dataset)
     labels = [r for given in made.collection.qrels.values() for r in given.values()]
     files = source.files_of(dataset, made.collection.split)

@@ -9,6 +9,7 @@ from retgen.review.records import Population
 
 # of a pair that was judged, against one that nobody looked at and that ranks the same
 _JUDGED = 0.25
+_LEAST = 0.25  # of a positive that all retrievers rank first, against one that none finds
 
 
 class Candidate(NamedTuple):
@@ -32,7 +33,8 @@ def candidates(pool: Pool, *, proven: bool) -> dict[Population, list[Candidate]]
 
     Suspicious is a positive that retrievers do not find, and of the others what they rank first,
     above all where nobody judged it; and what a grade beside binary labels calls nearly relevant.
-    Judged documents that the corpus does not hold cannot be shown, and are left out.
+    What is proven is as suspicious as all else: no retriever sees where a proof fails. Judged
+    documents that the corpus does not hold cannot be shown, and are left out.
     """
     positives: list[Candidate] = []
     others: list[Candidate] = []
@@ -50,15 +52,16 @@ def candidates(pool: Pool, *, proven: bool) -> dict[Population, list[Candidate]]
             at, grade = found.get(doc_id), grades.get(doc_id)
             mean = at.mean if at else 0.0
             if label > 0:
-                one = Candidate(row, doc_id, float(label), 1 - mean, at, grade, proven)
+                doubt = 1.0 if proven else 1 - (1 - _LEAST) * mean
+                one = Candidate(row, doc_id, float(label), doubt, at, grade, proven)
                 positives.append(one)
             else:
                 near = (grade or 0) / top if top > 0 else 0.0
-                suspicion = _JUDGED * max(mean, near)
+                suspicion = 1.0 if proven else _JUDGED * max(mean, near)
                 others.append(Candidate(row, doc_id, float(label), suspicion, at, grade, proven))
         for doc_id, at in found.items():
             if doc_id not in judged:
                 known = proven and unjudged is not None
-                suspicion = at.mean * (_JUDGED if known else 1)
+                suspicion = 1.0 if known else at.mean
                 others.append(Candidate(row, doc_id, unjudged, suspicion, at, None, known))
     return {"positives": positives, "others": others}

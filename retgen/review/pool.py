@@ -50,7 +50,10 @@ def check(models: Sequence[str], depth: int) -> None:
     if not models:
         raise UsageError("--pool is empty: name a retriever, bm25 for one")
     for name in models:
-        check_name(name)
+        try:
+            check_name(name)
+        except UsageError as error:
+            raise UsageError(str(error).replace("--model", "--pool")) from error
         if not ranks_a_corpus(name):
             raise UsageError(f"--pool {name}: orders candidate sets, and ranks no corpus")
     if depth < 1:

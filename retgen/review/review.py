@@ -100,25 +100,43 @@ class Review:
 
     def next_item(self, annotator: str) -> assign.Look | None:
         """The next look of an annotator, None where they are through with everything."""
-        done = self._done(annotator)
+        return next(iter(self.ahead(annotator, 1)), None)
+
+    def ahead(self, annotator: str, count: int) -> list[assign.Look]:
+        """The next looks of an annotator, fewer than `count` at the end of everything."""
         while True:
-            for look in self.queue(annotator):
-                if (look.item.item_id, look.part) not in done:
-                    return look
-            if not self._extend():
-                return None
+            left = self.planned(annotator, count)
+            if len(left) >= count or not self._extend():
+                return left
+
+    def planned(self, annotator: str, count: int) -> list[assign.Look]:
+        """The next looks among the items whose texts are kept already."""
+        done, looks = self._looks(annotator)
+        left = [look for look in looks if (look.item.item_id, look.part) not in done]
+        return left[:count]
 
     def progress(self, annotator: str) -> Progressed:
         """How far an annotator is. Planted items and second looks count as all others do."""
-        looks = self.queue(annotator)
-        done = self._done(annotator)
+        done, looks = self._looks(annotator)
         return Progressed(sum((i.item_id, part) in done for i, part in looks), len(looks))
 
-    def _done(self, annotator: str) -> set[tuple[str, Part]]:
-        return {
-            (verdict.item_id, verdict.part)
-            for verdict in standing(self.store.verdicts(annotator=annotator)).values()
-        }
+    def _looks(self, annotator: str) -> tuple[set[tuple[str, Part]], list[assign.Look]]:
+        """What an annotator has judged, and all that they are asked for.
+
+        An item that is dealt out to one of several is done when any of them has judged it: who
+        joins later is not asked for it again.
+        """
+        given = standing(self.store.verdicts()).values()
+        done = {(v.item_id, v.part) for v in given if v.annotator == annotator}
+        others = {v.item_id for v in given if v.annotator != annotator and v.part == "first"}
+        looks = [
+            look
+            for look in self.queue(annotator)
+            if look.item.item_id not in others
+            or (look.item.item_id, "first") in done
+            or assign.shared(look.item, self.settings)
+        ]
+        return done, looks
 
     def open_items(self) -> list[Item]:
         """What annotators disagree about, in the order of looks: the queue of adjudication."""
@@ -136,7 +154,8 @@ class Review:
 
     def consensus(self, item: Item, verdicts: Sequence[Verdict]) -> Consensus:
         """What holds of an item. `verdicts`: those on it that stand."""
-        return consensus(verdicts, assign.asked(item, self.settings))
+        shared = assign.shared(item, self.settings)
+        return consensus(verdicts, self.settings.annotators if shared else ())
 
     def _extend(self) -> bool:
         """Read the texts of the pairs that come next; whether there were any."""

@@ -158,7 +158,10 @@ class Store:
         return [Pair._make([*row[:6], orjson.loads(row[6])]) for row in rows]
 
     def add_items(self, items: Iterable[Item], texts: Mapping[str, Shown]) -> None:
-        """Add items, and what is shown of them by digest; all of it or nothing."""
+        """Add items, and what is shown of them by digest; all of it or nothing.
+
+        An item that somebody else added in the meantime stays as it is.
+        """
         with self._connection() as connection:
             self._add_items(connection, items, texts)
 
@@ -176,7 +179,7 @@ class Store:
             ],
         )  # fmt: skip
         connection.executemany(
-            "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (i.item_id, i.population, i.place, i.split, i.query_id, i.doc_id, i.label,
                  i.shown, orjson.dumps(dict(i.strata)).decode(), i.suspicion, i.planted)

@@ -36,6 +36,7 @@ _BELOW_SHARE = np.r_[0.5, np.full(8, 0.5 / 8)]
 _ABOVE = np.array([1.04, 1.12, 1.25, 1.5, 2.0, 3.0, 6.0, 20.0])
 _ABOVE_SHARE = np.full(8, 1 / 8)
 _NEAR = 1e-9  # mu keeps this distance, in parts of its range, from where a bet has no bound
+_EXACT = 1e-9  # means that differ by less are equal: 0.29 * 100 is not 29
 _STEP = 0.02  # between points of a course, in parts of the mean or of its distance from 1
 _FINEST = 1e-5  # but no less
 
@@ -164,15 +165,15 @@ def _possible(ends: Floats, values: Floats, draws: Draws) -> Floats:
 
 
 def _too_high(values: Floats, draws: Draws, mean: float, alpha: float) -> NDArray[np.bool_]:
-    """At which looks (n,) "the mean is `mean` or more" stands refuted."""
+    """At which looks (n,) "the mean is above `mean`" stands refuted."""
     left = draws.population - np.arange(1, len(values) + 1)
-    certain = np.cumsum(values) + left <= mean * draws.population
+    certain = np.cumsum(values) + left <= (mean + _EXACT) * draws.population
     return certain | (_wealth(values, draws, mean, _BELOW, _BELOW_SHARE) >= 1 / alpha)
 
 
 def _too_low(values: Floats, draws: Draws, mean: float, alpha: float) -> NDArray[np.bool_]:
     """At which looks (n,) "the mean is `mean` or less" stands refuted."""
-    certain = np.cumsum(values) > mean * draws.population
+    certain = np.cumsum(values) > (mean + _EXACT) * draws.population
     return certain | (_wealth(values, draws, mean, _ABOVE, _ABOVE_SHARE) >= 1 / alpha)
 
 

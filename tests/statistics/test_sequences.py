@@ -122,6 +122,13 @@ def test_all_looked_at_is_known():
     assert at_most(values, found, mean - 1 / 300).state == "refuted"
 
 
+@pytest.mark.parametrize("errors", [7, 29, 57])  # 0.29 * 100 is not 29 in floats
+def test_a_goal_that_is_just_reached_holds(errors):
+    values = np.random.default_rng(2).permutation(np.arange(100) < errors).astype(float)
+    assert at_most(values, uniform_draws(100), errors / 100, 0.9999).state == "holds"
+    assert at_most(values, uniform_draws(100), (errors - 1) / 100, 0.9999).state == "refuted"
+
+
 def test_what_nobody_can_tell_counts_against_both_ends():
     found = uniform_draws(50)
     bounds = np.zeros((50, 2))

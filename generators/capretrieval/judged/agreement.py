@@ -1,15 +1,20 @@
-"""How far two passes agree: raw, positive agreement, and Gwet's AC1.
+"""How far two passes agree: raw, positive agreement, Gwet's AC1 (`retgen.statistics.agreement`).
 
 Hardly any pair is relevant (0.4% in the paper's data). Two judges who call nothing relevant agree
-on all but those, so raw agreement says little; and Cohen's kappa takes nearly all agreement for
-chance, so that it is low for good judges too (Feinstein and Cicchetti, 1990). Positive agreement
-asks only of pairs that one of them calls relevant; AC1 (Gwet, 2008) keeps chance small there.
+on all but those, so raw agreement says little, and so does Cohen's kappa.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+import numpy as np
+
+from retgen.statistics.agreement import Undefined, ac1, positive
+
+_PATTERNS = np.array([[2.0, 0], [1, 1], [0, 2]])  # verdicts (not relevant, relevant) on a pair
+_RELEVANT = np.array([False, True])
 
 
 def agreement(pairs: Iterable[tuple[int, int]], grades: int = 3) -> dict[str, Any]:
@@ -28,26 +33,21 @@ def agreement(pairs: Iterable[tuple[int, int]], grades: int = 3) -> dict[str, An
     only_first = sum(row[0] for row in counts) - neither
     both = total - neither - only_first - only_second
     equal = sum(counts[i][i] for i in range(grades))
-    relevant = 2 * both + only_first + only_second
+    times = np.array([neither, only_first + only_second, both], float)
     return {
         "pairs": total,
         "counts": counts,
         "raw": _share(equal, total),
-        "positive": _share(2 * both, relevant),
-        "ac1": _ac1(both + neither, relevant, total),
+        "positive": _measure(lambda: positive(_PATTERNS, _RELEVANT, times)),
+        "ac1": _measure(lambda: ac1(_PATTERNS, times)),
     }
 
 
-def _ac1(equal: int, relevant: int, total: int) -> float | None:
-    """Gwet's first-order coefficient for two raters and two categories.
-
-    Chance agreement is 2 p (1 - p), with p the mean share of pairs that the two call relevant.
-    """
-    if not total:
+def _measure(measure: Callable[[], float]) -> float | None:
+    try:
+        return round(measure(), 4)
+    except Undefined:
         return None
-    p = relevant / (2 * total)
-    chance = 2 * p * (1 - p)
-    return round((equal / total - chance) / (1 - chance), 4)
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -1,0 +1,203 @@
+"""`gen review`: people judge pairs, and a report says what that shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from retgen.cli.base import (
+    Json,
+    Quiet,
+    Verbose,
+    app,
+    expected,
+    given_path,
+    interruptible,
+    print_json,
+    shown_progress,
+)
+from retgen.errors import UsageError
+
+_STATIC = 100  # looks of an annotator that are written at a time
+
+
+@app.command(
+    "review",
+    epilog="Examples:  gen review outputs/capretrieval --annotators anna,ben  |  "
+    "gen review outputs/capretrieval --goal 'wrong <= 2% at 95%'  |  "
+    "gen review outputs/capretrieval --report  |  gen review ~/beir/scifact --pool bm25,minilm",
+)
+@expected
+def review_command(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            parser=given_path, metavar="PATH", show_default=False,
+            help="A run directory, or any data set in MTEB, BEIR or Hub layout.",
+        ),
+    ],
+    annotators: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Who judges; default me.")
+    ] = None,
+    goal: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GOAL",
+            help="What is to be shown; default 'wrong <= 2% at 95%' (positives that are not "
+            "relevant) and 'missed <= 10% at 95%' (relevant pairs without a positive label). "
+            "Repeatable.",
+        ),
+    ] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(help="grade (default): the label is hidden; check: accept or reject it."),
+    ] = None,
+    overlap: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="Of the items, what every annotator judges; default 1."),
+    ] = None,
+    plants: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="Of planted, known pairs among items; default 0.05."),
+    ] = None,
+    second: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="Of items, what is asked twice, blind; default 0."),
+    ] = None,
+    pool: Annotated[
+        str | None,
+        typer.Option(
+            metavar="M,M,...", help="Retrievers, as of gen eval, that look for what is missed; "
+            "default bm25.",
+        ),
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=1, help="Documents a query and retriever; default 10.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Which qrels; default test, else the first.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of all that is drawn; default 0.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(parser=given_path, help="Folder; default RUN, else outputs/review_NAME."),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Where the page is served; others than this machine need a token.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="0: any that is free.")
+    ] = 8765,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="Agreement, error rates, certificates; write a page.")
+    ] = False,
+    export: Annotated[
+        str | None,
+        typer.Option(metavar="FORMAT", help="csv, label-studio, quepid, argilla or qrels."),
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option(parser=given_path, metavar="FILE", help="Of --export.")
+    ] = None,
+    import_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--import", parser=given_path, metavar="FILE", help="Verdicts given elsewhere."
+        ),
+    ] = None,
+    static: Annotated[
+        Path | None,
+        typer.Option(
+            parser=given_path, metavar="DIR",
+            help="Write pages and a table for who cannot run anything.",
+        ),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:  # fmt: skip
+    """Let people judge pairs of query and document, and say what that shows."""
+    actions = {
+        "--report": report, "--export": export, "--import": import_file, "--static": static,
+    }  # fmt: skip
+    given = [name for name, value in actions.items() if value not in (None, False)]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)}: do one after the other")
+    if to is not None and export is None:
+        raise UsageError("--to is about --export")
+    from retgen.review import open_review
+
+    with shown_progress(quiet, json) as progress:
+        review = open_review(
+            path, annotators=_names(annotators), goals=goal, mode=mode, overlap=overlap,
+            plants=plants, second=second, pool=_names(pool), depth=depth, split=split, seed=seed,
+            out=out, progress=progress,
+        )  # fmt: skip
+    if report:
+        _report(review, json, quiet)
+    elif export is not None:
+        written = _module("exchange").export(review, export, to)
+        _say({"written": str(written)}, f"wrote {written}", json, quiet)
+    elif import_file is not None:
+        _import(review, import_file, json, quiet)
+    elif static is not None:
+        _static(review, static, json, quiet)
+    else:
+        _serve(review, host, port, not no_open)
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",")]
+
+
+def _say(result: Any, text: str, json: bool, quiet: bool) -> None:
+    if json:
+        print_json(result)
+    elif not quiet:
+        print(text)
+
+
+def _report(review: Any, json: bool, quiet: bool) -> None:
+    from retgen.review.report import report
+    from retgen.review.report_page import text, write_page
+
+    result = report(review)
+    page = write_page(review.folder, review.path.resolve().name, result)
+    _say(result, text(result, page), json, quiet)
+
+
+def _static(review: Any, folder: Path, json: bool, quiet: bool) -> None:
+    """A page and a table for each annotator, of what they are to look at next."""
+    write = _module("web.static_page").write
+    paths = []
+    for name in review.settings.annotators:
+        looks = review.ahead(name, _STATIC)
+        paths += map(str, write(review, folder, name, [one.item for one in looks]))
+    _say({"written": paths}, "\n".join(f"wrote {path}" for path in paths), json, quiet)
+
+
+def _import(review: Any, file: Path, json: bool, quiet: bool) -> None:
+    """What was kept, and the rows that were not, each with its reason. Exit 1 if there are any."""
+    result = _module("exchange").import_(review, file)
+    lines = [f"{file}, row {row}: {reason}" for row, reason in result.refused]
+    lines.append(f"kept {result.kept:,} verdicts, refused {len(result.refused):,}")
+    refused = [{"row": row, "reason": reason} for row, reason in result.refused]
+    _say({"kept": result.kept, "refused": refused}, "\n".join(lines), json, quiet)
+    if result.refused:
+        raise typer.Exit(1)
+
+
+def _serve(review: Any, host: str, port: int, browser: bool) -> None:
+    interruptible()
+    serve = _module("web").serve
+    with review.serving(f"http://{host}:{port}"):
+        serve(review, host, port, browser)
+
+
+def _module(name: str) -> Any:
+    """A part of the review that only some calls need."""
+    from importlib import import_module
+
+    return import_module(f"retgen.review.{name}")

@@ -1,0 +1,219 @@
+"""What people's verdicts show of a goal, at any moment: looking at it early costs nothing.
+
+A certificate is given by people alone. It names what was asked, of how many pairs, how many were
+looked at and by whom, and what it assumes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from retgen.review.found import Found, missed
+from retgen.review.goals import Goal
+from retgen.review.records import Item, Population, Verdict
+from retgen.statistics import rates, sequences
+
+# bounds of wrong positives that are tried when looks at both populations are shared out
+_GRID = (0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01)
+
+Judged = Sequence[tuple[Item, Verdict]]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known of a goal.
+
+    `size`: pairs of each population. `looked_at`: of these, settled. `wrong`: labels found wrong.
+    `lower`, `upper`: bounds of the rate, each at the goal's confidence. `holds`: None as long as
+    neither is shown. `corrected`: the upper bound where reviewers miss what they missed of planted
+    pairs, None without such. `more`: looks still needed if no error is found, None: cannot be.
+    """
+
+    goal: Goal
+    size: Mapping[Population, int]
+    looked_at: Mapping[Population, int]
+    wrong: Mapping[Population, int]
+    unsure: Mapping[Population, int]
+    lower: float
+    upper: float
+    holds: bool | None
+    corrected: float | None
+    more: Mapping[Population, int] | None
+    by: Mapping[str, int]
+    assumes: Sequence[str]
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As `gen review --report --json` prints it."""
+        goal = self.goal
+        return {
+            "goal": str(goal), "question": goal.question, "rate": goal.rate, "level": goal.level,
+            "size": dict(self.size), "looked_at": dict(self.looked_at), "wrong": dict(self.wrong),
+            "unsure": dict(self.unsure), "lower": self.lower, "upper": self.upper,
+            "holds": self.holds, "corrected": self.corrected,
+            "more": None if self.more is None else dict(self.more), "by": dict(self.by),
+            "assumes": list(self.assumes), "reason": self.reason,
+        }  # fmt: skip
+
+
+def certify(
+    goal: Goal, of: Mapping[Population, Found], judged: Judged, changed: str | None, depth: str
+) -> Certificate:
+    """What is known of a goal. `of`: both populations. `depth`: the pool in words."""
+    ask = _wrong if goal.question == "wrong" else _missing
+    lower, upper, corrected, more = ask(goal, of, judged)
+    mine = {name: of[name] for name in _asked(goal)}
+    by: dict[str, int] = {}
+    for one in mine.values():
+        for name, count in one.people.items():
+            by[name] = by.get(name, 0) + count
+    main: Population = "positives" if goal.question == "wrong" else "others"
+    holds, reason = None, ""
+    if changed is not None:
+        reason = changed
+    elif not mine[main].looked_at:
+        reason = "nobody has looked yet"
+    elif upper <= goal.rate:
+        holds = True
+    elif lower > goal.rate:
+        holds = False
+    return Certificate(
+        goal,
+        {name: len(one.pairs) for name, one in mine.items()},
+        {name: one.looked_at for name, one in mine.items()},
+        {name: one.wrong for name, one in mine.items()},
+        {name: one.unsure for name, one in mine.items()},
+        lower, upper, holds, corrected, more, by,
+        list(_assumed(goal, corrected, depth)), reason,
+    )  # fmt: skip
+
+
+def _asked(goal: Goal) -> tuple[Population, ...]:
+    return ("positives",) if goal.question == "wrong" else ("positives", "others")
+
+
+def _assumed(goal: Goal, corrected: float | None, depth: str) -> Iterator[str]:
+    yield "what annotators agree on, or an adjudicator settled, is right"
+    yield "who cannot tell, and who disagree until it is settled, are counted as errors"
+    if corrected is None:
+        known = "not relevant" if goal.question == "wrong" else "relevant"
+        yield (
+            "annotators see every error: none of the planted pairs that would measure it, known "
+            f"to be {known}, was judged"
+        )
+    else:
+        yield "corrected: errors of the data are as hard to see as planted ones"
+    if goal.question == "missed":
+        yield f"relevant pairs are looked for in {depth}; pairs outside are not asked about"
+
+
+def _wrong(goal: Goal, of: Mapping[Population, Found], judged: Judged) -> Any:
+    one = of["positives"]
+    low = sequences.lower(one.values, one.seen, goal.level).low
+    high = sequences.upper(one.values, one.seen, goal.level).high
+    outcomes = missed(judged, 0)
+    corrected = (
+        rates.certified_upper(one.values, one.seen, outcomes, goal.level) if outcomes else None
+    )
+    needed = sequences.looks_needed(one.values, one.draws, goal.rate, goal.level)
+    return low, high, corrected, None if needed is None else {"positives": needed}
+
+
+def _missing(goal: Goal, of: Mapping[Population, Found], judged: Judged) -> Any:
+    """Bounds from those of both populations, which share 1 - level."""
+    positives, others = of["positives"], of["others"]
+    half = 1 - (1 - goal.level) / 2
+    n1, n0 = len(positives.pairs), len(others.pairs)
+
+    def bound(end: Any) -> float:
+        ends = [end(one) if one.pairs else 0.0 for one in (others, positives)]
+        return rates.missing(ends[0], n0, ends[1], n1)
+
+    low = bound(lambda one: sequences.lower(one.values, one.seen, half).low)
+    high = bound(lambda one: sequences.upper(one.values, one.seen, half).high)
+    corrected = None
+    outcomes = {"others": missed(judged, 1), "positives": missed(judged, 0)}
+    if all(outcomes[one.population] or not one.pairs for one in (others, positives)):
+        corrected = bound(
+            lambda one: rates.certified_upper(one.values, one.seen, outcomes[one.population], half)
+        )
+    return low, high, corrected, _shared_out(goal, positives, others, half)
+
+
+def _shared_out(
+    goal: Goal, positives: Found, others: Found, level: float
+) -> dict[Population, int] | None:
+    """The fewest looks at both populations that show a goal for what is missed."""
+    n1, n0 = len(positives.pairs), len(others.pairs)
+    if not n0:
+        return {"positives": 0, "others": 0}
+    now = sequences.upper(positives.values, positives.seen, level).high if n1 else 0.0
+    best: dict[Population, int] | None = None
+    for wrong in (now, *(one for one in _GRID if one < now)):
+        share = goal.rate * n1 * (1 - wrong) / (n0 * (1 - goal.rate))
+        if wrong >= 1 or share <= 0:
+            continue
+        first = _needed(positives, wrong, level) if n1 else 0
+        second = _needed(others, share, level)
+        if first is None or second is None:
+            continue
+        if best is None or first + second < sum(best.values()):
+            best = {"positives": first, "others": second}
+    return best
+
+
+def _needed(one: Found, rate: float, level: float) -> int | None:
+    if rate >= 1:
+        return 0
+    return sequences.looks_needed(one.values, one.draws, rate, level)
+
+
+def in_words(one: Mapping[str, Any]) -> str:
+    """A certificate, as `to_json` gives it, in words: what was asked and came out, by whom."""
+    goal = one["goal"]
+    if one["holds"] is None and one["reason"]:
+        return f"{goal}: no certificate, {one['reason']}."
+    looked = " and ".join(
+        f"{one['looked_at'][name]:,} of {size:,} {_NAMES[name]}"
+        for name, size in one["size"].items()
+    )
+    what = f"{_WORDS[one['question']]}, at {100 * one['level']:g}% confidence"
+    if one["holds"] is False:
+        said = f"At least {_percent(one['lower'], up=False)} of {what}"
+    else:
+        said = f"At most {_percent(one['upper'])} of {what}"
+    if one["holds"] is None and one["more"] is None:
+        said += "; too much was found wrong, or cannot be told, to show the goal"
+    elif one["holds"] is None:
+        parts = [f"{count:,} {_NAMES[name]}" for name, count in one["more"].items() if count]
+        said += f"; {' and '.join(parts)} more will show it, if no error is found"
+    verdict = {True: "HOLDS", False: "DOES NOT HOLD", None: "OPEN"}[one["holds"]]
+    wrong = sum(one["wrong"].values())
+    by = ", ".join(f"{name} ({count:,})" for name, count in one["by"].items())
+    corrected = ""
+    if one["corrected"] is not None:
+        corrected = (
+            f" With as many errors overlooked as of planted ones: {_percent(one['corrected'])}."
+        )
+    return (
+        f"{goal}: {verdict}. {said}. Looked at {looked}, {wrong:,} "
+        f"label{'s' if wrong != 1 else ''} found wrong, by {by}.{corrected}"
+    )
+
+
+_NAMES: dict[Population, str] = {
+    "positives": "positives", "others": "pairs without a positive label",
+}  # fmt: skip
+_WORDS = {
+    "wrong": "the positives are not relevant",
+    "missed": "the relevant pairs have no positive label",
+}
+
+
+def _percent(rate: float, *, up: bool = True) -> str:
+    """A bound, rounded so that no more is promised than is shown."""
+    digits = round(rate * 10_000, 6)
+    return f"{(math.ceil if up else math.floor)(digits) / 100:g}%"

@@ -1,0 +1,299 @@
+"""What a review says: agreement, error rates, certificates, and what to look at next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from retgen.errors import UsageError
+from retgen.review import goals, source
+from retgen.review.certificates import Judged, certify
+from retgen.review.found import Found, found, measured, planted, waiting
+from retgen.review.records import Population, Verdict
+from retgen.review.review import Review
+from retgen.statistics import plans, ppi, rates
+from retgen.statistics.agreement import agreement
+
+POPULATIONS: tuple[Population, ...] = ("positives", "others")
+LEVEL = 0.95  # of intervals that no goal names one for
+_NEXT = 5  # strata that are named as the least known ones
+_RATIO = 4  # of a plan's unacceptable rate, the goal, to its acceptable one
+
+By = Mapping[str, Sequence[Verdict]]
+
+
+def report(review: Review) -> dict[str, Any]:
+    """All of it, as `gen review --report --json` prints it. Rates are fractions.
+
+    Every figure follows from the file of verdicts alone.
+    """
+    settings, by = review.settings, review.by_item()
+    changed = review.changed()
+    of = {name: found(review, name, by) for name in POPULATIONS}
+    judged = planted(review.items, by)
+    pool = f"the first {settings.depth} of {', '.join(settings.pool)} for each query"
+    certificates = [
+        certify(goal, of, judged, changed, pool) for goal in goals.parse_all(settings.goals)
+    ]
+    by_stratum = {name: _strata(one) for name, one in of.items()}
+    return {
+        "dataset": str(review.path), "split": settings.split, "mode": settings.mode,
+        "pool": {"retrievers": list(settings.pool), "depth": settings.depth},
+        "populations": {
+            name: {
+                "size": len(one.pairs), "looked_at": one.looked_at, "wrong": one.wrong,
+                "unsure": one.unsure, "open": one.count("open"), "waiting": one.count("waiting"),
+            }
+            for name, one in of.items()
+        },
+        "left_out": review.store.note("left_out") or 0,
+        "changed": changed,
+        "annotators": {name: _annotator(review, name, by) for name in settings.annotators},
+        "agreement": _agreement(review, by),
+        "with_oneself": _with_oneself(review, by),
+        "rates": {name: _rates(one, judged) for name, one in of.items()},
+        "strata": by_stratum,
+        "judge": _judge(review, of),
+        "certificates": [one.to_json() for one in certificates],
+        "plans": {
+            str(goal): _plans(goal, len(of["positives"].pairs))
+            for goal in goals.parse_all(settings.goals)
+            if goal.question == "wrong"
+        },
+        "stale": [
+            {
+                "number": one.verdict.number, "item": one.verdict.item_id,
+                "annotator": one.verdict.annotator, "reason": one.reason,
+            }
+            for one in review.stale()
+        ],
+        "next": _next(review, by, of, by_stratum),
+    }  # fmt: skip
+
+
+# --- people -----------------------------------------------------------------------------------
+
+
+def _annotator(review: Review, name: str, by: By) -> dict[str, Any]:
+    """What one annotator did, and how they judge planted pairs."""
+    mine = [v for given in by.values() for v in given if v.annotator == name]
+    first = [v for v in mine if v.part == "first"]
+    seconds = [v.seconds for v in mine if v.seconds is not None]
+    judged = planted(review.items, by, name)
+    errors, others = measured(judged, 0), measured(judged, 1)
+    return {
+        "judged": len(first),
+        "second": sum(v.part == "second" for v in mine),
+        "adjudicated": sum(v.part == "adjudication" for v in mine),
+        "unsure": sum(v.relevance is None for v in first),
+        "fixed": sum(v.decision == "fix" for v in first),
+        "seconds": median(seconds) if seconds else None,
+        # of pairs planted as positives that are not relevant, and as others that are
+        "wrong": _share(errors.caught, errors.planted),
+        "missed": _share(others.caught, others.planted),
+        "unsure_of_planted": sum(v.relevance is None for _, v in judged),
+    }
+
+
+def _share(caught: int, planted: int) -> dict[str, Any]:
+    """How many of the planted pairs were seen for what they are, with an exact interval."""
+    if not planted:
+        return {"planted": 0, "caught": 0, "sensitivity": None, "low": None, "high": None}
+    low, high = plans.clopper_pearson(planted - caught, planted, LEVEL)
+    return {
+        "planted": planted, "caught": caught, "sensitivity": caught / planted,
+        "low": 1 - high, "high": 1 - low,
+    }  # fmt: skip
+
+
+def _table(review: Review, by: By, part: str, people: Sequence[str]) -> list[list[float | None]]:
+    """(items, people) relevances of one part; items that nobody of them could tell are left out."""
+    rows = []
+    for item in review.items:
+        if item.planted is None:
+            said = {v.annotator: v.relevance for v in by.get(item.item_id, ()) if v.part == part}
+            row = [said.get(name) for name in people]
+            if any(value is not None for value in row):
+                rows.append([None if value is None else float(value) for value in row])
+    return rows
+
+
+def _measures(review: Review, rows: list[list[float | None]]) -> dict[str, Any]:
+    grades = review.settings.grades
+    result = agreement(
+        rows, categories=range(grades), ordinal=grades > 2, level=LEVEL, seed=review.settings.seed
+    )
+    return {name: asdict(one) for name, one in result.items()}
+
+
+def _agreement(review: Review, by: By) -> dict[str, Any] | None:
+    """Between annotators, of their first looks; None for one annotator."""
+    people = review.settings.annotators
+    if len(people) < 2:
+        return None
+    rows = _table(review, by, "first", people)
+    twice = sum(sum(value is not None for value in row) > 1 for row in rows)
+    return {"items": twice, **_measures(review, rows)}
+
+
+def _with_oneself(review: Review, by: By) -> dict[str, Any]:
+    """Of each annotator, between the first and the second look at the same pair."""
+    result = {}
+    for name in review.settings.annotators:
+        rows: list[list[float | None]] = []
+        for given in by.values():
+            said = {v.part: v.relevance for v in given if v.annotator == name}
+            first, second = said.get("first"), said.get("second")
+            if first is not None and second is not None:
+                rows.append([float(first), float(second)])
+        if rows:
+            measures = _measures(review, rows)
+            result[name] = {"items": len(rows), "raw": measures["raw"], "ac1": measures["ac1"]}
+    return result
+
+
+# --- rates ------------------------------------------------------------------------------------
+
+
+def _rates(one: Found, judged: Judged) -> dict[str, Any] | None:
+    """The share of wrong labels in a population, as found and corrected; None before any look."""
+    if not one.looked_at:
+        return None
+    rate = rates.rate(one.values, one.seen, LEVEL)
+    reviewers = measured(judged, 0 if one.population == "positives" else 1)
+    corrected = None
+    if reviewers.planted and rate.estimate is not None:
+        corrected = asdict(rates.corrected(rate, reviewers))
+    return {**asdict(rate), "corrected": corrected}
+
+
+def _strata(one: Found) -> dict[str, dict[str, Any]]:
+    """By stratum and value the rate of wrong labels; each value is a population of its own."""
+    if not one.looked_at:
+        return {}
+    names = dict.fromkeys(name for pair in one.pairs for name in pair.strata)
+    order = np.arange(len(one.pairs))
+    result = {}
+    for name in names:
+        values = [pair.strata.get(name, "") for pair in one.pairs]
+        by_value = rates.by_stratum(values, order, one.weights, one.values, LEVEL)
+        result[name] = {
+            str(value) or "not stated": asdict(rate)
+            for value, rate in sorted(by_value.items(), key=lambda pair: _natural(str(pair[0])))
+        }
+    return result
+
+
+def _natural(text: str) -> tuple[float, str]:
+    """Numbers in their order, before texts."""
+    begin = text.split(" ")[0].split("-")[0]
+    return (float(begin), text) if begin.isdigit() else (float("inf"), text)
+
+
+def _judge(review: Review, of: Mapping[Population, Found]) -> dict[str, Any] | None:
+    """A judge's labels against people's; None where labels are no judge's, or nobody looked.
+
+    Each population is one label of the judge. `accuracy`: over both, weighted by their sizes.
+    """
+    manifest = source.manifest_of(review.dataset)
+    evidence = manifest.get("evidence")
+    if not isinstance(evidence, dict) or not evidence.get("judged"):
+        return None
+    told = [name for name, one in of.items() if one.looked_at]
+    if len(told) < len(POPULATIONS):
+        return None
+    half = 1 - (1 - LEVEL) / 2
+    parts = {name: rates.rate(one.values, one.seen, half) for name, one in of.items()}
+    total = sum(len(one.pairs) for one in of.values())
+
+    def weighted(values: Mapping[Population, float]) -> float:
+        return 1 - sum(values[name] * len(of[name].pairs) for name in values) / total
+
+    estimates = {n: r.estimate for n, r in parts.items() if r.estimate is not None}
+    return {
+        "judges": sorted(manifest.get("judges") or {}),
+        "accuracy": weighted(estimates) if len(estimates) == len(parts) else None,
+        "low": weighted({name: rate.high for name, rate in parts.items()}),
+        "high": weighted({name: rate.low for name, rate in parts.items()}),
+        "precision": None if (wrong := estimates.get("positives")) is None else 1 - wrong,
+        "prediction_powered": {name: _powered(one) for name, one in of.items()},
+    }
+
+
+def _powered(one: Found) -> dict[str, Any]:
+    """The share of relevant pairs by people's labels and the judge's grades of all pairs."""
+    grades = [pair.strata.get("grade") for pair in one.pairs]
+    top = max((int(grade) for grade in grades if grade is not None), default=0)
+    if None in grades or len(set(grades)) < 2:
+        why = "the judge gives all pairs of this population the same grade, so it adds nothing"
+        return {"reason": why}
+    if (one.values[:, 0] != one.values[:, 1]).any():
+        why = "some pairs among those looked at cannot be told, or are not settled"
+        return {"reason": why}
+    wrong = one.values[:, 0]
+    relevant = 1 - wrong if one.population == "positives" else wrong
+    try:
+        judged = [int(grade or 0) / top for grade in grades]
+        return asdict(ppi.mean(relevant, judged, one.draws, LEVEL))
+    except UsageError as error:
+        return {"reason": str(error)}
+
+
+def _plans(goal: goals.Goal, lot: int) -> dict[str, Any]:
+    """Acceptance plans for a goal: one that is a quarter of it passes, the goal does not."""
+    accepted, beta = goal.rate / _RATIO, round(1 - goal.level, 12)
+    result: dict[str, Any] = {"p1": accepted, "p2": goal.rate, "alpha": 0.05, "beta": beta}
+    makers: dict[str, Callable[[], plans.Single | plans.Double]] = {
+        "single": lambda: plans.single(accepted, goal.rate, 0.05, beta),
+        "single_of_lot": lambda: plans.single(accepted, goal.rate, 0.05, beta, lot),
+        "double": lambda: plans.double(accepted, goal.rate, 0.05, beta),
+    }
+    for name, make in makers.items():
+        try:
+            result[name] = asdict(make())
+        except UsageError as error:
+            result[name] = {"reason": str(error)}
+    wald = plans.sequential(accepted, goal.rate, 0.05, beta)
+    result["sequential"] = {
+        "h1": wald.h1, "h2": wald.h2, "slope": wald.slope,
+        "average": wald.average(accepted), "average_at_goal": wald.average(goal.rate),
+    }  # fmt: skip
+    return result
+
+
+# --- what is next -----------------------------------------------------------------------------
+
+
+def _next(
+    review: Review,
+    by: By,
+    of: Mapping[Population, Found],
+    strata: Mapping[Population, Mapping[str, Mapping[str, Any]]],
+) -> dict[str, Any]:
+    """What shortens the intervals: open items, who is waited for, the strata least is known of."""
+    least = [
+        {
+            "population": population, "stratum": name, "value": value,
+            "looked": rate["looked"], "population_size": rate["population"],
+            "low": rate["low"], "high": rate["high"],
+            # what the interval of the whole owes to this part
+            "share": (rate["high"] - rate["low"]) * rate["population"] / len(of[population].pairs),
+        }
+        for population, names in strata.items()
+        for name, values in names.items()
+        for value, rate in values.items()
+    ]  # fmt: skip
+    least.sort(key=lambda one: -one["share"])
+    return {
+        "adjudicate": len(review.open_items()),
+        "waiting_for": dict(sorted(waiting(review, by).items())),
+        "items": {
+            name: next((look.item.item_id for look in review.planned(name, 1)), None)
+            for name in review.settings.annotators
+        },
+        "least_known": least[:_NEXT],
+    }
