@@ -1,4 +1,4 @@
-"""`gen run --apply-review`: a new version of a run, with the labels and texts that people settled on.
+"""`gen run --apply-review`: a new version of a run with the labels and texts that people settled.
 
 What is settled is written into a file of decisions, which the recipe of the new version names; so
 the version is made, resumed, repeated and checked as any other run is. The run that was reviewed,

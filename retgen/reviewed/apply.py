@@ -248,9 +248,7 @@ def _place(name: str, one: Decision) -> tuple[str, str, str]:
     return "corpus", one.doc_id, name
 
 
-def _of_pair(
-    edits: Mapping[tuple[str, str], Mapping[str, str]], pair: Pair
-) -> dict[str, str]:
+def _of_pair(edits: Mapping[tuple[str, str], Mapping[str, str]], pair: Pair) -> dict[str, str]:
     """The new texts of a pair, by field."""
     result = dict(edits.get(("corpus", pair[1]), {}))
     if query := edits.get(("queries", pair[0])):

@@ -57,9 +57,9 @@ class Labels:
 
     def remove(self, queries: set[str]) -> None:
         """Take queries out."""
-        for table in (self.scores, self.grades):
-            for pair in [pair for pair in table or () if pair[0] in queries]:
-                del table[pair]  # type: ignore[index]
+        for table in (self.scores, self.grades or {}):
+            for pair in [pair for pair in table if pair[0] in queries]:
+                del table[pair]
 
     def rows(self) -> Iterator[tuple[str, str, int]]:
         """The qrels; a pair that was not judged stands after the others of its query."""

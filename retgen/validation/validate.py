@@ -120,9 +120,7 @@ def _with_people(
         result.findings.insert(0, Finding("review", "error", [], message))
         return result
     # the family's rules read what stands beside the tables as it was before the review
-    result = _validate(
-        dataset, recipe.at(scratch / BEFORE), workers, progress, split, kept, states
-    )
+    result = _validate(dataset, recipe.at(scratch / BEFORE), workers, progress, split, kept, states)
     before = _validate(earlier, first, workers, progress, split, str(scratch))
     combine(result, before, recipe, made, list(not_looked_at(recipe, earlier)))
     return result
