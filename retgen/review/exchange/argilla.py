@@ -16,7 +16,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from retgen.review.exchange.label_studio import check_review
-from retgen.review.exchange.rows import Given, going_out, word_of, words
+from retgen.review.exchange.rows import Given, claim, going_out, word_of, words
 from retgen.review.records import Verdict
 from retgen.review.review import Review
 from retgen.write import dump_json, make_folder, write_file
@@ -46,7 +46,10 @@ def write(review: Review, folder: Path) -> None:
         records.append(
             {
                 "id": item.item_id,
-                "fields": {"query": shown.query, "title": shown.title, "text": shown.text},
+                "fields": {
+                    "query": shown.query, "title": shown.title, "text": shown.text,
+                    **({"label": label} if (label := claim(review, item)) else {}),
+                },
                 "metadata": {"shown": item.shown, "review": review.settings.dataset},
                 "suggestions": {},
                 "responses": responses,
@@ -61,10 +64,11 @@ def write(review: Review, folder: Path) -> None:
 
 def settings_of(review: Review) -> dict[str, Any]:
     """The data set's settings: three texts, a verdict, and what may be said beside it."""
+    checks = review.settings.mode == "check"
     fields = [
         {"name": name, "title": name.capitalize(), "required": name != "title",
          "settings": {"type": "text", "use_markdown": False}}
-        for name in ("query", "title", "text")
+        for name in ("query", "title", "text", *(["label"] if checks else []))
     ]  # fmt: skip
     options = [{"value": word, "text": word, "description": None}
                for word in words(review.settings)]  # fmt: skip
@@ -136,7 +140,7 @@ def read(review: Review, path: Path, rows: Sequence[Any]) -> list[Given]:
                     said.get("reason", ""),
                     said.get("comment", ""),
                     {name: said.get(f"new_{name}", "") for name in ("query", "title", "text")},
-                )  # fmt: skip
+                )
             )
     return result
 

@@ -16,7 +16,7 @@ from xml.sax.saxutils import quoteattr
 import orjson
 
 from retgen.errors import DatasetError
-from retgen.review.exchange.rows import Given, going_out, word_of, words
+from retgen.review.exchange.rows import Given, claim, going_out, word_of, words
 from retgen.review.records import Settings, Verdict
 from retgen.review.review import Review
 from retgen.write import dump_json, make_folder, write_file
@@ -35,6 +35,7 @@ def write(review: Review, folder: Path) -> None:
                 "data": {
                     "item_id": item.item_id, "shown": item.shown, "query": shown.query,
                     "title": shown.title, "text": shown.text, "review": review.settings.dataset,
+                    **({"label": label} if (label := claim(review, item)) else {}),
                 },
                 "annotations": [_annotation(o.verdict) for o in outs if o.verdict is not None],
             }
@@ -63,6 +64,7 @@ def config(settings: Settings, guideline: str) -> str:
         '  <Text name="query" value="$query"/>',
         '  <Text name="title" value="$title"/>',
         '  <Text name="text" value="$text"/>',
+        *(['  <Text name="label" value="$label"/>'] if settings.mode == "check" else []),
         '  <Choices name="verdict" toName="text" choice="single" required="true">',
         *choices,
         "  </Choices>",

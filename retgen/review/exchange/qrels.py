@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from retgen.data import Qrel
 from retgen.errors import DatasetError, UsageError
 from retgen.markdown import markdown_table
+from retgen.review.report import report
 from retgen.review.review import Review
 from retgen.write import make_folder, write_file
 
@@ -56,7 +57,7 @@ def write(review: Review, folder: Path) -> None:
     write_file(folder / f"qrels.{split}.tsv", f"query-id\tcorpus-id\tscore\n{beir}")
     trec = "".join(f"{q} 0 {d} {int(r)}\n" for q, d, r in patched)
     write_file(folder / f"qrels.{split}.txt", trec)
-    write_file(folder / "README.md", _readme(review, changes, zeros, _rates(review)))
+    write_file(folder / "README.md", _readme(review, changes, zeros, report(review)))
 
 
 def _settled(review: Review) -> int:
@@ -115,12 +116,6 @@ def _patched(qrels: list[Qrel], changes: list[Change]) -> Iterator[Qrel]:
 # --- how sure it is -----------------------------------------------------------------------------
 
 
-def _rates(review: Review) -> Mapping[str, Any]:
-    from retgen.review.report import report
-
-    return report(review)
-
-
 def _readme(review: Review, changes: list[Change], zeros: bool, said: Mapping[str, Any]) -> str:
     counts = {
         action: sum(one.action == action for one in changes)
@@ -147,9 +142,10 @@ def _readme(review: Review, changes: list[Change], zeros: bool, said: Mapping[st
         ),
     ]
     for one in said["certificates"]:
+        looked = sum(one["looked_at"].values())
         holds = {True: "holds", False: "does not hold", None: "is not settled"}[one["holds"]]
         upper = "not known" if one.get("upper") is None else f"{one['upper']:.2%}"
-        lines += [f"- `{one['goal']}` {holds}: at most {upper}, {one['looked_at']:,} looked at"]
+        lines += [f"- `{one['goal']}` {holds}: at most {upper}, {looked:,} looked at"]
     return "\n".join([*lines, ""])
 
 

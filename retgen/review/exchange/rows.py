@@ -37,7 +37,7 @@ class Given:
 
 
 class Imported(NamedTuple):
-    """What came of a file: verdicts kept, rows refused as (row, reason), rows that stood already."""
+    """What came of a file: verdicts kept, rows refused as (row, reason), what stood already."""
 
     kept: int
     refused: list[tuple[int, str]]
@@ -61,6 +61,15 @@ def going_out(review: Review) -> Iterator[Out]:
         verdicts: Sequence[Verdict | None] = by.get(item.item_id) or [None]
         for verdict in verdicts:
             yield Out(item, verdict)
+
+
+def claim(review: Review, item: Item) -> str:
+    """The label that is to be checked, in words; "" where people grade without seeing it."""
+    if review.settings.mode != "check":
+        return ""
+    if not item.label:
+        return "not relevant"
+    return f"relevant, grade {item.label:g}" if review.settings.grades > 2 else "relevant"
 
 
 def word_of(verdict: Verdict) -> str:

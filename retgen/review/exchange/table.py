@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from retgen.errors import DatasetError
-from retgen.review.exchange.rows import Given, going_out, word_of
+from retgen.review.exchange.rows import Given, claim, going_out, word_of
 from retgen.review.review import Review
 from retgen.write import make_folder, write_file
 
 COLUMNS = (
-    "item_id", "shown", "annotator", "part", "query", "title", "text", "verdict", "reason",
-    "comment", "new_query", "new_title", "new_text",
+    "item_id", "shown", "annotator", "part", "query", "title", "text", "label", "verdict",
+    "reason", "comment", "new_query", "new_title", "new_text",
 )  # fmt: skip
 _FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _NEEDED = ("item_id", "shown", "verdict")
@@ -46,7 +46,7 @@ def write(review: Review, path: Path) -> None:
         shown = review.shown(item)
         row = [item.item_id, item.shown]
         row += [verdict.annotator, verdict.part] if verdict else ["", ""]
-        row += [shown.query, shown.title, shown.text]
+        row += [shown.query, shown.title, shown.text, claim(review, item)]
         row += [word_of(verdict), verdict.reason, verdict.comment] if verdict else [""] * 3
         edits = verdict.edits if verdict else {}
         row += [edits.get(name, "") for name in ("query", "title", "text")]
@@ -123,6 +123,6 @@ def read(path: Path, head: Sequence[str], rows: Iterator[tuple[int, list[str]]])
                 cells.get("reason", "").strip(),
                 cells.get("comment", "").replace("\r\n", "\n").strip(),
                 edits,
-            )  # fmt: skip
+            )
         )
     return result
