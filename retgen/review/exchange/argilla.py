@@ -47,7 +47,9 @@ def write(review: Review, folder: Path) -> None:
             {
                 "id": item.item_id,
                 "fields": {
-                    "query": shown.query, "title": shown.title, "text": shown.text,
+                    "query": shown.query,
+                    "title": shown.title,
+                    "text": shown.text,
                     **({"label": label} if (label := claim(review, item)) else {}),
                 },
                 "metadata": {"shown": item.shown, "review": review.settings.dataset},
