@@ -1,8 +1,8 @@
 """A review without a server: a page to read, and a table to fill in that comes back.
 
-The table is opened in spreadsheets, which run what begins like a formula: such texts get an
-apostrophe in front. What is filled in is found by `item_id`, and stands for what was `shown`; the
-texts are there to be read, and a spreadsheet that changes them does no harm.
+The table has the columns of `exchange.table`, which reads it back: what is filled in is found by
+`item_id` and is about what was `shown`. Its texts are there to be read, and a spreadsheet that
+changes them does no harm.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from markupsafe import Markup
 
 from retgen.errors import UsageError
+from retgen.review.exchange.rows import claim
+from retgen.review.exchange.table import COLUMNS, defused
 from retgen.review.records import Item
 from retgen.review.web import views, words
 from retgen.write import write_file
@@ -24,12 +26,7 @@ from retgen.write import write_file
 if TYPE_CHECKING:
     from retgen.review.review import Review
 
-COLUMNS = (
-    "item_id", "shown", "query", "title", "text", "verdict", "reason", "comment", "new_query",
-    "new_text",
-)  # fmt: skip
 _CELL = 32_000  # characters; spreadsheets hold 32,767 in a cell and break what is longer
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 class Written(NamedTuple):
@@ -53,20 +50,26 @@ def write(review: Review, folder: Path, annotator: str, items: Iterable[Item]) -
             "(gen review PATH --import FILE), or choose another folder"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    write_file(written.table, table(review, items).encode("utf-8-sig"))  # Excel needs the mark
+    write_file(
+        written.table, table(review, annotator, items).encode("utf-8-sig")
+    )  # Excel needs the mark
     write_file(written.page, page(review, annotator, items, written.table.name).encode())
     return written
 
 
-def table(review: Review, items: Iterable[Item]) -> str:
+def table(review: Review, annotator: str, items: Iterable[Item]) -> str:
     """The table to fill in: CSV with a head, line ends as spreadsheets write them."""
     text = io.StringIO(newline="")
     rows = csv.writer(text)
     rows.writerow(COLUMNS)
     for item in items:
         shown = review.shown(item)
-        texts = [_cell(one) for one in (shown.query, shown.title, shown.text)]
-        rows.writerow([item.item_id, item.shown, *texts, "", "", "", "", ""])
+        row = dict.fromkeys(COLUMNS, "") | {
+            "item_id": item.item_id, "shown": item.shown, "annotator": annotator, "part": "first",
+            "query": shown.query, "title": shown.title, "text": shown.text,
+            "label": claim(review, item),
+        }  # fmt: skip
+        rows.writerow(defused(_cell(cell)) for cell in row.values())
     return text.getvalue()
 
 
@@ -93,7 +96,5 @@ def page(review: Review, annotator: str, items: Iterable[Item], table_name: str)
 
 
 def _cell(text: str) -> str:
-    """A text that no spreadsheet runs, as much as a cell holds."""
-    if len(text) > _CELL:
-        text = f"{text[:_CELL]} … (the page has the whole text)"
-    return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text
+    """As much of a text as a cell holds."""
+    return text if len(text) <= _CELL else f"{text[:_CELL]} … (the page has the whole text)"

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from retgen.errors import UsageError
+from retgen.review.exchange import import_
+from retgen.review.exchange.table import COLUMNS
 from retgen.review.review import open_review
 from retgen.review.web import static_page
 from tests.pages import Read
@@ -22,7 +24,7 @@ def test_a_page_and_its_table(made: Made, tmp_path: Path) -> None:
     assert written.page == tmp_path / "away" / "review_anna.html"
     assert written.table.read_bytes()[:3] == b"\xef\xbb\xbf"
     rows = list(csv.DictReader(io.StringIO(written.table.read_text("utf-8-sig"), newline="")))
-    assert list(rows[0]) == list(static_page.COLUMNS)
+    assert list(rows[0]) == list(COLUMNS)
     assert [(row["item_id"], row["shown"]) for row in rows] == [(i.item_id, i.shown) for i in items]
     assert {row["verdict"] for row in rows} == {""}
     page = written.page.read_text("utf-8")
@@ -36,7 +38,26 @@ def test_a_page_and_its_table(made: Made, tmp_path: Path) -> None:
         static_page.write(review, tmp_path / "away", "anna", items)
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "＝1"])
+def test_a_table_that_was_filled_in_comes_back(made: Made, tmp_path: Path) -> None:
+    review = made()
+    items = [look.item for look in review.queue("ben")]
+    path = static_page.write(review, tmp_path / "away", "ben", items).table
+    rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8-sig"), newline="")))
+    rows[0] |= {"verdict": "1", "comment": "yes"}
+    rows[1] |= {"verdict": "unsure"}
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        table = csv.DictWriter(file, COLUMNS)
+        table.writeheader()
+        table.writerows(rows)
+    result = import_(review, path)
+    assert (result.kept, result.refused) == (2, [])
+    assert [(v.item_id, v.annotator, v.decision, v.comment) for v in review.store.verdicts()] == [
+        (items[0].item_id, "ben", "1", "yes"),
+        (items[1].item_id, "ben", "unsure", ""),
+    ]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "＝1"])
 def test_formulas_are_text(dataset, tmp_path: Path, text: str) -> None:  # type: ignore[no-untyped-def]
     folder = dataset(
         {"d": f"{text} quokkas", "e": "more quokkas"},
@@ -45,13 +66,13 @@ def test_formulas_are_text(dataset, tmp_path: Path, text: str) -> None:  # type:
         "evil",
     )
     review = open_review(folder, out=tmp_path / "r", plants=0.0, goals=["wrong <= 2% at 95%"])
-    (row,) = csv.DictReader(io.StringIO(static_page.table(review, review.items), newline=""))
+    (row,) = csv.DictReader(io.StringIO(static_page.table(review, "me", review.items), newline=""))
     assert (row["query"], row["text"]) == ("'=HYPERLINK(1)", f"'{text} quokkas")
 
 
 def test_a_cell_holds_what_spreadsheets_hold(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     folder = dataset({"d": "long " * 10_000, "e": "x"}, {"q": "long"}, [("q", "d", 1)], "long")
     review = open_review(folder, out=tmp_path / "r", plants=0.0, goals=["wrong <= 2% at 95%"])
-    (row,) = csv.DictReader(io.StringIO(static_page.table(review, review.items), newline=""))
+    (row,) = csv.DictReader(io.StringIO(static_page.table(review, "me", review.items), newline=""))
     assert row["text"].endswith(" … (the page has the whole text)")
     assert len(row["text"]) < 32_767
