@@ -112,7 +112,7 @@ def item_view(
         "picture": Markup(picture),  # rendered above, escaped there
         "question": question(settings.mode if revealed else "grade", settings.grades),
         "label": words.label(item.label, settings.grades) if revealed else "",
-        "label_source": label_source(review) if revealed else "",
+        "label_source": label_source(review) if revealed and item.label is not None else "",
         "choices": words.choices(settings.mode, settings.grades),
         "grades": list(enumerate(words.grades(settings.grades))),
         "reasons": words.REASONS,

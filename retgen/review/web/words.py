@@ -56,7 +56,7 @@ def relevance(value: float | None, number: int) -> str:
 
 def label(value: float | None, number: int) -> str:
     """What a data set says of a pair; None: nothing."""
-    return "not judged" if value is None else relevance(value, number)
+    return "not judged, so taken as not relevant" if value is None else relevance(value, number)
 
 
 def said(verdict: Verdict, number: int) -> str:
