@@ -171,7 +171,7 @@ def _report(review: Any, json: bool, quiet: bool) -> None:
 def _static(review: Any, folder: Path, json: bool, quiet: bool) -> None:
     """A page and a table for each annotator, of what they are to look at next."""
     write = _module("web.static_page").write
-    paths = []
+    paths: list[str] = []
     for name in review.settings.annotators:
         looks = review.ahead(name, _STATIC)
         paths += map(str, write(review, folder, name, [one.item for one in looks]))

@@ -337,3 +337,40 @@ def test_the_command_refuses(limit_run: Path, gen: Gen) -> None:
     done = gen("review", "nowhere")
     assert done.returncode == 2
     assert "nowhere does not exist" in done.stderr
+
+
+def test_a_judge_against_people(tmp_path: Path) -> None:
+    import shutil
+
+    import retgen
+
+    run = retgen.run(
+        "multiconir_movies", out=tmp_path / "run", overrides={"params.ladders": 2}
+    ).path
+    shutil.rmtree(run / "tables")
+    review = open_review(run, plants=0)
+    assert report(review)["judge"] is None  # nobody has looked
+    for _ in range(80):  # who errs in 1 of 5 pairs
+        look = review.next_item("me")
+        assert look is not None
+        truth = int((look.item.label or 0) > 0)
+        said = 1 - truth if chance(1, "error", look.item.item_id) < 0.2 else truth
+        review.record("me", look.item.item_id, "first", str(said), shown=look.item.shown)
+    result = report(review)
+    one, found = result["judge"], result["rates"]
+    assert one["judges"] == ["verify_conditions"]
+    size = {name: part["size"] for name, part in result["populations"].items()}
+    assert size == {"positives": 40, "others": 400}
+    wrong = sum(found[name]["estimate"] * size[name] for name in size) / 440
+    assert one["accuracy"] == pytest.approx(1 - wrong)
+    assert one["low"] < one["accuracy"] < one["high"]
+    assert one["precision"] == pytest.approx(1 - found["positives"]["estimate"])
+    others = one["prediction_powered"]["others"]
+    assert others["low"] < others["value"] < others["high"]
+    # by stratum every number of the family's own fields stands, and sums up
+    strata = result["strata"]["others"]
+    assert {"document broken", "query style", "query conditions", "rank", "grade"} <= set(strata)
+    for values in strata.values():
+        assert sum(rate["population"] for rate in values.values()) == 400
+        assert sum(rate["errors"] for rate in values.values()) == found["others"]["errors"]
+    assert list(strata["document broken"])[:2] == ["1 listed", "2 listed"]
