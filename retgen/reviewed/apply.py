@@ -111,7 +111,8 @@ def _apply(result: Reviewed, name: str, decisions: Decisions, candidate_sets: bo
     edits, disputed = _edits(decisions.rows)
     counts["texts"], counts["disputed"] = sum(map(len, edits.values())), disputed
     result.against = list(dict.fromkeys([*result.against, *changed]))
-    empty = had - queries_with_positives([*labels.values()])
+    # the queries of a ladder belong together; one that lost its positive stays, and is warned of
+    empty = set() if candidate_sets else had - queries_with_positives([*labels.values()])
     counts["queries"] = len(empty)
     rejected += _without_positives(records, empty, changed)
     for table in labels.values():

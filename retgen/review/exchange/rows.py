@@ -97,7 +97,7 @@ def keep(
     for item in review.items:
         by_shown.setdefault(item.shown, []).append(item)
     known = {item.item_id for item in review.items}
-    good: dict[tuple[object, ...], Verdict] = {}
+    good: dict[tuple[object, ...], tuple[int, Verdict]] = {}
     refused: list[tuple[int, str]] = []
     already = judged = strange = 0
     for one in given:
@@ -126,32 +126,31 @@ def keep(
         if key in before or key in good:
             already += 1
         else:
-            good[key] = verdict
+            good[key] = one.row, verdict
     if judged and strange == judged:
         raise DatasetError(
             f"{path} is of another review: none of its {judged:,} verdicts is on an item and text "
             f"of {review.store.path}. Nothing was kept"
         )
-    _check_conflicts(good, refused, given)
+    refused += _without_conflicts(good)
     if good:
-        review.store.add(good.values())
+        review.store.add(verdict for _, verdict in good.values())
     return Imported(len(good), sorted(refused), already)
 
 
-def _check_conflicts(
-    good: dict[tuple[object, ...], Verdict], refused: list[tuple[int, str]], given: Sequence[Given]
-) -> None:
-    """A file that says two things of one item by one person says nothing of it."""
+def _without_conflicts(
+    good: dict[tuple[object, ...], tuple[int, Verdict]],
+) -> list[tuple[int, str]]:
+    """Take out what one person says of an item in two ways; the rows, and why."""
     said: dict[tuple[str, str, str], list[tuple[object, ...]]] = {}
-    for key, verdict in good.items():
+    for key, (_, verdict) in good.items():
         said.setdefault((verdict.item_id, verdict.annotator, verdict.part), []).append(key)
+    result = []
     for (item_id, annotator, _), keys in said.items():
         if len(keys) > 1:
-            rows = [one.row for one in given if one.item_id == item_id and one.word]
-            for key in keys:
-                del good[key]
             why = f"{annotator} judges item {item_id} in more than one way in this file"
-            refused += [(row, why) for row in rows or [0]]
+            result += [(good.pop(key)[0], why) for key in keys]
+    return result
 
 
 def _verdict(review: Review, item: Item, one: Given, annotator: str | None, source: str) -> Verdict:
