@@ -88,4 +88,5 @@ def _seconds(since: str) -> float | None:
         passed = time.time() - float(since)
     except ValueError:
         return None
-    return round(passed, 1) if math.isfinite(passed) and 0 <= passed <= _LONGEST else None
+    # the page rounds its time, so an answer at once may come a little before it
+    return round(max(passed, 0), 1) if math.isfinite(passed) and -1 < passed <= _LONGEST else None

@@ -90,7 +90,9 @@ def page(review: Review, annotator: str, items: Iterable[Item], table_name: str)
         "question": views.question(settings.mode, settings.grades),
         "choices": words.choices(settings.mode, settings.grades),
         "reasons": words.REASONS,
-        "items": (views.item_view(review, item, revealed=revealed) for item in items),
+        "items": (
+            views.item_view(review, item, revealed=revealed, one_of_many=True) for item in items
+        ),
     }
     return views.render("static.html", values)
 

@@ -91,9 +91,17 @@ def base(review: Review, annotator: str = "") -> dict[str, Any]:
 
 
 def item_view(
-    review: Review, item: Item, *, revealed: bool, filled: Filled | None = None
+    review: Review,
+    item: Item,
+    *,
+    revealed: bool,
+    filled: Filled | None = None,
+    one_of_many: bool = False,
 ) -> dict[str, Any]:
-    """An item to judge; `revealed`: with the label, and what its family draws of the metadata."""
+    """An item to judge; `revealed`: with the label, and what its family draws of the metadata.
+
+    `one_of_many`: on a page of several, whose ids and headings must be told apart.
+    """
     shown = review.shown(item)
     settings = review.settings
     drawn = draw(
@@ -103,7 +111,13 @@ def item_view(
     picture = (
         environment()
         .get_template(drawn.template)
-        .render({**drawn.values, "shown": shown, "spoken": _spoken(shown.query)})
+        .render(
+            {
+                **drawn.values,
+                "prefix": f"{item.item_id}-" if one_of_many else "",
+                "level": 3 if one_of_many else 2,
+            }
+        )
     )
     values = (filled or Filled()).values
     return {
@@ -118,7 +132,7 @@ def item_view(
         "reasons": words.REASONS,
         "filled": {"reason": "", "comment": "", **values},
         "wrong": filled.wrong if filled else "",
-        "since": f"{time.time():.1f}",
+        "since": f"{time.time():.3f}",
         "shown": shown,
     }
 
@@ -214,7 +228,3 @@ def label_source(review: Review) -> str:
     models, judges = manifest.get("models", {}), manifest.get("judges", {})
     names = {who(models[agent]["model"]) for agent in judges if agent in models}
     return f"judged by {' and '.join(sorted(names)) or OFFLINE}" if judges else ""
-
-
-def _spoken(text: str) -> str:
-    return " ".join(text.split())

@@ -43,7 +43,7 @@ def drawn(
     positives: tuple[str, ...] = (),
 ) -> str:
     one = draw(family, shown, revealed=revealed, label=label, positives=positives)
-    values = {**one.values, "shown": shown, "spoken": ""}
+    values = {**one.values, "prefix": "", "level": 2}
     return environment().get_template(one.template).render(values)
 
 

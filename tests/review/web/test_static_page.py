@@ -32,6 +32,8 @@ def test_a_page_and_its_table(made: Made, tmp_path: Path) -> None:
     assert "script" not in read.tags
     assert "link" not in read.tags
     assert page.count("Item 3 ") == 1
+    ids = [value for name, value in read.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
     assert "<script>alert(1)</script>" in read.text
     assert "relevant (1)" not in page  # blind, as the server's
     with pytest.raises(UsageError, match="is there already, and may be filled in"):
