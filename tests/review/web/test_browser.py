@@ -19,7 +19,7 @@ from retgen.review.consensus import standing
 from retgen.review.review import open_review
 
 pytestmark = pytest.mark.slow
-EACH = 25  # items that each of two people judges between two kills, three times
+EACH = 34  # items that each of two people judges between two kills, three times
 
 _SERVE = """
 import sys
