@@ -204,7 +204,7 @@ def _count_in(made: Any) -> None:
 
 def _write_shard(recipe: Recipe, run: Path, name: str, start: int, stop: int) -> FileInfo:
     """In a process of its own: make one shard."""
-    records = recipe.family.generate(recipe.job)
+    records = recipe.records()
     features = records.features.get("corpus", {})
     message = 0
 

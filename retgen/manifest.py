@@ -107,8 +107,10 @@ def manifest_of(
         "evidence": {
             "structural": result.proven,
             "judged": result.judged,
-            "human": 0,
+            "human": result.human,
+            **({"edited": result.edited} if result.reviewed else {}),
         },
+        **({"lineage": recipe.reviewed().lineage} if result.reviewed else {}),
         "judges": result.judges,
         "structure": family.structure,
         "proof": family.proof,

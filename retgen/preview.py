@@ -33,7 +33,7 @@ def preview(
             from retgen.with_agents import generate_with_agents
 
             generate_with_agents(recipe, Path(folder), ModelOptions())
-        return _records(recipe.family.generate(recipe.at(Path(folder)).job), n)
+        return _records(recipe.at(Path(folder)).records(), n)
 
 
 def _records(records: Records, n: int) -> dict[str, Any]:

@@ -13,7 +13,10 @@ from typing import Any
 from retgen.agents.models import FLOW, ModelSettings, judge_of_another_provider, settings_of
 from retgen.generators import Family, family
 from retgen.generators.params import Job
+from retgen.generators.records import Records
 from retgen.recipe_file import Output, RecipeFile, RuleSettings, read_recipe
+from retgen.reviewed.apply import Reviewed, reviewed
+from retgen.reviewed.decisions import read_decisions
 
 SOURCES = "sources"  # in a run directory: what agents have said
 
@@ -76,6 +79,22 @@ class Recipe:
         """The same in a run directory, with what agents have said there."""
         return replace(self, job=self.job._replace(sources=run / SOURCES))
 
+    def records(self) -> Records:
+        """What it makes: the family's records, with what people decided on them."""
+        return self.reviewed().records if self.file.review else self.family.generate(self.job)
+
+    def reviewed(self) -> Reviewed:
+        """The same, and whose the labels are."""
+        reviews = [(str(path), read_decisions(path)) for path in self.file.review]
+        records = self.family.generate(self.job)
+        if not reviews:
+            return Reviewed(records)
+        return reviewed(records, reviews, self.family.candidate_sets)
+
+    def before_review(self) -> Recipe:
+        """The same without what people decided, which is what the family proves."""
+        return replace(self, file=self.file.model_copy(update={"review": ()}))
+
 
 def load_recipe(
     source: str | Path, overrides: Mapping[str, Any] | None = None, *, finished: bool = False
@@ -131,6 +150,8 @@ def written_out(recipe: Recipe) -> tuple[dict[str, Any], dict[str, Path]]:
     tree["params"] = recipe.params.model_dump(by_alias=True)
     if not recipe.file.models:
         del tree["models"]
+    if not recipe.file.review:
+        del tree["review"]
     return plain(tree), copies
 
 

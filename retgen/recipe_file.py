@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 from retgen.agents.models import Model
 from retgen.errors import RecipeError
 from retgen.generators import families, family
+from retgen.generators.params import InputFile
 from retgen.messages import Origin, did_you_mean, explain
 from retgen.recipes import bundled
 from retgen.validators.rule import Severity
@@ -72,6 +73,9 @@ class RecipeFile(_Strict):
     params: Any
     rules: RuleSettings = Field(RuleSettings(), alias="validate")
     output: Output = Output()
+    review: tuple[InputFile, ...] = Field(
+        (), description="what people decided, as gen run --apply-review writes it; the first first"
+    )
 
 
 def read_recipe(
@@ -208,8 +212,13 @@ def _check(tree: Any, origin: Origin, finished: bool) -> RecipeFile:
     errors: list[str] = []
     frame: RecipeFile | None = None
     plain = _plain(tree)
+    context = {
+        "folder": origin.path.resolve().parent,
+        "finished": finished,
+        "overridden": bool(origin.overridden),
+    }
     try:
-        frame = RecipeFile.model_validate_json(orjson.dumps(plain), strict=True)
+        frame = RecipeFile.model_validate_json(orjson.dumps(plain), strict=True, context=context)
     except ValidationError as error:
         errors += explain(error, RecipeFile.model_json_schema(), plain, origin, ())
     name = plain.get("family")
@@ -226,11 +235,7 @@ def _check(tree: Any, origin: Origin, finished: bool) -> RecipeFile:
             params = adapter.validate_json(
                 orjson.dumps(plain["params"]),
                 strict=True,
-                context={
-                    "folder": origin.path.resolve().parent,
-                    "finished": finished,
-                    "overridden": bool(origin.overridden),
-                },
+                context=context,
             )
         except ValidationError as error:
             schema = adapter.json_schema()

@@ -6,12 +6,10 @@ table files appear only when they are complete, so whatever is there is kept.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,56 +19,47 @@ import orjson
 
 from retgen.agents.agent import Rejection
 from retgen.agents.usage import OFFLINE_COSTS
-from retgen.errors import (
-    ChecksFailed,
-    OutputError,
-    RunDirectoryError,
-    SourceRefused,
-    UsageError,
+from retgen.directory import (
+    LOCK,
+    REJECTED,
+    check_space,
+    clear,
+    locked,
+    open_or_resume,
 )  # fmt: skip
+from retgen.errors import ChecksFailed, SourceRefused, UsageError
 from retgen.generate import TABLES, write_dataset, write_rejected
 from retgen.generators.plan import Plan
 from retgen.manifest import manifest_of, measured, recipe_files
 from retgen.memory import keep_freed
 from retgen.plan import plan, plan_from
 from retgen.progress import Progress, silent, usable_cores
-from retgen.recipe import Recipe, compare, load_recipe, to_yaml, with_judge, written_out
+from retgen.recipe import SOURCES, Recipe, load_recipe, with_judge
 from retgen.reporting.card import dataset_card
 from retgen.reporting.report import collect_report, write_report
 from retgen.reporting.training_card import training_card
 from retgen.validation.findings import check_rule_names
-from retgen.validation.states import PROOF, forget
+from retgen.validation.states import forget
 from retgen.validation.validate import SCRATCH, prove
 from retgen.validators.validation import Validation
 from retgen.version import __version__
-from retgen.write import (
-    dump_json,
-    make_folder,
-    os_errors,
-    remove_partial,
-    size_text,
-    write_file,
-)
+from retgen.write import dump_json, make_folder, write_file
 
 if TYPE_CHECKING:  # most runs ask no model
     from retgen.agents.calls import CallReport, ModelOptions
 
 
-# recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
-_OWN = ("manifest.json", "dataset", "training", "tables", "exports", "eval", "capacity",
-        "rejected.jsonl", "report.html", "report.json", "run.log", TABLES, "inputs", "sources",
-        ".pilot", PROOF, ".replay.sqlite", ".replay.sqlite-wal", ".replay.sqlite-shm",
-        "recipe.yaml")  # fmt: skip
-_LOCK, _REJECTED = ".lock", "rejected.jsonl"
-
-
 @dataclass(frozen=True)
 class RunResult:
-    """A finished run. `repeated`: it had been finished before, and nothing was done."""
+    """A finished run. `repeated`: it had been finished before, and nothing was done.
+
+    `aside`: where --fresh has put what people said of the data that it replaced.
+    """
 
     path: Path
     manifest: dict[str, Any] = field(repr=False)  # hundreds of lines
     repeated: bool = False
+    aside: Path | None = None
 
 
 def run(
@@ -94,16 +83,51 @@ def run(
     recipe, folder = _prepared(source, out, overrides, limit)
     expected = _planned(recipe, folder)
     _check_models(recipe, model_options)
-    with _locked(folder):
+    aside = None
+    with locked(folder):
         if fresh:
-            _clear(folder)
-        finished = _open_or_resume(folder, recipe)
+            aside = clear(folder, recipe)
+        finished = open_or_resume(folder, recipe)
         if finished is not None:
             return RunResult(folder, finished, repeated=True)
         for left in folder.glob(f"{SCRATCH}*"):  # of a killed run
             shutil.rmtree(left, ignore_errors=True)
         check_space(folder, expected.bytes)
-        return _make(recipe.at(folder), folder, workers or usable_cores(), model_options, progress)
+        cores = workers or usable_cores()
+        result = _make(recipe.at(folder), folder, cores, model_options, progress)
+        return replace(result, aside=aside)
+
+
+def run_upon(
+    parent: Path,
+    recipe: Recipe,
+    folder: Path,
+    *,
+    workers: int | None = None,
+    progress: Progress = silent,
+) -> RunResult:
+    """Make another data set of what a finished run's agents have said, and ask nobody.
+
+    `recipe`: the run's, changed in what agents never see. Raises as `run` does.
+    """
+    check_rule_names(recipe)
+    with locked(folder):
+        finished = open_or_resume(folder, recipe)
+        if finished is not None:
+            return RunResult(folder, finished, repeated=True)
+        for left in folder.glob(f"{SCRATCH}*"):  # of a killed run
+            shutil.rmtree(left, ignore_errors=True)
+        before = orjson.loads((parent / "manifest.json").read_bytes())
+        check_space(folder, sum(int(info["bytes"]) for info in before["files"].values()))
+        for path in sorted((parent / SOURCES).glob("*")):
+            make_folder(folder / SOURCES)
+            write_file(folder / SOURCES / path.name, path.read_bytes())
+        rows = [orjson.loads(line) for line in (parent / REJECTED).read_bytes().splitlines()]
+        own = load_recipe(parent / "recipe.yaml", finished=True).at(parent).records().rejected
+        said = [Rejection(**row) for row in rows[: len(rows) - len(own)]]
+        return _make(
+            recipe.at(folder), folder, workers or usable_cores(), None, progress, refused=said
+        )
 
 
 def pilot(
@@ -127,8 +151,8 @@ def pilot(
     _check_models(recipe, model_options)
     if not recipe.live:
         raise UsageError("--pilot: this recipe asks no model, so there is nothing to try out")
-    with _locked(folder):
-        if _open_or_resume(folder, recipe) is not None:
+    with locked(folder):
+        if open_or_resume(folder, recipe) is not None:
             raise UsageError(f"--pilot: {folder} is a finished run")
         call_report = CallReport()
         try:
@@ -153,15 +177,15 @@ def _planned(recipe: Recipe, folder: Path) -> Plan:
     except SourceRefused as error:
         if not error.refused:
             raise
-        with _locked(folder):
-            others = {path.name for path in folder.iterdir()} - {_LOCK, _REJECTED}
+        with locked(folder):
+            others = {path.name for path in folder.iterdir()} - {LOCK, REJECTED}
             if others:  # that of another run stays as it is
                 raise
             write_rejected(folder, [
                 Rejection(one["rule"], f"{one['where']}: {one['reason']}", {"record": one})
                 for one in error.refused
             ])  # fmt: skip
-        message = f"{error} All are listed in {folder / _REJECTED}."
+        message = f"{error} All are listed in {folder / REJECTED}."
         raise SourceRefused(message, error.refused) from error
 
 
@@ -201,21 +225,24 @@ def _make(
     workers: int,
     model_options: ModelOptions | None,
     progress: Progress,
+    refused: Sequence[Rejection] | None = None,
 ) -> RunResult:
+    """`refused`: what agents that have been asked refused; None: ask them."""
     keep_freed()
     clock = _Clock(folder / "run.log")
     clock.note(f"gen run, retgen {__version__}, recipe {recipe.name}, {workers} workers")
-    family = recipe.family
+    call_report = None
     try:
-        call_report = _ask(recipe, folder, model_options, progress)
+        if refused is None:
+            call_report = _ask(recipe, folder, model_options, progress)
+            refused = call_report.rejected if call_report else ()
     except BaseException as error:
         clock.note(f"stopped: {error or type(error).__name__}")
         raise
-    if call_report is not None:
+    if recipe.agents:
         clock.lap("agents")
-    records = family.generate(recipe.job)
-    if call_report is not None:
-        records = replace(records, rejected=[*call_report.rejected, *records.rejected])
+    records = recipe.records()
+    records = replace(records, rejected=[*refused, *records.rejected])
     clock.lap("latent")
     tables = write_dataset(recipe, records, folder, workers, progress)
     if tables.kept:
@@ -282,111 +309,6 @@ def _verdict(folder: Path, result: Validation) -> str:
         f"All findings are in {folder / 'report.html'}. If the recipe asks for this, change it; if "
         "files were changed by hand, run again with --fresh."
     )
-
-
-# --- the run directory --------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the run directory; a second run into it is refused. A killed process lets go."""
-    import filelock
-
-    make_folder(folder)
-    lock = filelock.FileLock(folder / _LOCK)
-    with os_errors(folder / _LOCK):
-        try:
-            lock.acquire(blocking=False)
-        except filelock.Timeout as error:  # an OSError too, so it is caught first
-            raise RunDirectoryError(
-                f"{folder} is in use by another gen run; wait for it, or choose another --out"
-            ) from error
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def _open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
-    """Make the directory this recipe's, or see that it is; the manifest if it is finished."""
-    tree, copies = written_out(recipe)
-    path = folder / "recipe.yaml"
-    if not path.is_file():
-        remove_partial(folder)  # of a run that was killed before its recipe stood
-        foreign = sorted(
-            p.name for p in folder.iterdir() if p.name not in (_LOCK, "inputs", _REJECTED)
-        )
-        if foreign:
-            raise RunDirectoryError(
-                f"{folder} is not a run directory: it holds {', '.join(foreign[:3])} but no "
-                "recipe.yaml. Choose another --out."
-            )
-        for name, source in copies.items():
-            make_folder((folder / name).parent)
-            write_file(folder / name, source.read_bytes())
-        header = (
-            f"# gen run {path} --out ANOTHER_FOLDER\n"
-            "# Every default and override of the run, written out.\n"
-        )
-        write_file(path, header + to_yaml(tree))
-        return None
-    old, old_copies = written_out(load_recipe(path))
-    keys = compare(old, tree)
-    keys += [
-        name
-        for name, source in copies.items()
-        if name in old_copies and _digest(old_copies[name]) != _digest(source)
-    ]
-    if keys:
-        raise RunDirectoryError(
-            f"{folder} belongs to another recipe; it differs in {', '.join(keys)}. "
-            "Choose another --out, or throw away what is there with --fresh."
-        )
-    try:
-        manifest: dict[str, Any] = orjson.loads((folder / "manifest.json").read_bytes())
-        stated = {name: int(info["bytes"]) for name, info in manifest["files"].items()}
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RunDirectoryError(
-            f"{folder / 'manifest.json'} is damaged; make the run again with --fresh"
-        ) from error
-    for name, size in stated.items():
-        file = folder / name
-        if not file.is_file() or file.stat().st_size != size:
-            raise RunDirectoryError(
-                f"{folder} is a finished run, but {name} was changed or removed since; "
-                "make it again with --fresh"
-            )
-    return manifest
-
-
-def _clear(folder: Path) -> None:
-    """Remove what a run writes, and nothing else."""
-    if not (folder / "recipe.yaml").is_file():
-        return  # not a run: `_open_or_resume` decides
-    (folder / "manifest.json").unlink(missing_ok=True)  # first: from here on it is not complete
-    for name in _OWN:
-        path = folder / name
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-
-
-def check_space(folder: Path, needed: int) -> None:
-    """Refuse before the first byte what cannot fit."""
-    there = sum(path.stat().st_size for path in folder.glob("dataset/*") if path.is_file())
-    free = shutil.disk_usage(folder).free
-    if needed - there > free:
-        raise OutputError(
-            f"cannot write {folder}: the data set needs about {size_text(needed)}, "
-            f"{size_text(free)} are free. Free some space, or choose another folder with --out."
-        )
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 class _Clock:

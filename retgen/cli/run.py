@@ -74,6 +74,20 @@ def run_command(
             "--fresh", help="Throw away what is there; answers of models stay in the ledger."
         ),
     ] = False,
+    apply_review: Annotated[
+        bool,
+        typer.Option(
+            "--apply-review",
+            help="Of the recipe's finished run, write a new version with what people settled in "
+            "its review; default NAME_v2.",
+        ),
+    ] = False,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option(
+            parser=given_path, help="The file of that review; default RUN/verdicts.sqlite."
+        ),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -82,6 +96,14 @@ def run_command(
     from retgen.run import run
 
     interruptible()
+    if apply_review or verdicts is not None:
+        others = {
+            "--set": settings, "--limit": limit, "--model": model, "--max-usd": max_usd,
+            "--price": price, "--pilot": pilot, "--replay": replay, "--ledger": ledger,
+            "--fresh": fresh or None, "--verdicts": None if apply_review else verdicts,
+        }  # fmt: skip
+        _apply_review(recipe, out, verdicts, workers, others, json, quiet)
+        return
     overrides = overrides_of(settings, model)
     model_options = model_options_of(recipe, max_usd, price, replay, ledger)
     if pilot is not None:
@@ -118,6 +140,44 @@ def run_command(
         print_json({"path": str(result.path), "repeated": result.repeated, **result.manifest})
     elif not quiet:
         print(_summary(result.path, result.manifest, result.repeated))
+        if result.aside is not None:
+            print(f"  verdicts    those of the data before are kept in {result.aside}")
+
+
+def _apply_review(
+    recipe: str,
+    out: Path | None,
+    verdicts: Path | None,
+    workers: int | None,
+    others: dict[str, Any],
+    json: bool,
+    quiet: bool,
+) -> None:
+    """A new version of the recipe's run. It has no other settings: the data are the run's."""
+    from retgen.errors import UsageError
+    from retgen.recipe import load_recipe
+    from retgen.review.apply import apply_review
+
+    given = [name for name, value in others.items() if value]
+    if "--verdicts" in given:
+        raise UsageError("--verdicts: names the review of --apply-review, which is not given")
+    if given:
+        raise UsageError(
+            f"--apply-review: a new version is its run with what people decided, so "
+            f"{', '.join(given)} cannot be given beside it"
+        )
+    path = Path(recipe)
+    parent = path if path.is_dir() else path.parent
+    if not (path.exists() and (parent / "recipe.yaml").is_file() and (parent / "dataset").is_dir()):
+        parent = Path("outputs") / load_recipe(recipe, finished=True).name
+    with shown_progress(quiet, json) as progress:
+        result = apply_review(
+            parent, out=out, verdicts=verdicts, workers=workers, progress=progress
+        )
+    if json:
+        print_json({"path": str(result.path), "repeated": result.repeated, **result.manifest})
+    elif not quiet:
+        print(_summary(result.path, result.manifest, result.repeated))
 
 
 def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
@@ -139,6 +199,10 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
             lines.append(f"  proven      in all {counts['documents']:,} documents: {structure}")
         judges = "; ".join(evidence.judges(manifest["judges"], manifest["models"]))
         lines.append(f"  judged      {evidence.judged(labels['judged'], counts['qrels'], judges)}")
+    if labels["human"]:
+        lines.append(f"  human       {evidence.human(labels['human'], counts['qrels'])}")
+    if labels.get("edited"):
+        lines.append(f"  edited      {evidence.edited(labels['edited'], counts['qrels'])}")
     lines += [f"  {name:<11} {text}" for name, text in manifest["notes"].items()]
     if counts["rejected"]:
         lines.append(f"  rejected    {counts['rejected']:,}, see {path / 'rejected.jsonl'}")

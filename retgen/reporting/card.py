@@ -98,7 +98,8 @@ def _labels(recipe: Recipe, result: Validation, qrels: int) -> list[str]:
     if not result.judged:
         return [
             f"{result.proven:,} of {qrels:,} qrels are proven: a check that shares no code "
-            f"with the generator read the finished documents back; of each: {family.proof}."
+            f"with the generator read the finished documents back; of each: {family.proof}.",
+            *_of_people(result, qrels),
         ]
     lines = [
         f"{result.judged:,} of {qrels:,} qrels are judged: {escaped(family.label_source)}."
@@ -106,6 +107,19 @@ def _labels(recipe: Recipe, result: Validation, qrels: int) -> list[str]:
     ]
     for one in evidence.judges(result.judges, who_answers(recipe)[0]):
         lines += ["", f"- {escaped(one)}"]
+    return [*lines, *_of_people(result, qrels)]
+
+
+def _of_people(result: Validation, qrels: int) -> list[str]:
+    """What the labels of a reviewed version rest on beside that."""
+    lines = []
+    if result.human:
+        lines += ["", f"Human: {evidence.human(result.human, qrels)}."]
+    if result.edited:
+        lines += ["", f"Edited: {evidence.edited(result.edited, qrels)}."]
+    for one in result.findings:
+        if one.rule == "review":
+            lines += ["", f"**{escaped(one.message[0].upper() + one.message[1:])}.**"]
     return lines
 
 

@@ -65,6 +65,19 @@ def judged(number: int, qrels: int, label: str) -> str:
     return f"{number:,} of {qrels:,} qrels: {label}"
 
 
+def human(number: int, qrels: int) -> str:
+    """Of labels that people settled."""
+    return f"{number:,} of {qrels:,} qrels, settled by people in a review"
+
+
+def edited(number: int, qrels: int) -> str:
+    """Of labels whose texts people changed, without having looked at the pair since."""
+    return (
+        f"{number:,} of {qrels:,} qrels, of texts that people changed: neither proven nor judged "
+        "anew"
+    )
+
+
 def measured(name: str, judge: Mapping[str, Any] | None) -> str:
     """Who did some work, and if that was to judge, how often that was right.
 

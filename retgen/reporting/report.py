@@ -59,6 +59,7 @@ _OF_MODELS = (
     "facts",
     "example",
     "judged",
+    "lineage",
     "structure",
     "proof",
     "models",

@@ -133,6 +133,12 @@ def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verd
             "PROVEN",
             f"{count}, {proof}, by a check that shares no code with the generator",
         )
+    if content.get("human_qrels"):
+        kinds = {"proven": proven, "judged": content.get("judged_qrels", 0),
+                 "settled by people": content["human_qrels"],
+                 "of texts that people changed": content.get("edited_qrels", 0)}  # fmt: skip
+        said = ", ".join(f"{plots.number(n)} {kind}" for kind, n in kinds.items() if n)
+        return _Verdict("fair", "REVIEWED", f"of {plots.number(qrels)} qrels {said}")
     if judged := content.get("judged_qrels", 0):
         judges = (content.get("manifest") or {}).get("judged") or "they rest on a judge"
         return _Verdict(

@@ -94,7 +94,7 @@ def check_written(
     if any(finding.rule == "word-lists" for finding in result.findings):
         return findings
     try:
-        records = recipe.family.generate(recipe.job)
+        records = recipe.records()
     except (RetgenError, *_DAMAGED) as error:
         return [*findings, _not_again(f"{error}", "warning")]
     findings += links(run, manifest["files"])

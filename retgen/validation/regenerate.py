@@ -71,7 +71,7 @@ def compare_tables(
 
 def _compare_shard(run: Path, recipe: Recipe, number: int) -> Finding | None:
     """In a process of its own: one shard of the corpus."""
-    records = recipe.family.generate(recipe.job)
+    records = recipe.records()
     return _compare(run, table_files(recipe, records)[0][number])
 
 

@@ -47,6 +47,12 @@ _VOUCH = (
         "give",
     ),
     Listed(
+        "review",
+        "error",
+        "decisions of people that are on other labels or texts than the recipe makes; a warning "
+        "where people disagree with the proof",
+    ),
+    Listed(
         "sources",
         "error",
         "files of `sources/` that are lost or damaged, without which a proof cannot be repeated",

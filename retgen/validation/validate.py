@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from retgen.data import Dataset, open_dataset
+from retgen.errors import RetgenError
 from retgen.progress import Progress, silent, usable_cores
 from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import Recipe, load_recipe
 from retgen.validation.derived import changed_lists, check_written
 from retgen.validation.findings import marked, regraded, rows_at_fault, with_rulings
+from retgen.validation.reviewed import BEFORE, combine, not_looked_at, tables_before
 from retgen.validation.scan import build_rules, context_of, load_judgements, scan, which_split
 from retgen.validation.states import States
 from retgen.validators.baselines import Terms, query_blind_baselines
@@ -66,13 +68,13 @@ def validate(
     beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
     room = beside or Path(tempfile.gettempdir())
     with full_disk(room), tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
-        result = _validate(dataset, recipe, cores, progress, split, scratch)
+        result = _with_people(dataset, recipe, cores, progress, split, Path(scratch))
         if recipe is not None:  # as it was written, whatever this call asks beside that
             result.findings += check_written(
                 recipe, dataset, result, cores, Path(scratch), progress
             )
             if not result.ok:  # something is wrong, so nothing is called proven
-                result.proven = result.judged = 0
+                result.proven = result.judged = result.human = result.edited = 0
         for name, other in benchmarks.items():
             result.findings += overlap(dataset, other, name, scratch)
         result.findings = regraded(result.findings, settings)
@@ -91,7 +93,37 @@ def prove(
     states = States(run, written)
     with full_disk(run):
         dataset = open_dataset(run)
-        return _validate(dataset, recipe, workers, progress, None, str(states.folder), states)
+        with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=run) as scratch:
+            return _with_people(dataset, recipe, workers, progress, None, Path(scratch), states)
+
+
+def _with_people(
+    dataset: Dataset,
+    recipe: Recipe | None,
+    workers: int,
+    progress: Progress,
+    split: str | None,
+    scratch: Path,
+    states: States | None = None,
+) -> Validation:
+    """What the tables say; of a version made after a review, the proof is of what it was before."""
+    kept = str(states.folder if states is not None else scratch)
+    if recipe is None or not recipe.file.review or dataset.run is None:
+        return _validate(dataset, recipe, workers, progress, split, kept, states)
+    try:
+        made = recipe.reviewed()
+        first = recipe.before_review().at(scratch / BEFORE)
+        earlier = tables_before(dataset.run, recipe, scratch / BEFORE, progress)
+    except (RetgenError, OSError, ValueError, KeyError, TypeError) as error:
+        message = f"what people decided cannot be applied again: {error}"
+        result = _validate(dataset, None, workers, progress, split, kept, states)
+        result.findings.insert(0, Finding("review", "error", [], message))
+        return result
+    # the family's rules read what stands beside the tables as it was before the review
+    result = _validate(dataset, recipe.at(scratch / BEFORE), workers, progress, split, kept, states)
+    before = _validate(earlier, first, workers, progress, split, str(scratch))
+    combine(result, before, recipe, made, list(not_looked_at(recipe, earlier)))
+    return result
 
 
 def _validate(

@@ -1,0 +1,51 @@
+"""A document of a ladder as a reviewer sees it: conditions as a list, changed words marked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from retgen import marks
+
+_NUMBERED = re.compile(r"^\d+\.\s+(.+)$", re.MULTILINE)
+_OPENING = re.compile(r"\b(in which|who|whose|that|which)\b")
+
+
+def view(
+    query: Mapping[str, Any], document: Mapping[str, Any], context: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The query's conditions, and the words that differ from the document which meets them all.
+
+    Only hard negatives differ from it, so that is drawn where the label may be known. Of a
+    document that is called relevant it is not: a planted error would be found by its drawing.
+    """
+    opening, conditions = conditions_of(query["text"])
+    values: dict[str, Any] = {
+        "opening": opening,
+        "conditions": conditions,
+        "document": [marks.Piece(document["text"])],
+        "compared": False,
+    }
+    positives = [text for text in context["positives"] if text != document["text"]]
+    if positives and not context["label"]:
+        pieces = marks.changes(positives[0], document["text"])
+        same = sum(len(piece.text) for piece in pieces if not piece.kind)
+        if 2 * same > len(document["text"]):  # of the same ladder
+            values |= {"document": pieces, "compared": True}
+    return values
+
+
+def conditions_of(query: str) -> tuple[str, list[str]]:
+    """What a query asks for, and its conditions one by one; ("", []) where it cannot be told."""
+    numbered = _NUMBERED.findall(query)
+    if numbered:
+        return query.split("\n", 1)[0], numbered
+    first = _OPENING.search(query)
+    if first is None:
+        return "", []
+    clauses = re.split(rf"(?:,? and|,) (?={first[1]} )", query[first.start() :].strip())
+    if len(clauses) < 2:
+        return "", []
+    conditions = [clause.removeprefix(first[1]).strip(" .") for clause in clauses]
+    return f"{query[: first.start()].strip()} {first[1]}", conditions

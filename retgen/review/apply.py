@@ -1,0 +1,254 @@
+"""`gen run --apply-review`: a new version of a run with the labels and texts that people settled.
+
+What is settled is written into a file of decisions, which the recipe of the new version names; so
+the version is made, resumed, repeated and checked as any other run is. The run that was reviewed,
+its verdicts included, stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from retgen.data import open_dataset
+from retgen.directory import VERDICTS
+from retgen.errors import DatasetError, RunDirectoryError, UsageError
+from retgen.progress import Progress, silent
+from retgen.recipe import Recipe, load_recipe, resolve
+from retgen.review.assign import asked
+from retgen.review.consensus import by_item, consensus
+from retgen.review.records import Item, Settings, Shown, Verdict
+from retgen.review.store import Store
+from retgen.reviewed.decisions import frozen
+from retgen.run import RunResult, run_upon
+from retgen.write import FileInfo, file_info, make_folder, write_file
+
+_KEPT = ("annotator", "part", "decision", "relevance", "reason", "comment", "edits", "at", "source")
+
+
+def apply_review(
+    parent: str | Path,
+    *,
+    out: str | Path | None = None,
+    verdicts: str | Path | None = None,
+    workers: int | None = None,
+    progress: Progress = silent,
+) -> RunResult:
+    """Write a new version of a finished run: `parent`, with what people settled in its review.
+
+    `verdicts`: the review's file, default `parent`/verdicts.sqlite. `out`: default the first of
+    NAME_v2, NAME_v3, ... beside the run that is free or is this very version. Raises `UsageError`
+    where nothing is settled, `RunDirectoryError` where the run is unfinished or was changed.
+    """
+    parent = Path(parent)
+    manifest = _finished(parent)
+    recipe = load_recipe(parent / "recipe.yaml", finished=True)
+    path = Path(verdicts) if verdicts is not None else parent / VERDICTS
+    data = decisions_of(parent, manifest, path)
+    folder = Path(out) if out is not None else _next_version(parent, recipe, data)
+    if folder.resolve() == parent.resolve():
+        raise UsageError(
+            f"--out {folder} is the run that was reviewed; a new version never takes its place. "
+            "Choose another folder"
+        )
+    version = _version(recipe, folder, data)
+    return run_upon(parent, version, folder, workers=workers, progress=progress)
+
+
+def _finished(parent: Path) -> dict[str, Any]:
+    """The manifest of a finished run whose files are those that it lists."""
+    try:
+        manifest: dict[str, Any] = orjson.loads((parent / "manifest.json").read_bytes())
+        listed = {name: FileInfo(**info) for name, info in manifest["files"].items()}
+    except FileNotFoundError as error:
+        raise RunDirectoryError(
+            f"{parent} is no finished run, so there is nothing to apply a review to. Make it with "
+            "`gen run`, and review it with `gen review`"
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RunDirectoryError(
+            f"{parent / 'manifest.json'} is damaged; `gen validate {parent}` says more"
+        ) from error
+    for name, info in listed.items():
+        if not (parent / name).is_file() or file_info(parent / name) != info:
+            raise RunDirectoryError(
+                f"{parent}: {name} is not the file that the manifest describes, so a new version "
+                f"cannot rest on it. `gen validate {parent}` names the records at fault"
+            )
+    return manifest
+
+
+# --- what is settled ----------------------------------------------------------------------------
+
+
+@dataclass
+class _Left:
+    """Items that change nothing, by why."""
+
+    open: int = 0  # people disagree
+    waiting: int = 0  # not all who are asked have looked
+    undecided: int = 0  # they settled that they cannot tell
+    stale: int = 0  # the texts or the label are others by now
+
+
+def decisions_of(run: Path, manifest: Mapping[str, Any], path: Path) -> bytes:
+    """The file of decisions of a review: what is settled in it, on texts that are still those.
+
+    Raises `DatasetError` where there is no review, or it is one of other data, and `UsageError`
+    where nothing is settled.
+    """
+    if not path.is_file():
+        raise DatasetError(
+            f"{path} does not exist: nobody has reviewed {run}. `gen review {run}` opens its page"
+        )
+    store = Store(path)
+    settings = store.settings()
+    if settings is None:
+        raise DatasetError(f"{path}: nobody has begun this review; `gen review {run}` opens it")
+    given = by_item(store.verdicts())
+    items = [one for one in store.items() if one.planted is None]
+    left = _Left()
+    settled: list[tuple[Item, list[Verdict]]] = []
+    for item in items:
+        verdicts = given.get(item.item_id, [])
+        state = consensus(verdicts, asked(item, settings))
+        if state.state == "open":
+            left.open += 1
+        elif state.state == "waiting":
+            left.waiting += 1
+        elif state.state == "settled":
+            rests = [v for v in verdicts if v.annotator in state.by and _decides(v, verdicts)]
+            if state.relevance is None and not any(v.edits for v in rests):
+                left.undecided += 1
+            else:
+                settled.append((item, rests))
+    current = _current(run, [item for item, _ in settled])
+    rows = list(_rows(store, settings, settled, current, left))
+    if settled and not rows:
+        raise DatasetError(
+            f"{path}: none of the {len(settled):,} decisions is on a text and label that {run} "
+            "holds, so this is the review of another data set. Give its own with --verdicts"
+        )
+    if not rows:
+        raise UsageError(
+            f"{path}: nothing is settled yet ({left.open:,} open, {left.waiting:,} waiting for "
+            f"others, {left.undecided:,} that nobody could tell), so a new version would be the "
+            f"old one. `gen review {run} --report` says what to look at next"
+        )
+    head = {
+        "parent": {
+            "name": manifest["name"],
+            "created": manifest["created"],
+            "manifest_sha256": file_info(run / "manifest.json").sha256,
+        },
+        "mode": settings.mode,
+        "grades": settings.grades,
+        "left": vars(left),
+    }
+    return frozen(head, rows)
+
+
+def _decides(one: Verdict, verdicts: list[Verdict]) -> bool:
+    """Whether a consensus rests on this verdict: the last adjudication, else all first looks."""
+    final = [v.number for v in verdicts if v.part == "adjudication"]
+    return one.number == max(final) if final else one.part == "first"
+
+
+def _current(run: Path, items: list[Item]) -> dict[str, tuple[Shown, float | None]]:
+    """By item the texts and the label that the run has now."""
+    dataset = open_dataset(run)
+    wanted = {one.doc_id for one in items}
+    documents = {one.doc_id: one for one in dataset.documents() if one.doc_id in wanted}
+    queries = {one.query_id: one for one in dataset.read_queries()[0]}
+    labels = {
+        (split, q, d): relevance
+        for split in {one.split for one in items} & {*dataset.qrels}
+        for q, d, relevance in dataset.read_qrels(split)[0]
+    }
+    result = {}
+    for one in items:
+        query, document = queries.get(one.query_id), documents.get(one.doc_id)
+        if query is not None and document is not None:
+            shown = Shown(query.text, document.title, document.text)
+            result[one.item_id] = shown, labels.get((one.split, one.query_id, one.doc_id))
+    return result
+
+
+def _rows(
+    store: Store,
+    settings: Settings,
+    settled: list[tuple[Item, list[Verdict]]],
+    current: Mapping[str, tuple[Shown, float | None]],
+    left: _Left,
+) -> Iterator[dict[str, Any]]:
+    """A row a decision, in the order of the items' names."""
+    for item, verdicts in sorted(settled, key=lambda both: both[0].item_id):
+        shown, label = current.get(item.item_id, (None, None))
+        same = shown is not None and all(v.shown == shown.digest() for v in verdicts)
+        if shown is None or not same or label != item.label:
+            left.stale += 1
+            continue
+        relevance = verdicts[0].relevance
+        turned = relevance is not None and (relevance > 0) != ((item.label or 0) > 0)
+        texts = turned or any(v.edits for v in verdicts)
+        yield {
+            "split": item.split,
+            "query_id": item.query_id,
+            "doc_id": item.doc_id,
+            "label": label,
+            "shown": shown.digest(),
+            **({"texts": dict(zip(("query", "title", "text"), shown[:3], strict=True))}
+               if texts else {}),
+            "verdicts": [
+                {name: getattr(v, name) for name in _KEPT} for v in verdicts
+            ],
+        }  # fmt: skip
+
+
+# --- the new version ----------------------------------------------------------------------------
+
+
+def _next_version(parent: Path, recipe: Recipe, data: bytes) -> Path:
+    """The first folder beside the run that is free, or holds this version, finished or not."""
+    stem, number = parent.name, 1
+    if (found := re.fullmatch(r"(.+)_v(\d+)", stem)) is not None and recipe.file.review:
+        stem, number = found[1], int(found[2])
+    while True:
+        number += 1
+        folder = parent.with_name(f"{stem}_v{number}")
+        held = [p for p in folder.glob("inputs/decisions*.jsonl") if p.read_bytes() == data]
+        if held or not folder.exists() or not any(folder.iterdir()):
+            return folder
+
+
+def _version(recipe: Recipe, folder: Path, data: bytes) -> Recipe:
+    """The run's recipe with its decisions, which are written into the new folder.
+
+    A new folder is not a run until its recipe stands; inputs/ may be there before.
+    """
+    name = f"decisions-{len(recipe.file.review) + 1}.jsonl"
+    path = folder / "inputs" / name
+    if folder.exists() and not (folder / "recipe.yaml").is_file():
+        foreign = sorted(p.name for p in folder.iterdir() if p.name not in ("inputs", ".lock"))
+        if foreign:
+            raise RunDirectoryError(
+                f"{folder} is not a run directory: it holds {', '.join(foreign[:3])} but no "
+                "recipe.yaml. Choose another --out."
+            )
+    if path.is_file() and path.read_bytes() != data:
+        raise RunDirectoryError(
+            f"{folder} holds the version of an earlier state of the review. Leave --out away, and "
+            "the next free name is taken, or choose another"
+        )
+    if (folder / "recipe.yaml").is_file() and not path.is_file():
+        raise RunDirectoryError(f"{folder} is another run. Choose another --out.")
+    make_folder(path.parent)
+    write_file(path, data)
+    file = recipe.file
+    update = {"name": folder.name.lower(), "review": (*file.review, path)}
+    return resolve(file.model_copy(update=update))

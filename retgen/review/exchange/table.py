@@ -1,0 +1,128 @@
+"""CSV for spreadsheets, and back: whatever they do to a file on the way.
+
+What comes back may begin with a byte order mark, be UTF-16 or Windows-1252, have semicolons or tabs
+for commas and any line ends. A cell that a spreadsheet would take for a formula goes out behind an
+apostrophe, which is taken off on the way in.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from retgen.errors import DatasetError
+from retgen.review.exchange.rows import Given, claim, going_out, word_of
+from retgen.review.review import Review
+from retgen.write import make_folder, write_file
+
+COLUMNS = (
+    "item_id", "shown", "annotator", "part", "query", "title", "text", "label", "verdict",
+    "reason", "comment", "new_query", "new_title", "new_text",
+)  # fmt: skip
+_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NEEDED = ("item_id", "shown", "verdict")
+_DELIMITERS = ",;\t|"
+
+
+def defused(text: str) -> str:
+    """A cell that no spreadsheet takes for a formula; `restored` gives the text back."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def restored(cell: str) -> str:
+    """The text of a cell."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+def write(review: Review, path: Path) -> None:
+    """A row for each verdict, and one to fill in for each item without any."""
+    text = io.StringIO(newline="")
+    out = csv.writer(text)
+    out.writerow(COLUMNS)
+    for item, verdict in going_out(review):
+        shown = review.shown(item)
+        row = [item.item_id, item.shown]
+        row += [verdict.annotator, verdict.part] if verdict else ["", ""]
+        row += [shown.query, shown.title, shown.text, claim(review, item)]
+        row += [word_of(verdict), verdict.reason, verdict.comment] if verdict else [""] * 3
+        edits = verdict.edits if verdict else {}
+        row += [edits.get(name, "") for name in ("query", "title", "text")]
+        out.writerow(map(defused, row))
+    make_folder(path.parent)
+    write_file(path, text.getvalue().encode("utf-8-sig"))  # without the mark Excel guesses wrong
+
+
+def rows_of(path: Path, data: bytes) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """(names of the columns in lower case, rows with their number as spreadsheets count them)."""
+    if not data.strip():
+        raise DatasetError(f"{path} is empty: it holds no verdicts")
+    text = _text(path, data)
+    first = text.lstrip("\r\n").partition("\n")[0]
+    if first[:4] == "sep=":  # which Excel reads and never shows
+        text = text.lstrip("\r\n").partition("\n")[2]
+        first = text.partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=first.count)
+    csv.field_size_limit(1 << 30)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    head = [name.strip().lower() for name in next(rows)]
+
+    def numbered() -> Iterator[tuple[int, list[str]]]:
+        try:
+            for number, row in enumerate(rows, start=2):
+                if any(cell.strip() for cell in row):
+                    yield number, row
+        except csv.Error as error:
+            raise DatasetError(f"{path} is no CSV that can be read: {error}") from error
+
+    return head, numbered()
+
+
+def _text(path: Path, data: bytes) -> str:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        encodings: tuple[str, ...] = ("utf-16",)
+    else:
+        encodings = ("utf-8-sig", "cp1252")  # the latter is what Excel calls plain CSV
+    for encoding in encodings:
+        try:
+            return data.decode(encoding).replace("\0", "")
+        except UnicodeDecodeError:
+            continue
+    raise DatasetError(f"{path} is neither UTF-8 nor UTF-16: save it as CSV UTF-8")
+
+
+def read(path: Path, head: Sequence[str], rows: Iterator[tuple[int, list[str]]]) -> list[Given]:
+    """The rows of a table of verdicts."""
+    missing = [name for name in _NEEDED if name not in head]
+    if missing:
+        raise DatasetError(
+            f"{path} has no column {', '.join(missing)} (it has: {', '.join(head)[:200]}). Give a "
+            "file that `gen review --export` or --static wrote, with its columns"
+        )
+    result = []
+    for number, row in rows:
+        cells = dict(zip(head, map(restored, row), strict=False))
+        if len(row) != len(head) and any(cell.strip() for cell in row[len(head) :]):
+            why = f"has {len(row)} cells, the head {len(head)}: a quotation mark or comma is amiss"
+            result.append(Given(number, problem=why))
+            continue
+        edits = {
+            name: cells.get(f"new_{name}", "").replace("\r\n", "\n")
+            for name in ("query", "title", "text")
+        }
+        result.append(
+            Given(
+                number,
+                cells.get("item_id", "").strip(),
+                cells.get("shown", "").strip(),
+                cells.get("annotator", "").strip(),
+                cells.get("part", "").strip() or "first",
+                cells.get("verdict", "").strip(),
+                cells.get("reason", "").strip(),
+                cells.get("comment", "").replace("\r\n", "\n").strip(),
+                edits,
+            )
+        )
+    return result

@@ -1,0 +1,106 @@
+"""A record drawn for its family, from what a reviewer may see.
+
+A family draws its records with `review.html` in its folder, a Jinja template which gets what
+`view(query, document, context)` of its `drawing.py` returns; without these there is a generic
+drawing. A blind page must not tell the label, so nothing that could is handed on: no metadata, and
+no label.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from importlib.util import find_spec
+from typing import Any
+
+from retgen import marks
+from retgen.review.records import Shown
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a template draws of a record: the `template`, and its `values`."""
+
+    template: str
+    values: Mapping[str, Any]
+
+
+def draw(
+    family: str,
+    shown: Shown,
+    *,
+    revealed: bool,
+    label: float | None = None,
+    positives: tuple[str, ...] = (),
+) -> Drawn:
+    """Draw a record.
+
+    `revealed`: the reviewer may know the label (check mode, or their verdict is given), and so the
+    metadata are drawn, too. `label`: what the data set says. `positives`: texts of other documents
+    that it calls relevant to the query.
+    """
+    query = {"text": shown.query, "metadata": shown.query_metadata if revealed else {}}
+    document = {
+        "title": shown.title,
+        "text": shown.text,
+        "metadata": shown.document_metadata if revealed else {},
+    }
+    context = {
+        "revealed": revealed,
+        "label": label if revealed else None,
+        "positives": positives if revealed else (),
+    }
+    values = generic(query, document)
+    package = package_of(family)
+    if not package:
+        return Drawn("drawing.html", values)
+    if find_spec(f"{package}.drawing"):
+        view = importlib.import_module(f"{package}.drawing").view
+        values |= view(query, document, context)
+    own = resources.files(package).joinpath("review.html").is_file()
+    return Drawn(f"families/{family}/review.html" if own else "drawing.html", values)
+
+
+def generic(query: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
+    """Words of the query marked in the document, and the span that the query rests on."""
+    text = document["text"]
+    return {
+        "query": [marks.Piece(query["text"])],
+        "title": marks.cut(document["title"], marks.query_words(query["text"], document["title"])),
+        "document": marks.cut(
+            text, [*_rests_on(query, document), *marks.query_words(query["text"], text)]
+        ),
+    }
+
+
+def _rests_on(query: Mapping[str, Any], document: Mapping[str, Any]) -> list[marks.Span]:
+    """`metadata.span` of a query, in characters of its source, as characters of the document."""
+    of_query, of_document = query["metadata"], document["metadata"]
+    source = of_query.get("source")
+    if source is None or source != of_document.get("source"):
+        return []
+    asked, held = _span(of_query.get("span")), _span(of_document.get("span"))
+    if asked is None or held is None or (asked[0] <= held[0] and held[1] <= asked[1]):
+        return []  # all of it: nothing to point at
+    return [(asked[0] - held[0], asked[1] - held[0], "span")] if asked[0] >= held[0] else []
+
+
+def _span(value: Any) -> tuple[int, int] | None:
+    if isinstance(value, list | tuple) and len(value) == 2 and all(type(v) is int for v in value):
+        return value[0], value[1]
+    return None
+
+
+@cache
+def package_of(family: str) -> str:
+    """The package in which a family stands; "" for data sets of no family that is installed."""
+    from retgen.generators import families
+    from retgen.generators import family as load
+
+    if family not in families():
+        return ""
+    module = importlib.import_module(type(load(family)).__module__)
+    return module.__package__ or ""

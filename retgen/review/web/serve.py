@@ -1,0 +1,93 @@
+"""The server of a review page: on this machine, unless told otherwise."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import threading
+import webbrowser
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from retgen.errors import UsageError
+from retgen.review.web.app import create_app
+from retgen.review.web.security import is_loopback
+
+if TYPE_CHECKING:
+    from retgen.review.review import Review
+
+PORT = 8642
+_PATIENCE = 5  # seconds for answers that are under way at Ctrl-C
+
+
+def serve(
+    review: Review, host: str = "127.0.0.1", port: int = PORT, open_browser: bool = True
+) -> None:
+    """Serve a review until Ctrl-C. Prints the address; other hosts than loopback get a token.
+
+    `port` 0: any that is free. Raises `UsageError` where the address cannot be had.
+    """
+    listening = _listen(host, port)
+    port = listening.getsockname()[1]
+    token = None if is_loopback(host) else secrets.token_urlsafe(24)
+    address = _address(host, port, token)
+    config = uvicorn.Config(
+        create_app(review, host=host, port=port, token=token),
+        log_level="error", access_log=False, server_header=False, date_header=False,
+        lifespan="off", timeout_graceful_shutdown=_PATIENCE,
+    )  # fmt: skip
+    server = _Announced(config, address, open_browser)
+    try:
+        server.run(sockets=[listening])
+    except KeyboardInterrupt:  # uvicorn raises it again once it has ended cleanly
+        pass
+    finally:
+        listening.close()
+    print(f"Stopped. Every verdict that was confirmed is in {review.store.path}.", flush=True)
+
+
+class _Announced(uvicorn.Server):
+    """Says where it is once it answers."""
+
+    def __init__(self, config: uvicorn.Config, address: str, open_browser: bool) -> None:
+        super().__init__(config)
+        self._address, self._open_browser = address, open_browser
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer, and say so."""
+        await super().startup(sockets)
+        if self.started:
+            print(f"review: {self._address}\nCtrl-C ends it; nothing is lost.", flush=True)
+            if self._open_browser:
+                # some browsers keep the process that opens them
+                threading.Thread(target=webbrowser.open, args=[self._address], daemon=True).start()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket at an address. Raises `UsageError`, with what to do."""
+    try:
+        family, kind, protocol, _, where = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (socket.gaierror, OverflowError, UnicodeError) as error:
+        raise UsageError(f"--host {host} --port {port} is no address: {error}") from error
+    result = socket.socket(family, kind, protocol)
+    result.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        result.bind(where)
+        result.listen(128)
+    except OSError as error:
+        result.close()
+        raise UsageError(
+            f"cannot listen at {host}, port {port}: {error.strerror or error}. Choose another one "
+            "with --port (0: any that is free)"
+        ) from error
+    return result
+
+
+def _address(host: str, port: int, token: str | None) -> str:
+    """What to open; a host that stands for all of this machine's is named after the machine."""
+    name = socket.gethostname() if host in ("0.0.0.0", "::") else host
+    name = f"[{name}]" if ":" in name else name
+    return f"http://{name}:{port}/" + (f"?token={token}" if token else "")

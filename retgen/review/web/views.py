@@ -1,0 +1,230 @@
+"""What the templates are given: items, the strip of the verdict before, progress.
+
+A blind page is made of the texts alone. Neither the label nor anything that follows from it (the
+population, the suspicion, the ids, the metadata) reaches its template.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+from markupsafe import Markup
+
+from retgen.review import source
+from retgen.review.consensus import by_item, standing
+from retgen.review.records import Item, Part, Verdict
+from retgen.review.web import words
+from retgen.review.web.drawing import draw, package_of
+from retgen.review.web.visible import plain, visible
+
+if TYPE_CHECKING:
+    from retgen.review.review import Review
+
+FOLDER = Path(__file__).parent / "templates"
+NOTICES = {
+    "again": "That verdict was kept before: the form was sent twice, and counts once.",
+    "changed": "Your earlier verdict on that item was replaced by the one you sent now.",
+    "undone": "Your last verdict is taken back; here is its item again.",
+    "nothing": "There is no verdict of yours to take back.",
+    "settled": "The item is settled.",
+}
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What a person had put into a form that comes back to them; `wrong`: why it comes back."""
+
+    wrong: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Templates of the page, and below families/NAME/ those that families bring."""
+    result = jinja2.Environment(
+        loader=jinja2.ChoiceLoader(
+            [jinja2.FileSystemLoader(FOLDER), jinja2.FunctionLoader(_of_family)]
+        ),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    result.filters |= {"visible": visible, "plain": plain}
+    return result
+
+
+def _of_family(name: str) -> str | None:
+    """The source of families/NAME/review.html."""
+    from importlib import resources
+
+    parts = name.split("/")
+    if len(parts) != 3 or parts[0] != "families" or parts[2] != "review.html":
+        return None
+    package = package_of(parts[1])
+    return resources.files(package).joinpath(parts[2]).read_text("utf-8") if package else None
+
+
+def render(template: str, values: Mapping[str, Any]) -> str:
+    """A page."""
+    return environment().get_template(template).render(values)
+
+
+def base(review: Review, annotator: str = "") -> dict[str, Any]:
+    """What every page is given."""
+    settings = review.settings
+    return {
+        "name": name_of(review),
+        "annotator": annotator,
+        "annotators": settings.annotators,
+        "blind": settings.mode == "grade",
+        "open_count": len(review.open_items()),
+        "notice": "",
+        "wrong": "",
+    }
+
+
+def item_view(
+    review: Review,
+    item: Item,
+    *,
+    revealed: bool,
+    filled: Filled | None = None,
+    one_of_many: bool = False,
+) -> dict[str, Any]:
+    """An item to judge; `revealed`: with the label, and what its family draws of the metadata.
+
+    `one_of_many`: on a page of several, whose ids and headings must be told apart.
+    """
+    shown = review.shown(item)
+    settings = review.settings
+    drawn = draw(
+        settings.family, shown, revealed=revealed, label=item.label,
+        positives=_positives(review, item) if revealed else (),
+    )  # fmt: skip
+    picture = (
+        environment()
+        .get_template(drawn.template)
+        .render(
+            {
+                **drawn.values,
+                "prefix": f"{item.item_id}-" if one_of_many else "",
+                "level": 3 if one_of_many else 2,
+            }
+        )
+    )
+    values = (filled or Filled()).values
+    return {
+        "item_id": item.item_id,
+        "digest": item.shown,
+        "picture": Markup(picture),  # rendered above, escaped there
+        "question": question(settings.mode if revealed else "grade", settings.grades),
+        "label": words.label(item.label, settings.grades) if revealed else "",
+        "label_source": label_source(review) if revealed and item.label is not None else "",
+        "choices": words.choices(settings.mode, settings.grades),
+        "grades": list(enumerate(words.grades(settings.grades))),
+        "reasons": words.REASONS,
+        "filled": {"reason": "", "comment": "", **values},
+        "wrong": filled.wrong if filled else "",
+        "since": f"{time.time():.3f}",
+        "shown": shown,
+    }
+
+
+def question(mode: str, number: int) -> str:
+    """What is asked of an item."""
+    if mode == "check":
+        return "Is this label right?"
+    return (
+        "How relevant is the document to the query?"
+        if number > 2
+        else "Is the document relevant to the query?"
+    )
+
+
+def guideline(review: Review) -> Markup:
+    """The guideline as HTML; what is HTML in it is text."""
+    from markdown_it import MarkdownIt
+
+    settings = review.settings
+    text = f"{review.guideline}\n\n{words.scale(settings.mode, settings.grades)}"
+    # "js-default" takes no HTML, and no link but to ordinary addresses
+    return Markup(MarkdownIt("js-default").render(text))
+
+
+def _positives(review: Review, item: Item) -> tuple[str, ...]:
+    """Texts of documents that the data set calls relevant to the item's query, among the items."""
+    found = (
+        review.shown(other)
+        for other in review.items
+        if other.query_id == item.query_id
+        and other.population == "positives"
+        and other.planted is None
+        and other.item_id != item.item_id
+    )
+    return tuple(shown.text for shown in found)
+
+
+def strip(review: Review, annotator: str) -> dict[str, Any] | None:
+    """The annotator's last verdict, and what the data set says of its item."""
+    mine = standing(review.store.verdicts(annotator=annotator)).values()
+    if not mine:
+        return None
+    last = max(mine, key=lambda verdict: verdict.number)
+    number = review.settings.grades
+    agrees = None
+    if last.relevance is not None and last.label is not None:
+        agrees = (last.relevance > 0) == (last.label > 0)
+    return {
+        "item_id": last.item_id,
+        "said": words.said(last, number),
+        "label": words.label(last.label, number),
+        "label_source": label_source(review) if last.label is not None else "",
+        "agrees": agrees,
+        "settled": last.part == "adjudication",
+    }
+
+
+def said_of(review: Review, item: Item) -> list[dict[str, Any]]:
+    """The verdicts that stand on an item, for whoever settles it."""
+    verdicts = by_item(review.store.verdicts(item.item_id)).get(item.item_id, [])
+    return [
+        {
+            "annotator": verdict.annotator,
+            "part": verdict.part,
+            "said": words.said(verdict, review.settings.grades),
+            "reason": verdict.reason,
+            "comment": verdict.comment,
+            "edits": verdict.edits,
+        }
+        for verdict in sorted(verdicts, key=lambda verdict: verdict.number)
+    ]
+
+
+def current(review: Review, annotator: str, item_id: str, part: Part) -> Verdict | None:
+    """What the annotator said of an item, where that stands."""
+    key = (item_id, annotator, part)
+    return standing(review.store.verdicts(item_id)).get(key)
+
+
+def name_of(review: Review) -> str:
+    """The name of the data set, as its folder has it."""
+    return review.path.resolve().name
+
+
+def label_source(review: Review) -> str:
+    """Who gave the labels of a data set, in a few words; "" where nobody says it."""
+    from retgen.reporting.evidence import OFFLINE, who
+
+    manifest = source.manifest_of(review.dataset)
+    if source.proven(manifest):
+        return "proven from the texts"
+    models, judges = manifest.get("models", {}), manifest.get("judges", {})
+    names = {who(models[agent]["model"]) for agent in judges if agent in models}
+    return f"judged by {' and '.join(sorted(names)) or OFFLINE}" if judges else ""

@@ -1,0 +1,120 @@
+"""A version made after a review: what is proven, what is people's, and where the two disagree.
+
+The family's proof holds for what the recipe makes without people. So these tables are made again
+and proven, and what differs in the version is exactly what its decisions change, which
+`regenerated` compares row by row. Decisions are tied to the texts that people looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from retgen.data import Dataset, open_dataset
+from retgen.generate import rejected_lines, write_dataset
+from retgen.progress import Progress
+from retgen.recipe import SOURCES, Recipe, to_yaml, written_out
+from retgen.reviewed.apply import RULE, Reviewed
+from retgen.reviewed.decisions import digest, read_decisions
+from retgen.validation.differences import shown
+from retgen.validators.rule import Finding
+from retgen.validators.validation import Validation
+from retgen.write import make_folder, write_file
+
+BEFORE = "before"  # in a scratch folder: the run as it would be without people
+_NAMED = 5
+
+
+def tables_before(run: Path, recipe: Recipe, folder: Path, progress: Progress) -> Dataset:
+    """What the recipe of a run makes without people, written into an empty folder."""
+    recipe = recipe.before_review().at(folder)
+    make_folder(folder)
+    for name in (SOURCES, "inputs"):
+        if (run / name).is_dir():
+            (folder / name).symlink_to((run / name).resolve(), target_is_directory=True)
+    write_file(folder / "recipe.yaml", to_yaml(written_out(recipe)[0]))
+    write_dataset(recipe, recipe.records(), folder, 1, progress)
+    _rejected_before(run, folder)
+    return open_dataset(folder)
+
+
+def _rejected_before(run: Path, folder: Path) -> None:
+    """Put what was rejected before the review, agents' records too, where a proof looks for it."""
+    import orjson
+
+    from retgen.agents.agent import Rejection
+
+    rows = [orjson.loads(line) for line in (run / "rejected.jsonl").read_bytes().splitlines()]
+    kept = [Rejection(**row) for row in rows if row["rule"] != RULE]
+    write_file(folder / "rejected.jsonl", rejected_lines(kept))
+
+
+def combine(
+    result: Validation, before: Validation, recipe: Recipe, made: Reviewed, unseen: list[Finding]
+) -> None:
+    """Make of what the tables say, and of the proof without people, what is true of the version.
+
+    `unseen`: of `not_looked_at`.
+    """
+    proofs = recipe.family.proofs
+    of_tables = [one for one in result.findings if one.rule.partition("/")[0] not in proofs]
+    of_proof = [
+        one._replace(message=f"before the review: {one.message}")
+        for one in before.findings
+        if one.severity == "error" and one.rule.partition("/")[0] in proofs | {"sources"}
+    ]
+    result.findings = [*of_proof, *unseen, *of_tables]
+    split = result.splits[0]
+    human, edited = made.evidence(split)
+    rest = result.statistics["qrels"] - human - edited
+    kind = recipe.family.evidence(recipe.job)
+    result.human, result.edited, result.reviewed = human, edited, True
+    result.proven = rest if kind == "structural" and result.ok else 0
+    result.judged = rest if kind == "judged" and result.ok else 0
+    if not result.ok:
+        result.human = result.edited = 0
+    if made.against:
+        result.findings.append(_against(made, kind == "structural"))
+    order = ("error", "warning", "info")
+    result.findings.sort(key=lambda one: order.index(one.severity))
+
+
+def _against(made: Reviewed, structural: bool) -> Finding:
+    pairs = made.against
+    named = ", ".join(f"({q}, {d})" for q, d in pairs[:_NAMED])
+    more = ", ..." if len(pairs) > _NAMED else ""
+    count = f"{len(pairs):,} {'pair' if len(pairs) == 1 else 'pairs'}"
+    ids = list(dict.fromkeys(name for pair in pairs for name in pair))
+    if structural:
+        message = (
+            f"people disagree with the proof on {count} ({named}{more}): their labels hold here. "
+            "Either the texts can be read in a way that the proof does not know, or the people "
+            "erred; look at these again before you use the set"
+        )
+        return Finding(RULE, "warning", ids, message)
+    message = f"people turned round the judge's label of {count} ({named}{more})"
+    return Finding(RULE, "info", ids, message)
+
+
+def not_looked_at(recipe: Recipe, before: Dataset) -> Iterator[Finding]:
+    """Decisions of the first review on other texts than the recipe makes.
+
+    Later reviews looked at the version of the one before; where its texts differ, they state them.
+    """
+    if not recipe.file.review:
+        return
+    path = recipe.file.review[0]
+    wanted = read_decisions(path).rows
+    queries = {one.query_id: one.text for one in before.read_queries()[0]}
+    of = {one.doc_id for one in wanted}
+    documents = {one.doc_id: one for one in before.documents() if one.doc_id in of}
+    for one in wanted:
+        document = documents.get(one.doc_id)
+        if document is None or one.query_id not in queries:
+            what = "is a pair that the recipe does not make"
+        elif digest(queries[one.query_id], document.title, document.text) != one.shown:
+            what = f"was looked at with other texts than {shown(document.text)}"
+        else:
+            continue
+        message = f"{path.name}: ({one.query_id}, {one.doc_id}) {what}; apply the review again"
+        yield Finding(RULE, "error", [one.query_id, one.doc_id], message)

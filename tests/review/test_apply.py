@@ -1,0 +1,326 @@
+"""A new version of a run with what people settled: labels, texts, rejections, proof and lineage."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen.data import open_dataset
+from retgen.errors import DatasetError, RunDirectoryError, UsageError
+from retgen.review.apply import apply_review
+from retgen.review.records import Decision, Item, Settings, Shown, Verdict, item_id
+from retgen.review.store import Store
+from retgen.reviewed.decisions import digest
+from retgen.run import run
+from retgen.validation.validate import validate
+
+SMALL = """name: small
+family: limit
+seed: 42
+params: {pattern: dense, docs: 60, queries: 20, k: 2, attributes_per_doc: 8}
+"""
+Said = Mapping[tuple[str, str], list[tuple[str, Decision, int | None, Mapping[str, str]]]]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of 20 queries with two relevant documents each."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "small.yaml").write_text(SMALL)
+    return run(folder / "small.yaml", out=folder / "small").path
+
+
+@pytest.fixture
+def parent(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "small"))
+
+
+def pairs_of(parent: Path) -> list[tuple[str, str]]:
+    return [(q, d) for q, d, _ in open_dataset(parent).read_qrels("test")[0]]
+
+
+def reviewed_by(
+    parent: Path, said: Said, people: tuple[str, ...] = ("ann", "bob"), planted: str = ""
+) -> Path:
+    """A review of these pairs, as `gen review` leaves it."""
+    dataset = open_dataset(parent)
+    queries = {one.query_id: one.text for one in dataset.read_queries()[0]}
+    documents = {one.doc_id: one for one in dataset.documents()}
+    labels = {(q, d): r for q, d, r in dataset.read_qrels("test")[0]}
+    store = Store(parent / "verdicts.sqlite")
+    store.keep_settings(Settings(annotators=people, split="test"))
+    items, verdicts = [], []
+    texts: dict[str, Shown] = {}
+    for place, ((query_id, doc_id), given) in enumerate(said.items()):
+        shown = Shown(queries[query_id], documents[doc_id].title, documents[doc_id].text)
+        texts[shown.digest()] = shown
+        label = labels.get((query_id, doc_id))
+        name = item_id(query_id, doc_id)
+        items.append(
+            Item(
+                name, "positives" if label else "others", place, "test", query_id, doc_id, label,
+                shown.digest(), planted=0 if doc_id == planted else None,
+            )
+        )  # fmt: skip
+        for who, decision, relevance, edits in given:
+            verdicts.append(
+                Verdict(0, name, who, "first", decision, relevance, shown.digest(), label,
+                        "off topic" if relevance == 0 else "", "", edits)
+            )  # fmt: skip
+    store.add_items(items, texts)
+    store.add(verdicts)
+    return parent / "verdicts.sqlite"
+
+
+def both(decision: Decision, relevance: int | None, **edits: str) -> list[Any]:
+    return [("ann", decision, relevance, edits), ("bob", decision, relevance, edits)]
+
+
+def qrels(run: Path) -> dict[tuple[str, str], float]:
+    return {(q, d): r for q, d, r in open_dataset(run).read_qrels("test")[0]}
+
+
+def rejected(run: Path) -> list[Any]:
+    return [json.loads(line) for line in (run / "rejected.jsonl").read_text().splitlines()]
+
+
+def a_review(parent: Path) -> dict[str, Any]:
+    """One of everything: the pairs of the first queries, and what is said of them."""
+    pairs = pairs_of(parent)
+    (q0, right), (_, wrong) = pairs[:2]
+    other = next(d for _, d in pairs if d not in (right, wrong))
+    said = {
+        (q0, right): both("1", 1),
+        (q0, wrong): both("0", 0),
+        (q0, other): both("1", 1),
+        (pairs[2][0], other if (pairs[2][0], other) not in pairs else wrong): both("0", 0),
+        pairs[4]: [("ann", "1", 1, {}), ("bob", "0", 0, {})],
+        pairs[6]: [("ann", "0", 0, {})],
+        pairs[8]: both("unsure", None),
+    }
+    reviewed_by(parent, said)
+    return {"query": q0, "right": right, "wrong": wrong, "missed": other}
+
+
+def test_what_was_settled_holds_and_nothing_else_changes(parent: Path) -> None:
+    pair = a_review(parent)
+    before = qrels(parent)
+    held = {p: p.read_bytes() for p in parent.rglob("*") if p.is_file() and "sqlite" not in p.name}
+    result = apply_review(parent)
+    assert result.path == parent.with_name("small_v2")
+    after = qrels(result.path)
+    turned = {p: r for p, r in after.items() if before.get(p) != r}
+    q0 = pair["query"]
+    assert turned[q0, pair["wrong"]] == 0
+    assert turned[q0, pair["missed"]] == 1
+    assert sorted(turned.values()) == [0, 0, 1]
+    assert before.keys() <= after.keys()
+    rows = rejected(result.path)
+    assert [row["rule"] for row in rows] == ["review"]
+    assert rows[0]["reason"] == "people say it is not relevant: off topic"
+    assert rows[0]["record"]["by"] == ["ann", "bob"]
+    assert rows[0]["record"]["corpus-id"] == pair["wrong"]
+    manifest = result.manifest
+    assert manifest["evidence"] == {"structural": 38, "judged": 0, "human": 4, "edited": 0}
+    lineage = manifest["lineage"]
+    assert len(lineage) == 1
+    assert lineage[0]["name"] == "small"
+    assert lineage[0]["review"]["annotators"] == ["ann", "bob"]
+    assert lineage[0]["review"]["left"] == {"open": 1, "waiting": 1, "undecided": 1, "stale": 0}
+    counts = {k: n for k, n in lineage[0]["changes"].items() if n}
+    assert counts == {"confirmed": 1, "rejected": 1, "missed": 1, "not relevant": 1}
+    human = (result.path / "tables" / "human.jsonl").read_text().splitlines()
+    assert len(human) == 4
+    assert (
+        "Human: 4 of 42 qrels, settled by people in a review."
+        in (result.path / "dataset" / "README.md").read_text()
+    )
+    assert all(path.read_bytes() == data for path, data in held.items())
+
+
+def test_validate_says_what_is_proven_and_where_people_disagree(parent: Path) -> None:
+    pair = a_review(parent)
+    version = apply_review(parent).path
+    result = validate(version)
+    assert result.ok
+    assert (result.proven, result.human, result.edited) == (38, 4, 0)
+    (finding,) = result.findings
+    assert (finding.rule, finding.severity) == ("review", "warning")
+    assert finding.message.startswith("people disagree with the proof on 2 pairs (")
+    assert {pair["wrong"], pair["missed"], pair["query"]} == set(finding.ids)
+
+
+def test_a_second_call_says_finished_and_later_verdicts_make_another_version(parent: Path) -> None:
+    a_review(parent)
+    first = apply_review(parent)
+    assert not first.repeated
+    again = apply_review(parent)
+    assert (again.repeated, again.path) == (True, first.path)
+    assert run(parent / "recipe.yaml", out=parent).repeated
+    store = Store(parent / "verdicts.sqlite")
+    waiting = next(one for one in store.items() if one.place == 5)
+    store.add([Verdict(0, waiting.item_id, "bob", "first", "0", 0, waiting.shown, 1.0)])
+    later = apply_review(parent)
+    assert later.path == parent.with_name("small_v3")
+    assert later.manifest["lineage"][0]["changes"]["rejected"] == 2
+    with pytest.raises(RunDirectoryError, match="holds the version of an earlier state"):
+        apply_review(parent, out=first.path)
+    with pytest.raises(UsageError, match="never takes its place"):
+        apply_review(parent, out=parent)
+
+
+def test_the_recipe_of_a_version_makes_the_same_bytes(parent: Path, tmp_path: Path) -> None:
+    a_review(parent)
+    version = apply_review(parent).path
+    again = run(version / "recipe.yaml", out=tmp_path / "again").path
+    for path in sorted((version / "dataset").iterdir()):
+        assert (again / "dataset" / path.name).read_bytes() == path.read_bytes()
+
+
+def change(name: str, old: str, new: str) -> Callable[[Path], None]:
+    def tamper(version: Path) -> None:
+        text = (version / name).read_text()
+        assert old in text
+        (version / name).write_text(text.replace(old, new, 1))
+
+    return tamper
+
+
+@pytest.mark.parametrize(
+    ("tamper", "rules"),
+    [
+        (change("dataset/qrels.jsonl", '"score":0', '"score":1'), {"manifest", "regenerated"}),
+        (change("tables/human.jsonl", '"score":0', '"score":1'), {"manifest", "regenerated"}),
+        (
+            change("inputs/decisions-1.jsonl", '"relevance":0', '"relevance":1'),
+            {"manifest", "review"},
+        ),
+        (change("rejected.jsonl", "off topic", "on topic"), {"manifest", "regenerated"}),
+        (change("manifest.json", '"human": 4', '"human": 9'), {"manifest"}),
+    ],
+)
+def test_a_tampered_human_label_is_an_error(
+    parent: Path, tamper: Callable[[Path], None], rules: set[str]
+) -> None:
+    a_review(parent)
+    version = apply_review(parent).path
+    tamper(version)
+    result = validate(version)
+    assert {one.rule for one in result.findings if one.severity == "error"} == rules
+    assert (result.proven, result.human) == (0, 0)
+
+
+def test_texts_are_edited_and_vouch_only_for_the_pair_that_was_looked_at(parent: Path) -> None:
+    pairs = pairs_of(parent)
+    query_id, doc_id = pairs[0]
+    text = next(d.text for d in open_dataset(parent).documents() if d.doc_id == doc_id)
+    reviewed_by(parent, {pairs[0]: both("fix", 1, text=f"{text} Or so.", query="Who is it?")})
+    result = apply_review(parent)
+    documents = {d.doc_id: d.text for d in open_dataset(result.path).documents()}
+    assert documents[doc_id] == f"{text} Or so."
+    queries = {q.query_id: q.text for q in open_dataset(result.path).read_queries()[0]}
+    assert queries[query_id] == "Who is it?"
+    touched = sum(q == query_id or d == doc_id for q, d in pairs)
+    assert result.manifest["evidence"] == {
+        "structural": len(pairs) - touched, "judged": 0, "human": 1, "edited": touched - 1,
+    }  # fmt: skip
+    assert validate(result.path).ok
+
+
+def test_a_text_that_people_wrote_in_two_ways_stays(parent: Path) -> None:
+    pairs = pairs_of(parent)
+    reviewed_by(parent, {
+        pairs[0]: [("ann", "fix", 1, {"query": "One?"}), ("bob", "fix", 1, {"query": "Two?"})],
+    })  # fmt: skip
+    result = apply_review(parent)
+    assert result.manifest["lineage"][0]["changes"]["disputed"] == 1
+    assert (result.path / "dataset/queries.jsonl").read_bytes() == (
+        parent / "dataset/queries.jsonl"
+    ).read_bytes()
+
+
+def test_a_query_without_any_positive_left_is_taken_out(parent: Path) -> None:
+    pairs = pairs_of(parent)
+    reviewed_by(parent, {pairs[0]: both("0", 0), pairs[1]: both("0", 0)})
+    result = apply_review(parent)
+    query_id = pairs[0][0]
+    assert result.manifest["counts"] == {
+        "documents": 60, "queries": 19, "qrels": 38, "rejected": 3,
+    }  # fmt: skip
+    assert query_id not in {q for q, _ in qrels(result.path)}
+    last = rejected(result.path)[-1]
+    assert last["reason"] == "no relevant document is left: people rejected what it had"
+    assert last["record"]["_id"] == query_id
+    assert validate(result.path).ok
+
+
+def test_a_version_is_reviewed_again(parent: Path) -> None:
+    pairs = pairs_of(parent)
+    reviewed_by(parent, {pairs[0]: both("0", 0)})
+    second = apply_review(parent).path
+    reviewed_by(second, {pairs[0]: both("1", 1), pairs[2]: both("1", 1)})
+    third = apply_review(second)
+    assert third.path == parent.with_name("small_v3")
+    assert qrels(third.path) == qrels(parent)
+    assert [one["name"] for one in third.manifest["lineage"]] == ["small", "small_v2"]
+    assert third.manifest["evidence"]["human"] == 2
+    assert validate(third.path).ok
+
+
+def test_planted_items_change_nothing(parent: Path) -> None:
+    pairs = pairs_of(parent)
+    planted = next(d for _, d in pairs if d not in (pairs[0][1], pairs[1][1]))
+    said = {pairs[0]: both("1", 1), (pairs[0][0], planted): both("1", 1)}
+    reviewed_by(parent, said, planted=planted)
+    assert apply_review(parent).manifest["lineage"][0]["changes"]["missed"] == 0
+
+
+def test_what_cannot_be_applied_is_refused(parent: Path, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="nobody has reviewed"):
+        apply_review(parent)
+    pairs = pairs_of(parent)
+    reviewed_by(parent, {pairs[0]: [("ann", "1", 1, {})]})
+    with pytest.raises(UsageError, match=r"nothing is settled yet \(0 open, 1 waiting"):
+        apply_review(parent)
+    (tmp_path / "other.yaml").write_text(SMALL.replace("seed: 42", "seed: 7"))
+    other = run(tmp_path / "other.yaml", out=tmp_path / "other").path
+    theirs = reviewed_by(other, {pairs_of(other)[0]: both("1", 1)})
+    with pytest.raises(DatasetError, match="none of the 1 decisions is on a text and label"):
+        apply_review(parent, verdicts=theirs)
+    (parent / "rejected.jsonl").write_text("{}\n")
+    with pytest.raises(RunDirectoryError, match=r"rejected\.jsonl is not the file"):
+        apply_review(parent)
+
+
+def test_fresh_never_removes_what_people_said(parent: Path) -> None:
+    path = reviewed_by(parent, {pairs_of(parent)[0]: both("1", 1)})
+    same = run(parent / "recipe.yaml", out=parent, fresh=True)
+    assert same.aside is None
+    assert len(Store(path).verdicts()) == 2
+    other = run(parent / "recipe.yaml", out=parent, overrides={"seed": 7}, fresh=True)
+    assert other.aside == parent / "verdicts-1.sqlite"
+    assert not path.exists()
+    assert len(Store(parent / "verdicts-1.sqlite").verdicts()) == 2
+
+
+def test_the_digest_of_a_decision_is_that_of_what_was_shown() -> None:
+    assert digest("q", "t", "x") == Shown("q", "t", "x").digest()
+
+
+def test_the_command_writes_the_version_and_refuses_what_does_not_fit(
+    parent: Path, gen: Callable[..., Any]
+) -> None:
+    a_review(parent)
+    done = gen("run", parent / "recipe.yaml", "--apply-review", "--set", "seed=3")
+    assert done.returncode == 2
+    assert "--set cannot be given beside it" in done.stderr
+    done = gen("run", parent, "--apply-review")
+    assert done.returncode == 0, done.stderr
+    assert "human       4 of 42 qrels, settled by people in a review" in done.stdout
+    assert "review      2 people: 1 labels confirmed, 1 positives rejected" in done.stdout
+    assert "finished before: nothing to do" in gen("run", parent, "--apply-review").stdout

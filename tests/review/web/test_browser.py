@@ -1,0 +1,258 @@
+"""In a real browser: two people at once, keys and clicks, one adjudicates, the server is killed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen.review.consensus import standing
+from retgen.review.review import open_review
+
+pytestmark = pytest.mark.slow
+EACH = 34  # items that each of two people judges between two kills, three times
+
+_SERVE = """
+import sys
+from retgen.review.review import open_review
+from retgen.review.web.serve import serve
+review = open_review(sys.argv[1], out=sys.argv[2], annotators=["anna", "ben"])
+serve(review, port=int(sys.argv[3]), open_browser=False)
+"""
+
+
+class Server:
+    """A review's server in a process of its own, which can be killed and started again."""
+
+    def __init__(self, run: Path, out: Path) -> None:
+        self.run, self.out, self.port = run, out, 0
+        self.start()
+
+    def start(self) -> None:
+        """Start it at the port it had, and wait until it answers."""
+        words = [sys.executable, "-c", _SERVE, str(self.run), str(self.out), str(self.port)]
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout
+        line = self.process.stdout.readline()
+        found = re.fullmatch(r"review: (http://127.0.0.1:(\d+)/)\n", line)
+        assert found, line
+        self.address, self.port = found[1], int(found[2])
+
+    def kill(self) -> None:
+        """End it at once, whatever it does."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        assert self.process.stdout
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def server(limit_run: Path, tmp_path: Path) -> Iterator[Server]:
+    run = tmp_path / "run"
+    shutil.copytree(limit_run, run)
+    result = Server(run, tmp_path / "review")
+    yield result
+    result.kill()
+
+
+Open = Callable[[], Any]
+
+
+@pytest.fixture
+def browsers(tmp_path: Path) -> Iterator[Open]:
+    """Open a browser; all are closed at the end."""
+    from selenium import webdriver
+
+    programs = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
+    missing = [name for name, path in programs.items() if path is None]
+    assert not missing, (
+        f"{' and '.join(missing)} not found: install Debian's chromium and chromium-driver, or "
+        "leave these tests out with --deselect tests/review/web/test_browser.py"
+    )
+    opened: list[Any] = []
+
+    def open_one() -> Any:
+        options = webdriver.ChromeOptions()
+        options.binary_location = programs["chromium"]
+        folder = tmp_path / f"browser{len(opened)}"
+        for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage",
+                     "--window-size=1200,900", f"--user-data-dir={folder}"):  # fmt: skip
+            options.add_argument(word)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        service = webdriver.ChromeService(programs["chromedriver"])
+        opened.append(webdriver.Chrome(options=options, service=service))
+        return opened[-1]
+
+    yield open_one
+    for one in opened:
+        one.quit()
+
+
+def _wait(driver: Any, done: Callable[[Any], Any]) -> Any:
+    from selenium.common.exceptions import (
+        NoSuchElementException,
+        StaleElementReferenceException,
+        WebDriverException,
+    )
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    ignored = (NoSuchElementException, StaleElementReferenceException, WebDriverException)
+    return WebDriverWait(driver, 30, 0.02, ignored).until(done)
+
+
+def _shown(driver: Any) -> str:
+    """The address of the form, which names the item that is on the page."""
+    return str(driver.find_element("css selector", "form.verdict-form").get_attribute("action"))
+
+
+def _judge(driver: Any, number: int, *, keys: bool, wrong_every: int) -> list[tuple[str, str]]:
+    """Judge by what LIMIT's drawing marks; every so many are given the wrong verdict."""
+    given = []
+    for i in range(number):
+        form = _wait(driver, _shown)
+        right = "1" if driver.find_elements("css selector", "mark.found") else "0"
+        value = {"1": "0", "0": "1"}[right] if i % wrong_every == wrong_every - 1 else right
+        if keys:
+            driver.find_element("tag name", "body").send_keys(value)
+        else:
+            driver.find_element("css selector", f"button[value='{value}']").click()
+        _wait(driver, lambda one, form=form: _shown(one) != form)
+        given.append((form.rsplit("/", 2)[1], value))
+    return given
+
+
+def test_two_people_judge_while_the_server_is_killed(server: Server, browsers: Open) -> None:
+    people = {"anna": (browsers(), True, 1_000), "ben": (browsers(), False, 10)}
+    given: dict[str, list[tuple[str, str]]] = {name: [] for name in people}
+    failed: list[BaseException] = []
+
+    def work(name: str) -> None:
+        driver, keys, wrong = people[name]
+        try:
+            driver.get(f"{server.address}judge/{name}")
+            given[name] += _judge(driver, EACH, keys=keys, wrong_every=wrong)
+        except BaseException as error:
+            failed.append(error)
+
+    for stretch in range(3):
+        threads = [threading.Thread(target=work, args=[name]) for name in people]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        if stretch < 2:
+            server.kill()
+            server.start()
+
+    review = open_review(server.run, out=server.out)
+    kept = {
+        name: [(v.item_id, v.decision) for v in review.store.verdicts(annotator=name)]
+        for name in people
+    }
+    assert kept == given  # each once, in the order in which they were given
+    assert [len(kept[name]) for name in people] == [3 * EACH, 3 * EACH]
+
+    waiting = {item.item_id for item in review.open_items()}
+    first, second = (dict(given[name]) for name in people)
+    planted = {item.item_id for item in review.items if item.planted is not None}
+    differ = {i for i in set(first) & set(second) - planted if first[i] != second[i]}
+    assert waiting == differ
+    assert differ
+    driver = people["anna"][0]
+    driver.get(f"{server.address}adjudicate/anna")
+    for _ in differ:
+        form = _wait(driver, _shown)
+        assert "ben" in driver.find_element("css selector", "table.verdicts").text
+        driver.find_element("tag name", "body").send_keys("1")
+        _wait(driver, lambda one, form=form: "form.verdict-form" and (
+            "Nothing waits" in one.find_element("tag name", "h1").text or _shown(one) != form
+        ))  # fmt: skip
+    settled = [v for v in standing(review.store.verdicts()).values() if v.part == "adjudication"]
+    assert {v.item_id for v in settled} == differ
+    assert review.open_items() == []
+    for driver, _, _ in people.values():
+        severe = [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+        assert severe == []  # nothing that the content policy had to block
+
+
+def test_keys_fields_and_undo(server: Server, browsers: Open) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    driver = browsers()
+    driver.get(server.address)
+    driver.find_element("link text", "ben").click()
+    form = _wait(driver, _shown)
+    body = driver.find_element("tag name", "body")
+    body.send_keys("c")
+    field = driver.switch_to.active_element
+    assert field.get_attribute("id") == "comment"
+    field.send_keys("10 of 10 f")  # letters in a field are no verdicts
+    assert _shown(driver) == form
+    field.send_keys(Keys.ESCAPE)
+    driver.find_element("tag name", "body").send_keys("x")
+    _wait(driver, lambda one: _shown(one) != form)
+    assert "can't tell" in driver.switch_to.active_element.text  # the strip is read first
+    driver.find_element("tag name", "body").send_keys("u")
+    _wait(driver, lambda one: _shown(one) == form)
+    driver.find_element("id", "keys").click()
+    driver.find_element("tag name", "h1").click()
+    driver.find_element("tag name", "body").send_keys("1")
+    driver.find_element("tag name", "body").send_keys("f")
+    assert _shown(driver) == form
+    review = open_review(server.run, out=server.out)
+    assert [(v.decision, v.comment) for v in review.store.verdicts()] == [
+        ("unsure", "10 of 10 f"), ("undo", ""),
+    ]  # fmt: skip
+
+
+def test_without_scripts_forms_do_all(server: Server, browsers: Open) -> None:
+    driver = browsers()
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    driver.get(f"{server.address}judge/anna")
+    driver.find_element("css selector", "button[value='0']").click()
+    _wait(driver, lambda one: "1 of" in one.find_element("css selector", ".progress").text)
+    driver.find_element("css selector", "button[value='fix']").click()
+    _wait(driver, lambda one: one.find_element("id", "new_text"))
+    driver.find_element("css selector", "input[name='grade'][value='1']").click()
+    driver.find_element("css selector", "button.main").send_keys("\n")
+    _wait(driver, lambda one: "2 of" in one.find_element("css selector", ".progress").text)
+    driver.find_element("css selector", "form.undo button").click()
+    _wait(driver, lambda one: "1 of" in one.find_element("css selector", ".progress").text)
+    review = open_review(server.run, out=server.out)
+    assert [v.decision for v in review.store.verdicts()] == ["0", "fix", "undo"]
+
+
+def test_a_phone_has_all_in_its_width(server: Server, browsers: Open) -> None:
+    driver = browsers()
+    size = {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    for path in ("", "judge/anna", "help", "adjudicate/anna"):
+        driver.get(f"{server.address}{path}")
+        assert driver.execute_script("return document.documentElement.scrollWidth") == 400
+    driver.get(f"{server.address}judge/anna")
+    for button in driver.find_elements("css selector", ".choice"):
+        place = button.rect
+        assert place["height"] >= 44
+        assert place["x"] >= 0
+        assert place["x"] + place["width"] <= 400
+
+
+def test_ctrl_c_ends_it_cleanly(server: Server) -> None:
+    os.kill(server.process.pid, signal.SIGINT)
+    assert server.process.stdout
+    rest = server.process.stdout.read()
+    assert server.process.wait(20) == 0
+    assert rest == (
+        "Ctrl-C ends it; nothing is lost.\n"
+        f"Stopped. Every verdict that was confirmed is in {server.out / 'verdicts.sqlite'}.\n"
+    )

@@ -1,0 +1,166 @@
+"""Records as their families draw them; blind, a drawing never depends on the label."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import retgen
+from retgen.review.records import Item, Shown
+from retgen.review.review import open_review
+from retgen.review.web.app import create_app
+from retgen.review.web.drawing import draw
+from retgen.review.web.views import environment
+from tests.review.web.conftest import Browser
+
+LIMIT = Shown(
+    "Who likes Lhasa Apsos?", "", "Ann Ek likes Apsos, Lhasa Apsos and Quokkas.",
+    {"attributes": [7]}, {"attributes": [1, 7, 9]},
+)  # fmt: skip
+NIAH = Shown(
+    "Which character avoids the sun?", "", "It rained. Mireille has xeroderma. It went on.",
+    {"group": "m-1"}, {"group": "m-1", "span": [11, 34]},
+)  # fmt: skip
+LADDER = Shown(
+    "I am looking for a movie in which the ship sinks, and in which the cook is saved.",
+    "", "The ship sails on. The cook is saved.", {"ladder": "m"}, {"ladder": "m", "broken": [1]},
+)  # fmt: skip
+OWN = Shown(
+    "red lantern", "", "A red lantern hangs there. Nothing else does.",
+    {"source": "s", "span": [102, 113]}, {"source": "s", "span": [100, 145]},
+)  # fmt: skip
+
+
+def drawn(
+    family: str,
+    shown: Shown,
+    *,
+    revealed: bool,
+    label: float | None = None,
+    positives: tuple[str, ...] = (),
+) -> str:
+    one = draw(family, shown, revealed=revealed, label=label, positives=positives)
+    values = {**one.values, "prefix": "", "level": 2}
+    return environment().get_template(one.template).render(values)
+
+
+def test_limit_marks_the_attribute_that_is_asked_for() -> None:
+    html = drawn("limit", LIMIT, revealed=False)
+    assert re.findall("<mark.*?</mark>", html) == [
+        '<mark class="found" id="found-1">Apsos</mark>',
+        '<mark class="found" id="found-2">Lhasa Apsos</mark>',
+    ]
+    assert "3 attributes in this document." in html
+
+
+def test_a_needle_is_shown_in_its_place_once_that_tells_nothing() -> None:
+    blind = drawn("niah", NIAH, revealed=False)
+    assert "<mark" not in blind
+    assert "A haystack of 8 words. Where its needle lies is not shown before your verdict." in blind
+    html = drawn("niah", NIAH, revealed=True)
+    assert '<mark class="found" id="found-1">Mireille has xeroderma.</mark>' in html
+    assert "begins 23.9% into 8 words" in html
+    control = NIAH._replace(document_metadata={"group": ""})
+    assert "A haystack of 8 words without a needle." in drawn("niah", control, revealed=True)
+
+
+def test_a_ladder_shows_conditions_and_what_was_changed() -> None:
+    positive = ("The ship sinks. The cook is saved.",)
+    blind = drawn("multiconir", LADDER, revealed=False, label=0.0, positives=positive)
+    assert re.findall(r'<li dir="auto">(.*?)</li>', blind) == [
+        "the ship sinks",
+        "the cook is saved",
+    ]
+    assert "<del>" not in blind
+    html = drawn("multiconir", LADDER, revealed=True, label=0.0, positives=positive)
+    assert "The ship <del>sinks.</del> <ins>sails on.</ins> The cook is saved." in html
+    claimed = drawn("multiconir", LADDER, revealed=True, label=1.0, positives=positive)
+    assert "<del>" not in claimed
+    other = ("Somebody quite else walks through a field in Norway.",)
+    assert "<del>" not in drawn("multiconir", LADDER, revealed=True, label=0.0, positives=other)
+
+
+def test_the_span_that_a_query_rests_on_is_marked_after_the_verdict() -> None:
+    assert re.findall("<mark.*?</mark>", drawn("capretrieval", OWN, revealed=True)) == [
+        '<mark class="span">red lantern</mark>'
+    ]
+    assert re.findall("<mark.*?</mark>", drawn("", OWN, revealed=False)) == [
+        '<mark class="query">red</mark>', '<mark class="query">lantern</mark>',
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("family", "shown"),
+    [("limit", LIMIT), ("niah", NIAH), ("multiconir", LADDER), ("capretrieval", OWN), ("", OWN)],
+)
+def test_a_blind_drawing_is_of_the_texts_alone(family: str, shown: Shown) -> None:
+    bare = Shown(*shown[:3])
+    known = drawn(family, shown, revealed=False, label=1.0, positives=("another text",))
+    assert known == drawn(family, bare, revealed=False, label=0.0)
+
+
+@pytest.mark.parametrize("mark", ["found", "query"])
+def test_a_hostile_record_is_text_in_every_drawing(mark: str) -> None:
+    evil = "<img src=x onerror=alert(1)> {{ config }} {% raw %} \u202e likes <b>, <i> and x."
+    shown = Shown(f"<b> {evil}", evil, evil, {"span": [0, 9]}, {"span": [0, 5]})
+    for family in ("", "limit", "niah", "multiconir", "capretrieval"):
+        for revealed in (False, True):
+            html = drawn(family, shown, revealed=revealed, positives=(f"{evil} y",))
+            assert not re.search(r"<(img|b|i)\b", html), family
+            assert "\u202e" not in html
+            assert "{{ config }}" in re.sub("</?(mark|ins|del)[^>]*>", "", html)
+
+
+def test_a_blind_page_is_the_same_whatever_the_label_is(limit_run: Path, tmp_path: Path) -> None:
+    pages = []
+    for name in ("right", "wrong"):
+        run = tmp_path / name / "run"
+        shutil.copytree(limit_run, run)
+        review = open_review(run, annotators=["anna"], plants=0.0, goals=["wrong <= 2% at 95%"])
+        if name == "wrong":
+            review.items[:] = [_turned(item) for item in review.items]
+            review._by_id = {item.item_id: item for item in review.items}
+            review._queues.clear()
+        browser = Browser(create_app(review, port=8642))
+        page = browser.get("/judge/anna").text
+        pages.append(re.sub(r'name="(form|since)" value="[^"]*"', "", page))
+        assert "relevant (" not in page
+    assert pages[0] == pages[1]
+
+
+def _turned(item: Item) -> Item:
+    from dataclasses import replace
+
+    return replace(item, label=0.0, strata={"evidence": "other"}, suspicion=9.0)
+
+
+def test_a_family_of_another_package_brings_its_drawing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from retgen.review.web import drawing
+
+    package = tmp_path / "balls"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "drawing.py").write_text(
+        "def view(query, document, context):\n    return {'colour': 'red'}\n"
+    )
+    (package / "review.html").write_text(
+        '{% extends "drawing.html" %}{% block above %}<p>{{ colour }}</p>{% endblock %}'
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(drawing, "package_of", lambda family: "balls")
+    monkeypatch.setattr("retgen.review.web.views.package_of", lambda family: "balls")
+    assert "<p>red</p>" in drawn("balls", OWN, revealed=False)
+
+
+def test_every_bundled_drawing_is_in_the_package() -> None:
+    root = Path(retgen.__file__).parent / "generators"
+    assert sorted(path.parent.name for path in root.glob("*/review.html")) == [
+        "limit",
+        "multiconir",
+        "niah",
+    ]
