@@ -126,8 +126,8 @@ def _load(collection: Collection) -> tuple[list[Ladder], list[str]]:
     notes = _tables(collection, {ladder.ladder_id: ladder for ladder in result})
     if left_out:
         notes.append(
-            f"{left_out} of {len(result) + left_out} ladders left out: in a review, people rejected "
-            "a positive of theirs"
+            f"{left_out} of {len(result) + left_out} ladders are left out: in a review, people "
+            "rejected a positive of theirs"
         )
     grades = {grade for judged in collection.qrels.values() for grade in judged.values()}
     if collection.grades is None and not grades <= {0, 1}:
