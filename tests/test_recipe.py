@@ -27,7 +27,7 @@ HEAD = "name: x\nfamily: limit\n"
         (
             HEAD + "sed: 7\nparams:\n  pattern: dense\n  docs: many\n",
             "{path}, line 3, sed: unknown key; did you mean seed? Allowed: name, family, seed, "
-            "model, models, limit, params, validate, output\n"
+            "model, models, limit, params, validate, output, review\n"
             "{path}, line 6, params.docs: must be a whole number, not 'many'",
         ),
         (HEAD, "{path}, params: is missing"),

@@ -96,6 +96,7 @@ def _load(collection: Collection) -> tuple[list[Ladder], list[str]]:
             of = styles.setdefault(str(message["style"]), {})
             of[int(message["conditions"])] = query.text
             domains[str(message["ladder"])] = str(message.get("domain") or collection.name)
+    left_out = _incomplete(collection, queries)
     positives: dict[str, str] = {}
     orders: dict[str, dict[int, list[Rung]]] = {}
     for document in collection.dataset.documents(strict=path):
@@ -123,10 +124,28 @@ def _load(collection: Collection) -> tuple[list[Ladder], list[str]]:
     ]  # fmt: skip
     _check_alike(path, result)
     notes = _tables(collection, {ladder.ladder_id: ladder for ladder in result})
+    if left_out:
+        notes.append(
+            f"{left_out} of {len(result) + left_out} ladders are left out: in a review, people "
+            "rejected a positive of theirs"
+        )
     grades = {grade for judged in collection.qrels.values() for grade in judged.values()}
     if collection.grades is None and not grades <= {0, 1}:
         notes.append(_FORMER)
     return result, notes
+
+
+def _incomplete(collection: Collection, queries: dict[str, dict[str, dict[int, str]]]) -> int:
+    """Take out the ladders of a reviewed version that lost a query; how many."""
+    run = collection.dataset.run
+    if run is None or not (run / "tables" / "human.jsonl").is_file():
+        return 0
+    full = max((max(of) for styles in queries.values() for of in styles.values()), default=0)
+    lost = [name for name, styles in queries.items()
+            if any(len(of) < full for of in styles.values())]  # fmt: skip
+    for name in lost:
+        del queries[name]
+    return len(lost)
 
 
 def _style(name: str) -> int:
