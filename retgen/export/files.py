@@ -119,7 +119,14 @@ def parquet(path: Path, schema: Any) -> Iterator[Callable[[Mapping[str, Any]], N
             file.flush()
             os.fsync(file.fileno())
         if not table.count:
-            path.unlink()
+            remove(path)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, and its folder where nothing else is in it."""
+    path.unlink()
+    if not any(path.parent.iterdir()):
+        path.parent.rmdir()
 
 
 def document_rows(job: Job) -> Rows:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from retgen.export.files import note_without, parquet
+from retgen.export.files import note_without, parquet, remove
 from retgen.export.judged import Example
 from retgen.export.layout import Job, Layout, Page, shown
 from retgen.export.training import examples, origin, training_splits
@@ -83,9 +83,7 @@ class SentenceTransformers(Layout):
                     levels.add(score)
                     add({"sentence1": one.query, "sentence2": document.joined, "score": score})
         if len(levels) < 2:
-            path.unlink()
-            if not any(path.parent.iterdir()):
-                path.parent.rmdir()
+            remove(path)
             return False
         return True
 
