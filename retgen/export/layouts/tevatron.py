@@ -50,10 +50,11 @@ class Tevatron(Layout):
             for one in job.judged.queries(positive=False)
         ))  # fmt: skip
         note_without(job, count, f"they are in {apart}")
+        first = next(iter(next(iter(configs.values())).values()))
         return Page([
             "In Tevatron's layout:", "", "```",
             "python -m tevatron.retriever.driver.train --dataset_name json \\",
-            f"  --dataset_path FOLDER/{shown(next(iter(next(iter(configs.values())).values())))} ...",
+            f"  --dataset_path FOLDER/{shown(first)} ...",
             "python -m tevatron.retriever.driver.encode --dataset_name json \\",
             "  --dataset_path FOLDER/corpus.jsonl ...", "```", "",
             "Rows without negatives stand in train/SPLIT.without_negatives.jsonl and train with "
