@@ -16,7 +16,7 @@ from retgen.reporting.card import free, hub_languages
 
 NO_LANGUAGE = "und-Zyyy"  # ISO 639 and 15924 for what is not known
 # of the Hub's names of licences, those that MTEB's tasks may name
-_OF_MTEB = frozenset(
+MTEB_LICENCES = frozenset(
     "apache-2.0 mit cc0-1.0 cc-by-2.0 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-4.0 "
     "cc-by-nc-sa-3.0 cc-by-nc-sa-4.0 cc-by-nc-nd-4.0 odc-by afl-3.0 bsd-3-clause gpl-3.0 "
     "lgpl-3.0 mpl-2.0".split()
@@ -43,7 +43,7 @@ class Facts:
     @property
     def mteb_licence(self) -> str:
         """The licence as MTEB names it."""
-        if self.hub_licence in _OF_MTEB:
+        if self.hub_licence in MTEB_LICENCES:
             return self.hub_licence
         return "multiple" if len(set(self.licences.values())) > 1 else "not specified"
 

@@ -290,3 +290,25 @@ def test_a_further_layout_is_one_new_file(
     folder = export(judged, "toy-ids", tmp_path / "toy")
     assert files(folder) == ["README.md", "ids.jsonl"]
     assert read_jsonl(folder / "ids.jsonl")[3] == {"id": "d4"}
+
+
+@pytest.mark.slow  # mteb as a whole
+@pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
+@pytest.mark.parametrize("to", ["mteb", "parquet"])
+def test_mteb_s_own_loader(judged: Path, tmp_path: Path, to: str) -> None:
+    """And every licence that a task is given is one that it knows."""
+    from typing import get_args
+
+    from mteb.abstasks.retrieval_dataset_loaders import RetrievalDatasetLoader
+    from mteb.types import Licenses
+
+    from retgen.export.facts import MTEB_LICENCES
+
+    assert set(get_args(Licenses)) >= MTEB_LICENCES
+    folder = export(judged, to, tmp_path / to)
+    loaded = RetrievalDatasetLoader(
+        hf_repo=str(folder), revision=None, trust_remote_code=False, split="test", config=None
+    ).load()
+    assert loaded["relevant_docs"] == {"q1": {"d1": 1, "d3": 0}, "q2": {"d2": 2, "d1": 1}}
+    assert list(loaded["queries"]["id"]) == ["q1", "q2"]
+    assert len(loaded["corpus"]) == 4
