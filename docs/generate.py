@@ -21,6 +21,7 @@ def main() -> int:
         "evaluation_reference.md": evaluation(),
         "models_reference.md": models(),
         "rules.md": rules(),
+        "export.md": layouts(),
     }
     for name, text in pages.items():
         path = DOCS / name
@@ -141,6 +142,16 @@ def rules() -> str:
     text = (DOCS / "rules.md").read_text("utf-8")
     head = "| rule | severity | finds |\n|---|---|---|\n"
     return _between(text, "rules", head + "\n".join(rows))
+
+
+def layouts() -> str:
+    """The page as it is, with the table of layouts between its marks."""
+    from retgen.export.layouts import layouts as known
+
+    rows = [f"| `{name}` | {one.about} | {one.readers} |" for name, one in known().items()]
+    text = (DOCS / "export.md").read_text("utf-8")
+    head = "| `--to` | what is written | read by |\n|---|---|---|\n"
+    return _between(text, "layouts", head + "\n".join(rows))
 
 
 def _statuses(result: frozenset[int]) -> list[str]:

@@ -73,8 +73,8 @@ def splits(root: Path, stem: str, *folders: str) -> dict[str, tuple[Path, ...]]:
     return result
 
 
-def _declared_files(root: Path) -> dict[str, tuple[Path, ...]]:
-    """The files that a data set card's `configs` header names for corpus and queries."""
+def card_header(root: Path) -> dict[str, Any]:
+    """The YAML header of a data set's card, README.md; nothing where there is none."""
     try:
         card = (root / "README.md").read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
@@ -88,8 +88,13 @@ def _declared_files(root: Path) -> dict[str, tuple[Path, ...]]:
         header = YAML(typ="safe").load(card[4 : card.index("\n---", 4)])
     except YAMLError:
         return {}
+    return header if isinstance(header, dict) else {}
+
+
+def _declared_files(root: Path) -> dict[str, tuple[Path, ...]]:
+    """The files that a data set card's `configs` header names for corpus and queries."""
     result: dict[str, tuple[Path, ...]] = {}
-    configs = header.get("configs") if isinstance(header, dict) else None
+    configs = card_header(root).get("configs")
     for config in configs if isinstance(configs, list) else []:
         name = config.get("config_name") if isinstance(config, dict) else None
         name = "corpus" if name == "passages" else name

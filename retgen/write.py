@@ -10,6 +10,7 @@ import errno
 import hashlib
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -113,6 +114,57 @@ def make_folder(path: Path) -> None:
     """Create a folder and its parents."""
     with os_errors(path):
         path.mkdir(parents=True, exist_ok=True)
+
+
+@contextlib.contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """A folder that appears under its name only when all of it is written. Yields where to write.
+
+    What a killed process left of the same folder is removed. Raises `OutputError` where the folder
+    holds anything already, or another process writes it.
+    """
+    if path.is_file():
+        raise OutputError(f"{path} is a file; choose a folder with --out")
+    if path.exists() and any(path.iterdir()):
+        raise OutputError(f"{path} is not empty; choose another folder with --out")
+    final = Path(os.path.realpath(path))
+    make_folder(final.parent)
+    unfinished = final.with_name(f"{_hidden(final)}unfinished")
+    with os_errors(path):
+        unfinished.mkdir(exist_ok=True)
+        held = _held_folder(unfinished, path)
+    try:
+        with os_errors(path):
+            for left in unfinished.iterdir():
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+        yield unfinished
+        with os_errors(path):
+            if final.exists():
+                final.rmdir()
+            os.replace(unfinished, final)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+    finally:
+        if held is not None:
+            os.close(held)
+
+
+def _held_folder(folder: Path, path: Path) -> int | None:
+    """Lock a folder until the descriptor is closed; None where folders cannot be locked."""
+    try:
+        held = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # Windows
+        return None
+    try:
+        _lock(held)
+    except BlockingIOError as error:
+        os.close(held)
+        raise OutputError(
+            f"{path} is being written by another process: wait for it, or choose another folder "
+            "with --out"
+        ) from error
+    return held
 
 
 def remove_partial(folder: Path) -> None:

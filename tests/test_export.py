@@ -41,7 +41,7 @@ def test_nothing_is_lost(made: Path, tmp_path: Path, to: str) -> None:
 def test_beir_files(made: Path, tmp_path: Path) -> None:
     folder = export(made, "beir", tmp_path / "beir")
     assert sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()) == [
-        "corpus.jsonl", "qrels/test.tsv", "queries.jsonl",
+        "README.md", "corpus.jsonl", "qrels/test.tsv", "queries.jsonl",
     ]  # fmt: skip
     lines = (folder / "qrels" / "test.tsv").read_text().splitlines()
     assert lines[0] == "query-id\tcorpus-id\tscore"
@@ -139,8 +139,11 @@ def test_default_folder_and_refusals(made: Path) -> None:
         f"{made}/exports/beir is not empty; choose another folder with --out"
     )
     with pytest.raises(UsageError) as usage:
-        export(made, "trec")
-    assert str(usage.value) == "--to trec: there is no such layout. Possible: beir, mteb"
+        export(made, "bier")
+    assert str(usage.value) == (
+        "--to bier: there is no such layout; did you mean beir? Possible: beir, flagembedding, mteb, "
+        "parquet, sentence-transformers, tevatron, trec"
+    )
 
 
 def test_hostile_names_stay_names(dataset: Write, tmp_path: Path) -> None:
@@ -152,7 +155,10 @@ def test_hostile_names_stay_names(dataset: Write, tmp_path: Path) -> None:
     folder = export(path, "mteb", tmp_path / "mteb")
     head, _, body = (folder / "README.md").read_text()[4:].partition("\n---\n")
     header = YAML(typ="safe").load(head)
-    assert list(header) == ["configs", "dataset_info"]
+    assert list(header) == [
+        "pretty_name", "license", "task_categories", "tags", "configs", "dataset_info",
+    ]  # fmt: skip
+    assert header["pretty_name"] == name
     assert header["configs"][0] == {
         "config_name": "default",
         "data_files": [
@@ -162,14 +168,15 @@ def test_hostile_names_stay_names(dataset: Write, tmp_path: Path) -> None:
     }
     assert len(header["configs"]) == 3
     page = rendered(body)
-    assert page.tags == ["h1", "p", "code"]
+    table = [*["thead", "tr", *["th"] * 3], "tbody", *["tr", *["td"] * 3] * 2]
+    assert page.tags == [
+        "h1", "p", "code", "h2", "table", *table, "h2", "ul", "li", "li",
+    ]  # fmt: skip
     assert page.text.startswith(" ".join(name.split()) + "\n")
     tree = ast.parse((folder / "task.py").read_text())
     results = [one.value for one in ast.walk(tree)
              if isinstance(one, ast.keyword) and one.arg == "description"]  # fmt: skip
-    assert [ast.literal_eval(one) for one in results] == [
-        f"Synthetic retrieval data set {name}, made with retgen"
-    ]
+    assert [ast.literal_eval(one) for one in results] == [f"Retrieval data set {name}"]
 
 
 def load(path: Path, name: str, cache: Path) -> Any:
@@ -229,7 +236,8 @@ def test_export_as_a_command(made: Path, tmp_path: Path, gen: Callable[..., Any]
 def test_the_result_as_json(made: Path, gen: Callable[..., Any]) -> None:
     result = gen("export", made, "--to", "beir", "--out", "there", "--json")
     assert json.loads(result.stdout) == {
-        "path": "there", "to": "beir", "files": ["corpus.jsonl", "qrels/test.tsv", "queries.jsonl"],
+        "path": "there", "to": "beir", "notes": [],
+        "files": ["README.md", "corpus.jsonl", "qrels/test.tsv", "queries.jsonl"],
     }  # fmt: skip
 
 

@@ -33,7 +33,7 @@ class _InOrder(TyperGroup):
 
 
 class NamingParts(TyperCommand):
-    """A command whose help names the retrievers, rules or evaluation tasks that are there."""
+    """A command whose help names the parts of a kind that are there: retrievers, rules, ..."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The help; a register is looked up only where it is shown."""
@@ -69,7 +69,15 @@ def _instructions() -> str:
     return " or ".join(f"{task.paper}'s instruction" for task in tasks() if task.instruction)
 
 
+def _layouts() -> str:
+    from retgen.export.layouts import layouts
+
+    *names, last = layouts()
+    return f"{', '.join(names)} or {last}"
+
+
 _PARTS = {
+    "{layouts}": _layouts,
     "{retrievers}": _retrievers,
     "{rules}": _rules,
     "{items}": _items,

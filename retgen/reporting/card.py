@@ -33,6 +33,11 @@ def free(licences: Mapping[str, str]) -> bool:
     return bool(licences) and all(_FREE.fullmatch(text) for text in licences.values())
 
 
+def hub_languages(languages: Iterable[str]) -> list[str]:
+    """Languages by ISO 639-3 and script, as the Hub names them."""
+    return [_HUB.get(name[:3], name[:3]) for name in languages]
+
+
 def dataset_card(
     recipe: Recipe,
     records: Records,
@@ -159,7 +164,7 @@ def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
     apart = [split for split in records.qrels if split in records.apart]
     return front_matter({
         "pretty_name": recipe.name,
-        "language": [_HUB.get(name[:3], name[:3]) for name in records.languages],
+        "language": hub_languages(records.languages),
         "license": "apache-2.0" if free(records.licences) else "other",
         "task_categories": ["text-retrieval"],
         "tags": [

@@ -214,7 +214,7 @@ def test_the_command(made: Path, gen: Gen) -> None:
     assert done.returncode == 0, done.stderr
     folder = made / "exports" / "beir_passages_32_8"
     assert json.loads(done.stdout) == {
-        "path": str(folder), "to": "beir",
+        "path": str(folder), "to": "beir", "notes": [],
         "files": [
             "README.md", "corpus.jsonl", "qrels/dev.tsv", "qrels/test.tsv", "qrels/train.tsv",
             "queries.jsonl",
@@ -223,9 +223,9 @@ def test_the_command(made: Path, gen: Gen) -> None:
     assert sorted(path.name for path in folder.iterdir()) == [
         "README.md", "corpus.jsonl", "qrels", "queries.jsonl",
     ]  # fmt: skip
-    card = (folder / "README.md").read_text().splitlines()
-    assert card[0] == "# run"
-    assert card[2].startswith(
+    card = (folder / "README.md").read_text().partition("\n---\n")[2].splitlines()
+    assert card[1] == "# run"
+    assert card[card.index("```", 6) + 2].startswith(
         "Its documents are cut into passages of 32 words, of which 8 stand in the passage before "
         "as well. The qrels were made again for this cutting, without any model."
     )
@@ -234,7 +234,7 @@ def test_the_command(made: Path, gen: Gen) -> None:
 def test_the_card_says_it_after_the_header_of_the_layout(made: Path, tmp_path: Path) -> None:
     folder = export(made, "mteb", tmp_path / "mteb", "none")
     card = (folder / "README.md").read_text()
-    assert card.startswith("---\nconfigs:\n")
+    assert card.startswith("---\npretty_name: run\nlanguage:\n")
     assert "is a ready task.\n\nIts documents are whole. The qrels were made again" in card
     assert "eng-Latn" in (folder / "task.py").read_text()
 

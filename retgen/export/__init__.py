@@ -1,0 +1,170 @@
+"""`gen export`: a data set in other layouts, streamed; its documents cut anew where asked.
+
+A layout is one file in `layouts/`. What it writes appears under its name when all of it is there.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from pathlib import Path
+from typing import NamedTuple
+
+from retgen.data import Dataset, open_dataset
+from retgen.errors import DatasetError, OutputError, UsageError
+from retgen.export.facts import Facts, facts_of
+from retgen.export.judged import Judged, with_pairs
+from retgen.export.layout import Job, Page, header
+from retgen.export.layouts import layout
+from retgen.generators.source import PassageSize
+from retgen.markdown import escaped, front_matter, markdown_table
+from retgen.messages import did_you_mean
+from retgen.recut import passage_size, recut, written
+from retgen.reporting.card import content_id
+from retgen.write import file_info, whole_folder, write_file
+
+__all__ = ["Exported", "export", "write_export"]
+
+_SCRATCH = ".judged.sqlite"
+
+
+class Exported(NamedTuple):
+    """What was written: the folder, and what a reader has to know of what was left out."""
+
+    path: Path
+    notes: list[str]
+
+
+def export(
+    path: str | Path,
+    to: str,
+    out: str | Path | None = None,
+    passages: str | None = None,
+    splits: Sequence[str] = (),
+) -> Path:
+    """Write the data set of a run (or any that `gen validate` reads) in another layout.
+
+    `to`: a layout, as docs/export.md lists them. `splits`: of the qrels, all where none is named.
+    Default folder: RUN/exports/TO of a run, else outputs/export_NAME_TO. Returns the folder, which
+    appears when all of it is written; its README.md states licence, languages, splits, and what
+    was left out. Raises `UsageError` for a layout or split that is not there, `OutputError` where
+    the folder is not empty, `DatasetError` for an unfinished run or rows that are none.
+
+    `passages`: cut the source documents of a finished run in another way ("tokens=256,overlap=32",
+    or "none": whole), and make the qrels again from the characters that the queries rest on,
+    without any model; the family has the rule. A README.md states it, and the default folder is
+    RUN/exports/TO_passages_256_32. Raises `UsageError` for families that cut no documents.
+    """
+    return write_export(path, to, out, passages, splits).path
+
+
+def write_export(
+    path: str | Path,
+    to: str,
+    out: str | Path | None = None,
+    passages: str | None = None,
+    splits: Sequence[str] = (),
+) -> Exported:
+    """`export`, with what was left out."""
+    chosen = layout(to)
+    size = passage_size(passages) if passages is not None else None
+    dataset, path = open_dataset(path), Path(path)
+    made = recut(dataset, path, size) if passages is not None else None
+    facts = facts_of(dataset, path.resolve().name)
+    _check_splits(dataset, path, splits)
+    name = to if passages is None else f"{to}_passages_{_cutting(size)}"
+    final = Path(out) if out is not None else _default_folder(dataset, path, name)
+    with _scratch_errors(final), whole_folder(final) as folder:
+        source = written(made, dataset, folder) if made is not None else nullcontext(dataset)
+        with source as shown, closing(Judged(shown, path, folder / _SCRATCH)) as judged:
+            job = Job(
+                shown, path, folder, facts, judged, _with_qrels(judged, shown, path, splits),
+                () if made is not None else with_pairs(_training_tables(dataset)),
+            )  # fmt: skip
+            page = chosen.write(job)
+            counts = {split: judged.count(split) for split in job.splits}
+        (folder / _SCRATCH).unlink()
+        cut = made.card if made is not None else ()
+        write_file(folder / "README.md", _readme(job, page, counts, cut))
+    return Exported(final, job.notes)
+
+
+@contextmanager
+def _scratch_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise OutputError(
+            f"cannot write {path}: {error}. Qrels and judged documents are kept beside it for the "
+            "time of the export: free some space, or choose another folder with --out"
+        ) from error
+
+
+def _cutting(size: PassageSize | None) -> str:
+    return "none" if size is None else f"{size.tokens}_{size.overlap}"
+
+
+def _training_tables(dataset: Dataset) -> list[Path]:
+    return sorted((dataset.run or dataset.root).glob("training/*.parquet"))
+
+
+def _default_folder(dataset: Dataset, path: Path, to: str) -> Path:
+    """Nothing is written into a data set that is not ours."""
+    if dataset.run:
+        return path / "exports" / to
+    return Path("outputs") / f"export_{path.resolve().name}_{to}"
+
+
+def _check_splits(dataset: Dataset, path: Path, wanted: Sequence[str]) -> None:
+    for split in wanted:
+        if split not in dataset.qrels:
+            raise UsageError(
+                f"{path} has no qrels of split {split!r}"
+                f"{did_you_mean(split, dataset.qrels) or '.'} "
+                f"Splits: {', '.join(dataset.qrels) or 'none'}"
+            )
+
+
+def _with_qrels(
+    judged: Judged, dataset: Dataset, path: Path, wanted: Sequence[str]
+) -> tuple[str, ...]:
+    """The splits to write; one without a positive is left out, unless it was asked for."""
+    known = judged.splits()
+    for split in wanted:
+        if split not in known:
+            raise DatasetError(
+                f"{path}: no qrel of split {split} is above 0, so there is nothing to export of it"
+            )
+    if not known:
+        what = "no qrel is above 0" if dataset.qrels else "it has no qrels"
+        raise DatasetError(
+            f"{path}: {what}, so no query has a document to find and there is nothing to export"
+        )
+    return tuple(split for split in known if not wanted or split in wanted)
+
+
+def _readme(job: Job, page: Page, counts: dict[str, tuple[int, int]], cut: Sequence[str]) -> str:
+    facts, folder = job.facts, job.folder
+    files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    state = content_id({name: file_info(folder / name).sha256 for name in files})
+    lines = [f"# {escaped(facts.name)}", "", *page.usage, ""]
+    lines += [line for paragraph in cut for line in (paragraph, "")]
+    rows = [[split, f"{queries:,}", f"{qrels:,}"] for split, (queries, qrels) in counts.items()]
+    lines += ["## Splits", "", markdown_table(["split", "queries", "qrels"], rows)]
+    if facts.complete is not None:
+        complete = "is known to be not relevant" if facts.complete else "was not judged"
+        lines += [f"A pair of query and document without a qrel {complete}.", ""]
+    if job.notes:
+        lines += ["## Left out", "", *(f"- {escaped(note)}." for note in job.notes), ""]
+    lines += ["## Licence and languages", "", *_licences(facts), ""]
+    return front_matter(header(job, page, state)) + "\n".join(lines)
+
+
+def _licences(facts: Facts) -> list[str]:
+    if facts.licences:
+        result = [f"- {escaped(f'{what}: {one}')}" for what, one in facts.licences.items()]
+    else:
+        result = ["- licence: not stated"]
+    languages = facts.languages if facts.ours else facts.hub_languages
+    return [*result, f"- languages: {escaped(', '.join(languages) or 'not stated')}"]

@@ -1,0 +1,83 @@
+"""What is known of a data set beside its tables: licence, languages, who made it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from retgen.data import Dataset
+from retgen.errors import DatasetError
+from retgen.layouts import card_header
+from retgen.reporting.card import free, hub_languages
+
+NO_LANGUAGE = "und-Zyyy"  # ISO 639 and 15924 for what is not known
+# of the Hub's names of licences, those that MTEB's tasks may name
+MTEB_LICENCES = frozenset(
+    "apache-2.0 mit cc0-1.0 cc-by-2.0 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-4.0 "
+    "cc-by-nc-sa-3.0 cc-by-nc-sa-4.0 cc-by-nc-nd-4.0 odc-by afl-3.0 bsd-3-clause gpl-3.0 "
+    "lgpl-3.0 mpl-2.0".split()
+)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`languages`: ISO 639-3 and script; `licences`: of each part, as the manifest names them.
+
+    Of a data set that retgen did not write, both are what its card states: `hub_languages` and
+    `hub_licence` are the Hub's own words then. `complete`: a pair without a qrel is known to be
+    not relevant, None where that is not known.
+    """
+
+    name: str
+    ours: bool
+    languages: tuple[str, ...]
+    hub_languages: tuple[str, ...]
+    licences: Mapping[str, str]
+    hub_licence: str
+    complete: bool | None
+
+    @property
+    def mteb_licence(self) -> str:
+        """The licence as MTEB names it."""
+        if self.hub_licence in MTEB_LICENCES:
+            return self.hub_licence
+        return "multiple" if len(set(self.licences.values())) > 1 else "not specified"
+
+
+def facts_of(dataset: Dataset, name: str) -> Facts:
+    """The facts of a data set. Raises `DatasetError` for a run whose manifest cannot be read."""
+    if dataset.run is None:
+        return _of_card(dataset.root, name)
+    path = dataset.run / "manifest.json"
+    if not path.exists():
+        raise DatasetError(
+            f"{dataset.run} is unfinished: it has no manifest.json, which is written last. "
+            f"`gen run {dataset.run}/recipe.yaml --out {dataset.run}` ends it"
+        )
+    try:
+        manifest: dict[str, Any] = orjson.loads(path.read_bytes())
+        licences = dict(manifest.get("licences") or {})
+        languages = [str(one) for one in manifest.get("languages") or [NO_LANGUAGE]]
+        complete = bool(manifest.get("complete"))
+        licence = "apache-2.0" if free(licences) else "other"
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise DatasetError(
+            f"{path} cannot be read; it states the licences: make the run again with --fresh"
+        ) from error
+    known = [] if languages == [NO_LANGUAGE] else hub_languages(languages)
+    return Facts(name, True, tuple(languages), tuple(known), licences, licence, complete)
+
+
+def _of_card(root: Path, name: str) -> Facts:
+    header = card_header(root)
+    licence = header.get("license")
+    licence = licence if isinstance(licence, str) and licence else "unknown"
+    stated = header.get("language")
+    listed = stated if isinstance(stated, list) else [stated]
+    languages = tuple(one for one in listed if isinstance(one, str) and one)
+    licences = {} if licence == "unknown" else {"data set": licence}
+    return Facts(name, False, (NO_LANGUAGE,), languages, licences, licence, None)

@@ -1,0 +1,187 @@
+"""Files of a layout, written as a stream."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from retgen.data import GRADED, Qrel, Query
+from retgen.errors import DatasetError
+from retgen.export.layout import Job
+from retgen.write import AtomicFile, make_folder, os_errors
+
+WITHOUT = "without_positives"
+_PIECE = 1 << 20
+# rows and characters of a row group: small ones let a viewer read a page without the file
+_GROUP_ROWS, _GROUP_TEXT = 10_000, 16 << 20
+
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # no characters of XML 1.0
+
+Rows = Iterable[Mapping[str, Any]]
+
+
+def jsonl(path: Path, rows: Rows) -> int:
+    """Write rows as JSON Lines; how many."""
+    return lines(path, (orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows))
+
+
+def lines(path: Path, made: Iterable[bytes]) -> int:
+    """Write lines, each with its end; how many. No line, no file."""
+    iterator = iter(made)
+    first = next(iterator, None)
+    if first is None:
+        return 0
+    make_folder(path.parent)
+    with AtomicFile(path) as file:
+        held = bytearray(first)
+        count = 1
+        for line in iterator:
+            held += line
+            count += 1
+            if len(held) >= _PIECE:
+                file.write(bytes(held))
+                held.clear()
+        file.write(bytes(held))
+    return count
+
+
+def tsv(path: Path, head: str, rows: Iterable[tuple[Any, ...]]) -> int:
+    """Write a table with tabs between; how many rows. No row, no file."""
+
+    def made() -> Iterator[bytes]:
+        first = True
+        for row in rows:
+            if first and head:
+                yield f"{head}\n".encode()
+            first = False
+            yield ("\t".join(map(str, row)) + "\n").encode()
+
+    return max(0, lines(path, made()) - bool(head))
+
+
+class ParquetTable:
+    """A Parquet file as the Hub likes it, whose rows come one by one.
+
+    Content-defined chunks (an upload sends what changed), a page index and small row groups (a
+    viewer reads a page without the file). `schema`: of Arrow.
+    """
+
+    def __init__(self, file: Any, schema: Any) -> None:
+        import pyarrow.parquet as pq
+
+        self.count = 0
+        self._schema, self._held, self._size = schema, [], 0  # type: ignore[var-annotated]
+        self._writer = pq.ParquetWriter(
+            file, schema, compression="zstd", write_page_index=True,
+            use_content_defined_chunking=True,
+        )  # fmt: skip
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add a row."""
+        self._held.append(row)
+        self.count += 1
+        self._size += sum(len(value) for value in row.values() if isinstance(value, str))
+        if len(self._held) >= _GROUP_ROWS or self._size >= _GROUP_TEXT:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        self._writer.write_table(pa.Table.from_pylist(self._held, self._schema))
+        self._held, self._size = [], 0
+
+    def close(self, *, whole: bool) -> None:
+        """Write what is left. `whole`: False where an error ended it."""
+        if whole and self._held:
+            self._flush()
+        self._writer.close()
+
+
+@contextmanager
+def parquet(path: Path, schema: Any) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """A Parquet file to add rows to. No row, no file."""
+    make_folder(path.parent)
+    with os_errors(path):
+        with open(path, "wb") as file:
+            table = ParquetTable(file, schema)
+            whole = False
+            try:
+                yield table.add
+                whole = True
+            finally:
+                table.close(whole=whole)
+            file.flush()
+            os.fsync(file.fileno())
+        if not table.count:
+            remove(path)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, and its folder where nothing else is in it."""
+    path.unlink()
+    if not any(path.parent.iterdir()):
+        path.parent.rmdir()
+
+
+def document_rows(job: Job) -> Rows:
+    """The corpus as BEIR, MTEB and the Hub have it."""
+    for one in job.documents():
+        yield {"_id": one.doc_id, "title": one.title, "text": one.text,
+               "metadata": one.metadata or {}}  # fmt: skip
+
+
+def query_rows(queries: Iterable[Query]) -> Rows:
+    """Queries in the same layouts."""
+    for one in queries:
+        yield {"_id": one.query_id, "text": one.text, "metadata": one.metadata or {}}
+
+
+def qrel_rows(qrels: Iterable[Qrel]) -> Rows:
+    """Qrels in the same layouts, but for BEIR's."""
+    for one in qrels:
+        yield {"query-id": one.query_id, "corpus-id": one.doc_id, "score": one.relevance}
+
+
+def judged_tables(job: Job) -> Iterator[tuple[str, str, Iterable[Qrel]]]:
+    """(stem of a file's name, split, rows): qrels, grades beside them, and what is kept apart.
+
+    Apart are the qrels of queries that have no positive in a split, which a scorer would count
+    as failures of every system.
+    """
+    for split in job.splits:
+        yield "qrels", split, job.judged.qrels(split)
+    for split in job.splits:
+        if split in job.dataset.graded:
+            yield GRADED, split, job.judged.grades(split)
+    for split in job.splits:
+        yield f"qrels_{WITHOUT}", split, job.judged.qrels(split, positive=False)
+
+
+def note_without(job: Job, queries: int, what: str) -> None:
+    """Say where the queries without positives are."""
+    if queries:
+        job.notes.append(
+            f"{queries:,} queries have no positive: {what}, so that no score counts them"
+        )
+
+
+def trec_line(qrel: Qrel, job: Job) -> bytes:
+    """A line of TREC's qrels. Raises `DatasetError` as `trec_id` does."""
+    ids = trec_id(qrel.query_id, job), trec_id(qrel.doc_id, job)
+    return f"{ids[0]} 0 {ids[1]} {int(qrel.relevance)}\n".encode()
+
+
+def trec_id(name: str, job: Job) -> str:
+    """An id as TREC's files hold it. Raises `DatasetError` where they cannot."""
+    if name.split() != [name] or CONTROL.search(name):
+        raise DatasetError(
+            f"{job.path}: the id {name!r} cannot stand in TREC's files, where white space ends an "
+            "id: give it another id, or choose another layout"
+        )
+    return name

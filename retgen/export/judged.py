@@ -1,0 +1,337 @@
+"""Queries, qrels and the documents they name, joined on disk: memory stays flat.
+
+A scratch SQLite file beside what is written holds them for the time of an export.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from retgen.data import Dataset, Qrel, Query, Table, qrel_of, query_of, refuse
+from retgen.errors import DatasetError
+from retgen.rows import Problem
+
+_SCHEMA = """
+create table query (n integer primary key, id text unique, text text, metadata blob);
+create table qrel (n integer primary key, split text, q text, d text, score real);
+create table grade (split text, q text, d text, score real, primary key (split, q, d));
+create table document (id text primary key, title text, text text) without rowid;
+create table pair (
+    n integer primary key, key text, anchor text, positive text, positive_id text, negatives blob
+);
+"""
+_BLOCK = 10_000  # rows
+
+
+class Passage(NamedTuple):
+    """A document with a query. `score`: its grade, None where only a text is known."""
+
+    doc_id: str
+    title: str
+    text: str
+    score: float | None = None
+
+    @property
+    def joined(self) -> str:
+        """Title and text joined by a space, as MTEB joins them."""
+        return f"{self.title} {self.text}".strip()
+
+
+class Example(NamedTuple):
+    """A query with what it is trained on."""
+
+    query_id: str
+    query: str
+    positives: list[Passage]
+    negatives: list[Passage]
+
+
+class Judged:
+    """The queries and qrels of a data set. `path`: what the user gave, for messages.
+
+    Raises `DatasetError` for rows that are none, queries that stand twice, qrels of queries that
+    are not there, and two qrels of a pair that differ.
+    """
+
+    def __init__(self, dataset: Dataset, path: Path, scratch: Path) -> None:
+        self._dataset, self._path = dataset, path
+        self._sql = sqlite3.connect(scratch)
+        self._sql.executescript(
+            "pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -16000;"
+            + _SCHEMA
+        )
+        self._joined = False
+        self._read()
+        self._check()
+
+    def close(self) -> None:
+        """Let go of the scratch file."""
+        self._sql.close()
+
+    def _read(self) -> None:
+        dataset = self._dataset
+        for query in self._queries():
+            added = self._sql.execute(
+                "insert or ignore into query (id, text, metadata) values (?, ?, ?)",
+                (query.query_id, query.text, orjson.dumps(query.metadata)),
+            )
+            if not added.rowcount:
+                raise DatasetError(f"{self._path}: query {query.query_id} stands twice")
+        for split, table in dataset.qrels.items():
+            self._sql.executemany(
+                "insert into qrel (split, q, d, score) values (?, ?, ?, ?)",
+                ((split, r.query_id, r.doc_id, float(r.relevance)) for r in self._rows(table)),
+            )
+        for split, table in dataset.graded.items():
+            self._sql.executemany(
+                "insert or replace into grade values (?, ?, ?, ?)",
+                ((split, r.query_id, r.doc_id, float(r.relevance)) for r in self._rows(table)),
+            )
+        self._sql.execute("create index judged on qrel (split, q, score)")
+        self._sql.execute("create index positive on qrel (q, score)")
+
+    def _queries(self) -> Iterator[Query]:
+        return strict(self._dataset.queries, query_of, self._path)
+
+    def _rows(self, table: Table) -> Iterator[Qrel]:
+        return strict(table, qrel_of, self._path)
+
+    def _check(self) -> None:
+        for split, query_id in self._sql.execute(
+            "select split, q from qrel where q not in (select id from query) limit 1"
+        ):
+            raise DatasetError(
+                f"{self._path}: the qrels of split {split} name query {query_id}, which is not "
+                f"among the queries; `gen validate {self._path}` lists all such rows"
+            )
+        for split, q, d, low, high in self._sql.execute(
+            "select split, q, d, min(score), max(score) from qrel group by split, q, d "
+            "having min(score) <> max(score) limit 1"
+        ):
+            raise DatasetError(
+                f"{self._path}: the qrels ({split}) give {d} for {q} both {low:g} and {high:g}"
+            )
+
+    # --- what scorers read ------------------------------------------------------------------
+
+    def splits(self) -> list[str]:
+        """The splits that have a query with a positive, in the data set's order."""
+        return [
+            split
+            for split in self._dataset.qrels
+            if self._one("select 1 from qrel where split = ? and score > 0 limit 1", split)
+        ]
+
+    def queries(self, positive: bool = True) -> Iterator[Query]:
+        """The queries that have a positive in any split, or the others, in order."""
+        rows = self._sql.execute(
+            f"select id, text, metadata from query where {'' if positive else 'not'} exists "
+            "(select 1 from qrel where q = query.id and score > 0) order by n"
+        )
+        for query_id, text, metadata in rows:
+            yield Query(query_id, text, orjson.loads(metadata))
+
+    def queries_of(self, split: str) -> Iterator[Query]:
+        """The queries that have a positive in a split, in order."""
+        rows = self._sql.execute(
+            "select id, text, metadata from query where exists "
+            "(select 1 from qrel where split = ? and q = query.id and score > 0) order by n",
+            (split,),
+        )
+        for query_id, text, metadata in rows:
+            yield Query(query_id, text, orjson.loads(metadata))
+
+    def qrels(self, split: str, positive: bool = True) -> Iterator[Qrel]:
+        """The qrels of the queries with a positive in that split, or of the others, in order."""
+        rows = self._sql.execute(
+            f"select q, d, score from qrel where split = ? and {'' if positive else 'not'} exists "
+            "(select 1 from qrel as one where one.split = qrel.split and one.q = qrel.q and "
+            "one.score > 0) order by n",
+            (split,),
+        )
+        for query_id, doc_id, score in rows:
+            yield Qrel(query_id, doc_id, _number(score))
+
+    def grades(self, split: str) -> Iterator[Qrel]:
+        """The grades beside the qrels of a split, in their order."""
+        return self._rows(self._dataset.graded[split])
+
+    def check_whole(self, layout: str) -> None:
+        """Raise `DatasetError` for a score that is not a whole number."""
+        for table in ("qrel", "grade"):
+            for split, q, d, score in self._sql.execute(
+                f"select split, q, d, score from {table} "
+                "where score <> cast(score as integer) limit 1"
+            ):
+                raise DatasetError(
+                    f"{self._path}: the qrels ({split}) give {d} for {q} the score {score:g}, and "
+                    f"{layout} holds whole numbers: scale the scores, or export --to parquet"
+                )
+
+    def whole(self) -> bool:
+        """Whether all scores are whole numbers."""
+        return not any(
+            self._one(f"select 1 from {table} where score <> cast(score as integer) limit 1")
+            for table in ("qrel", "grade")
+        )
+
+    def count(self, split: str, positive: bool = True) -> tuple[int, int]:
+        """Queries with a positive in a split (or without), and their qrels."""
+        queries = qrels = 0
+        for _, group in groupby(
+            self._sql.execute(
+                f"select q from qrel where split = ? and {'' if positive else 'not'} exists "
+                "(select 1 from qrel as one where one.split = qrel.split and one.q = qrel.q and "
+                "one.score > 0) order by q",
+                (split,),
+            )
+        ):
+            queries += 1
+            qrels += sum(1 for _ in group)
+        return queries, qrels
+
+    def most_positives(self) -> int:
+        """The largest number of positives that a query has in a split."""
+        found = self._one(
+            "select max(c) from (select count(distinct d) as c from qrel where score > 0 "
+            "group by split, q)"
+        )
+        return int(found or 0)
+
+    def most(self) -> float:
+        """The highest relevance."""
+        return float(self._one("select max(score) from qrel") or 0)
+
+    # --- what trainers read -----------------------------------------------------------------
+
+    def examples(self, split: str) -> Iterator[Example]:
+        """The queries of a split with their documents: above 0 positives, 0 negatives."""
+        self._join()
+        rows = self._sql.execute(
+            "select qrel.q, query.text, qrel.d, document.title, document.text, qrel.score, "
+            "coalesce(grade.score, qrel.score) from qrel "
+            "join query on query.id = qrel.q join document on document.id = qrel.d "
+            "left join grade on grade.split = qrel.split and grade.q = qrel.q "
+            "and grade.d = qrel.d where qrel.split = ? and exists (select 1 from qrel as one "
+            "where one.split = qrel.split and one.q = qrel.q and one.score > 0) "
+            "group by qrel.q, qrel.d order by query.n, min(qrel.n)",
+            (split,),
+        )
+        for query_id, group in groupby(rows, key=lambda row: row[0]):
+            positives: list[Passage] = []
+            negatives: list[Passage] = []
+            text = ""
+            for _, text, doc_id, title, body, score, grade in group:  # noqa: B007
+                (positives if score > 0 else negatives).append(
+                    Passage(doc_id, title, body, _number(grade))
+                )
+            yield Example(query_id, text, positives, negatives)
+
+    def _join(self) -> None:
+        """Keep the texts of the documents that qrels name."""
+        if self._joined:
+            return
+        self._sql.execute("insert into document (id) select distinct d from qrel")
+        documents = self._dataset.documents(self._path)
+        self._sql.executemany(
+            "update document set title = ?, text = ? where id = ?",
+            ((one.title, one.text, one.doc_id) for one in documents),
+        )
+        for (doc_id,) in self._sql.execute("select id from document where text is null limit 1"):
+            count = self._one("select count(*) from document where text is null")
+            raise DatasetError(
+                f"{self._path}: the qrels name {count:,} documents that are not in the corpus, "
+                f"such as {doc_id}; `gen validate {self._path}` lists them"
+            )
+        self._joined = True
+
+    def from_tables(self, files: Sequence[Path]) -> Iterator[Example]:
+        """The queries of training tables with the texts of their rows, each text once."""
+        if not self._one("select 1 from pair limit 1"):
+            self._sql.executemany(
+                "insert into pair (key, anchor, positive, positive_id, negatives) "
+                "values (?, ?, ?, ?, ?)",
+                (row for file in files for row in _pairs(file)),
+            )
+            self._sql.execute("create index of_query on pair (key, n)")
+        rows = self._sql.execute(
+            "select pair.key, anchor, positive, positive_id, negatives from pair join "
+            "(select key, min(n) as first from pair group by key) as one on one.key = pair.key "
+            "order by one.first, pair.n"
+        )
+        for key, group in groupby(rows, key=lambda row: row[0]):
+            positives: dict[str, Passage] = {}
+            negatives: dict[str, Passage] = {}
+            anchor = ""
+            for _, anchor, positive, positive_id, listed in group:  # noqa: B007
+                positives.setdefault(positive, Passage(positive_id, "", positive))
+                for doc_id, text in orjson.loads(listed):
+                    negatives.setdefault(text, Passage(doc_id, "", text))
+            kept = [one for text, one in negatives.items() if text not in positives]
+            yield Example(key.partition("\n")[0], anchor, [*positives.values()], kept)
+
+    def _one(self, sql: str, *values: object) -> Any:
+        row = self._sql.execute(sql, values).fetchone()
+        return row[0] if row else None
+
+
+def _number(score: float) -> float:
+    return int(score) if score == int(score) else score
+
+
+def strict(table: Table, parse: Any, path: Path) -> Iterator[Any]:
+    """Every row of a table parsed. Raises `DatasetError`, naming `path`, for one that is none."""
+    number = 0
+    for chunk in table.chunks():
+        for row in table.rows(chunk):
+            number += 1
+            parsed = parse(row)
+            if isinstance(parsed, str):
+                refuse(table, [Problem(number, parsed)], path)
+            yield parsed
+
+
+def with_pairs(files: Iterable[Path]) -> tuple[Path, ...]:
+    """The training tables that hold pairs of anchor and positive; some are lists for rankers."""
+    return tuple(file for file in files if {"anchor", "positive"} <= set(_columns(file)))
+
+
+def _columns(file: Path) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return list(pq.read_schema(file).names)
+    except (OSError, pa.ArrowException) as error:
+        raise DatasetError(
+            f"{file} cannot be read as Parquet: {error}. Make the run again with --fresh"
+        ) from error
+
+
+def _pairs(file: Path) -> Iterator[tuple[str, str, str, str, bytes]]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(file) as table:
+        of_negatives = [c for c in _columns(file) if re.fullmatch(r"negative(_\d+)?", c)]
+        number = 0
+        for batch in table.iter_batches(batch_size=_BLOCK):
+            for row in batch.to_pylist():
+                number += 1
+                anchor, positive = row["anchor"], row["positive"]
+                if not isinstance(anchor, str) or not isinstance(positive, str):
+                    raise DatasetError(f"{file}: row {number:,} has no anchor or no positive text")
+                texts = [row[c] for c in of_negatives if row[c]]
+                ids = row.get("negatives-id") or []
+                ids = ids if len(ids) == len(texts) else [""] * len(texts)
+                query_id = str(row.get("query-id") or "")
+                yield (
+                    f"{query_id}\n{anchor}", anchor, positive, str(row.get("positive-id") or ""),
+                    orjson.dumps(list(zip(ids, texts, strict=True))),
+                )  # fmt: skip

@@ -1,0 +1,93 @@
+"""What a layout is, and what it is given to write."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from retgen.data import Dataset, Document
+from retgen.export.facts import Facts
+
+if TYPE_CHECKING:
+    from retgen.export.judged import Judged
+
+
+@dataclass(frozen=True)
+class Job:
+    """One export. `folder`: where to write, empty; `path`: what the user gave, for messages.
+
+    `splits`: those with qrels to write, in order. `tables`: the run's own training tables.
+    `notes`: what a reader has to know of what was left out, which layouts add to.
+    """
+
+    dataset: Dataset
+    path: Path
+    folder: Path
+    facts: Facts
+    judged: Judged
+    splits: tuple[str, ...]
+    tables: tuple[Path, ...] = ()
+    notes: list[str] = field(default_factory=list)
+
+    def documents(self) -> Iterator[Document]:
+        """Every document, in order. Raises `DatasetError` for a row that is none."""
+        return self.dataset.documents(self.path)
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a layout says in its README.md.
+
+    `usage`: Markdown, how it is loaded. `configs`: files below the folder by configuration, then
+    by split, for `load_dataset`.
+    """
+
+    usage: Sequence[str]
+    configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    tags: Sequence[str] = ()
+
+
+def shown(name: str) -> str:
+    """A name of a split or file on one line, for a block of code in a card."""
+    return " ".join(name.split())
+
+
+class Layout(ABC):
+    """A layout, in a module of its own under `retgen.export.layouts`, which names it.
+
+    `about`: what it holds, `readers`: who reads it, for the docs.
+    """
+
+    about: ClassVar[str] = ""
+    readers: ClassVar[str] = ""
+
+    @abstractmethod
+    def write(self, job: Job) -> Page:
+        """Write the files of the layout into the job's folder.
+
+        Raises `DatasetError` for what the layout cannot hold.
+        """
+
+
+def header(job: Job, page: Page, state: str) -> dict[str, Any]:
+    """The YAML header of a layout's card."""
+    facts = job.facts
+    result: dict[str, Any] = {"pretty_name": facts.name}
+    if facts.hub_languages:
+        result["language"] = list(facts.hub_languages)
+    result["license"] = facts.hub_licence
+    result["task_categories"] = ["text-retrieval"]
+    result["tags"] = [*(["retgen"] if facts.ours else []), *page.tags]
+    if page.configs:
+        result["configs"] = [
+            {
+                "config_name": name,
+                "data_files": [{"split": s, "path": path} for s, path in files.items()],
+            }
+            for name, files in page.configs.items()
+        ]
+        result["dataset_info"] = [{"config_name": n, "description": state} for n in page.configs]
+    return result

@@ -1,0 +1,59 @@
+"""BEIR: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv.
+
+query-id	corpus-id	score
+q3694367	d1203	1
+"""
+
+from __future__ import annotations
+
+import re
+
+from retgen.errors import DatasetError
+from retgen.export.files import (
+    WITHOUT,
+    document_rows,
+    jsonl,
+    judged_tables,
+    note_without,
+    query_rows,
+    tsv,
+)
+from retgen.export.layout import Job, Layout, Page, shown
+
+# csv, which BEIR's loader reads with, ends a value or begins a quoted one at these
+_BROKEN = re.compile(r'[\t\r\n\0]|^"')
+
+
+class Beir(Layout):
+    about = (
+        "corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv; grades beside binary qrels in qrels_graded/"
+    )
+    readers = "beir (GenericDataLoader), and what reads BEIR's folders"
+
+    def write(self, job: Job) -> Page:
+        job.judged.check_whole("BEIR")
+        jsonl(job.folder / "corpus.jsonl", document_rows(job))
+        jsonl(job.folder / "queries.jsonl", query_rows(job.judged.queries()))
+        apart = f"queries_{WITHOUT}.jsonl"
+        count = jsonl(job.folder / apart, query_rows(job.judged.queries(positive=False)))
+        note_without(job, count, f"they are in {apart}, what was judged of them in qrels_{WITHOUT}")
+        for stem, split, qrels in judged_tables(job):
+            tsv(
+                job.folder / stem / f"{split}.tsv", "query-id\tcorpus-id\tscore",
+                ((_id(q.query_id, job), _id(q.doc_id, job), int(q.relevance)) for q in qrels),
+            )  # fmt: skip
+        return Page([
+            "In the layout of BEIR:", "", "```python",
+            "from beir.datasets.data_loader import GenericDataLoader", "",
+            f'corpus, queries, qrels = GenericDataLoader("FOLDER").load("{shown(job.splits[0])}")',
+            "```",
+        ])  # fmt: skip
+
+
+def _id(name: str, job: Job) -> str:
+    if _BROKEN.search(name):
+        raise DatasetError(
+            f"{job.path}: the id {name!r} cannot stand in BEIR's qrels, which are lines with tabs "
+            "between: give it another id, or export --to parquet"
+        )
+    return name

@@ -1,0 +1,74 @@
+"""FlagEmbedding: its JSON Lines for fine-tuning, and the folder its evaluation reads.
+
+    {"query": "...", "pos": ["..."], "neg": ["...", "..."]}
+
+`pos_scores` and `neg_scores` stand with them where documents have grades: what a model is distilled
+from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from retgen.export.files import WITHOUT, jsonl, note_without
+from retgen.export.judged import Example
+from retgen.export.layout import Job, Layout, Page, shown
+from retgen.export.training import by_negatives, origin, training_splits
+
+
+class FlagEmbedding(Layout):
+    about = (
+        "train/SPLIT.jsonl (query, pos, neg; of graded sets also pos_scores, neg_scores); "
+        "evaluation/ with corpus.jsonl, SPLIT_queries.jsonl, SPLIT_qrels.jsonl"
+    )
+    readers = "FlagEmbedding (finetune, evaluation)"
+
+    def write(self, job: Job) -> Page:
+        job.judged.check_whole("FlagEmbedding's qrels")
+        graded = job.judged.most() > 1
+        for split in training_splits(job):
+            for path, examples in by_negatives(job, split):
+                scores = split in job.dataset.graded or graded
+                scores = scores and not (split == "train" and job.tables)
+                jsonl(job.folder / path, (_row(one, scores) for one in examples))
+        folder = job.folder / "evaluation"
+        jsonl(folder / "corpus.jsonl", (
+            {"id": one.doc_id, "title": one.title, "text": one.text} for one in job.documents()
+        ))  # fmt: skip
+        for split in job.splits:
+            jsonl(folder / f"{split}_queries.jsonl", (
+                {"id": one.query_id, "text": one.text} for one in job.judged.queries_of(split)
+            ))  # fmt: skip
+            jsonl(folder / f"{split}_qrels.jsonl", (
+                {"qid": q.query_id, "docid": q.doc_id, "relevance": int(q.relevance)}
+                for q in job.judged.qrels(split)
+            ))  # fmt: skip
+        apart = f"queries_{WITHOUT}.jsonl"
+        count = jsonl(job.folder / apart, (
+            {"id": one.query_id, "text": one.text}
+            for one in job.judged.queries(positive=False)
+        ))  # fmt: skip
+        note_without(job, count, f"they are in {apart}")
+        split = "train" if "train" in training_splits(job) else job.splits[0]
+        return Page([
+            "In FlagEmbedding's layout:", "", "```",
+            "torchrun -m FlagEmbedding.finetune.embedder.encoder_only.base \\",
+            f"  --train_data FOLDER/train/{shown(split)}.jsonl ...",
+            f"python -m FlagEmbedding.evaluation.custom --dataset_dir FOLDER/evaluation "
+            f"--splits {shown(job.splits[0])} ...",
+            "```", "",
+            "Rows without negatives stand in train/SPLIT.without_negatives.jsonl and train with "
+            "`--train_group_size 1`.", *origin(job),
+        ])  # fmt: skip
+
+
+def _row(example: Example, scores: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "query": example.query,
+        "pos": [one.joined for one in example.positives],
+        "neg": [one.joined for one in example.negatives],
+    }
+    if scores:
+        row["pos_scores"] = [float(one.score or 0) for one in example.positives]
+        row["neg_scores"] = [float(one.score or 0) for one in example.negatives]
+    return row

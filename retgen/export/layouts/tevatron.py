@@ -1,0 +1,76 @@
+"""Tevatron: its JSON Lines for training, and corpus and queries to encode and search.
+
+    {"query_id": "q1", "query": "...", "positive_passages": [{"docid": "d1", "title": "",
+     "text": "..."}], "negative_passages": [...]}
+
+The form with passages is the one that all its versions read; newer ones also know one with ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from retgen.export.files import WITHOUT, jsonl, lines, note_without, trec_line
+from retgen.export.judged import Example, Passage
+from retgen.export.layout import Job, Layout, Page, shown
+from retgen.export.training import by_negatives, origin, training_splits
+
+
+class Tevatron(Layout):
+    about = (
+        "train/SPLIT.jsonl (query_id, query, positive_passages, negative_passages), corpus.jsonl, "
+        "queries/SPLIT.jsonl, qrels/SPLIT.txt"
+    )
+    readers = "Tevatron (train, encode, search), trec_eval"
+
+    def write(self, job: Job) -> Page:
+        job.judged.check_whole("TREC's qrels")
+        configs: dict[str, dict[str, str]] = {}
+        for split in training_splits(job):
+            for path, examples in by_negatives(job, split):
+                if jsonl(job.folder / path, map(_row, examples)):
+                    name = "without_negatives" if "without" in path else "default"
+                    configs.setdefault(name, {})[split] = path
+        jsonl(job.folder / "corpus.jsonl", (
+            {"docid": one.doc_id, "title": one.title, "text": one.text} for one in job.documents()
+        ))  # fmt: skip
+        configs |= {"corpus": {"corpus": "corpus.jsonl"}, "queries": {}}
+        for split in job.splits:
+            configs["queries"][split] = path = f"queries/{split}.jsonl"
+            jsonl(job.folder / path, (
+                {"query_id": one.query_id, "query": one.text}
+                for one in job.judged.queries_of(split)
+            ))  # fmt: skip
+            qrels = job.judged.qrels(split)
+            lines(job.folder / f"qrels/{split}.txt", (trec_line(qrel, job) for qrel in qrels))
+        apart = f"queries_{WITHOUT}.jsonl"
+        count = jsonl(job.folder / apart, (
+            {"query_id": one.query_id, "query": one.text}
+            for one in job.judged.queries(positive=False)
+        ))  # fmt: skip
+        note_without(job, count, f"they are in {apart}")
+        first = next(iter(next(iter(configs.values())).values()))
+        return Page([
+            "In Tevatron's layout:", "", "```",
+            "python -m tevatron.retriever.driver.train --dataset_name json \\",
+            f"  --dataset_path FOLDER/{shown(first)} ...",
+            "python -m tevatron.retriever.driver.encode --dataset_name json \\",
+            "  --dataset_path FOLDER/corpus.jsonl ...", "```", "",
+            "Rows without negatives stand in train/SPLIT.without_negatives.jsonl and train with "
+            "`--train_group_size 1`.", *origin(job),
+        ], configs)  # fmt: skip
+
+
+def _row(example: Example) -> dict[str, Any]:
+    return {
+        "query_id": example.query_id,
+        "query": example.query,
+        "positive_passages": list(_passages(example.positives)),
+        "negative_passages": list(_passages(example.negatives)),
+    }
+
+
+def _passages(passages: list[Passage]) -> Iterator[dict[str, str]]:
+    for one in passages:
+        yield {"docid": one.doc_id, "title": one.title, "text": one.text}
