@@ -250,9 +250,10 @@ def _by_place(row: Row) -> TableView:
 def _wordings(rows: Sequence[Row], folder: Path) -> Iterable[Section]:
     each = wordings(rows)
     if each:
-        # every system with and without terms, before its chunks and before more terms
+        # every system with and without terms, before its chunks, other makes and more terms
         queries = list(dict.fromkeys(row.query for row in each))
-        drawn = sorted(each, key=lambda row: (_chunked(row), queries.index(row.query)))
+        drawn = plainest_first(sorted(each, key=lambda row: queries.index(row.query)))
+        drawn.sort(key=_chunked)
         svg = draw.lines(
             folder / "haystacks_expansion", [curve(row, "auc") for row in drawn[:_CURVES]],
             [_CHANCE], title="AUC by terms added to the question",

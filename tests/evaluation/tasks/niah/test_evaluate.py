@@ -232,6 +232,8 @@ def test_tables_and_page(short: Any, scored: Any) -> None:
     assert {"haystacks_auc.png", "haystacks_ratio.png", "haystacks_normalised.png",
             "haystacks_categories.png", "haystacks_expansion.png", "card_minilm.png"} <= names  # fmt: skip
     assert "card_minilm--best-chunk.png" not in names
+    expansion = (scored.folder / "eval.html").read_text().partition("<h2>Query expansion")[2]
+    assert "Not drawn, for want of room: minilm · literal · no terms; " in expansion
     summary = page[: page.index("<section>")]
     assert "From 80 tokens on minilm · one-hop does not read haystacks whole: at 160" in summary
     assert "so a fall there is one of what is cut off" in summary
