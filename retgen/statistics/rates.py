@@ -206,7 +206,8 @@ def certified_looks(
         low, high = (middle, high) if shown else (low, middle - 1)
     if low < 0:
         return None
-    return looks_needed(values, draws, low / items, 1 - _PARTS[0] * (1 - level))
+    below = (low + 1 - 1e-5) / items  # numbers are whole
+    return looks_needed(values, draws, below, 1 - _PARTS[0] * (1 - level))
 
 
 def _seen(missed: ArrayLike, level: float) -> float:
