@@ -174,6 +174,7 @@ def test_who_disagree_are_settled(foreign: Path) -> None:
         ({"decision": "fix"}, "a fix is empty: give the right grade, or change a text"),
         ({"decision": "fix", "relevance": 2}, "a fix with grade 2: grades are 0 to 1 here"),
         ({"decision": "fix", "edits": {"txt": ""}}, "a fix of 'txt': there is no such text; did"),
+        ({"decision": "fix", "edits": {"query": " \n"}}, "a fix leaves no query"),
         ({"relevance": 1}, "only a fix has new texts or a grade beside it, not '1'"),
         ({"shown": "other"}, "the verdict is on another text than the one that is kept"),
     ],
