@@ -258,7 +258,7 @@ class Store:
 
 
 def _settings(text: str) -> Settings:
-    values = {
+    values: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in _tree(text).items()
     }
