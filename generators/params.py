@@ -22,15 +22,17 @@ class Params(BaseModel):
 def located(value: Path, info: ValidationInfo) -> Path | None:
     """Where a path of a recipe leads; None where no recipe file is around (a notebook, the schema).
 
-    It is relative to the recipe's folder. One that `--set` gives was typed in the current folder,
-    so that is looked in where the recipe's folder has nothing of the name.
+    It is relative to the recipe's folder. One that `--set` gives was typed in the current folder:
+    it is looked for there, where the recipe's folder has nothing of the name.
     """
     context = info.context or {}
     folder: Path | None = context.get("folder")
     if folder is None:
         return None
-    path, typed = folder / value.expanduser(), Path.cwd() / value.expanduser()
-    return typed if context.get("overridden") and not path.exists() and typed.exists() else path
+    path = folder / value.expanduser()
+    if str(value) in context.get("typed", ()) and not path.exists():
+        return Path.cwd() / value.expanduser()
+    return path
 
 
 def _resolve(value: Path, info: ValidationInfo) -> Path:

@@ -7,7 +7,7 @@ spelling.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -204,6 +204,22 @@ def _set(tree: Any, dotted: str, value: Any) -> None:
     node[last] = value
 
 
+def _typed(tree: Any, overridden: Iterable[str]) -> Iterator[str]:
+    """All texts in values that `--set` gave, which may be paths."""
+    given = []
+    for dotted in overridden:
+        node = tree
+        for key in dotted.split("."):
+            node = node.get(key) if isinstance(node, dict) else None
+        given.append(node)
+    while given:
+        node = given.pop()
+        if isinstance(node, str):
+            yield node
+        elif isinstance(node, dict | list):
+            given += node.values() if isinstance(node, dict) else node
+
+
 # --- checking -----------------------------------------------------------------------------------
 
 
@@ -215,7 +231,7 @@ def _check(tree: Any, origin: Origin, finished: bool) -> RecipeFile:
     context = {
         "folder": origin.path.resolve().parent,
         "finished": finished,
-        "overridden": bool(origin.overridden),
+        "typed": {str(Path(text)) for text in _typed(plain, origin.overridden)},
     }
     try:
         frame = RecipeFile.model_validate_json(orjson.dumps(plain), strict=True, context=context)

@@ -218,3 +218,5 @@ def test_a_path_of_an_override_was_typed_in_the_current_folder(
     assert load_recipe("../mine.yaml", given).job.params.source.path == tmp_path / "notes.txt"
     with pytest.raises(RecipeError, match=rf"there is no source {tmp_path}/others.txt"):
         load_recipe("../mine.yaml")
+    with pytest.raises(RecipeError, match=rf"there is no source {tmp_path}/here/nowhere"):
+        load_recipe("../mine.yaml", {"params.source.path": "nowhere/"})
