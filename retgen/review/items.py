@@ -61,9 +61,11 @@ def plan(
     by_id = {query.query_id: query for query in queries}
     first = [pair for pair in pairs if pair.place < PLANNED]
     items, texts = items_of(first, by_id, documents, settings.split)
-    for one in planted:
-        query = queries[one.row]
-        item, seen = _planted(one, query, documents[one.doc_id], settings.split)
+    for number, one in enumerate(planted):
+        query, among = queries[one.row], drawn[one.population]
+        # a label as the pairs about it have, lest it be told by that
+        claimed = among[number % len(among)][0].label if among else float(not one.relevance)
+        item, seen = _planted(one, query, documents[one.doc_id], settings.split, claimed)
         items.append(item)
         texts[item.shown] = seen
     return Plan(pairs, items, texts)
@@ -121,11 +123,12 @@ def items_of(
     return items, texts
 
 
-def _planted(one: Plant, query: Query, document: Document, split: str) -> tuple[Item, Shown]:
+def _planted(
+    one: Plant, query: Query, document: Document, split: str, claimed: float | None
+) -> tuple[Item, Shown]:
     """A planted item: its label is what the page claims, and false."""
     seen = shown_of(query, document)
     name = item_id(query.query_id, document.doc_id)
-    claimed = 0.0 if one.relevance else 1.0
     item = Item(
         name, one.population, -1, split, query.query_id, document.doc_id, claimed, seen.digest(),
         planted=one.relevance,

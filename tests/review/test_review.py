@@ -384,3 +384,13 @@ def test_where_files_lie(
     shutil.copytree(limit_run, run)
     assert open_review(run).folder == run
     assert (run / "verdicts.sqlite").is_file()
+
+
+def test_a_planted_item_is_not_told_by_its_label(dataset: Callable[..., Path]) -> None:
+    corpus = {f"d{i}{j}": f"{c} {f}" for i, f in enumerate(FRUIT) for j, c in enumerate(COLOURS)}
+    qrels = [(f"q{i}", f"d{i}0", 2) for i in range(10)]
+    path = dataset(corpus, {f"q{i}": f for i, f in enumerate(FRUIT)}, qrels)
+    review = begin(path, plants=0.5, mode="check")
+    labels = Counter((one.planted, one.label) for one in review.items)
+    assert labels[0, 2.0] == 5
+    assert {label for planted, label in labels if planted == 0} == {2.0}

@@ -124,10 +124,13 @@ def read(review: Review, path: Path, rows: Sequence[Any]) -> list[Given]:
         if not is_record(row):
             result.append(Given(number, problem="is no record: it has no fields and responses"))
             continue
-        metadata = row.get("metadata") or {}
+        metadata, responses = row.get("metadata") or {}, row["responses"] or {}
+        if not isinstance(metadata, dict) or not isinstance(responses, dict):
+            result.append(Given(number, problem="its metadata and responses are no objects"))
+            continue
         check_review(review, path, metadata.get("review"))
         by: dict[str, dict[str, str]] = {}
-        for question, answers in (row["responses"] or {}).items():
+        for question, answers in responses.items():
             for one in answers if isinstance(answers, list) else ():
                 by.setdefault(_user(one), {})[question] = _value(one)
         for user, said in by.items():

@@ -118,7 +118,8 @@ def read(review: Review, path: Path, rows: Sequence[Any]) -> list[Given]:
             result.append(Given(number, problem=why))
             continue
         check_review(review, path, data.get("review"))
-        for one in task.get("annotations") or ():
+        annotations = task.get("annotations")
+        for one in annotations if isinstance(annotations, list) else ():
             if isinstance(one, dict) and not one.get("was_cancelled"):
                 result.append(_given(review, number, data, one))
     if rows and all(one.problem for one in result) and result:

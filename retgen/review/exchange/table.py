@@ -67,7 +67,10 @@ def rows_of(path: Path, data: bytes) -> tuple[list[str], Iterator[tuple[int, lis
     delimiter = max(_DELIMITERS, key=first.count)
     csv.field_size_limit(1 << 30)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    head = [name.strip().lower() for name in next(rows)]
+    try:
+        head = [name.strip().lower() for name in next(rows, [])]
+    except csv.Error as error:
+        raise DatasetError(f"{path} is no CSV that can be read: {error}") from error
 
     def numbered() -> Iterator[tuple[int, list[str]]]:
         try:

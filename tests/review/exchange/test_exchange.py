@@ -218,6 +218,9 @@ def test_an_old_file_does_not_bring_back_what_was_changed_since(review: Review) 
     ("text", "message"),
     [
         ("", "is empty: it holds no verdicts"),
+        ("sep=,", "has no column item_id, shown, verdict"),
+        ("\0", "has no column item_id, shown, verdict"),
+        ('[{"data": {"item_id": "a"}, "annotations": 5}, 1]', "holds no task of this review"),
         ("a,b\n1,2\n", "has no column item_id, shown, verdict"),
         ("item_id,shown,annotator,verdict\nff,ff,ann,1\n", "is of another review: none of its 1"),
         ("[1, 2", "is no JSON that can be read"),
@@ -295,6 +298,13 @@ def test_argilla_knows_people_by_an_id(review: Review, place: Path) -> None:
     fresh = other_review(place)
     assert len(import_(fresh, path).refused) == 1
     assert import_(fresh, path, "ann").kept == 1
+
+
+def test_records_that_are_none_are_named(review: Review, place: Path) -> None:
+    path = place / "records.json"
+    for row in ({"responses": [1]}, {"responses": {}, "metadata": 7}):
+        path.write_text(json.dumps([{"fields": {}, **row}]))
+        assert import_(review, path) == (0, [(1, "its metadata and responses are no objects")], 0)
 
 
 def test_a_patch_of_qrels(review: Review, place: Path) -> None:
