@@ -196,11 +196,12 @@ def in_words(one: Mapping[str, Any]) -> str:
     corrected = ""
     if one["corrected"] is not None:
         corrected = (
-            f" With as many errors overlooked as of planted ones: {_percent(one['corrected'])}."
+            " Allowing for errors that annotators overlook, as planted pairs measure it: at most "
+            f"{_percent(one['corrected'])}."
         )
     return (
-        f"{goal}: {verdict}. {said}. Looked at {looked}, {wrong:,} "
-        f"label{'s' if wrong != 1 else ''} found wrong, by {by}.{corrected}"
+        f"{goal}: {verdict}. {said}. Settled are {looked}, {wrong:,} "
+        f"label{'s' if wrong != 1 else ''} found wrong; judged by {by}.{corrected}"
     )
 
 

@@ -13,6 +13,7 @@ from retgen.write import write_file
 
 PAGE = "review.html"
 _LABELS = {"positives": "positives", "others": "without a positive label"}
+_PAIRS = {"positives": "positives", "others": "pairs without a positive label"}
 _MEASURES = {
     "raw": "raw agreement", "positive": "positive agreement", "cohen": "Cohen's kappa",
     "fleiss": "Fleiss' kappa", "krippendorff": "Krippendorff's alpha", "ac1": "Gwet's AC1",
@@ -56,17 +57,21 @@ def next_looks(result: Mapping[str, Any]) -> list[str]:
     ahead = result["next"]
     lines = []
     if ahead["adjudicate"]:
-        lines.append(f"{ahead['adjudicate']:,} items on which annotators disagree: adjudicate them")
-    lines += [f"{count:,} items wait for {name}" for name, count in ahead["waiting_for"].items()]
+        lines.append(
+            f"{ahead['adjudicate']:,} {_items(ahead['adjudicate'])} on which annotators disagree: "
+            "adjudicate first, until then each may be an error"
+        )
+    lines += [
+        f"{count:,} {_items(count)} judged by others wait{'s' if count == 1 else ''} for {name}"
+        for name, count in ahead["waiting_for"].items()
+    ]
     for one in result["certificates"]:
         needed = one["more"] or {}
-        for population, count in needed.items():
-            if one["holds"] is None and not one["reason"] and count:
-                lines.append(
-                    f"{count:,} more {_LABELS[population]} show {one['goal']} if no error is found"
-                )
+        parts = [f"{count:,} more {_PAIRS[name]}" for name, count in needed.items() if count]
+        if one["holds"] is None and not one["reason"] and parts:
+            lines.append(f"{' and '.join(parts)} show {one['goal']} if no error is found")
     lines += [
-        f"little is known of {_LABELS[one['population']]} with {one['stratum']} {one['value']}: "
+        f"least is known of {_PAIRS[one['population']]} whose {one['stratum']} is {one['value']}: "
         f"{_interval(one)} after {one['looked']:,} of {one['population_size']:,}"
         for one in ahead["least_known"][:3]
     ]
@@ -76,8 +81,8 @@ def next_looks(result: Mapping[str, Any]) -> list[str]:
 
 
 def _populations(result: Mapping[str, Any]) -> list[TableView]:
-    head = ["population", "pairs", "looked at", "wrong", "unsure", "open", "waiting", "rate",
-            "95% interval", "corrected"]  # fmt: skip
+    head = ["population", "pairs", "settled", "wrong", "unsure", "open", "waiting", "rate",
+            "95% interval", "corrected, at this look"]  # fmt: skip
     rows = []
     for name, one in result["populations"].items():
         rate = result["rates"][name]
@@ -227,6 +232,10 @@ def _page(name: str, result: Mapping[str, Any]) -> Page:
         f"{', '.join(pool['retrievers'])}.",
         summary(result), sections, shlex.join(["gen", "review", result["dataset"], "--report"]),
     )  # fmt: skip
+
+
+def _items(count: int) -> str:
+    return "item" if count == 1 else "items"
 
 
 def _percent(rate: float | None) -> str:

@@ -309,11 +309,11 @@ def test_a_certificate_in_words() -> None:
         "corrected": 0.04, "more": {"positives": 31}, "by": {"anna": 147}, "assumes": [],
         "reason": "",
     }  # fmt: skip
-    looked = "Looked at 147 of 1,200 positives, 1 label found wrong, by anna (147)."
+    looked = "Settled are 147 of 1,200 positives, 1 label found wrong; judged by anna (147)."
     assert in_words(given) == (
         "wrong <= 2% at 95%: OPEN. At most 3.13% of the positives are not relevant, at 95% "
-        f"confidence; 31 positives more will show it, if no error is found. {looked} With as many "
-        "errors overlooked as of planted ones: 4%."
+        f"confidence; 31 positives more will show it, if no error is found. {looked} Allowing for "
+        "errors that annotators overlook, as planted pairs measure it: at most 4%."
     )
     assert in_words(given | {"holds": False, "corrected": None, "more": None}) == (
         "wrong <= 2% at 95%: DOES NOT HOLD. At least 2.12% of the positives are not relevant, at "

@@ -351,13 +351,14 @@ def test_the_file_of_another_set(foreign: Path, dataset: Callable[..., Path]) ->
 
 def test_one_server_at_a_time(foreign: Path) -> None:
     review, other = begin(foreign), begin(foreign)
-    with review.serving("http://127.0.0.1:8765"):
-        with pytest.raises(RunDirectoryError) as error, other.serving("http://127.0.0.1:1"):
+    with review.serving() as told:
+        told("http://127.0.0.1:8765/")
+        with pytest.raises(RunDirectoryError) as error, other.serving():
             pass
-        assert "is being reviewed by another server (http://127.0.0.1:8765, process" in str(
+        assert "is being reviewed by another server (http://127.0.0.1:8765/, process" in str(
             error.value
         )
-    with other.serving("http://127.0.0.1:1"):
+    with other.serving():
         pass
     assert not (review.folder / ".review.server").exists()
 
