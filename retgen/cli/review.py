@@ -187,7 +187,10 @@ def _import(review: Any, file: Path, json: bool, quiet: bool) -> None:
 
     result = import_(review, file)
     lines = [f"{file}, row {row}: {reason}" for row, reason in result.refused]
-    lines.append(f"kept {result.kept:,} verdicts, refused {len(result.refused):,}")
+    if result.kept or result.refused:
+        lines.append(f"kept {result.kept:,} verdicts, refused {len(result.refused):,}")
+    else:
+        lines.append(f"{file}: no verdict in it that is not kept already")
     refused = [{"row": row, "reason": reason} for row, reason in result.refused]
     _say({"kept": result.kept, "refused": refused}, "\n".join(lines), json, quiet)
     if result.refused:

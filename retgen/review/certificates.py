@@ -182,9 +182,9 @@ def in_words(one: Mapping[str, Any]) -> str:
     )
     what = f"{_WORDS[one['question']]}, at {100 * one['level']:g}% confidence"
     if one["holds"] is False:
-        said = f"At least {_percent(one['lower'], up=False)} of {what}"
+        said = f"At least {as_percent(one['lower'], up=False)} of {what}"
     else:
-        said = f"At most {_percent(one['upper'])} of {what}"
+        said = f"At most {as_percent(one['upper'])} of {what}"
     if one["holds"] is None and one["more"] is None:
         said += "; too much was found wrong, or cannot be told, to show the goal"
     elif one["holds"] is None:
@@ -197,7 +197,7 @@ def in_words(one: Mapping[str, Any]) -> str:
     if one["corrected"] is not None:
         corrected = (
             " Allowing for errors that annotators overlook, as planted pairs measure it: at most "
-            f"{_percent(one['corrected'])}."
+            f"{as_percent(one['corrected'])}."
         )
     return (
         f"{goal}: {verdict}. {said}. Settled are {looked}, {wrong:,} "
@@ -214,7 +214,7 @@ _WORDS = {
 }
 
 
-def _percent(rate: float, *, up: bool = True) -> str:
+def as_percent(rate: float, *, up: bool = True) -> str:
     """A bound, rounded so that no more is promised than is shown."""
     digits = round(rate * 10_000, 6)
     return f"{(math.ceil if up else math.floor)(digits) / 100:g}%"

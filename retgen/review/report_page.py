@@ -23,6 +23,7 @@ _MEASURES = {
 def text(result: Mapping[str, Any], page: Path) -> str:
     """The report for a terminal."""
     parts = ["\n".join(summary(result)), text_table(_populations(result)[0])]
+    parts += _planted(result)
     parts.append(text_table(_annotators(result)))
     if result["agreement"] is not None:
         parts.append(text_table(_agreement(result)))
@@ -77,7 +78,11 @@ def next_looks(result: Mapping[str, Any]) -> list[str]:
     ]
     if not any(ahead["items"].values()):
         lines.append("all that was planned is judged")
-    return lines or ["begin: nobody has looked yet"]
+    return lines or [f"begin: nobody has looked yet; {_begin(result)} opens the page"]
+
+
+def _begin(result: Mapping[str, Any]) -> str:
+    return shlex.join(["gen", "review", result["dataset"]])
 
 
 def _populations(result: Mapping[str, Any]) -> list[TableView]:
@@ -93,6 +98,17 @@ def _populations(result: Mapping[str, Any]) -> list[TableView]:
             f"{_percent(corrected['estimate'])} {_interval(corrected)}" if corrected else "",
         ])  # fmt: skip
     return [TableView(head, rows)]
+
+
+def _planted(result: Mapping[str, Any]) -> list[str]:
+    """What is not in the table of populations, and why; [] where nothing is planted."""
+    wrong, right = result["planted"]["not_relevant"], result["planted"]["relevant"]
+    if not wrong + right:
+        return []
+    return [
+        f"Planted among them to measure annotators, and counted in neither: {right:,} pairs known "
+        f"to be relevant, {wrong:,} known not to be."
+    ]
 
 
 def _annotators(result: Mapping[str, Any]) -> TableView:
@@ -207,7 +223,12 @@ def _page(name: str, result: Mapping[str, Any]) -> Page:
         tables.append(_agreement(result))
     assumed = dict.fromkeys(line for one in result["certificates"] for line in one["assumes"])
     sections = [
-        Section("Labels", _judge(result), _populations(result), folded=list(_strata(result))),
+        Section(
+            "Labels",
+            [*_planted(result), *_judge(result)],
+            _populations(result),
+            folded=list(_strata(result)),
+        ),
         Section("Annotators", tables=tables),
         Section("What to look at next", next_looks(result)),
     ]

@@ -295,7 +295,15 @@ def test_the_command_prints_it(judged: Judged, gen: Gen) -> None:
     assert done.returncode == 0
     assert in_words(result["certificates"][0]) == done.stdout.splitlines()[0]
     assert f"page: {review.folder / 'review.html'}" in done.stdout
+    planted = [sum(i.planted == value for i in review.items) for value in (1, 0)]
+    assert result["planted"] == {"not_relevant": planted[1], "relevant": planted[0]}
+    said = (
+        f"Planted among them to measure annotators, and counted in neither: {planted[0]:,} pairs "
+        f"known to be relevant, {planted[1]:,} known not to be."
+    )
+    assert (said in done.stdout) == (sum(planted) > 0)
     page = (review.folder / "review.html").read_text()
+    assert (said in page) == (sum(planted) > 0)
     for part in ("What to look at next", "Acceptance plans", "What certificates assume", "anna"):
         assert part in page
     assert "<script" not in page

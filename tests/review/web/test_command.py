@@ -33,6 +33,15 @@ def test_a_review_to_take_away(asked: tuple[str | Path, ...], gen: Gen, tmp_path
     table = tmp_path / "away" / "review_anna.csv"
     assert table.read_text("utf-8-sig").count("anna") == 3
     filled = table.read_bytes()
+    # what came back empty
+    done = gen(*asked, "--import", table)
+    assert (done.returncode, done.stdout) == (
+        0, f"{table}: no verdict in it that is not kept already\n",
+    )  # fmt: skip
+    # nobody has looked
+    done = gen(*asked, "--report")
+    begin = f"begin: nobody has looked yet; gen review {asked[1]} opens the page"
+    assert f"Next:\n- {begin}\n" in done.stdout
     again = gen(*asked, "--static", "away")
     assert again.returncode == 2
     assert "review_anna.csv is there already, and may be filled in: import it" in again.stderr
