@@ -73,7 +73,7 @@ def certify(
     main: Population = "positives" if goal.question == "wrong" else "others"
     holds, reason = None, ""
     if changed is not None:
-        reason = changed
+        reason = "the data set was changed since this review began"
     elif not mine[main].looked_at:
         reason = "nobody has looked yet"
     elif upper <= goal.rate:

@@ -18,7 +18,7 @@ from retgen.review.web.security import is_loopback
 if TYPE_CHECKING:
     from retgen.review.review import Review
 
-PORT = 8642
+PORT = 8765
 _PATIENCE = 5  # seconds for answers that are under way at Ctrl-C
 
 
