@@ -55,7 +55,8 @@ class BM25Index:
             for terms in stemmed(texts):
                 documents.append([number.setdefault(t, len(number)) for t in terms])
         self._index: Any = bm25s.BM25()
-        self._index.index((documents, number or {"": 0}), show_progress=False)
+        if number:  # else no query has a term, and bm25s would divide by a mean length of 0
+            self._index.index((documents, number), show_progress=False)
 
     def terms(self, queries: list[str]) -> list[NDArray[np.int32]]:
         """The terms of queries that stand in some document, as numbers."""
@@ -106,9 +107,10 @@ class RankBM25:
             scripts.see(texts)
             documents += map(tokens, texts)
             progress("rank-bm25: documents", first + len(texts), collection.documents)
-        index = BM25Okapi(documents)
+        # rank-bm25 cannot index a corpus without a token, and no query finds anything there
+        score = BM25Okapi(documents).get_scores if any(documents) else None
         queries = [tokens(query.text) for query in collection.queries]
-        ranked = _rank(collection, depth, queries, index.get_scores, "rank-bm25", progress)
+        ranked = _rank(collection, depth, queries, score, "rank-bm25", progress)
         yield Ranked("rank-bm25", None, ranked, scripts.described())
 
 
@@ -217,15 +219,17 @@ def _rank(
     collection: Collection,
     depth: int,
     queries: list[Any],
-    score: Callable[[Any], NDArray[np.float32]],
+    score: Callable[[Any], NDArray[np.float32]] | None,
     name: str,
     progress: Progress,
 ) -> Rankings:
-    """Rank all documents with a score above 0. `score`: a query -> (documents,)."""
+    """Rank all documents with a score above 0. `score`: a query -> (documents,); None: nothing is
+    found.
+    """
     documents = np.full((len(queries), depth), -1, np.int64)
     scores = np.zeros((len(queries), depth), np.float32)
     for row, query in enumerate(queries):
-        if len(query):
+        if score is not None and len(query):
             values = score(query)
             result = np.flatnonzero(values > 0)
             documents[row], scores[row] = best(result, values[result], collection.priority, depth)

@@ -213,7 +213,7 @@ def expected(function: Callable[P, R]) -> Callable[P, R]:
 # by extra: modules that are not named as their packages are, or come with one of them
 _COMES_WITH = {
     "eval": frozenset({"sklearn", "transformers", "tokenizers", "safetensors"}),
-    "review": frozenset({"starlette", "multipart"}),
+    "review": frozenset({"starlette"}),
 }
 
 

@@ -60,7 +60,7 @@ def review_command(
     ] = None,
     plants: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", help="Of planted, known pairs among items; default 0.05."),
+        typer.Option(metavar="SHARE", help="Of planted, known pairs among items; default 0.1."),
     ] = None,
     second: Annotated[
         float | None,
@@ -138,7 +138,9 @@ def review_command(
     if report:
         _report(review, json, quiet)
     elif export is not None:
-        written = _module("exchange").export(review, export, to)
+        from retgen.review import exchange
+
+        written = exchange.export(review, export, to)
         _say({"written": str(written)}, f"wrote {written}", json, quiet)
     elif import_file is not None:
         _import(review, import_file, json, quiet)
@@ -170,7 +172,8 @@ def _report(review: Any, json: bool, quiet: bool) -> None:
 
 def _static(review: Any, folder: Path, json: bool, quiet: bool) -> None:
     """A page and a table for each annotator, of what they are to look at next."""
-    write = _module("web.static_page").write
+    from retgen.review.web.static_page import write
+
     paths: list[str] = []
     for name in review.settings.annotators:
         looks = review.ahead(name, _STATIC)
@@ -180,9 +183,14 @@ def _static(review: Any, folder: Path, json: bool, quiet: bool) -> None:
 
 def _import(review: Any, file: Path, json: bool, quiet: bool) -> None:
     """What was kept, and the rows that were not, each with its reason. Exit 1 if there are any."""
-    result = _module("exchange").import_(review, file)
+    from retgen.review.exchange import import_
+
+    result = import_(review, file)
     lines = [f"{file}, row {row}: {reason}" for row, reason in result.refused]
-    lines.append(f"kept {result.kept:,} verdicts, refused {len(result.refused):,}")
+    if result.kept or result.refused:
+        lines.append(f"kept {result.kept:,} verdicts, refused {len(result.refused):,}")
+    else:
+        lines.append(f"{file}: no verdict in it that is not kept already")
     refused = [{"row": row, "reason": reason} for row, reason in result.refused]
     _say({"kept": result.kept, "refused": refused}, "\n".join(lines), json, quiet)
     if result.refused:
@@ -190,14 +198,7 @@ def _import(review: Any, file: Path, json: bool, quiet: bool) -> None:
 
 
 def _serve(review: Any, host: str, port: int, browser: bool) -> None:
+    from retgen.review.web import serve
+
     interruptible()
-    serve = _module("web").serve
-    with review.serving(f"http://{host}:{port}"):
-        serve(review, host, port, browser)
-
-
-def _module(name: str) -> Any:
-    """A part of the review that only some calls need."""
-    from importlib import import_module
-
-    return import_module(f"retgen.review.{name}")
+    serve(review, host, port, browser)

@@ -85,7 +85,7 @@ def certify(
     main: Population = "positives" if goal.question == "wrong" else "others"
     holds, reason = None, ""
     if changed is not None:
-        reason = changed
+        reason = "the data set was changed since this review began"
     elif not mine[main].looked_at:
         reason = "nobody has looked yet"
     elif upper <= goal.rate and (corrected is None or corrected <= goal.rate):
@@ -133,7 +133,7 @@ def _overlooked(
     outcomes = [one for n in _asked(goal) if of[n].pairs for one in missed(judged, asked[n])]
     return (
         f"annotators saw {len(outcomes) - int(sum(outcomes)):,} of {len(outcomes):,} planted "
-        f"errors, so that they may overlook more: the rate may be {_percent(corrected or 1.0)}. "
+        f"errors, so that they may overlook more: the rate may be {as_percent(corrected or 1.0)}. "
         "More planted pairs must be judged, or by people who see them"
     )
 
@@ -240,9 +240,9 @@ def in_words(one: Mapping[str, Any]) -> str:
     )
     what = f"{_WORDS[one['question']]}, at {100 * one['level']:g}% confidence"
     if one["holds"] is False:
-        said = f"At least {_percent(one['lower'], up=False)} of {what}"
+        said = f"At least {as_percent(one['lower'], up=False)} of {what}"
     else:
-        said = f"At most {_percent(one['upper'])} of {what}"
+        said = f"At most {as_percent(one['upper'])} of {what}"
     if one["holds"] is None and one["more"] is None:
         said += (
             "; too much was found wrong or cannot be told, or too few planted errors are seen, to "
@@ -257,11 +257,12 @@ def in_words(one: Mapping[str, Any]) -> str:
     corrected = " Nothing measures what they overlook." if one["holds"] else ""
     if one["corrected"] is not None:
         corrected = (
-            f" With as many errors overlooked as of planted ones: {_percent(one['corrected'])}."
+            " Allowing for errors that annotators overlook, as planted pairs measure it: at most "
+            f"{as_percent(one['corrected'])}."
         )
     return (
-        f"{goal}: {verdict}. {said}. Looked at {looked}, {wrong:,} "
-        f"label{'s' if wrong != 1 else ''} found wrong, by {by}.{corrected}"
+        f"{goal}: {verdict}. {said}. Settled are {looked}, {wrong:,} "
+        f"label{'s' if wrong != 1 else ''} found wrong; judged by {by}.{corrected}"
     )
 
 
@@ -274,7 +275,7 @@ _WORDS = {
 }
 
 
-def _percent(rate: float, *, up: bool = True) -> str:
+def as_percent(rate: float, *, up: bool = True) -> str:
     """A bound, rounded so that no more is promised than is shown."""
     digits = round(rate * 10_000, 6)
     return f"{(math.ceil if up else math.floor)(digits) / 100:g}%"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from retgen.errors import RunDirectoryError
@@ -15,8 +15,8 @@ LOCK, OWNER = ".review.lock", ".review.server"
 
 
 @contextlib.contextmanager
-def locked(folder: Path, where: str) -> Iterator[None]:
-    """Hold a review while it is served. `where`: what another one is told, an address for one.
+def locked(folder: Path) -> Iterator[Callable[[str], None]]:
+    """Hold a review while it is served; gives what notes where, for another one to be told.
 
     Raises `RunDirectoryError` naming the process that holds it. A killed process lets go.
     """
@@ -32,10 +32,13 @@ def locked(folder: Path, where: str) -> Iterator[None]:
                 f"{folder} is being reviewed by another server{_named(owner)}: open that page, "
                 "which any number of annotators may use at once, or end it"
             ) from error
-    try:
+
+    def told(where: str) -> None:
         with os_errors(owner):
             owner.write_text(f"{where}, process {os.getpid()} on {socket.gethostname()}\n")
-        yield
+
+    try:
+        yield told
     finally:
         owner.unlink(missing_ok=True)
         lock.release()

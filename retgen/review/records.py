@@ -114,7 +114,7 @@ class Settings:
     grades: int = 2
     annotators: tuple[str, ...] = ("me",)
     overlap: float = 1.0
-    plants: float = 0.05
+    plants: float = 0.1
     second: float = 0.0
     goals: tuple[str, ...] = ()
     pool: tuple[str, ...] = ("bm25",)

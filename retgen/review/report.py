@@ -52,6 +52,10 @@ def report(review: Review) -> dict[str, Any]:
             }
             for name, one in of.items()
         },
+        "planted": {
+            name: sum(one.planted == relevance for one in review.items)
+            for name, relevance in (("not_relevant", 0), ("relevant", 1))
+        },
         "left_out": review.store.note("left_out") or 0,
         "changed": changed,
         "annotators": {name: _annotator(review, name, by) for name in settings.annotators},

@@ -13,6 +13,7 @@ from retgen.write import write_file
 
 PAGE = "review.html"
 _LABELS = {"positives": "positives", "others": "without a positive label"}
+_PAIRS = {"positives": "positives", "others": "pairs without a positive label"}
 _MEASURES = {
     "raw": "raw agreement", "positive": "positive agreement", "cohen": "Cohen's kappa",
     "fleiss": "Fleiss' kappa", "krippendorff": "Krippendorff's alpha", "ac1": "Gwet's AC1",
@@ -22,6 +23,7 @@ _MEASURES = {
 def text(result: Mapping[str, Any], page: Path) -> str:
     """The report for a terminal."""
     parts = ["\n".join(summary(result)), text_table(_populations(result)[0])]
+    parts += _planted(result)
     parts.append(text_table(_annotators(result)))
     if result["agreement"] is not None:
         parts.append(text_table(_agreement(result)))
@@ -56,28 +58,36 @@ def next_looks(result: Mapping[str, Any]) -> list[str]:
     ahead = result["next"]
     lines = []
     if ahead["adjudicate"]:
-        lines.append(f"{ahead['adjudicate']:,} items on which annotators disagree: adjudicate them")
-    lines += [f"{count:,} items wait for {name}" for name, count in ahead["waiting_for"].items()]
+        lines.append(
+            f"{ahead['adjudicate']:,} {_items(ahead['adjudicate'])} on which annotators disagree: "
+            "adjudicate first, until then each may be an error"
+        )
+    lines += [
+        f"{count:,} {_items(count)} judged by others wait{'s' if count == 1 else ''} for {name}"
+        for name, count in ahead["waiting_for"].items()
+    ]
     for one in result["certificates"]:
         needed = one["more"] or {}
-        for population, count in needed.items():
-            if one["holds"] is None and not one["reason"] and count:
-                lines.append(
-                    f"{count:,} more {_LABELS[population]} show {one['goal']} if no error is found"
-                )
+        parts = [f"{count:,} more {_PAIRS[name]}" for name, count in needed.items() if count]
+        if one["holds"] is None and not one["reason"] and parts:
+            lines.append(f"{' and '.join(parts)} show {one['goal']} if no error is found")
     lines += [
-        f"little is known of {_LABELS[one['population']]} with {one['stratum']} {one['value']}: "
+        f"least is known of {_PAIRS[one['population']]} whose {one['stratum']} is {one['value']}: "
         f"{_interval(one)} after {one['looked']:,} of {one['population_size']:,}"
         for one in ahead["least_known"][:3]
     ]
     if not any(ahead["items"].values()):
         lines.append("all that was planned is judged")
-    return lines or ["begin: nobody has looked yet"]
+    return lines or [f"begin: nobody has looked yet; {_begin(result)} opens the page"]
+
+
+def _begin(result: Mapping[str, Any]) -> str:
+    return shlex.join(["gen", "review", result["dataset"]])
 
 
 def _populations(result: Mapping[str, Any]) -> list[TableView]:
-    head = ["population", "pairs", "looked at", "wrong", "unsure", "open", "waiting", "rate",
-            "95% interval", "corrected"]  # fmt: skip
+    head = ["population", "pairs", "settled", "wrong", "unsure", "open", "waiting", "rate",
+            "95% interval", "corrected, at this look"]  # fmt: skip
     rows = []
     for name, one in result["populations"].items():
         rate = result["rates"][name]
@@ -88,6 +98,17 @@ def _populations(result: Mapping[str, Any]) -> list[TableView]:
             f"{_percent(corrected['estimate'])} {_interval(corrected)}" if corrected else "",
         ])  # fmt: skip
     return [TableView(head, rows)]
+
+
+def _planted(result: Mapping[str, Any]) -> list[str]:
+    """What is not in the table of populations, and why; [] where nothing is planted."""
+    wrong, right = result["planted"]["not_relevant"], result["planted"]["relevant"]
+    if not wrong + right:
+        return []
+    return [
+        f"Planted among them to measure annotators, and counted in neither: {right:,} pairs known "
+        f"to be relevant, {wrong:,} known not to be."
+    ]
 
 
 def _annotators(result: Mapping[str, Any]) -> TableView:
@@ -202,7 +223,12 @@ def _page(name: str, result: Mapping[str, Any]) -> Page:
         tables.append(_agreement(result))
     assumed = dict.fromkeys(line for one in result["certificates"] for line in one["assumes"])
     sections = [
-        Section("Labels", _judge(result), _populations(result), folded=list(_strata(result))),
+        Section(
+            "Labels",
+            [*_planted(result), *_judge(result)],
+            _populations(result),
+            folded=list(_strata(result)),
+        ),
         Section("Annotators", tables=tables),
         Section("What to look at next", next_looks(result)),
     ]
@@ -227,6 +253,10 @@ def _page(name: str, result: Mapping[str, Any]) -> Page:
         f"{', '.join(pool['retrievers'])}.",
         summary(result), sections, shlex.join(["gen", "review", result["dataset"], "--report"]),
     )  # fmt: skip
+
+
+def _items(count: int) -> str:
+    return "item" if count == 1 else "items"
 
 
 def _percent(rate: float | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -305,10 +305,13 @@ class Review:
         return [Stale(v, reasons[v.item_id]) for v in verdicts if v.item_id in reasons]
 
     @contextlib.contextmanager
-    def serving(self, where: str) -> Iterator[None]:
-        """Hold the review while it is served. Raises `RunDirectoryError` naming another server."""
-        with lock.locked(self.folder, where):
-            yield
+    def serving(self) -> Iterator[Callable[[str], None]]:
+        """Hold the review while it is served; gives what notes the address, for other servers.
+
+        Raises `RunDirectoryError` naming another server.
+        """
+        with lock.locked(self.folder) as told:
+            yield told
 
 
 def _label(relevance: float | None) -> float:

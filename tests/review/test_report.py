@@ -330,7 +330,15 @@ def test_the_command_prints_it(judged: Judged, gen: Gen) -> None:
     assert done.returncode == 0
     assert in_words(result["certificates"][0]) == done.stdout.splitlines()[0]
     assert f"page: {review.folder / 'review.html'}" in done.stdout
+    planted = [sum(i.planted == value for i in review.items) for value in (1, 0)]
+    assert result["planted"] == {"not_relevant": planted[1], "relevant": planted[0]}
+    said = (
+        f"Planted among them to measure annotators, and counted in neither: {planted[0]:,} pairs "
+        f"known to be relevant, {planted[1]:,} known not to be."
+    )
+    assert (said in done.stdout) == (sum(planted) > 0)
     page = (review.folder / "review.html").read_text()
+    assert (said in page) == (sum(planted) > 0)
     for part in ("What to look at next", "Acceptance plans", "What certificates assume", "anna"):
         assert part in page
     assert "<script" not in page
@@ -344,11 +352,11 @@ def test_a_certificate_in_words() -> None:
         "corrected": 0.04, "more": {"positives": 31}, "by": {"anna": 147}, "assumes": [],
         "reason": "",
     }  # fmt: skip
-    looked = "Looked at 147 of 1,200 positives, 1 label found wrong, by anna (147)."
+    looked = "Settled are 147 of 1,200 positives, 1 label found wrong; judged by anna (147)."
     assert in_words(given) == (
         "wrong <= 2% at 95%: OPEN. At most 3.13% of the positives are not relevant, at 95% "
-        f"confidence; 31 positives more will show it, if no error is found. {looked} With as many "
-        "errors overlooked as of planted ones: 4%."
+        f"confidence; 31 positives more will show it, if no error is found. {looked} Allowing for "
+        "errors that annotators overlook, as planted pairs measure it: at most 4%."
     )
     assert in_words(given | {"holds": False, "corrected": None, "more": None}) == (
         "wrong <= 2% at 95%: DOES NOT HOLD. At least 2.12% of the positives are not relevant, at "

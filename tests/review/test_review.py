@@ -30,7 +30,8 @@ def foreign(dataset: Callable[..., Path]) -> Path:
 
 
 def begin(path: Path, **options: object) -> Review:
-    return open_review(path, out=path.parent / "review", **options)  # type: ignore[arg-type]
+    given = {"plants": 0.05, **options}
+    return open_review(path, out=path.parent / "review", **given)  # type: ignore[arg-type]
 
 
 def judge(review: Review, annotator: str, number: int, decision: str = "1") -> list[Item]:
@@ -94,7 +95,12 @@ def test_the_same_seed_draws_the_same(foreign: Path, tmp_path: Path) -> None:
 
 def test_items_are_dealt_out_but_for_the_overlap(limit_run: Path, tmp_path: Path) -> None:
     review = open_review(
-        limit_run, annotators=["a", "b"], overlap=0.2, second=0.1, out=tmp_path / "out"
+        limit_run,
+        annotators=["a", "b"],
+        overlap=0.2,
+        second=0.1,
+        plants=0.05,
+        out=tmp_path / "out",
     )
     a, b = review.queue("a"), review.queue("b")
     first = [{look.item.item_id for look in looks if look.part == "first"} for looks in (a, b)]
@@ -362,13 +368,14 @@ def test_the_file_of_another_set(foreign: Path, dataset: Callable[..., Path]) ->
 
 def test_one_server_at_a_time(foreign: Path) -> None:
     review, other = begin(foreign), begin(foreign)
-    with review.serving("http://127.0.0.1:8765"):
-        with pytest.raises(RunDirectoryError) as error, other.serving("http://127.0.0.1:1"):
+    with review.serving() as told:
+        told("http://127.0.0.1:8765/")
+        with pytest.raises(RunDirectoryError) as error, other.serving():
             pass
-        assert "is being reviewed by another server (http://127.0.0.1:8765, process" in str(
+        assert "is being reviewed by another server (http://127.0.0.1:8765/, process" in str(
             error.value
         )
-    with other.serving("http://127.0.0.1:1"):
+    with other.serving():
         pass
     assert not (review.folder / ".review.server").exists()
 

@@ -66,7 +66,10 @@ def import_(review: Review, file: Path | str, annotator: str | None = None) -> I
     try:
         data = path.read_bytes()
     except IsADirectoryError as error:
-        raise DatasetError(f"{path} is a folder; name the file in it, records.json") from error
+        raise DatasetError(
+            f"{path} is a folder; name the file that came back: Argilla's records.json, Label "
+            "Studio's JSON export, or a table"
+        ) from error
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}") from error
     if annotator is not None:

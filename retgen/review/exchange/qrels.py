@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from retgen.data import Qrel
 from retgen.errors import DatasetError, UsageError
 from retgen.markdown import markdown_table
+from retgen.review.certificates import as_percent
 from retgen.review.report import report
 from retgen.review.review import Review
 from retgen.write import make_folder, write_file
@@ -137,15 +138,15 @@ def _readme(review: Review, changes: list[Change], zeros: bool, said: Mapping[st
         f"{', '.join(said['pool']['retrievers'])}; of pairs outside this pool nothing is known.",
         "",
         markdown_table(
-            ["population", "pairs", "looked at", "error rate", "95% interval"],
+            ["population", "pairs", "settled", "error rate", "95% interval"],
             [_row(said, name) for name in said["populations"]],
         ),
     ]
     for one in said["certificates"]:
         looked = sum(one["looked_at"].values())
         holds = {True: "holds", False: "does not hold", None: "is not settled"}[one["holds"]]
-        upper = "not known" if one.get("upper") is None else f"{one['upper']:.2%}"
-        lines += [f"- `{one['goal']}` {holds}: at most {upper}, {looked:,} looked at"]
+        upper = "not known" if one.get("upper") is None else as_percent(one["upper"])
+        lines += [f"- `{one['goal']}` {holds}: at most {upper}, {looked:,} settled"]
     return "\n".join([*lines, ""])
 
 

@@ -6,6 +6,7 @@ import secrets
 import socket
 import threading
 import webbrowser
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -17,7 +18,7 @@ from retgen.review.web.security import is_loopback
 if TYPE_CHECKING:
     from retgen.review.review import Review
 
-PORT = 8642
+PORT = 8765
 _PATIENCE = 5  # seconds for answers that are under way at Ctrl-C
 
 
@@ -26,12 +27,25 @@ def serve(
 ) -> None:
     """Serve a review until Ctrl-C. Prints the address; other hosts than loopback get a token.
 
-    `port` 0: any that is free. Raises `UsageError` where the address cannot be had.
+    `port` 0: any that is free. Raises `UsageError` where the address cannot be had, and
+    `RunDirectoryError` naming another server on the review.
     """
-    listening = _listen(host, port)
+    # held before it listens: whoever starts a second server is told of the first one, not of a port
+    with review.serving() as told:
+        _serve(review, host, _listen(host, port), open_browser, told)
+
+
+def _serve(
+    review: Review,
+    host: str,
+    listening: socket.socket,
+    open_browser: bool,
+    told: Callable[[str], None],
+) -> None:
     port = listening.getsockname()[1]
     token = None if is_loopback(host) else secrets.token_urlsafe(24)
     address = _address(host, port, token)
+    told(_address(host, port, None))
     config = uvicorn.Config(
         create_app(review, host=host, port=port, token=token),
         log_level="error", access_log=False, server_header=False, date_header=False,

@@ -131,6 +131,12 @@ CHINESE = {
 }
 
 
+@pytest.mark.parametrize("name", ["bm25", "rank-bm25"])
+def test_a_corpus_without_a_token(name: str, dataset: Any) -> None:
+    collection = load(dataset({"d1": "!!!", "d2": "?"}, {"q1": "cat"}, [("q1", "d1", 1)]))
+    assert ranked(name, collection)[0].rankings.documents.tolist() == [[-1] * 5]
+
+
 @pytest.mark.parametrize("name", ["bm25", "rank-bm25", "tfidf"])
 def test_chinese_is_cut_within_clauses(dataset, name: str) -> None:  # type: ignore[no-untyped-def]
     queries = {"q": "公园里的自行车", "r": "wechat徽标", "s": "车站"}
