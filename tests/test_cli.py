@@ -335,18 +335,18 @@ def test_rules_of_a_recipe_that_are_switched_off_and_regraded(
             "lexical-ambiguity, limit-names, limit-proof, manifest, near-duplicate, "
             "near-duplicate-query, normalised-duplicate, normalised-duplicate-query, "
             "order-leak, origin, overlap, personal-data, query-encoding, query-without-qrels, "
-            "regenerated, schema, score-range, secrets, sources, split-overlap, word-lists, "
+            "regenerated, review, schema, score-range, secrets, sources, split-overlap, word-lists, "
             "word-places",
         ),
         (
             "off: {limit-proof: trying something}",
             "validate.off: limit-proof vouches for this data set, so it can be neither switched off "
-            "nor lowered. That holds for derived, limit-names, limit-proof, manifest, regenerated, sources, word-lists",
+            "nor lowered. That holds for derived, limit-names, limit-proof, manifest, regenerated, review, sources, word-lists",
         ),
         (
             "severity: {word-lists: info}",
             "validate.severity: word-lists vouches for this data set, so it can be neither switched "
-            "off nor lowered. That holds for derived, limit-names, limit-proof, manifest, regenerated, sources, word-lists",
+            "off nor lowered. That holds for derived, limit-names, limit-proof, manifest, regenerated, review, sources, word-lists",
         ),
     ],
 )
@@ -596,4 +596,6 @@ def test_what_recipes_say_of_themselves_is_whole(gen: Gen, tmp_path: Path) -> No
 
 def test_a_result_prints_in_a_line(small: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert repr(retgen.run(small, out=out)) == f"RunResult(path={out!r}, repeated=False)"
+    assert (
+        repr(retgen.run(small, out=out)) == f"RunResult(path={out!r}, repeated=False, aside=None)"
+    )

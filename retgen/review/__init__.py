@@ -17,6 +17,10 @@ labels two questions are asked, because a data set without any label would pass 
 | `assign` `chance` | who looks at what, in which order |
 | `answers` | what a decision says of a pair |
 | `review` `begin` `source` `lock` | a review, of a data set that may change |
+| `found` `certificates` `report` `report_page` | what the verdicts show: rates, certificates |
+| `web/` | the page; the page to take away |
+| `exchange/` | what other tools take and give back |
+| `apply` | what is settled, made a new version of the run |
 """
 
 from __future__ import annotations
