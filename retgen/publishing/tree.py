@@ -5,7 +5,6 @@ The same bytes for the same run; `published.json` lists them, as every destinati
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +40,7 @@ def write_tree(
     `loaded_as`: what `load_dataset` is given. Raises `DatasetError` for tables that cannot be read.
     """
     exported = write_export(run, "parquet", folder)
-    shutil.copyfile(run / "manifest.json", folder / "manifest.json")
+    write_file(folder / "manifest.json", (run / "manifest.json").read_bytes())
     write_file(folder / "recipe.yaml", _recipe(run))
     if review is not None:
         write_file(folder / REVIEW, dump_json(review))

@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from retgen import publish
+from retgen import evaluate, publish
 from retgen.errors import ChecksFailed, DatasetError, UsageError
-from retgen.layouts import card_header
+from retgen.layouts import card_header, corpus_files
 from retgen.publishing.changes import Change
 from retgen.publishing.destinations import destinations
 from retgen.review import open_review
-from tests.conftest import Gen
+from tests.conftest import Gen, read_jsonl
+from tests.project import ROOT
 
 FILES = [
     "README.md", "corpus/corpus-00000-of-00001.parquet", "manifest.json", "published.json",
@@ -171,6 +174,86 @@ def test_what_is_no_finished_run(kb: Path, tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="the run is unfinished, or its data did not pass its"):
         publish(kb, f"file:{tmp_path / 'out'}", force=True)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_published_folder_scores_as_its_run_does(kb: Path, tmp_path: Path) -> None:
+    publish(kb, f"file:{tmp_path / 'out'}")
+    of_run, of_folder = (
+        evaluate(path, models=["bm25"], out=tmp_path / f"eval_{path.name}").to_json()
+        for path in (kb, tmp_path / "out")
+    )
+    assert of_run["results"][0]["metrics"] == of_folder["results"][0]["metrics"]
+    assert of_run["results"][0]["metrics"]["recall@2"] > 0.9
+    assert corpus_files(tmp_path / "out") == (tmp_path / "out" / FILES[1],)
+
+
+@pytest.mark.slow  # mteb as a whole
+def test_mteb_s_own_loader_takes_it(kb: Path, tmp_path: Path) -> None:
+    from mteb.abstasks.retrieval_dataset_loaders import RetrievalDatasetLoader
+
+    publish(kb, f"file:{tmp_path / 'out'}")
+    loaded = RetrievalDatasetLoader(
+        hf_repo=str(tmp_path / "out"),
+        revision=None,
+        trust_remote_code=False,
+        split="test",
+        config=None,
+    ).load()
+    assert (len(loaded["corpus"]), len(loaded["queries"])) == (15, 100)
+    qrels: dict[str, dict[str, int]] = {}
+    for row in read_jsonl(kb / "dataset" / "qrels.jsonl"):
+        qrels.setdefault(row["query-id"], {})[row["corpus-id"]] = row["score"]
+    assert loaded["relevant_docs"] == qrels
+
+
+_KILLED = """
+import os, sys
+from retgen import evaluate, publish
+import retgen.write
+count = 0
+def replace(a, b, real=os.replace):
+    global count
+    count += "/.out." in str(a)  # beside the folder, or the folder itself
+    count += str(b).endswith("/.out.replaced")
+    if count == int(sys.argv[3]):
+        os.kill(os.getpid(), 9)
+    real(a, b)
+retgen.write.os.replace = replace
+publish(sys.argv[1], "file:" + sys.argv[2])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [1, 7, 8, 9])
+def test_a_publisher_that_is_killed_at_a_rename(kb: Path, tmp_path: Path, number: int) -> None:
+    """Of a file (1 to 7), or a folder: it is the old one, or not there between the last two."""
+    out = tmp_path / "out"
+    publish(kb, f"file:{out}")
+    old = files(out)
+    manifest = json.loads((kb / "manifest.json").read_text())
+    state({**manifest, "usd": 1.0}, kb)
+    words = [sys.executable, "-c", _KILLED, kb, out, str(number)]
+    done = subprocess.run(words, cwd=ROOT, timeout=120)
+    assert done.returncode == -9
+    assert (files(out) == old) if number < 9 else not out.exists()
+    publish(kb, f"file:{out}")
+    assert json.loads((out / "manifest.json").read_text())["usd"] == 1.0
+    assert list(files(out)) == FILES
+    assert not list(tmp_path.glob(".out*"))
+
+
+def test_a_folder_that_cannot_be_written(kb: Path, tmp_path: Path, gen: Gen) -> None:
+    (tmp_path / "file").write_text("")
+    done = gen("publish", kb, f"file:{tmp_path / 'file'}")
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"gen: {tmp_path / 'file'} is a file; name a folder\n",
+    )
+    done = gen("publish", kb, f"file:{tmp_path / 'file' / 'out'}")
+    assert (done.returncode, done.stderr) == (
+        2, f"gen: cannot write {tmp_path / 'file'}: it is a file, not a folder. What was finished "
+        "before is kept: choose another folder and run the same command again.\n",
+    )  # fmt: skip
 
 
 def test_a_changed_run_is_refused_and_force_says_so_in_the_card(

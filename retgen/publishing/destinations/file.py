@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
 
-from retgen.errors import UsageError
+from retgen.errors import OutputError, UsageError
 from retgen.publishing.changes import LISTING, Change, Standing, stored
 from retgen.publishing.destination import Destination
 from retgen.publishing.tree import Tree
@@ -34,7 +36,7 @@ class File(Destination):
             return Standing()
         if not folder.is_dir():
             raise UsageError(f"{folder} is a file; name a folder")
-        with os_errors(folder):
+        with _without_out(), os_errors(folder):
             there = {
                 path.relative_to(folder).as_posix(): path
                 for path in sorted(folder.rglob("*"))
@@ -69,9 +71,18 @@ class File(Destination):
 
     def put(self, tree: Tree, standing: Standing, changes: list[Change], message: str) -> str:
         """Write a folder beside it, and let it take its place."""
-        with whole_folder(self._folder, replace=True) as folder:
+        with _without_out(), whole_folder(self._folder, replace=True) as folder:
             for path in tree.files:
                 make_folder((folder / path).parent)
                 with open(tree.folder / path, "rb") as file, AtomicFile(folder / path) as copy:
                     shutil.copyfileobj(file, copy)
         return str(self._folder)
+
+
+@contextlib.contextmanager
+def _without_out() -> Iterator[None]:
+    """Messages of what writes files name an option that this command has not."""
+    try:
+        yield
+    except OutputError as error:
+        raise OutputError(str(error).replace(" with --out", "")) from error
