@@ -54,10 +54,10 @@ def card(
         "## What a score here does not show", "", *_unjudged(manifest),
         f"- **{escaped(not_shown)}** {escaped(why)}", "",
         "## How it was made", "",
-        "By [recipe.yaml](recipe.yaml): `gen run recipe.yaml` makes it again, with the "
-        "sources that it names. "
-        "[manifest.json](manifest.json) has seed, versions, evidence, models and the hashes of the "
-        "run's own files, [published.json](published.json) those of the files here.", "",
+        "By [recipe.yaml](recipe.yaml): `gen run recipe.yaml` makes it again, with the sources "
+        "that it names. [manifest.json](manifest.json) has seed, versions, evidence, models and "
+        "the hashes of the run's own files, [published.json](published.json) those of the files "
+        "here. Other files that this card names are the run's own, and are not here.", "",
         "## Citation", "", *_citation(manifest, recipe.family.paper), "",
     ]  # fmt: skip
     return front_matter(header) + "\n".join(lines)

@@ -18,8 +18,8 @@ _FORBIDS = (
     (re.compile(r"\bND\b|no.?deriv", re.IGNORECASE), "lets nobody pass on what is made from it"),
     (
         re.compile(
-            r"all rights reserved|proprietary|confidential|internal|"
-            r"\b(no|not|never|without)\b.{0,20}(distribut|shar|publi)",
+            r"all rights reserved|proprietary|confidential|\binternal\b|"
+            r"\b(no|not|never|without)\b.{0,20}(distribut|shared|publish)",
             re.IGNORECASE,
         ),
         "lets nobody pass it on",

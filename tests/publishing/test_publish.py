@@ -74,6 +74,7 @@ def test_the_card_says_what_the_run_says(kb: Path, tmp_path: Path) -> None:
         "## What a score here does not show", "## How it was made", "## Citation",
     ]  # fmt: skip
     assert "200 of 200 qrels are proven" in text
+    assert "Other files that this card names are the run's own, and are not here." in text
     assert "| default | test | 200 |\n| corpus | corpus | 15 |\n| queries | queries | 100 |" in text
 
 
@@ -295,6 +296,8 @@ def test_a_changed_run_is_refused_and_force_says_so_in_the_card(
         ("CC BY-NC-SA 4.0", None),
         ("CC BY 4.0", None),
         ("your own", None),
+        ("CC BY 4.0 International", None),
+        ("CC0, no copyright, public domain", None),
         ("ODC-By 1.0 (indexed)", None),
     ],
 )
