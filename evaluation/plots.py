@@ -29,6 +29,7 @@ _VARIABLES = {
 }  # fmt: skip
 _MARKERS = "osD^vP"
 _NEAR = 50  # points of the screen
+_LEGEND = 78  # letters side by side in a legend
 
 
 class Line(NamedTuple):
@@ -250,10 +251,13 @@ def _dress(axes: Axes, title: str, x: str, y: str, above: float = 6) -> None:
     axes.grid(axis="y", color=_GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    if axes.get_legend_handles_labels()[0]:
+    if labels := axes.get_legend_handles_labels()[1]:
+        # a legend that is wider than the axes would make all of the picture smaller
+        columns = max(1, min(3, _LEGEND // max(len(label) for label in labels)))
         axes.legend(
-            fontsize=8.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncol=3
-        )
+            fontsize=8.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.17),
+            ncol=columns,
+        )  # fmt: skip
 
 
 @contextmanager

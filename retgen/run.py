@@ -239,7 +239,7 @@ def _make(
     except BaseException as error:
         clock.note(f"stopped: {error or type(error).__name__}")
         raise
-    if recipe.agents:
+    if recipe.prepared:
         clock.lap("agents")
     records = recipe.records()
     records = replace(records, rejected=[*refused, *records.rejected])

@@ -62,6 +62,9 @@ def _fixed(settings: Settings, relevance: int | None, edits: Mapping[str, str]) 
                 f"a fix of {field!r}: there is no such text{did_you_mean(field, FIELDS) or '.'} "
                 f"Texts: {', '.join(FIELDS)}"
             )
+    for field, text in edits.items():
+        if field != "title" and not text.strip():
+            raise UsageError(f"a fix leaves no {field}: say what is wrong with the pair instead")
     if relevance is None and not edits:
         raise UsageError("a fix is empty: give the right grade, or change a text")
     if relevance is not None and not 0 <= relevance < settings.grades:

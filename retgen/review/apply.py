@@ -20,7 +20,7 @@ from retgen.directory import VERDICTS
 from retgen.errors import DatasetError, RunDirectoryError, UsageError
 from retgen.progress import Progress, silent
 from retgen.recipe import Recipe, load_recipe, resolve
-from retgen.review.assign import asked
+from retgen.review.assign import awaited
 from retgen.review.consensus import by_item, consensus
 from retgen.review.records import Item, Settings, Shown, Verdict
 from retgen.review.store import Store
@@ -116,7 +116,7 @@ def decisions_of(run: Path, manifest: Mapping[str, Any], path: Path) -> bytes:
     settled: list[tuple[Item, list[Verdict]]] = []
     for item in items:
         verdicts = given.get(item.item_id, [])
-        state = consensus(verdicts, asked(item, settings))
+        state = consensus(verdicts, awaited(item, settings))
         if state.state == "open":
             left.open += 1
         elif state.state == "waiting":

@@ -35,6 +35,14 @@ def asked(item: Item, settings: Settings) -> tuple[str, ...]:
     return people if shared(item, settings) else (people[item.place % len(people)],)
 
 
+def awaited(item: Item, settings: Settings) -> tuple[str, ...]:
+    """Whose first looks an item waits for once somebody looked: of one dealt out, nobody's.
+
+    To whom it is dealt changes with the annotators, so anybody's verdict settles it.
+    """
+    return settings.annotators if shared(item, settings) else ()
+
+
 def queue(annotator: str, items: Iterable[Item], settings: Settings) -> list[Look]:
     """All looks of an annotator, in order."""
     items = list(items)

@@ -104,6 +104,8 @@ def _check(wanted: Mapping[str, Any]) -> None:
     for name in people:
         if not name.isprintable() or name != name.strip() or len(name) > 60:
             raise UsageError(f"--annotators {name!r}: a name is one line of up to 60 characters")
+        if "/" in name or "\\" in name or not name.strip("."):  # it stands in addresses
+            raise UsageError(f"--annotators {name!r}: a name holds no slash, and more than dots")
 
 
 def _possible(texts: tuple[str, ...], planned: items.Plan) -> tuple[str, ...]:

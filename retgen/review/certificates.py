@@ -7,12 +7,16 @@ looked at and by whom, and what it assumes.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from retgen.review.found import Found, missed
 from retgen.review.goals import Goal
+from retgen.review.items import PLANNED
 from retgen.review.records import Item, Population, Verdict
 from retgen.statistics import rates, sequences
 
@@ -29,7 +33,8 @@ class Certificate:
     `size`: pairs of each population. `looked_at`: of these, settled. `wrong`: labels found wrong.
     `lower`, `upper`: bounds of the rate, each at the goal's confidence. `holds`: None as long as
     neither is shown. `corrected`: the upper bound where reviewers miss what they missed of planted
-    pairs, None without such. `more`: looks still needed if no error is found, None: cannot be.
+    pairs, None in a review without such; to hold, a goal must hold with it too. `more`: looks still
+    needed if no error is found, of planted pairs neither, None: cannot be.
     """
 
     goal: Goal
@@ -60,11 +65,18 @@ class Certificate:
 
 
 def certify(
-    goal: Goal, of: Mapping[Population, Found], judged: Judged, changed: str | None, depth: str
+    goal: Goal,
+    of: Mapping[Population, Found],
+    judged: Judged,
+    changed: str | None,
+    depth: str,
+    plants: Counter[int],
 ) -> Certificate:
-    """What is known of a goal. `of`: both populations. `depth`: the pool in words."""
+    """What is known of a goal. `of`: both populations. `depth`: the pool in words. `plants`: how
+    many planted pairs of each known relevance the review has, judged or not.
+    """
     ask = _wrong if goal.question == "wrong" else _missing
-    lower, upper, corrected, more = ask(goal, of, judged)
+    lower, upper, corrected, more = ask(goal, of, judged, plants)
     mine = {name: of[name] for name in _asked(goal)}
     by: dict[str, int] = {}
     for one in mine.values():
@@ -76,8 +88,10 @@ def certify(
         reason = changed
     elif not mine[main].looked_at:
         reason = "nobody has looked yet"
-    elif upper <= goal.rate:
+    elif upper <= goal.rate and (corrected is None or corrected <= goal.rate):
         holds = True
+    elif upper <= goal.rate and not any((more or {}).values()):
+        reason = _overlooked(goal, of, judged, corrected)
     elif lower > goal.rate:
         holds = False
     return Certificate(
@@ -87,7 +101,7 @@ def certify(
         {name: one.wrong for name, one in mine.items()},
         {name: one.unsure for name, one in mine.items()},
         lower, upper, holds, corrected, more, by,
-        list(_assumed(goal, corrected, depth)), reason,
+        list(_assumed(goal, plants, depth)), reason,
     )  # fmt: skip
 
 
@@ -95,34 +109,77 @@ def _asked(goal: Goal) -> tuple[Population, ...]:
     return ("positives",) if goal.question == "wrong" else ("positives", "others")
 
 
-def _assumed(goal: Goal, corrected: float | None, depth: str) -> Iterator[str]:
+def _assumed(goal: Goal, plants: Mapping[int, int], depth: str) -> Iterator[str]:
     yield "what annotators agree on, or an adjudicator settled, is right"
     yield "who cannot tell, and who disagree until it is settled, are counted as errors"
-    if corrected is None:
-        known = "not relevant" if goal.question == "wrong" else "relevant"
-        yield (
-            "annotators see every error: none of the planted pairs that would measure it, known "
-            f"to be {known}, was judged"
-        )
-    else:
+    known = {0: "not relevant", 1: "relevant"}
+    for relevance in (0,) if goal.question == "wrong" else (0, 1):
+        if not plants[relevance]:
+            yield (
+                "annotators see every error: this review has no planted pairs, known to be "
+                f"{known[relevance]}, that would measure it"
+            )
+    if any(plants[one] for one in ((0,) if goal.question == "wrong" else (0, 1))):
         yield "corrected: errors of the data are as hard to see as planted ones"
     if goal.question == "missed":
         yield f"relevant pairs are looked for in {depth}; pairs outside are not asked about"
 
 
-def _wrong(goal: Goal, of: Mapping[Population, Found], judged: Judged) -> Any:
+def _overlooked(
+    goal: Goal, of: Mapping[Population, Found], judged: Judged, corrected: float | None
+) -> str:
+    """Why what was found is not enough: too little is known of what annotators overlook."""
+    asked = {"positives": 0, "others": 1}
+    outcomes = [one for n in _asked(goal) if of[n].pairs for one in missed(judged, asked[n])]
+    return (
+        f"annotators saw {len(outcomes) - int(sum(outcomes)):,} of {len(outcomes):,} planted "
+        f"errors, so that they may overlook more: the rate may be {_percent(corrected or 1.0)}. "
+        "More planted pairs must be judged, or by people who see them"
+    )
+
+
+def _wrong(goal: Goal, of: Mapping[Population, Found], judged: Judged, plants: Counter[int]) -> Any:
     one = of["positives"]
     low = sequences.lower(one.values, one.seen, goal.level).low
     high = sequences.upper(one.values, one.seen, goal.level).high
-    outcomes = missed(judged, 0)
-    corrected = (
-        rates.certified_upper(one.values, one.seen, outcomes, goal.level) if outcomes else None
-    )
     needed = sequences.looks_needed(one.values, one.draws, goal.rate, goal.level)
+    corrected = None
+    if plants[0]:
+        outcomes = missed(judged, 0)
+        corrected = rates.certified_upper(one.values, one.seen, outcomes, goal.level)
+        if needed is not None:
+            needed = _needed_corrected(goal, one, outcomes, plants[0], needed)
     return low, high, corrected, None if needed is None else {"positives": needed}
 
 
-def _missing(goal: Goal, of: Mapping[Population, Found], judged: Judged) -> Any:
+def _needed_corrected(
+    goal: Goal, one: Found, outcomes: Sequence[float], plants: int, least: int
+) -> int | None:
+    """Looks that show the goal although annotators overlook errors, if planted ones come between
+    as they are planned, and all are seen. `least`: without any to overlook.
+    """
+    size = len(one.pairs)
+    share = plants / min(size, PLANNED)
+    left = max(plants - len(outcomes), 0)
+
+    def needed(more: int) -> int | None:
+        """Looks, with as many planted pairs as come with `more` of them."""
+        seen = np.r_[outcomes, np.zeros(min(left, int(share * more)))]
+        return rates.certified_looks(one.values, one.draws, seen, goal.rate, goal.level)
+
+    low, high = least, size - len(one.values)
+    if needed(high) is None:
+        return None
+    while low < high:  # the more looks, the fewer of them are needed
+        middle = (low + high) // 2
+        count = needed(middle)
+        low, high = (middle + 1, high) if count is None or count > middle else (low, middle)
+    return high
+
+
+def _missing(
+    goal: Goal, of: Mapping[Population, Found], judged: Judged, plants: Counter[int]
+) -> Any:
     """Bounds from those of both populations, which share 1 - level."""
     positives, others = of["positives"], of["others"]
     half = 1 - (1 - goal.level) / 2
@@ -132,14 +189,15 @@ def _missing(goal: Goal, of: Mapping[Population, Found], judged: Judged) -> Any:
         ends = [end(one) if one.pairs else 0.0 for one in (others, positives)]
         return rates.missing(ends[0], n0, ends[1], n1)
 
+    def overlooked(one: Found) -> float:
+        known = 0 if one is positives else 1
+        if not plants[known]:
+            return sequences.upper(one.values, one.seen, half).high
+        return rates.certified_upper(one.values, one.seen, missed(judged, known), half)
+
     low = bound(lambda one: sequences.lower(one.values, one.seen, half).low)
     high = bound(lambda one: sequences.upper(one.values, one.seen, half).high)
-    corrected = None
-    outcomes = {"others": missed(judged, 1), "positives": missed(judged, 0)}
-    if all(outcomes[one.population] or not one.pairs for one in (others, positives)):
-        corrected = bound(
-            lambda one: rates.certified_upper(one.values, one.seen, outcomes[one.population], half)
-        )
+    corrected = bound(overlooked) if (n0 and plants[1]) or (n1 and plants[0]) else None
     return low, high, corrected, _shared_out(goal, positives, others, half)
 
 
@@ -186,14 +244,17 @@ def in_words(one: Mapping[str, Any]) -> str:
     else:
         said = f"At most {_percent(one['upper'])} of {what}"
     if one["holds"] is None and one["more"] is None:
-        said += "; too much was found wrong, or cannot be told, to show the goal"
+        said += (
+            "; too much was found wrong or cannot be told, or too few planted errors are seen, to "
+            "show the goal"
+        )
     elif one["holds"] is None:
         parts = [f"{count:,} {_NAMES[name]}" for name, count in one["more"].items() if count]
         said += f"; {' and '.join(parts)} more will show it, if no error is found"
     verdict = {True: "HOLDS", False: "DOES NOT HOLD", None: "OPEN"}[one["holds"]]
     wrong = sum(one["wrong"].values())
     by = ", ".join(f"{name} ({count:,})" for name, count in one["by"].items())
-    corrected = ""
+    corrected = " Nothing measures what they overlook." if one["holds"] else ""
     if one["corrected"] is not None:
         corrected = (
             f" With as many errors overlooked as of planted ones: {_percent(one['corrected'])}."

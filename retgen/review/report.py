@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from statistics import median
@@ -35,9 +36,10 @@ def report(review: Review) -> dict[str, Any]:
     changed = review.changed()
     of = {name: found(review, name, by) for name in POPULATIONS}
     judged = planted(review.items, by)
+    plants = Counter(one.planted for one in review.items if one.planted is not None)
     pool = f"the first {settings.depth} of {', '.join(settings.pool)} for each query"
     certificates = [
-        certify(goal, of, judged, changed, pool) for goal in goals.parse_all(settings.goals)
+        certify(goal, of, judged, changed, pool, plants) for goal in goals.parse_all(settings.goals)
     ]
     by_stratum = {name: _strata(one) for name, one in of.items()}
     return {

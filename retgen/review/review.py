@@ -154,8 +154,7 @@ class Review:
 
     def consensus(self, item: Item, verdicts: Sequence[Verdict]) -> Consensus:
         """What holds of an item. `verdicts`: those on it that stand."""
-        shared = assign.shared(item, self.settings)
-        return consensus(verdicts, self.settings.annotators if shared else ())
+        return consensus(verdicts, assign.awaited(item, self.settings))
 
     def _extend(self) -> bool:
         """Read the texts of the pairs that come next; whether there were any."""

@@ -21,6 +21,7 @@ from retgen.errors import DatasetError, OutputError, RunDirectoryError
 from retgen.review.records import Item, Pair, Population, Settings, Shown, Verdict
 
 FORMAT = 1
+_SHARES = ("overlap", "plants", "second")  # whole numbers too
 _WAIT = 30.0  # seconds for which a writer waits for another one
 
 _TABLES = """
@@ -67,7 +68,9 @@ class Store:
         connection.executescript(_TABLES)
         stated = connection.execute("SELECT value FROM settings WHERE key = 'format'").fetchone()
         if stated is None:
-            connection.execute("INSERT INTO settings VALUES ('format', ?)", (str(FORMAT),))
+            connection.execute(
+                "INSERT OR IGNORE INTO settings VALUES ('format', ?)", (str(FORMAT),)
+            )
             connection.commit()
         elif stated[0] != str(FORMAT):
             raise RunDirectoryError(
@@ -89,24 +92,29 @@ class Store:
                 "make room or mend the rights, and send the verdict again"
             ) from error
         except sqlite3.DatabaseError as error:
-            raise DatasetError(
-                f"{self.path} is no review that can be read: {error}. Put a copy in its place, or "
-                "move it away to begin anew"
-            ) from error
+            raise self._damaged(error) from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._connection() as connection:
+            try:
+                yield connection
+            except (ValueError, TypeError, AttributeError) as error:  # a cell that is none of ours
+                raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> DatasetError:
+        return DatasetError(
+            f"{self.path} is no review that can be read: {error}. Put a copy in its place, or "
+            "move it away to begin anew"
+        )
 
     # --- settings ---------------------------------------------------------------------------------
 
     def settings(self) -> Settings | None:
         """How the review was set up, None before that."""
-        with self._connection() as connection:
+        with self._reading() as connection:
             row = connection.execute("SELECT value FROM settings WHERE key = 'review'").fetchone()
-        if row is None:
-            return None
-        given: dict[str, Any] = orjson.loads(row[0])
-        values: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in given.items()
-        }
-        return Settings(**values)
+            return _settings(row[0]) if row is not None else None
 
     def keep_settings(self, settings: Settings) -> None:
         """Write the settings, in place of earlier ones."""
@@ -116,9 +124,9 @@ class Store:
 
     def note(self, key: str) -> Any:
         """A value kept beside the settings, None where there is none."""
-        with self._connection() as connection:
+        with self._reading() as connection:
             row = connection.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
-        return orjson.loads(row[0]) if row else None
+            return orjson.loads(row[0]) if row else None
 
     def keep_note(self, key: str, value: Any) -> None:
         """Keep a value beside the settings, in place of an earlier one."""
@@ -140,6 +148,11 @@ class Store:
         with self._connection() as connection:
             for table in ("pairs", "items", "texts"):
                 connection.execute(f"DELETE FROM {table}")
+            if connection.execute("SELECT 1 FROM verdicts").fetchone():  # and nothing is deleted
+                raise RunDirectoryError(
+                    f"{self.path}: somebody else began this review in the meantime, and verdicts "
+                    "stand in it. Call `gen review` again to take part"
+                )
             connection.executemany(
                 "INSERT INTO pairs VALUES (?, ?, ?, ?, ?, ?, ?)",
                 ((*pair[:6], orjson.dumps(dict(pair.strata)).decode()) for pair in pairs),
@@ -149,13 +162,13 @@ class Store:
 
     def pairs(self, population: Population, start: int = 0, stop: int | None = None) -> list[Pair]:
         """The pairs of a population in the order of looks, or those of some places."""
-        with self._connection() as connection:
+        with self._reading() as connection:
             rows = connection.execute(
                 "SELECT population, place, query_id, doc_id, label, weight, strata FROM pairs "
                 "WHERE population = ? AND place >= ? AND place < ? ORDER BY place",
                 (population, start, 1 << 62 if stop is None else stop),
             ).fetchall()
-        return [Pair._make([*row[:6], orjson.loads(row[6])]) for row in rows]
+            return [Pair._make([*row[:6], _tree(row[6])]) for row in rows]
 
     def add_items(self, items: Iterable[Item], texts: Mapping[str, Shown]) -> None:
         """Add items, and what is shown of them by digest; all of it or nothing.
@@ -189,22 +202,22 @@ class Store:
 
     def items(self) -> list[Item]:
         """All items, by population and place; planted ones as well."""
-        with self._connection() as connection:
+        with self._reading() as connection:
             rows = connection.execute(
                 "SELECT item_id, population, place, split, query_id, doc_id, label, shown, "
                 "suspicion, planted, strata FROM items ORDER BY population, place, item_id"
             ).fetchall()
-        return [_item(row) for row in rows]
+            return [_item(row) for row in rows]
 
     def shown(self, digest: str) -> Shown | None:
         """What is shown of an item, by the digest that it states."""
-        with self._connection() as connection:
+        with self._reading() as connection:
             row = connection.execute(
                 "SELECT query, title, text, query_metadata, document_metadata FROM texts "
                 "WHERE digest = ?",
                 (digest,),
             ).fetchone()
-        return Shown._make([*row[:3], *map(orjson.loads, row[3:])]) if row else None
+            return Shown._make([*row[:3], *map(_tree, row[3:])]) if row else None
 
     # --- verdicts ---------------------------------------------------------------------------------
 
@@ -234,19 +247,39 @@ class Store:
         asked = {"item_id": item_id, "annotator": annotator}
         given = {column: value for column, value in asked.items() if value is not None}
         where = f"WHERE {' AND '.join(f'{column} = ?' for column in given)}" if given else ""
-        with self._connection() as connection:
+        with self._reading() as connection:
             rows = connection.execute(
                 "SELECT number, item_id, annotator, part, decision, relevance, shown, label, "
                 f"reason, comment, edits, seconds, at, source FROM verdicts {where} "
                 "ORDER BY number",
                 tuple(given.values()),
             ).fetchall()
-        return [Verdict._make([*row[:10], orjson.loads(row[10]), *row[11:]]) for row in rows]
+            return [Verdict._make([*row[:10], _tree(row[10]), *row[11:]]) for row in rows]
+
+
+def _settings(text: str) -> Settings:
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in _tree(text).items()
+    }
+    settings = Settings(**values)
+    for name, default in asdict(Settings()).items():
+        if not isinstance(values.get(name, default), type(default)) and name not in _SHARES:
+            raise ValueError(f"its {name} is {values[name]!r}")
+    return settings
+
+
+def _tree(text: str) -> dict[str, Any]:
+    """What a cell holds by name. Raises `ValueError`."""
+    tree = orjson.loads(text)
+    if not isinstance(tree, dict):
+        raise ValueError(f"{text[:40]!r} is no object")
+    return tree
 
 
 def _item(row: tuple[Any, ...]) -> Item:
     name, population, place, split, query_id, doc_id, label, shown, suspicion, planted, strata = row
     return Item(
-        name, population, place, split, query_id, doc_id, label, shown, orjson.loads(strata),
+        name, population, place, split, query_id, doc_id, label, shown, _tree(strata),
         suspicion, planted,
     )  # fmt: skip

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from retgen.errors import UsageError
 from retgen.statistics.order import Draws, draws, independent_draws
 from retgen.statistics.plans import mid_p
-from retgen.statistics.sequences import interval, upper
+from retgen.statistics.sequences import interval, looks_needed, upper
 
 Floats = NDArray[np.float64]
 
@@ -177,17 +177,44 @@ def certified_upper(
     """
     from scipy.stats import binom
 
-    sample, sensitivity, chance = (part * (1 - level) for part in _PARTS)
-    outcomes = np.asarray(missed, float)
-    seen = 1 - upper(outcomes, independent_draws(len(outcomes)), 1 - sensitivity).high
-    items = draws.population
-    reported = math.floor(upper(values, draws, 1 - sample).high * items + 1e-9)
+    chance, items = _PARTS[2] * (1 - level), draws.population
+    seen = _seen(missed, level)
+    reported = math.floor(upper(values, draws, 1 - _PARTS[0] * (1 - level)).high * items + 1e-9)
     low, high = reported, items  # the first is possible, the last is to be seen
     while low < high:
         middle = (low + high + 1) // 2
         possible = binom.cdf(reported, middle, seen) > chance
         low, high = (middle, high) if possible else (low, middle - 1)
     return low / items if items else 1.0
+
+
+def certified_looks(
+    values: ArrayLike, draws: Draws, missed: ArrayLike, goal: float, level: float = 0.95
+) -> int | None:
+    """How many more looks bring `certified_upper` to at most `goal` if none of them finds an error.
+
+    `draws`: of all items in their order. None: not even all of them would.
+    """
+    from scipy.stats import binom
+
+    chance, items = _PARTS[2] * (1 - level), draws.population
+    seen, most = _seen(missed, level), math.floor(goal * items + 1e-9)
+    low, high = -1, most  # the first number that are reported shows the goal, the last may not
+    while low < high:
+        middle = (low + high + 1) // 2
+        shown = middle == items or binom.cdf(middle, most + 1, seen) <= chance
+        low, high = (middle, high) if shown else (low, middle - 1)
+    if low < 0:
+        return None
+    below = (low + 1 - 1e-5) / items  # numbers are whole
+    return looks_needed(values, draws, below, 1 - _PARTS[0] * (1 - level))
+
+
+def _seen(missed: ArrayLike, level: float) -> float:
+    """The share of errors that reviewers see at least, by their part of 1 - level."""
+    outcomes = np.asarray(missed, float)
+    draws = independent_draws(len(outcomes))
+    return 1 - upper(outcomes, draws, 1 - _PARTS[1] * (1 - level)).high
 
 
 def missing(others: float, pool: int, wrong: float, positives: int) -> float:

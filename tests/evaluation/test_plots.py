@@ -47,3 +47,12 @@ def test_pictures_follow_the_theme_of_their_page(tmp_path: Path) -> None:
         assert "var(" not in file
         assert {"#ffffff", "#1c2127", "#2a62a8"} <= set(COLOUR.findall(file))
     assert {f"--s{i}" for i in range(9)} <= set(re.findall(r"var\((--\w+)\)", pages[0]))
+
+
+def test_a_legend_of_long_names_leaves_the_picture_its_width(tmp_path: Path) -> None:
+    widths = []
+    for name in ("minilm", "minilm, best chunk · 100 terms, 73% of the queries cut"):
+        curves = [draw.Line(f"{name} {i}", [1.0, 2.0], [0.5, 0.1 * i]) for i in range(6)]
+        svg = draw.lines(tmp_path / "picture", curves, [], title="t", x="x", y="y")
+        widths.append(float(svg.partition('width="')[2].partition("pt")[0]))
+    assert abs(widths[1] - widths[0]) < 15  # points

@@ -143,6 +143,17 @@ def test_what_was_settled_holds_and_nothing_else_changes(parent: Path) -> None:
     assert all(path.read_bytes() == data for path, data in held.items())
 
 
+def test_what_was_dealt_out_is_settled_by_whom_it_was_dealt_to_then(parent: Path) -> None:
+    pairs = pairs_of(parent)
+    said = {pair: [("ann", "0" if pair == pairs[1] else "1", int(pair != pairs[1]), {})]
+            for pair in pairs[:6]}  # fmt: skip
+    path = reviewed_by(parent, said, ("ann",))
+    Store(path).keep_settings(Settings(annotators=("ann", "bob"), split="test", overlap=0.0))
+    manifest = apply_review(parent).manifest
+    assert manifest["lineage"][0]["review"]["left"]["waiting"] == 0
+    assert manifest["evidence"]["human"] == 6
+
+
 def test_validate_says_what_is_proven_and_where_people_disagree(parent: Path) -> None:
     pair = a_review(parent)
     version = apply_review(parent).path

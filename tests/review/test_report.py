@@ -256,6 +256,41 @@ def test_all_looked_at_is_the_rate_itself(limit_run: Path, tmp_path: Path) -> No
     assert after["corrected"] is None
 
 
+def test_who_overlooks_planted_errors_gets_no_certificate(dataset: Any, tmp_path: Path) -> None:
+    corpus = {f"d{i}": f"fig{i} number{i}" for i in range(600)}
+    path = dataset(
+        corpus, {f"q{i}": f"fig{i}" for i in range(300)},
+        [(f"q{i}", f"d{i}", 1) for i in range(300)],
+    )  # fmt: skip
+
+    def certified(name: str, seen: int, plants: float = 0.15) -> tuple[dict[str, Any], int]:
+        """Of labels that are all right, by somebody who sees the first `seen` planted errors."""
+        review = open_review(path, goals=["wrong <= 2%"], plants=plants, out=tmp_path / name)
+        planted = 0
+        for look in review.ahead("me", 400):
+            planted += look.item.planted == 0
+            decision = "0" if look.item.planted == 0 and planted <= seen else "1"
+            review.record("me", look.item.item_id, "first", decision, shown=look.item.shown)
+        return report(review)["certificates"][0], planted
+
+    good, planted = certified("good", 45)
+    assert planted == 45
+    assert good["wrong"] == {"positives": 0}
+    assert (good["holds"], good["more"], good["upper"]) == (True, {"positives": 0}, 0.0)
+    assert 0 < good["corrected"] <= 0.02
+    assert in_words(good).startswith("wrong <= 2% at 95%: HOLDS. ")
+    bad, _ = certified("bad", 0)
+    assert (bad["holds"], bad["more"], bad["upper"], bad["corrected"]) == (None, None, 0.0, 1.0)
+    assert in_words(bad) == (
+        "wrong <= 2% at 95%: no certificate, annotators saw 0 of 45 planted errors, so that they "
+        "may overlook more: the rate may be 100%. More planted pairs must be judged, or by people "
+        "who see them."
+    )
+    unmeasured, planted = certified("unmeasured", 0, plants=0)
+    assert (planted, unmeasured["holds"], unmeasured["corrected"]) == (0, True, None)
+    assert in_words(unmeasured).endswith(" by me (300). Nothing measures what they overlook.")
+
+
 def test_labels_that_say_nothing_is_relevant_miss_everything(dataset: Any, tmp_path: Path) -> None:
     corpus = {f"d{i}": f"fig number{i}" for i in range(9)}
     path = dataset(corpus, {"q": "fig"}, [("q", f"d{i}", 0) for i in range(9)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -173,6 +174,7 @@ def test_who_disagree_are_settled(foreign: Path) -> None:
         ({"decision": "fix"}, "a fix is empty: give the right grade, or change a text"),
         ({"decision": "fix", "relevance": 2}, "a fix with grade 2: grades are 0 to 1 here"),
         ({"decision": "fix", "edits": {"txt": ""}}, "a fix of 'txt': there is no such text; did"),
+        ({"decision": "fix", "edits": {"query": " \n"}}, "a fix leaves no query"),
         ({"relevance": 1}, "only a fix has new texts or a grade beside it, not '1'"),
         ({"shown": "other"}, "the verdict is on another text than the one that is kept"),
     ],
@@ -238,6 +240,8 @@ def test_settings_that_stand(foreign: Path) -> None:
         ({"annotators": []}, "--annotators: name who judges"),
         ({"annotators": ["a", "a"]}, "--annotators a,a: a name stands twice"),
         ({"annotators": ["a\nb"]}, "a name is one line of up to 60 characters"),
+        ({"annotators": ["a/b"]}, "'a/b': a name holds no slash, and more than dots"),
+        ({"annotators": [".."]}, "'..': a name holds no slash, and more than dots"),
         ({"pool": ["bm26"]}, "--pool bm26: there is no such model; did you mean bm25?"),
         ({"pool": ["bm25-paper"]}, "--pool bm25-paper: orders candidate sets, and ranks no"),
         ({"pool": []}, "--pool is empty"),
@@ -338,6 +342,13 @@ def test_a_set_that_changes_under_the_review(foreign: Path) -> None:
         ("d10", "the document is gone"),
         ("d20", "the label was changed"),
     }
+    corpus.write_text(text)
+    qrels.write_text(rows)
+    assert review.changed() is None
+    time = corpus.stat()
+    corpus.write_text(text.replace("red apple", "dad apple"))  # as long, and of the same time
+    os.utime(corpus, ns=(time.st_atime_ns, time.st_mtime_ns))
+    assert review.changed() is not None
     qrels.unlink()
     assert f"{foreign}: {qrels} is gone since this review began" == review.changed()
 

@@ -16,6 +16,7 @@ from retgen.review.records import Item, Settings, Shown, Verdict, item_id
 from retgen.review.store import Store
 
 SHOWN = Shown("Who likes Quokkas?", "", "Jon likes Quokkas.", {"row": 1}, {"column": 2})
+ITEM = Item(item_id("q", "d"), "positives", 0, "test", "q", "d", 1.0, SHOWN.digest())
 
 
 def verdict(item: str, annotator: str = "a", relevance: int | None = 1) -> Verdict:
@@ -105,3 +106,41 @@ def test_another_format(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written: unable to open database file"):
         Store(tmp_path / "nowhere" / "verdicts.sqlite")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("UPDATE settings SET value = 'x' WHERE key = 'review'", "unexpected character"),
+        ("UPDATE settings SET value = '{\"nope\": 1}' WHERE key = 'review'", "'nope'"),
+        (
+            "UPDATE settings SET value = '{\"annotators\": 5}' WHERE key = 'review'",
+            "annotators is 5",
+        ),
+        ("UPDATE items SET strata = '[1]'", "is no object"),
+        ("UPDATE verdicts SET edits = '7'", "'7' is no object"),
+        ("UPDATE texts SET query_metadata = ''", "zero-length"),
+    ],
+)
+def test_cells_that_are_none_of_ours(tmp_path: Path, change: str, message: str) -> None:
+    path = tmp_path / "verdicts.sqlite"
+    store = Store(path)
+    store.plan(Settings(overlap=1), [], [ITEM], {ITEM.shown: SHOWN})
+    store.add([verdict(ITEM.item_id)])
+    assert store.settings() == Settings(overlap=1)
+    with sqlite3.connect(path) as connection:
+        connection.execute(change)
+    connection.close()
+    with pytest.raises(DatasetError, match=f"is no review that can be read: .*({message})"):
+        _ = store.settings(), store.items(), store.verdicts(), store.shown(ITEM.shown)
+
+
+def test_a_review_that_somebody_else_began_is_not_planned_anew(tmp_path: Path) -> None:
+    store = Store(tmp_path / "verdicts.sqlite")
+    store.plan(Settings(), [], [ITEM], {ITEM.shown: SHOWN})
+    store.plan(Settings(seed=1), [], [ITEM], {ITEM.shown: SHOWN})
+    store.add([verdict(ITEM.item_id)])
+    with pytest.raises(RunDirectoryError, match="somebody else began this review in the meantime"):
+        store.plan(Settings(seed=2), [], [], {})
+    assert store.settings() == Settings(seed=1)
+    assert store.items() == [ITEM]

@@ -14,6 +14,7 @@ from retgen.statistics.plans import mid_p
 from retgen.statistics.rates import (
     Measured,
     by_stratum,
+    certified_looks,
     certified_upper,
     corrected,
     fixed_rate,
@@ -168,3 +169,17 @@ def test_the_share_of_relevant_pairs_without_a_label():
     assert missing(0.01, 10_000, 0.0, 0) == 1  # there are none
     assert missing(0.0, 10_000, 0.5, 1000) == 0
     assert missing(0.0, 0, 1.0, 10) == 0
+
+
+def test_looks_until_the_certified_rate_is_low_enough() -> None:
+    drawn, nothing = uniform_draws(1000), np.zeros(30)
+    found = np.zeros(40)
+    found[7] = 1
+    more = certified_looks(found, drawn, nothing, 0.03)
+    assert more is not None
+    values = np.r_[found, np.zeros(more)]
+    assert certified_upper(values, drawn.first(len(values)), nothing, 0.95) <= 0.03
+    assert certified_upper(values[:-1], drawn.first(len(values) - 1), nothing, 0.95) > 0.03
+    # who overlooks all planted errors, or was shown none, shows nothing with any number of looks
+    assert certified_looks(found, drawn, np.ones(30), 0.03) is None
+    assert certified_looks(found, drawn, [], 0.03) is None

@@ -254,13 +254,14 @@ def _by_limit(
 ) -> dict[str, tuple[bool, bool]] | None:
     """Of a system that tells no more than its limit: cut is what has more tokens than that.
 
-    A needle whose place is beyond the limit is not read. None for a model that tells no limit.
+    A needle is read where all of it stands before the limit, by its share of the characters. None
+    for a model that tells no limit.
     """
     if "device" in details and "max_length" not in details:
         return None
     limit = details.get("max_length") or max(text.length for text in texts)
     return {
-        text.doc_id: (text.length > limit, text.length <= limit or text.depth * text.length < limit)
+        text.doc_id: (text.length > limit, text.span[1] * text.length <= limit * len(text.text))
         for text in texts
     }
 

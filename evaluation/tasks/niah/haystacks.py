@@ -107,19 +107,19 @@ class Haystacks:
     kinds: Sequence[str]
 
     def makes(self) -> dict[tuple[Arm, int], Make]:
-        """By arm and length; means over the questions, of the first haystack of each."""
+        """By arm and length; means over questions and orders, of the first haystack of each."""
         found: dict[tuple[Arm, int], list[tuple[float, ...]]] = {}
         for group in self.groups:
-            first: dict[tuple[Arm, int], int] = {}
+            first: dict[tuple[Arm, int, str], int] = {}
             for i, text in enumerate(group.haystacks):
-                first.setdefault((text.arm, text.length), i)
-            for key, i in first.items():
+                first.setdefault((text.arm, text.length, text.order), i)
+            for (arm, length, _), i in first.items():
                 text = group.haystacks[i]
                 around, needle = text.words_around(), text.text[slice(*text.span)].split()
                 near = text.around.distractors * len(needle) / (len(needle) + len(around))
                 controls = (self.controls[group.controls[kind][i]] for kind in self.kinds)
                 other = (_differs(around, control.words_around()) for control in controls)
-                found.setdefault(key, []).append((near, *other))
+                found.setdefault((arm, length), []).append((near, *other))
         result = {}
         for key, shares in found.items():
             near, *differs = (sum(column) / len(shares) for column in zip(*shares, strict=True))

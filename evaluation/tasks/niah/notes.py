@@ -54,9 +54,9 @@ def of_controls(rows: Sequence[Row]) -> str:
         else ""
     )
     return (
-        "A control is made of the same filler up to its last sentences, which make up for the "
-        f"tokens of the needle. By words around the needle {', '.join(parts)}, the less the longer "
-        f"the haystack is.{more}"
+        "A control is made of the same filler; its last sentences are others, which make up for "
+        "the tokens of a needle that is not there, or is longer or shorter. By words around the "
+        f"needle {', '.join(parts)}, the less the longer the haystack is.{more}"
     )
 
 

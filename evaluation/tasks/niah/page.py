@@ -90,7 +90,7 @@ def _by_length(rows: Sequence[Row], folder: Path) -> Section:
         "for the choice among up to three, or where 85% of that interval reaches down to chance",
         *near_notes(rows),
     ]
-    if any(row.name.split(" · ")[0].endswith(CHUNKS) for row in rows):
+    if any(_chunked(row) for row in rows):
         notes.append(
             f"{CHUNKS}: the haystack cut into chunks of what the model reads, between words and "
             "without overlap; the highest score of a chunk is the haystack's"
@@ -106,6 +106,10 @@ def _by_length(rows: Sequence[Row], folder: Path) -> Section:
         [_curves(rows, "auc", _AUC, folder, [_CHANCE])],
         notes,
     )
+
+
+def _chunked(row: Row) -> bool:
+    return row.name.split(" · ")[0].endswith(CHUNKS)
 
 
 def _against_controls(rows: Sequence[Row], scored: Sequence[Row], folder: Path) -> Section:
@@ -246,8 +250,12 @@ def _by_place(row: Row) -> TableView:
 def _wordings(rows: Sequence[Row], folder: Path) -> Iterable[Section]:
     each = wordings(rows)
     if each:
+        # every system with and without terms, before its chunks, other makes and more terms
+        queries = list(dict.fromkeys(row.query for row in each))
+        drawn = plainest_first(sorted(each, key=lambda row: queries.index(row.query)))
+        drawn.sort(key=_chunked)
         svg = draw.lines(
-            folder / "haystacks_expansion", [curve(row, "auc") for row in each[:_CURVES]],
+            folder / "haystacks_expansion", [curve(row, "auc") for row in drawn[:_CURVES]],
             [_CHANCE], title="AUC by terms added to the question",
             x=_TOKENS, y=_AUC, log_x=True,
         )  # fmt: skip
@@ -255,7 +263,7 @@ def _wordings(rows: Sequence[Row], folder: Path) -> Iterable[Section]:
             "Query expansion",
             ["The AUC where related terms are added to the question, and where none are."],
             [by_length(each, "auc")],
-            [Figure(svg, caption(each[:_CURVES], each[_CURVES:]))],
+            [Figure(svg, caption(drawn[:_CURVES], drawn[_CURVES:]))],
         )
 
 
@@ -314,7 +322,7 @@ def _cards(rows: Sequence[Row], folder: Path) -> Section:
     first = rows[0].cells.arms[0]
     for row in rows:
         label = row.name.split(" · ")[0]
-        if row.arm != first or label.endswith(CHUNKS):
+        if row.arm != first or _chunked(row):
             continue
         lines = [curve(row, "auc", "read as it is")]
         other = chunked.get(row.name.replace(label, f"{label}, {CHUNKS}", 1))

@@ -27,7 +27,7 @@ def sentences(reads: dict[str, Cells]) -> list[str]:
 
 _NAMES = {"auc": "AUC within the question", "ratio": "comparative ratio"}
 _NOT = {
-    Undefined.CHANCE: "it is never clearly above chance",
+    Undefined.CHANCE: "its best at about 250 to 1,000 tokens is not clearly above chance",
     Undefined.NEAR: "it is too near chance for an effective length",
     Undefined.BELOW: "even at its best it is below chance",
 }

@@ -93,6 +93,7 @@ def keep(
     stated = review.store.verdicts()
     before = {_key(v) for v in stated if v.source == source}
     before |= {_key(v) for given_on in review.by_item().values() for v in given_on}
+    gone = {_key(v) for v in stated if v.decision != "undo"} - before
     by_shown: dict[str, list[Item]] = {}
     for item in review.items:
         by_shown.setdefault(item.shown, []).append(item)
@@ -123,7 +124,13 @@ def keep(
             refused.append((one.row, str(error)))
             continue
         key = _key(verdict)
-        if key in before or key in good:
+        if key in gone:
+            why = (
+                f"{verdict.annotator} said this of item {item_id}, and took it back or changed it "
+                "since; say it on the page if it is meant"
+            )
+            refused.append((one.row, why))
+        elif key in before or key in good:
             already += 1
         else:
             good[key] = one.row, verdict
@@ -194,7 +201,7 @@ def _grade(text: str, settings: Settings) -> int:
         number = float(text)
     except ValueError:
         number = -1.0
-    if number != int(number) or not 0 <= number < settings.grades:
+    if not 0 <= number < settings.grades or number != int(number):  # nor is it nan
         scale = ", ".join(map(str, range(settings.grades)))
         raise UsageError(f"the grade {text.strip()!r} is not on this review's scale: {scale}")
     return int(number)

@@ -18,7 +18,7 @@ import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs, parse_qsl, urlsplit
+from urllib.parse import parse_qs, parse_qsl, quote, urlsplit
 
 from fastapi import Request
 
@@ -102,7 +102,7 @@ class Guard:
             given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[-1]
             if given and hmac.compare_digest(given.encode(), self.token.encode()):
                 # out of the address, so that no history and no link hands it on
-                location = ("location", scope["path"])
+                location = ("location", "/" + quote(scope["path"].lstrip("/\\")))
                 await _plain(self._headed(send, self.token), 303, "", location)
                 return
             if not hmac.compare_digest(session.encode(), self.token.encode()):
@@ -125,7 +125,11 @@ class Guard:
         if scope["method"] in ("GET", "HEAD"):
             return None
         source = headers.get("origin") or headers.get("referer") or ""
-        if urlsplit(source).netloc != host:
+        try:
+            own = urlsplit(source).netloc == host
+        except ValueError:
+            own = False
+        if not own:
             return 403, (
                 "Nothing was kept: the form was not sent from this page. Open the review anew."
             )

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
-from retgen import plan, run
+from retgen import plan, run, validate
 from retgen.errors import RecipeError, SourceRefused
 from retgen.generators.niah.counting import load_counter
 from retgen.generators.niah.groups import DATA, people
@@ -69,6 +69,16 @@ def write_books(folder: Path, *names: str) -> Path:
 def test_default_is_3234_haystacks() -> None:
     planned = plan("niah")
     assert (planned.documents, planned.queries, planned.qrels) == (3_234, 22, 6_160)
+
+
+def test_a_finished_run_is_silent(tmp_path: Path) -> None:
+    made = run(
+        "niah", overrides={"params.lengths": [128], "params.places": 2}, out=tmp_path / "run"
+    )
+    stages = ["agents", "latent", "generate and write", "prove and measure", "report"]
+    assert list(json.loads((made.path / "manifest.json").read_text())["timings"]) == stages
+    validation = validate(made.path)
+    assert [(one.rule, one.message) for one in validation.findings] == []
 
 
 def test_counts_by_length_needle_order_and_place(small: Path) -> None:

@@ -163,6 +163,7 @@ def test_a_table_as_spreadsheets_leave_it(review: Review, place: Path) -> None:
 def test_bad_rows_are_named_and_good_ones_kept(review: Review, place: Path) -> None:
     items = rows_to_fill(review)
     head = "item_id,shown,annotator,verdict,comment\n"
+    strange = ["9" * 400, "fix inf", "fix nan"]
     lines = [
         f"{items[0][0]},{items[0][1]},ann,1,",
         f"{items[1][0]},{items[1][1]},anne,1,",
@@ -174,13 +175,14 @@ def test_bad_rows_are_named_and_good_ones_kept(review: Review, place: Path) -> N
         f"{items[2][0]},{items[2][1]},ann,1,one,two",
         f"{items[3][0]},{items[3][1]},ann,1,",
         f"{items[3][0]},{items[3][1]},ann,0,",
+        *(f"{items[2][0]},{items[2][1]},ann,{word}," for word in strange),
     ]
     path = place / "verdicts.csv"
     path.write_text(head + "\n".join(lines))
     result = import_(review, path)
     assert result.kept == 1
     reasons = dict(result.refused)
-    assert [row for row, _ in result.refused] == [3, 4, 5, 6, 7, 8, 9, 10, 11]
+    assert [row for row, _ in result.refused] == [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]
     assert reasons[3].startswith("'anne' is no annotator of this review; did you mean ann?")
     assert reasons[4] == "there is no item 'ffff' in this review"
     assert reasons[5] == "it is on another text than this review shows of the item"
@@ -189,7 +191,27 @@ def test_bad_rows_are_named_and_good_ones_kept(review: Review, place: Path) -> N
     assert reasons[8].startswith("whose verdict it is does not stand in the file")
     assert reasons[9].startswith("has 6 cells, the head 5")
     assert reasons[10] == f"ann judges item {items[3][0]} in more than one way in this file"
+    assert [reasons[row] for row in (12, 13, 14)] == [
+        f"the grade '{word}' is not on this review's scale: 0, 1"
+        for word in (strange[0], "inf", "nan")
+    ]
     assert len(review.store.verdicts()) == 1
+
+
+def test_an_old_file_does_not_bring_back_what_was_changed_since(review: Review) -> None:
+    one, two = review.items[:2]
+    for item in (one, two):
+        review.record("ann", item.item_id, "first", "1", shown=item.shown)
+    path = export(review, "csv")
+    review.record("ann", one.item_id, "first", "0", shown=one.shown)
+    stands = said(review)
+    result = import_(review, path)
+    assert (result.kept, result.already) == (0, 1)
+    assert [why for _, why in result.refused] == [
+        f"ann said this of item {one.item_id}, and took it back or changed it since; say it on the "
+        "page if it is meant"
+    ]
+    assert said(review) == stands
 
 
 @pytest.mark.parametrize(

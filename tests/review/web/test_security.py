@@ -45,6 +45,7 @@ def test_a_name_that_points_here_is_not_answered(browser: Browser) -> None:
         {"origin": "http://127.0.0.1:8643"},  # another server of this machine
         {"origin": "", "referer": "http://evil.example/judge"},
         {"origin": ""},
+        {"origin": "http://["},
     ],
 )
 def test_a_form_from_elsewhere_is_refused(made: Made, headers: dict[str, str]) -> None:
@@ -112,6 +113,12 @@ def test_elsewhere_a_token_is_needed(made: Made) -> None:
     assert answer.headers["set-cookie"] == (
         "retgen_review_8642=right; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000"
     )
+    for path in ("//evil.example/", "/%0d%0aset-cookie:%20a=b", "/\\evil.example"):
+        answer = guest.get(base + path + "?token=right", follow_redirects=False)
+        location = answer.headers["location"]
+        assert location[0] == "/" != location[1], location
+        assert location.isascii()
+        assert "\n" not in location
     page = guest.get("/judge/anna").text
     assert "right" not in hidden(page)["form"]
     assert guest.submit(page, decision="1").status_code == 200

@@ -18,7 +18,7 @@ from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from retgen.evaluation.tasks.niah.haystacks import load_haystacks
 from tests.conftest import read_jsonl
-from tests.evaluation.tasks.niah.made import GROUPS, MANY, write_haystacks
+from tests.evaluation.tasks.niah.made import GROUPS, MANY, ORDERS, write_haystacks
 
 READ = 40  # tokens that minilm reads here
 
@@ -155,9 +155,10 @@ def test_what_the_controls_are_is_said(many: Any, scored: Any) -> None:
                 texts = [t for t in group.haystacks if (t.length, t.needle) == (length, needle)]
                 controls = [t for t in haystacks.controls if t.body == texts[0].body]
                 (control,) = [t for t in controls if t.needle == "none"]
-                of_needle = texts[0].text[slice(*texts[0].span)].split()
-                words = len(texts[0].text.split()) - len(of_needle)
-                shares.append(1 - words / len(control.text.split()))
+                for order in ORDERS:
+                    text = next(t for t in texts if t.order == order)
+                    words = len(text.text.split()) - len(text.text[slice(*text.span)].split())
+                    shares.append(max(0, 1 - words / len(control.text.split())))
             means.append(np.mean(shares))
     assert (
         f"its filler without needle differs from it in {min(means):.0%} to {max(means):.0%}" in page
@@ -231,6 +232,8 @@ def test_tables_and_page(short: Any, scored: Any) -> None:
     assert {"haystacks_auc.png", "haystacks_ratio.png", "haystacks_normalised.png",
             "haystacks_categories.png", "haystacks_expansion.png", "card_minilm.png"} <= names  # fmt: skip
     assert "card_minilm--best-chunk.png" not in names
+    expansion = (scored.folder / "eval.html").read_text().partition("<h2>Query expansion")[2]
+    assert "Not drawn, for want of room: minilm · literal · no terms; " in expansion
     summary = page[: page.index("<section>")]
     assert "From 80 tokens on minilm · one-hop does not read haystacks whole: at 160" in summary
     assert "so a fall there is one of what is cut off" in summary

@@ -125,6 +125,8 @@ class Counting:
         ({}, [0.0, 0.0], [1.0, 1.0]),  # counts words, say
         ({"device": "cpu", "max_length": None}, [0.0, 0.0], [1.0, 1.0]),
         ({"device": "cpu", "max_length": 40}, [0.0, 1.0], [1.0, 0.5]),
+        # two thirds of the filler lie before the third needle: it begins at 35, and ends behind 44
+        ({"device": "cpu", "max_length": 44}, [0.0, 1.0], [1.0, 0.5]),
         ({"device": "cpu"}, [None, None], [None, None]),  # cuts texts, and does not say where
     ],
 )
