@@ -314,7 +314,7 @@ def test_a_licence_that_forbids(kb: Path, tmp_path: Path, licence: str, reason: 
 
 
 def judge(run: Path, looks: int, *, right: bool) -> None:
-    review = open_review(run, annotators=["zoltan_q"], goals=["wrong <= 20% at 90%"])
+    review = open_review(run, annotators=["zoltan_q"], goals=["wrong <= 20% at 90%"], plants=0.3)
     for _ in range(looks):
         look = review.next_item("zoltan_q")
         assert look is not None
@@ -337,7 +337,7 @@ def test_a_certificate_that_failed_is_refused(kb: Path, tmp_path: Path) -> None:
 
 
 def test_a_review_is_published_without_names(kb: Path, tmp_path: Path) -> None:
-    judge(kb, 40, right=True)
+    judge(kb, 120, right=True)
     publish(kb, f"file:{tmp_path / 'out'}")
     made = files(tmp_path / "out")
     assert list(made) == [*FILES[:-1], "recipe.yaml", "review.json"]
