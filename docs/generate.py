@@ -22,6 +22,7 @@ def main() -> int:
         "models_reference.md": models(),
         "rules.md": rules(),
         "export.md": layouts(),
+        "publishing.md": destinations(),
     }
     for name, text in pages.items():
         path = DOCS / name
@@ -152,6 +153,15 @@ def layouts() -> str:
     text = (DOCS / "export.md").read_text("utf-8")
     head = "| `--to` | what is written | read by |\n|---|---|---|\n"
     return _between(text, "layouts", head + "\n".join(rows))
+
+
+def destinations() -> str:
+    """The page as it is, with the table of destinations between its marks."""
+    from retgen.publishing.destinations import destinations as known
+
+    rows = [f"| `{one.example}` | {one.about} |" for one in known().values()]
+    text = (DOCS / "publishing.md").read_text("utf-8")
+    return _between(text, "destinations", "| destination | |\n|---|---|\n" + "\n".join(rows))
 
 
 def _statuses(result: frozenset[int]) -> list[str]:

@@ -1,9 +1,9 @@
 """retgen: synthetic retrieval data sets from recipes, proven right.
 
 The commands of `gen` as functions: `run`, `pilot` (`gen run --pilot`), `plan`, `preview`,
-`validate`, `report`, `diff`, `export`, `evaluate`, `train`, `capacity` and `certify` (`gen
-capacity` without and with a data set), `new_recipe`, `doctor`. `ModelOptions`: how `run` calls
-models.
+`validate`, `report`, `diff`, `export`, `publish`, `evaluate`, `train`, `capacity` and `certify`
+(`gen capacity` without and with a data set), `new_recipe`, `doctor`. `ModelOptions`: how `run`
+calls models.
 
 Each is imported when it is first used: a command line pays for its own command only.
 """
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from retgen.export import export
     from retgen.plan import plan
     from retgen.preview import preview
+    from retgen.publishing.publish import publish
     from retgen.reporting.report import report
     from retgen.run import pilot, run
     from retgen.scaffold import new_recipe
@@ -46,6 +47,7 @@ __all__ = [
     "pilot",
     "plan",
     "preview",
+    "publish",
     "report",
     "run",
     "train",
@@ -65,6 +67,7 @@ _MODULES = {
     "pilot": "run",
     "plan": "plan",
     "preview": "preview",
+    "publish": "publishing.publish",
     "report": "reporting.report",
     "run": "run",
     "train": "evaluation.training.train",

@@ -10,7 +10,7 @@
     ├── RunDirectoryError            2   a run directory belongs to something else, or is in use
     ├── ChecksFailed                 1   the data was written but did not pass its checks
     ├── BudgetReached                3   the next call could pass the cap; resumable
-    └── EndpointFailed               4   a model did not answer after all tries; resumable
+    └── EndpointFailed               4   a model, or the Hub, did not answer; resumable
 
 Exceptions of other libraries are turned into one of these where they enter. A message says what
 happened, where, and what to do next; the command line prints it without a traceback (`-v` shows
@@ -80,6 +80,8 @@ class BudgetReached(RetgenError):
 
 
 class EndpointFailed(RetgenError):
-    """A model endpoint refused, or stayed silent after all retries; what was answered is kept."""
+    """A model endpoint, or the Hub, refused or stayed silent after all retries; what was answered
+    is kept.
+    """
 
     exit_code = 4

@@ -29,7 +29,10 @@ def files_of(root: Path) -> dict[str, tuple[Path, ...]]:
 
 def corpus_files(path: Path) -> tuple[Path, ...]:
     """The files of a corpus, compressed ones too, where a folder is a data set; else none."""
-    root = path / "dataset" if (path / "recipe.yaml").is_file() else path
+    is_run = (path / "recipe.yaml").is_file() and (
+        path / "dataset"
+    ).is_dir()  # one may be published
+    root = path / "dataset" if is_run else path
     if declared := _declared_files(root).get("corpus"):
         return declared
     if not _find(root, "queries.*", "queries-*", "queries/*", "qrels.*", "qrels/*"):

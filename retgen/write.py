@@ -117,15 +117,16 @@ def make_folder(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
+def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """A folder that appears under its name only when all of it is written. Yields where to write.
 
-    What a killed process left of the same folder is removed. Raises `OutputError` where the folder
-    holds anything already, or another process writes it.
+    What a killed process left of the same folder is removed. `replace`: what stands there makes
+    room for it at the end. Raises `OutputError` where the folder holds anything already and is not
+    to be replaced, or another process writes it.
     """
     if path.is_file():
         raise OutputError(f"{path} is a file; choose a folder with --out")
-    if path.exists() and any(path.iterdir()):
+    if path.exists() and not replace and any(path.iterdir()):
         raise OutputError(f"{path} is not empty; choose another folder with --out")
     final = Path(os.path.realpath(path))
     make_folder(final.parent)
@@ -139,9 +140,14 @@ def whole_folder(path: Path) -> Iterator[Path]:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
         yield unfinished
         with os_errors(path):
-            if final.exists():
+            before = final.with_name(f"{_hidden(final)}replaced")
+            if final.exists() and replace:
+                shutil.rmtree(before, ignore_errors=True)
+                os.replace(final, before)
+            elif final.exists():
                 final.rmdir()
             os.replace(unfinished, final)
+        shutil.rmtree(before, ignore_errors=True)
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise

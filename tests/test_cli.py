@@ -32,7 +32,7 @@ def test_commands_of_this_version() -> None:
     named = typer.main.get_command(app)
     assert named.list_commands(typer.Context(named)) == [  # type: ignore[attr-defined]
         "run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "review", "diff",
-        "export", "eval", "train", "capacity", "ledger", "doctor",
+        "export", "publish", "eval", "train", "capacity", "ledger", "doctor",
     ]  # fmt: skip
 
 
@@ -470,6 +470,7 @@ def test_messages(gen: Gen, tmp_path: Path, command: tuple[str, ...], message: s
         ("capacity", ""),
         ("report", ""),
         ("export", "", "--to", "beir"),
+        ("publish", "", "file:x"),
         ("run", "limit_small", "--out", ""),
     ],
 )

@@ -16,6 +16,7 @@ from retgen.cli import (
     ledger,
     ledger_care,
     plan,
+    publish,
     recipes,
     report,
     review,
@@ -29,8 +30,8 @@ __all__ = ["app", "main"]
 
 # each says its own command when it is imported
 _COMMANDS = (
-    run, plan, recipes, validate, report, review, diff, export, evaluate, train, capacity,
-    ledger, ledger_care, doctor,
+    run, plan, recipes, validate, report, review, diff, export, publish, evaluate, train,
+    capacity, ledger, ledger_care, doctor,
 )  # fmt: skip
 
 

@@ -1,0 +1,67 @@
+"""`gen publish`: a run as others load it, on the Hub or in a folder."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from retgen.cli.base import Json, Quiet, RunArgument, Verbose, app, expected, print_json
+
+
+@app.command(
+    "publish",
+    epilog="Examples:  gen publish outputs/kb hub:me/kb --dry-run  |  "
+    "gen publish outputs/kb hub:me/kb  |  gen publish outputs/kb file:/mnt/shared/kb",
+)
+@expected
+def publish_command(
+    run: RunArgument,
+    to: Annotated[
+        str,
+        typer.Argument(metavar="DEST", show_default=False, help="hub:OWNER/NAME or file:PATH."),
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would change there, and change nothing.")
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Publish a run that is refused (proof, certificate, licence); its card says so.",
+        ),
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Publish a run: Parquet, card, manifest, all of it or nothing."""
+    from retgen.publishing import publish
+
+    result = publish(run, to, dry_run=dry_run, force=force)
+    if json:
+        print_json(result.to_json())
+    elif not quiet:
+        print(_text(result, dry_run))
+    if dry_run and result.refused and not force:
+        raise typer.Exit(1)
+
+
+def _text(result: Any, dry_run: bool) -> str:
+    from retgen.write import size_text
+
+    lines = []
+    for one in result.changes:
+        if one.kind != "unchanged":
+            size = "" if one.kind == "removed" else f"  {size_text(one.bytes)}"
+            lines.append(f"{one.kind:8} {one.path}{size}")
+    same = sum(one.kind == "unchanged" for one in result.changes)
+    if same:
+        lines.append(f"unchanged: {same} file{'s' * (same != 1)}")
+    for one in result.refused:
+        lines.append(f"{'refused' if dry_run else 'in spite of this'}: {one}")
+    if result.where:
+        lines.append(f"published: {result.where}")
+    elif result.unchanged:
+        lines.append(f"{result.destination} holds all of it already: nothing to do")
+    return "\n".join(lines)

@@ -1,0 +1,91 @@
+"""What keeps a run from being published: a proof, a certificate or a licence that is not there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from retgen.errors import DatasetError, UsageError
+from retgen.review.certificates import in_words
+from retgen.write import file_info
+
+# words of a licence that does not let others have what was made from the source
+_FORBIDS = (
+    (re.compile(r"\bND\b|no.?deriv", re.IGNORECASE), "lets nobody pass on what is made from it"),
+    (
+        re.compile(
+            r"all rights reserved|proprietary|confidential|\binternal\b|"
+            r"\b(no|not|never|without)\b.{0,20}(distribut|shared|publish)",
+            re.IGNORECASE,
+        ),
+        "lets nobody pass it on",
+    ),
+    (
+        re.compile(r"^\s*(not stated|unknown|none)?\s*$", re.IGNORECASE),
+        "does not say that others may have it: state it as `licence:` of the source in the recipe",
+    ),
+)
+
+
+def read_manifest(run: Path) -> dict[str, Any]:
+    """What a finished run says of itself.
+
+    Raises `UsageError` for what is no run, `DatasetError` for one that is unfinished or damaged.
+    """
+    if not (run / "recipe.yaml").is_file():
+        raise UsageError(
+            f"{run} is not a run directory: it has no recipe.yaml. What `gen run` made is "
+            "published; another data set is written with `gen export --to parquet`"
+        )
+    path = run / "manifest.json"
+    try:
+        manifest = orjson.loads(path.read_bytes())
+        if isinstance(manifest["name"], str) and isinstance(manifest["files"], dict):
+            return dict(manifest)
+    except FileNotFoundError as error:
+        raise DatasetError(
+            f"{run} has no manifest.json, which is written last: the run is unfinished, or its "
+            f"data did not pass its checks. `gen run {run}/recipe.yaml --out {run}` ends it, or "
+            "says what is wrong. Nothing was published"
+        ) from error
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    raise DatasetError(f"{path} is damaged; make the run again with --fresh")
+
+
+def refusals(run: Path, manifest: Mapping[str, Any], review: Mapping[str, Any] | None) -> list[str]:
+    """Why a run is not published, a sentence each; --force publishes it with these in its card."""
+    return [*_of_proof(run, manifest), *_of_certificates(review), *_of_licences(manifest)]
+
+
+def _of_proof(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+    changed = [
+        name for name, stated in manifest["files"].items()
+        if not (run / name).is_file() or file_info(run / name).sha256 != stated["sha256"]
+    ]  # fmt: skip
+    if changed:
+        yield (
+            f"{', '.join(changed[:3])}{' and others' * (len(changed) > 3)} changed since the run "
+            "was proven, so nothing is proven of it any more"
+        )
+    errors = (manifest.get("checks") or {}).get("errors", 0)
+    if errors:
+        yield f"the data did not pass its checks ({errors:,} error{'s' * (errors != 1)})"
+
+
+def _of_certificates(review: Mapping[str, Any] | None) -> Iterator[str]:
+    for one in review["certificates"] if review else ():
+        if one["holds"] is False:
+            yield f"the certificate failed: {in_words(one).rstrip('.')}"
+
+
+def _of_licences(manifest: Mapping[str, Any]) -> Iterator[str]:
+    for what, licence in (manifest.get("licences") or {}).items():
+        for words, forbids in _FORBIDS:
+            if words.search(licence):
+                yield f"the licence of the {what} ({licence.strip() or 'none'}) {forbids}"
+                break

@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def kb(limit_run: Path, tmp_path: Path) -> Path:
+    """A run of its own: 15 documents, 100 queries, 200 qrels."""
+    return Path(shutil.copytree(limit_run, tmp_path / "kb"))

@@ -1,0 +1,358 @@
+"""What is published, what is refused, and the folder it is put into."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen import evaluate, publish
+from retgen.errors import ChecksFailed, DatasetError, UsageError
+from retgen.layouts import card_header, corpus_files
+from retgen.publishing.changes import Change
+from retgen.publishing.destinations import destinations
+from retgen.review import open_review
+from tests.conftest import Gen, read_jsonl
+from tests.project import ROOT
+
+FILES = [
+    "README.md", "corpus/corpus-00000-of-00001.parquet", "manifest.json", "published.json",
+    "qrels/test.parquet", "queries/queries.parquet", "recipe.yaml",
+]  # fmt: skip
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    found = (p for p in sorted(folder.rglob("*")) if p.is_file())
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in found}
+
+
+def state(manifest: dict[str, Any], run: Path) -> None:
+    (run / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_a_published_folder_is_loaded_and_lists_its_files(kb: Path, tmp_path: Path) -> None:
+    from datasets import load_dataset
+
+    out = tmp_path / "out"
+    result = publish(kb, f"file:{out}")
+    assert [(one.path, one.kind) for one in result.changes] == [(p, "added") for p in FILES]
+    assert result.where == str(out)
+    sizes = {
+        (name, split): len(load_dataset(str(out), name, split=split, cache_dir=str(tmp_path / "c")))
+        for name, split in [("corpus", "corpus"), ("queries", "queries"), ("default", "test")]
+    }
+    assert list(sizes.values()) == [15, 100, 200]
+    listing = json.loads((out / "published.json").read_text())
+    assert listing["name"] == "limit_small"
+    assert {path: one["sha256"] for path, one in listing["files"].items()} == {
+        path: hashlib.sha256(data).hexdigest()
+        for path, data in files(out).items() if path != "published.json"
+    }  # fmt: skip
+    assert (out / "manifest.json").read_bytes() == (kb / "manifest.json").read_bytes()
+    # nothing there says where on this machine the run stands
+    assert not [path for path, data in files(out).items() if str(tmp_path).encode() in data]
+
+
+def test_the_card_says_what_the_run_says(kb: Path, tmp_path: Path) -> None:
+    publish(kb, f"file:{tmp_path / 'out'}")
+    header = card_header(tmp_path / "out")
+    assert header["license"] == "apache-2.0"
+    assert header["language"] == ["en"]
+    assert header["size_categories"] == ["n<1K"]
+    assert header["tags"] == ["synthetic", "retgen", "limit"]
+    text = (tmp_path / "out" / "README.md").read_text()
+    heads = [line for line in text.splitlines() if line.startswith("## ")]
+    assert heads == [
+        "## Loading", "## Labels", "## Query-blind baselines",
+        "## How hard for a single-vector embedder", "## Licence and sources",
+        "## What a score here does not show", "## How it was made", "## Citation",
+    ]  # fmt: skip
+    assert "200 of 200 qrels are proven" in text
+    assert "Other files that this card names are the run's own, and are not here." in text
+    assert "| default | test | 200 |\n| corpus | corpus | 15 |\n| queries | queries | 100 |" in text
+
+
+def test_the_same_run_is_the_same_bytes(kb: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(kb, tmp_path / "elsewhere" / "kb")
+    publish(kb, f"file:{tmp_path / 'a'}")
+    publish(other, f"file:{tmp_path / 'b'}")
+    assert files(tmp_path / "a") == files(tmp_path / "b")
+
+
+def test_an_unchanged_run_is_left_alone(kb: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    publish(kb, f"file:{out}")
+    before = {p: p.stat().st_ino for p in out.rglob("*")}
+    again = publish(kb, f"file:{out}")
+    assert again.unchanged
+    assert (again.where, {one.kind for one in again.changes}) == ("", {"unchanged"})
+    assert {p: p.stat().st_ino for p in out.rglob("*")} == before
+
+
+def test_a_dry_run_says_what_would_change_and_changes_nothing(
+    kb: Path, tmp_path: Path, gen: Gen
+) -> None:
+    out = tmp_path / "out"
+    done = gen("publish", kb, f"file:{out}", "--dry-run")
+    assert done.returncode == 0
+    assert [line.split()[:2] for line in done.stdout.splitlines()] == [["added", p] for p in FILES]
+    assert not out.exists()
+    publish(kb, f"file:{out}")
+    manifest = json.loads((kb / "manifest.json").read_text())
+    state({**manifest, "usd": 1.0}, kb)
+    listing = json.loads((out / "published.json").read_text())
+    (out / "old.txt").write_text("of an earlier version")
+    listing["files"]["old.txt"] = {}
+    (out / "published.json").write_text(json.dumps(listing))
+    before = files(out)
+    done = gen("publish", kb, f"file:{out}", "--dry-run", "--json")
+    shown = json.loads(done.stdout)
+    kinds = {one["path"]: one["kind"] for one in shown["files"]}
+    assert kinds == {
+        **dict.fromkeys(FILES, "unchanged"), "manifest.json": "changed", "old.txt": "removed",
+        "published.json": "changed",
+    }  # fmt: skip
+    assert files(out) == before
+    assert Change("old.txt", "removed", 0) in publish(kb, f"file:{out}").changes
+    assert list(files(out)) == FILES
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"mine.txt": "x"}, "is not empty, and holds nothing that gen publish put there"),
+        ({"published.json": "{"}, "is not empty, and holds nothing that gen publish put there"),
+        (
+            {"published.json": '{"name": "other", "files": {}}'},
+            "holds the data set 'other', not 'limit_small'",
+        ),
+        (
+            {"published.json": '{"name": "limit_small", "files": {}}', "a/mine.txt": "x"},
+            "holds a/mine.txt, which gen publish did not put there, and would be lost",
+        ),
+    ],
+)
+def test_what_others_put_there_is_not_lost(
+    kb: Path, tmp_path: Path, content: dict[str, str], message: str
+) -> None:
+    out = tmp_path / "out"
+    for name, text in content.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text(text)
+    before = files(out)
+    with pytest.raises(UsageError, match=message):
+        publish(kb, f"file:{out}")
+    assert files(out) == before
+
+
+@pytest.mark.parametrize(
+    ("to", "message"),
+    [
+        ("outputs/kb", "'outputs/kb' is no destination: it says no kind. Possible: "),
+        ("fil:x", "'fil:x' is no destination; did you mean file?"),
+        ("file: ", "'file: ' names nothing: write file:PATH"),
+    ],
+)
+def test_destinations_that_cannot_be(kb: Path, gen: Gen, to: str, message: str) -> None:
+    done = gen("publish", kb, to)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"gen: {message}")
+
+
+def test_what_is_no_finished_run(kb: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"dataset is not a run directory: it has no recipe\.yaml"):
+        publish(kb / "dataset", f"file:{tmp_path / 'out'}")
+    (kb / "manifest.json").write_text("{}")
+    with pytest.raises(DatasetError, match=r"manifest\.json is damaged"):
+        publish(kb, f"file:{tmp_path / 'out'}", force=True)
+    (kb / "manifest.json").unlink()
+    with pytest.raises(DatasetError, match="the run is unfinished, or its data did not pass its"):
+        publish(kb, f"file:{tmp_path / 'out'}", force=True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_published_folder_scores_as_its_run_does(kb: Path, tmp_path: Path) -> None:
+    publish(kb, f"file:{tmp_path / 'out'}")
+    of_run, of_folder = (
+        evaluate(path, models=["bm25"], out=tmp_path / f"eval_{path.name}").to_json()
+        for path in (kb, tmp_path / "out")
+    )
+    assert of_run["results"][0]["metrics"] == of_folder["results"][0]["metrics"]
+    assert of_run["results"][0]["metrics"]["recall@2"] > 0.9
+    assert corpus_files(tmp_path / "out") == (tmp_path / "out" / FILES[1],)
+
+
+@pytest.mark.slow  # mteb as a whole
+def test_mteb_s_own_loader_takes_it(kb: Path, tmp_path: Path) -> None:
+    from mteb.abstasks.retrieval_dataset_loaders import RetrievalDatasetLoader
+
+    publish(kb, f"file:{tmp_path / 'out'}")
+    loaded = RetrievalDatasetLoader(
+        hf_repo=str(tmp_path / "out"),
+        revision=None,
+        trust_remote_code=False,
+        split="test",
+        config=None,
+    ).load()
+    assert (len(loaded["corpus"]), len(loaded["queries"])) == (15, 100)
+    qrels: dict[str, dict[str, int]] = {}
+    for row in read_jsonl(kb / "dataset" / "qrels.jsonl"):
+        qrels.setdefault(row["query-id"], {})[row["corpus-id"]] = row["score"]
+    assert loaded["relevant_docs"] == qrels
+
+
+_KILLED = """
+import os, sys
+from retgen import evaluate, publish
+import retgen.write
+count = 0
+def replace(a, b, real=os.replace):
+    global count
+    count += "/.out." in str(a)  # beside the folder, or the folder itself
+    count += str(b).endswith("/.out.replaced")
+    if count == int(sys.argv[3]):
+        os.kill(os.getpid(), 9)
+    real(a, b)
+retgen.write.os.replace = replace
+publish(sys.argv[1], "file:" + sys.argv[2])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [1, 7, 8, 9])
+def test_a_publisher_that_is_killed_at_a_rename(kb: Path, tmp_path: Path, number: int) -> None:
+    """Of a file (1 to 7), or a folder: it is the old one, or not there between the last two."""
+    out = tmp_path / "out"
+    publish(kb, f"file:{out}")
+    old = files(out)
+    manifest = json.loads((kb / "manifest.json").read_text())
+    state({**manifest, "usd": 1.0}, kb)
+    words = [sys.executable, "-c", _KILLED, kb, out, str(number)]
+    done = subprocess.run(words, cwd=ROOT, timeout=120)
+    assert done.returncode == -9
+    assert (files(out) == old) if number < 9 else not out.exists()
+    publish(kb, f"file:{out}")
+    assert json.loads((out / "manifest.json").read_text())["usd"] == 1.0
+    assert list(files(out)) == FILES
+    assert not list(tmp_path.glob(".out*"))
+
+
+def test_a_folder_that_cannot_be_written(kb: Path, tmp_path: Path, gen: Gen) -> None:
+    (tmp_path / "file").write_text("")
+    done = gen("publish", kb, f"file:{tmp_path / 'file'}")
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"gen: {tmp_path / 'file'} is a file; name a folder\n",
+    )
+    done = gen("publish", kb, f"file:{tmp_path / 'file' / 'out'}")
+    assert (done.returncode, done.stderr) == (
+        2, f"gen: cannot write {tmp_path / 'file'}: it is a file, not a folder. What was finished "
+        "before is kept: choose another folder and run the same command again.\n",
+    )  # fmt: skip
+
+
+def test_a_changed_run_is_refused_and_force_says_so_in_the_card(
+    kb: Path, tmp_path: Path, gen: Gen
+) -> None:
+    qrels = kb / "dataset" / "qrels.jsonl"
+    lines = qrels.read_text().splitlines(keepends=True)
+    qrels.write_text("".join(lines[1:]))
+    reason = (
+        "dataset/qrels.jsonl changed since the run was proven, so nothing is proven of it any more"
+    )
+    out = tmp_path / "out"
+    done = gen("publish", kb, f"file:{out}")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"gen: {kb} is not published:\n  {reason}\n--force publishes it nevertheless, and its card "
+        "says so\n"
+    )
+    done = gen("publish", kb, f"file:{out}", "--dry-run")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, f"refused: {reason}")
+    assert not out.exists()
+    done = gen("publish", kb, f"file:{out}", "--force")
+    assert done.returncode == 0
+    assert f"in spite of this: {reason}\n" in done.stdout
+    assert (
+        f"> [!WARNING]\n> This data set was published against the checks of its maker:\n> - {reason}"
+        in (out / "README.md").read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    ("licence", "reason"),
+    [
+        ("not stated", "the licence of the documents (not stated) does not say that others may"),
+        ("", "the licence of the documents (none) does not say that others may have it"),
+        ("CC BY-NC-ND 4.0", "the licence of the documents (CC BY-NC-ND 4.0) lets nobody pass on"),
+        ("All rights reserved", "the licence of the documents (All rights reserved) lets nobody"),
+        ("ours, not for distribution", "the licence of the documents (ours, not for distribution)"),
+        ("CC BY-NC-SA 4.0", None),
+        ("CC BY 4.0", None),
+        ("your own", None),
+        ("CC BY 4.0 International", None),
+        ("CC0, no copyright, public domain", None),
+        ("ODC-By 1.0 (indexed)", None),
+    ],
+)
+def test_a_licence_that_forbids(kb: Path, tmp_path: Path, licence: str, reason: str | None) -> None:
+    manifest = json.loads((kb / "manifest.json").read_text())
+    state({**manifest, "licences": {"documents": licence}}, kb)
+    if reason is None:
+        publish(kb, f"file:{tmp_path / 'out'}")
+        return
+    with pytest.raises(ChecksFailed) as error:
+        publish(kb, f"file:{tmp_path / 'out'}")
+    assert reason in str(error.value)
+    assert not (tmp_path / "out").exists()
+
+
+def judge(run: Path, looks: int, *, right: bool) -> None:
+    review = open_review(run, annotators=["zoltan_q"], goals=["wrong <= 20% at 90%"], plants=0.3)
+    for _ in range(looks):
+        look = review.next_item("zoltan_q")
+        assert look is not None
+        truth = int((look.item.label or 0) > 0) if look.item.planted is None else look.item.planted
+        said = str(truth if right else 1 - truth)
+        review.record(
+            "zoltan_q", look.item.item_id, look.part, said, shown=look.item.shown, seconds=1
+        )
+
+
+def test_a_certificate_that_failed_is_refused(kb: Path, tmp_path: Path) -> None:
+    judge(kb, 40, right=False)
+    with pytest.raises(
+        ChecksFailed, match=r"the certificate failed: wrong <= 20% at 90%: DOES NOT"
+    ):
+        publish(kb, f"file:{tmp_path / 'out'}")
+    publish(kb, f"file:{tmp_path / 'out'}", force=True)
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert "> - the certificate failed: wrong &#60;= 20% at 90%: DOES NOT HOLD" in text
+
+
+def test_a_review_is_published_without_names(kb: Path, tmp_path: Path) -> None:
+    judge(kb, 120, right=True)
+    publish(kb, f"file:{tmp_path / 'out'}")
+    made = files(tmp_path / "out")
+    assert list(made) == [*FILES[:-1], "recipe.yaml", "review.json"]
+    review = json.loads(made["review.json"])
+    assert [(one["goal"], one["holds"]) for one in review["certificates"]] == [
+        ("wrong <= 20% at 90%", True)
+    ]
+    assert list(review["certificates"][0]["by"]) == ["annotator 1"]
+    assert b": HOLDS. At most" in made["README.md"]
+    assert not [path for path, data in made.items() if b"zoltan_q" in data]
+
+
+def test_every_destination_says_what_it_is() -> None:
+    found = destinations()
+    assert [(name, one.example.partition(":")[0]) for name, one in found.items()] == [
+        (name, name) for name in found
+    ]
+    assert all(one.about for one in found.values())
