@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from retgen.review.consensus import standing
+from retgen.review.report import report
 from retgen.review.review import open_review
+from tests.review.counted import Counted
 
 pytestmark = pytest.mark.slow
 EACH = 34  # items that each of two people judges between two kills, three times
@@ -180,6 +182,17 @@ def test_two_people_judge_while_the_server_is_killed(server: Server, browsers: O
     settled = [v for v in standing(review.store.verdicts()).values() if v.part == "adjudication"]
     assert {v.item_id for v in settled} == differ
     assert review.open_items() == []
+
+    result, counted = report(review), Counted(review.store.path)
+    for population in ("positives", "others"):
+        bounds, number, disputed, waiting = counted.values(population)
+        one = result["populations"][population]
+        assert (one["looked_at"], one["open"], one["waiting"]) == (number, disputed, waiting)
+        assert one["wrong"] == (bounds.sum(1) == 2).sum()
+    of_both = [(first[i], second[i]) for i in (set(first) & set(second)) - planted]
+    assert result["agreement"]["items"] == len(of_both) > 50
+    same = sum(a == b for a, b in of_both)
+    assert result["agreement"]["raw"]["value"] == pytest.approx(same / len(of_both))
     for driver, _, _ in people.values():
         severe = [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
         assert severe == []  # nothing that the content policy had to block
