@@ -45,6 +45,10 @@ def arms(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run("niah", overrides=ARMS, out=tmp_path_factory.mktemp("niah") / "arms").path
 
 
+# the arms take a proof of 2,816 haystacks
+BOTH = pytest.mark.parametrize("made", ["small", pytest.param("arms", marks=pytest.mark.slow)])
+
+
 def corpus(path: Path) -> list[Row]:
     return read_jsonl(path / "dataset" / "corpus.jsonl")
 
@@ -95,8 +99,9 @@ def test_counts_by_length_needle_order_and_place(small: Path) -> None:
     }  # fmt: skip
 
 
-def test_every_text_has_exactly_its_length(small: Path, arms: Path) -> None:
-    rows = corpus(small) + corpus(arms)
+@BOTH
+def test_every_text_has_exactly_its_length(made: str, request: pytest.FixtureRequest) -> None:
+    rows = corpus(request.getfixturevalue(made))
     counted = load_counter("minilm").lengths([one["text"] for one in rows])
     assert counted == [one["metadata"]["length"] for one in rows]
 
@@ -130,12 +135,14 @@ def test_places_share_their_filler_and_go_from_end_to_end(small: Path) -> None:
         assert (depths[0], depths[-1]) == (0.0, 1.0)
 
 
-def test_no_sentence_is_cut_or_stands_twice(small: Path, arms: Path) -> None:
-    whole = {row["text"] for path in (small, arms) for row in read_jsonl(path / "sources" / "sentences.jsonl")}  # fmt: skip
+@BOTH
+def test_no_sentence_is_cut_or_stands_twice(made: str, request: pytest.FixtureRequest) -> None:
+    path: Path = request.getfixturevalue(made)
+    whole = {row["text"] for row in read_jsonl(path / "sources" / "sentences.jsonl")}
     longest = max(map(len, whole))
-    groups = read_jsonl(small / "sources" / "groups.jsonl")
+    groups = read_jsonl(path / "sources" / "groups.jsonl")
     near = [text.split("{name}") for group in groups for text in group["near"]]
-    for row in corpus(small)[:200] + corpus(arms)[:400]:
+    for row in corpus(path)[:400]:
         rest, seen = without(row), set[str]()
         while rest:
             ends = [i for i in range(1, min(len(rest), longest) + 1)
@@ -152,6 +159,7 @@ def test_no_sentence_is_cut_or_stands_twice(small: Path, arms: Path) -> None:
             rest = rest[stop + 1 :]
 
 
+@pytest.mark.slow
 def test_arms_are_the_product_of_what_is_asked_for(arms: Path) -> None:
     rows = [one["metadata"] for one in corpus(arms)]
     assert len(rows) == 22 * 8 * (2 * 2 * 3 + 1 + 3)
@@ -163,6 +171,7 @@ def test_arms_are_the_product_of_what_is_asked_for(arms: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_near_answers_are_about_somebody_else(arms: Path) -> None:
     groups = {row["group"]: row for row in read_jsonl(arms / "sources" / "groups.jsonl")}
     names = set(people().names)
@@ -176,6 +185,7 @@ def test_near_answers_are_about_somebody_else(arms: Path) -> None:
         assert (own in held) == (told["name"] == own) == (told["needle"] in ("one_hop", "literal"))
 
 
+@pytest.mark.slow
 def test_a_neutral_control_is_as_long_as_the_needle(arms: Path) -> None:
     rows = corpus(arms)
     tokens = dict(zip(
@@ -224,6 +234,7 @@ def test_queries_carry_needles_and_expansions(small: Path) -> None:
     assert len(told["expansion_100"]) < len(told["expansion_150"]) < len(told["expansion_250"])
 
 
+@pytest.mark.slow
 def test_training_has_other_needles_names_and_prose(small: Path, tmp_path: Path) -> None:
     made = run(
         "niah_train",
