@@ -138,14 +138,21 @@ class Review:
         ]
         return done, looks
 
-    def open_items(self) -> list[Item]:
-        """What annotators disagree about, in the order of looks: the queue of adjudication."""
+    def open_items(self, annotator: str = "") -> list[Item]:
+        """What annotators disagree about, in the order of looks: the queue of adjudication.
+
+        `annotator`: without items that they have still to judge, blind to what others say.
+        """
         by = self.by_item()
         return [
             item
             for item in sorted(self.items, key=lambda one: (one.place, one.population))
             if item.planted is None
             and self.consensus(item, by.get(item.item_id, ())).state == "open"
+            and (
+                annotator not in assign.awaited(item, self.settings)
+                or any(v.annotator == annotator and v.part == "first" for v in by[item.item_id])
+            )
         ]
 
     def by_item(self) -> dict[str, list[Verdict]]:

@@ -119,7 +119,7 @@ class _Pages:
         self._known(annotator)
         if changed := self.review.changed():
             return self._changed(request, annotator, changed)
-        waiting = self.review.open_items()
+        waiting = self.review.open_items(annotator)
         chosen = next((item for item in waiting if item.item_id == item_id), None)
         if chosen is None and not waiting:
             values: dict[str, Any] = {"queue": [], "notice": _notice(notice)}
@@ -213,7 +213,7 @@ class _Pages:
             values["verdicts"] = views.said_of(self.review, item)
             values["queue"] = [
                 (other.item_id, self.review.shown(other).query)
-                for other in self.review.open_items()
+                for other in self.review.open_items(annotator)
             ]
         return self._page(request, "judge.html", values, annotator, status)
 

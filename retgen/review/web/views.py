@@ -84,7 +84,7 @@ def base(review: Review, annotator: str = "") -> dict[str, Any]:
         "annotator": annotator,
         "annotators": settings.annotators,
         "blind": settings.mode == "grade",
-        "open_count": len(review.open_items()),
+        "open_count": len(review.open_items(annotator)),
         "notice": "",
         "wrong": "",
     }

@@ -179,6 +179,20 @@ def test_disagreement_is_settled_with_all_that_was_said(made: Made) -> None:
     assert (last.annotator, last.part, last.relevance) == ("anna", "adjudication", 0)
 
 
+def test_who_has_not_judged_an_item_does_not_read_what_others_said_of_it(made: Made) -> None:
+    review = made(goals=["wrong <= 2% at 95%"], annotators=["anna", "ben", "cleo"])
+    browser = Browser(create_app(review, port=8642))
+    item = review.queue("anna")[0].item
+    for name, said in (("anna", "1"), ("ben", "0")):
+        review.record(name, item.item_id, "first", said, shown=item.shown, comment=f"{name}'s")
+    assert "anna&#39;s" in browser.get("/adjudicate/ben").text
+    of_cleo = browser.get("/adjudicate/cleo").text
+    assert "anna" not in of_cleo
+    assert "Nothing waits to be settled" in of_cleo
+    review.record("cleo", item.item_id, "first", "1", shown=item.shown)
+    assert "anna&#39;s" in browser.get("/adjudicate/cleo").text
+
+
 def test_a_run_that_changed_is_said_and_nothing_is_lost(made: Made, tmp_path: Path) -> None:
     review = made()
     browser = Browser(create_app(review, port=8642))
