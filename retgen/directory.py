@@ -16,7 +16,7 @@ from retgen.errors import OutputError, RetgenError, RunDirectoryError
 from retgen.generate import TABLES
 from retgen.recipe import Recipe, compare, load_recipe, to_yaml, written_out
 from retgen.validation.states import PROOF
-from retgen.write import make_folder, os_errors, remove_partial, size_text, write_file
+from retgen.write import held, make_folder, remove_partial, size_text, write_file
 
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
 _OWN = ("manifest.json", "dataset", "training", "tables", "exports", "eval", "capacity",
@@ -31,21 +31,9 @@ _REVIEW = (REVIEW_LOCK, "review.html")
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the run directory; a second run into it is refused. A killed process lets go."""
-    import filelock
-
-    make_folder(folder)
-    lock = filelock.FileLock(folder / LOCK)
-    with os_errors(folder / LOCK):
-        try:
-            lock.acquire(blocking=False)
-        except filelock.Timeout as error:  # an OSError too, so it is caught first
-            raise RunDirectoryError(
-                f"{folder} is in use by another gen run; wait for it, or choose another --out"
-            ) from error
-    try:
+    taken = f"{folder} is in use by another gen run; wait for it, or choose another --out"
+    with held(folder / LOCK, lambda: taken):
         yield
-    finally:
-        lock.release()
 
 
 def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:

@@ -12,13 +12,13 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
-from retgen.errors import OutputError
+from retgen.errors import OutputError, RunDirectoryError
 
 _TEMPORARY = ".partial"
 _PATIENCE = 30.0  # seconds; the workers of a killed run end at once, unless their disk is slow
@@ -259,6 +259,27 @@ def full_disk(path: Path) -> Iterator[None]:
 
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextlib.contextmanager
+def held(path: Path, taken: Callable[[], str]) -> Iterator[None]:
+    """Hold a lock file, whose folder is made; a killed process lets go.
+
+    Raises `RunDirectoryError` with what `taken` says where another process holds it.
+    """
+    import filelock
+
+    make_folder(path.parent)
+    lock = filelock.FileLock(path)
+    with os_errors(path):
+        try:
+            lock.acquire(blocking=False)
+        except filelock.Timeout as error:  # an OSError too, so it is caught first
+            raise RunDirectoryError(taken()) from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextlib.contextmanager

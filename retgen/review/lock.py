@@ -8,8 +8,7 @@ import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from retgen.errors import RunDirectoryError
-from retgen.write import make_folder, os_errors
+from retgen.write import held, os_errors
 
 LOCK, OWNER = ".review.lock", ".review.server"
 
@@ -20,28 +19,23 @@ def locked(folder: Path) -> Iterator[Callable[[str], None]]:
 
     Raises `RunDirectoryError` naming the process that holds it. A killed process lets go.
     """
-    import filelock
-
-    make_folder(folder)
-    lock, owner = filelock.FileLock(folder / LOCK), folder / OWNER
-    with os_errors(folder / LOCK):
-        try:
-            lock.acquire(blocking=False)
-        except filelock.Timeout as error:  # an OSError too, so it is caught first
-            raise RunDirectoryError(
-                f"{folder} is being reviewed by another server{_named(owner)}: open that page, "
-                "which any number of annotators may use at once, or end it"
-            ) from error
+    owner = folder / OWNER
 
     def told(where: str) -> None:
         with os_errors(owner):
             owner.write_text(f"{where}, process {os.getpid()} on {socket.gethostname()}\n")
 
-    try:
-        yield told
-    finally:
-        owner.unlink(missing_ok=True)
-        lock.release()
+    def taken() -> str:
+        return (
+            f"{folder} is being reviewed by another server{_named(owner)}: open that page, "
+            "which any number of annotators may use at once, or end it"
+        )
+
+    with held(folder / LOCK, taken):
+        try:
+            yield told
+        finally:
+            owner.unlink(missing_ok=True)
 
 
 def _named(owner: Path) -> str:

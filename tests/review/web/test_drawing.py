@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import retgen
+from retgen.generators import families, family
 from retgen.review.records import Item, Shown
 from retgen.review.review import open_review
 from retgen.review.web.app import create_app
@@ -35,14 +37,14 @@ OWN = Shown(
 
 
 def drawn(
-    family: str,
+    name: str,
     shown: Shown,
     *,
     revealed: bool,
     label: float | None = None,
     positives: tuple[str, ...] = (),
 ) -> str:
-    one = draw(family, shown, revealed=revealed, label=label, positives=positives)
+    one = draw(name, shown, revealed=revealed, label=label, positives=positives)
     values = {**one.values, "prefix": "", "level": 2}
     return environment().get_template(one.template).render(values)
 
@@ -106,9 +108,9 @@ def test_a_blind_drawing_is_of_the_texts_alone(family: str, shown: Shown) -> Non
 def test_a_hostile_record_is_text_in_every_drawing(mark: str) -> None:
     evil = "<img src=x onerror=alert(1)> {{ config }} {% raw %} \u202e likes <b>, <i> and x."
     shown = Shown(f"<b> {evil}", evil, evil, {"span": [0, 9]}, {"span": [0, 5]})
-    for family in ("", "limit", "niah", "multiconir", "capretrieval"):
+    for name in ("", "limit", "niah", "multiconir", "capretrieval"):
         for revealed in (False, True):
-            html = drawn(family, shown, revealed=revealed, positives=(f"{evil} y",))
+            html = drawn(name, shown, revealed=revealed, positives=(f"{evil} y",))
             assert not re.search(r"<(img|b|i)\b", html), family
             assert "\u202e" not in html
             assert "{{ config }}" in re.sub("</?(mark|ins|del)[^>]*>", "", html)
@@ -137,14 +139,28 @@ def _turned(item: Item) -> Item:
     return replace(item, label=0.0, strata={"evidence": "other"}, suspicion=9.0)
 
 
+@pytest.fixture
+def forgotten() -> Iterator[None]:
+    """Families that are looked for anew, before and after a test."""
+    for found in (families, family):
+        found.cache_clear()
+    yield
+    for found in (families, family):
+        found.cache_clear()
+
+
+@pytest.mark.usefixtures("forgotten")
 def test_a_family_of_another_package_brings_its_drawing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from retgen.review.web import drawing
-
-    package = tmp_path / "balls"
+    package, about = tmp_path / "balls", tmp_path / "balls-1.0.dist-info"
     package.mkdir()
-    (package / "__init__.py").write_text("")
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: balls\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[retgen.families]\nballs = balls\n")
+    (package / "__init__.py").write_text(
+        "from retgen.generators import limit\n\n\nclass Balls(limit.Limit):\n    name = 'balls'\n"
+    )
     (package / "drawing.py").write_text(
         "def view(query, document, context):\n    return {'colour': 'red'}\n"
     )
@@ -152,8 +168,6 @@ def test_a_family_of_another_package_brings_its_drawing(
         '{% extends "drawing.html" %}{% block above %}<p>{{ colour }}</p>{% endblock %}'
     )
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(drawing, "package_of", lambda family: "balls")
-    monkeypatch.setattr("retgen.review.web.views.package_of", lambda family: "balls")
     assert "<p>red</p>" in drawn("balls", OWN, revealed=False)
 
 
