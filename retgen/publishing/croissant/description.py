@@ -70,7 +70,8 @@ def croissant(
         "@type": "sc:Dataset",
         "name": manifest["name"],
         "description": f"{evidence.what_it_is(family.own(recipe.job))}: "
-                       f"{family.about(recipe.job)}. README.md says more.",
+                       f"{family.about(recipe.job)}. README.md says more; files that are "
+                       "named, and are not beside it, are those of the run.",
         "conformsTo": _CONFORMS_TO,
         "url": "README.md",
         "license": _licences(manifest, header),
