@@ -19,6 +19,8 @@ from retgen.export.layouts import parquet
 from retgen.layouts import card_header
 from retgen.publishing.croissant.description import _CONTEXT
 from retgen.publishing.croissant.tables import distribution, record_sets, tables
+from retgen.publishing.destinations import destinations
+from retgen.review import open_review
 from retgen.write import file_info
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
 from tests.publishing.test_publish import judge, state
@@ -35,7 +37,10 @@ def passages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A CapRetrieval run of eight documents: splits test, dev and train."""
     folder = tmp_path_factory.mktemp("capretrieval")
     source = write_rows(folder / "kb.jsonl", TEXTS, ["Windmills to visit"])
-    return retgen.run(write_recipe(folder / "kb.yaml", source), out=folder / "kb").path
+    path = retgen.run(write_recipe(folder / "kb.yaml", source), out=folder / "kb").path
+    manifest = json.loads((path / "manifest.json").read_text())
+    state({**manifest, "licences": {"documents": "CC0-1.0", "queries": "CC0-1.0"}}, path)
+    return path
 
 
 def told(out: Path) -> dict[str, Any]:
@@ -77,7 +82,7 @@ def rows(made: Any, name: str) -> list[dict[str, Any]]:
 
 
 def table(out: Path, pattern: str) -> list[dict[str, Any]]:
-    """A published table; a struct that is not there has, for mlcroissant, members that are not."""
+    """A published table."""
     paths = sorted(out.glob(pattern))
     return [row for path in paths for row in pq.read_table(path).to_pylist()]
 
@@ -178,8 +183,9 @@ def test_a_changed_file_is_no_longer_read(
     out = tmp_path / "out"
     publish(kb, f"file:{out}")
     shutil.copy(out / "queries" / "queries.parquet", out / "qrels" / "test.parquet")
-    with pytest.raises(Exception, match="is not identical with the reference in the Croissant"):
+    with pytest.raises(Exception, match=r"Download\(qrels/test\.parquet\)") as error:
         rows(opened(out / "croissant.json", caplog), "qrels/test")
+    assert "is not identical with the reference in the Croissant" in str(error.value.__cause__)
 
 
 def test_of_a_run_with_three_splits(
@@ -210,9 +216,7 @@ def test_of_a_run_with_three_splits(
         "identity numbers. Names of persons are not looked for."
     ]
     assert made["rai:dataAnnotationProtocol"].endswith("These are the qrels of split test.")
-    assert made["rai:dataLimitations"][1:] == [
-        "A pair without a qrel is unjudged, not irrelevant."
-    ]
+    assert made["rai:dataLimitations"][1:] == ["A pair without a qrel is unjudged, not irrelevant."]
 
 
 def test_what_the_checks_found_and_did_not_look_for(passages: Path, tmp_path: Path) -> None:
@@ -243,9 +247,7 @@ def test_what_the_checks_found_and_did_not_look_for(passages: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_of_a_run_with_splits_by_length(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_of_a_run_with_splits_by_length(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     overrides = {"params.lengths": [128, 256]}
     run = retgen.run("niah", overrides=overrides, out=tmp_path / "kb").path
     publish(run, f"file:{tmp_path / 'out'}")
@@ -253,7 +255,8 @@ def test_of_a_run_with_splits_by_length(
     assert [name for name in counts if name.startswith("qrels")] == [
         "qrels/test", "qrels/test_128", "qrels/test_256",
     ]  # fmt: skip
-    assert told(tmp_path / "out")["rai:dataUseCases"] == ["Testing"]
+    tests = json.loads((run / "manifest.json").read_text())["tests"]
+    assert told(tmp_path / "out")["rai:dataUseCases"] == ["Testing", tests]
 
 
 def test_a_corpus_of_several_files(
@@ -268,6 +271,47 @@ def test_a_corpus_of_several_files(
     assert made[4]["includes"] == names
     assert all(one["sha256"] for one in made[:4])
     assert check_tables(out, caplog) == {"corpus": 15, "queries": 100, "qrels/test": 200}
+
+
+def described(path: Path, out: Path) -> Path:
+    """The tables of a data set that is no run, with a croissant.json of them."""
+    write_export(path, "parquet", out)
+    listed = tables(out, card_header(out)["configs"])
+    files = {name: file_info(out / name) for one in listed for name in one.files}
+    made = {
+        "@context": _CONTEXT, "@type": "sc:Dataset", "name": 'a "@id"', "description": "</script>",
+        "conformsTo": "http://mlcommons.org/croissant/1.1", "license": ["https://x.y/z"],
+        "citeAs": "x", "datePublished": "2020-01-01", "version": "1.0.0",
+        "distribution": distribution(listed, files), "recordSet": record_sets(out, listed),
+    }  # fmt: skip
+    (out / "croissant.json").write_text(json.dumps(made))
+    return out
+
+
+def test_queries_without_positives_are_tables_of_their_own(
+    tmp_path: Path, dataset: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of a query without a positive in a split it is not said in which table it stands."""
+    qrels = [("q1", "d1", 1.5), ("q0", "d1", 0), ("q0", "d2", 0)]
+    path = dataset({"d1": "one", "d2": "two"}, {"q0": "none?", "q1": "one?"}, qrels, "set")
+    out = described(path, tmp_path / "out")
+    assert check_tables(out, caplog) == {
+        "corpus": 2, "queries": 1, "qrels/test": 1, "qrels_without_positives/test": 2,
+        "queries_without_positives": 1,
+    }  # fmt: skip
+    made = {one["@id"]: one for one in told(out)["recordSet"]}
+    assert {
+        name: [field.get("references", {}).get("field") for field in made[name]["field"]]
+        for name in ("qrels/test", "qrels_without_positives/test")
+    } == {
+        "qrels/test": [{"@id": "queries/_id"}, {"@id": "corpus/_id"}, None],
+        "qrels_without_positives/test": [None, {"@id": "corpus/_id"}, None],
+    }
+    assert made["qrels/test"]["field"][2]["dataType"] == "sc:Float"
+    assert made["qrels_without_positives/test"]["description"] == (
+        "Relevance judgements, split test, of queries without a positive in it. In load_dataset: "
+        "configuration qrels_without_positives, split test."
+    )
 
 
 def test_metadata_of_any_kind(
@@ -289,21 +333,9 @@ def test_metadata_of_any_kind(
     for row, facts in zip(corpus, metadata, strict=False):
         row["metadata"] = facts
     (path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in corpus))
-    out = tmp_path / "out"
-    write_export(path, "parquet", out)
-    listed = tables(out, card_header(out)["configs"])
-    files = {name: file_info(out / name) for one in listed for name in one.files}
-    made = {
-        "@context": _CONTEXT, "@type": "sc:Dataset", "name": 'a "@id"', "description": "</script>",
-        "conformsTo": "http://mlcommons.org/croissant/1.1", "license": ["https://x.y/z"],
-        "citeAs": "x", "datePublished": "2020-01-01", "version": "1.0.0",
-        "distribution": distribution(listed, files), "recordSet": record_sets(out, listed),
-    }  # fmt: skip
-    (out / "croissant.json").write_text(json.dumps(made))
+    out = described(path, tmp_path / "out")
     opened_set = opened(out / "croissant.json", caplog)
-    assert rows(opened_set, "qrels/test") == [
-        {"query-id": "@type", "corpus-id": "@id", "score": 1}
-    ]
+    assert rows(opened_set, "qrels/test") == [{"query-id": "@type", "corpus-id": "@id", "score": 1}]
     read = rows(opened_set, "corpus")
     assert [row["_id"] for row in read] == ids
     first = read[0]["metadata"]
@@ -312,4 +344,78 @@ def test_metadata_of_any_kind(
     }
     assert read[1]["metadata"]["n"] is None
     assert read[1]["metadata"]["list"] == []
-    print(read[0], read[1])
+    # which mlcroissant puts beside the struct that holds them
+    assert [{key: row[key] for key in ("inner", "rows")} for row in read[:3]] == [
+        {key: metadata[0][key] for key in ("inner", "rows")},
+        {"inner": {"a": None, "deep": None}, "rows": []},
+        {"inner": {"a": None, "deep": None}, "rows": [{"k": None, "many": None}]},
+    ]
+
+
+def test_of_a_review(kb: Path, tmp_path: Path) -> None:
+    judge(kb, 120, right=True)
+    publish(kb, f"file:{tmp_path / 'out'}")
+    made = told(tmp_path / "out")
+    review = json.loads((tmp_path / "out" / "review.json").read_text())
+    seen = review["populations"]["positives"]["looked_at"]
+    assert seen > 50
+    assert made["rai:annotationsPerItem"] == (
+        f"In a review of split test people settled {seen} of 180 positives, 0 of 740 pairs without a "
+        "positive label. 1 annotator. 0 pairs judged by more than one."
+    )
+    assert made["rai:dataAnnotationPlatform"] == ["gen review, of retgen"]
+    [said] = made["rai:dataAnnotationAnalysis"]
+    assert said.startswith("wrong <= 20% at 90%: HOLDS. At most ")
+    assert f"judged by annotator 1 ({seen})" in said
+    assert "zoltan_q" not in json.dumps(made)
+
+
+def test_of_a_review_without_goals(kb: Path, tmp_path: Path) -> None:
+    review = open_review(kb, annotators=["a", "b"], goals=[], plants=0, overlap=1)
+    for name in ("a", "b"):
+        look = review.next_item(name)
+        assert look is not None
+        review.record(name, look.item.item_id, look.part, "1", shown=look.item.shown, seconds=1)
+    publish(kb, f"file:{tmp_path / 'out'}")
+    made = told(tmp_path / "out")
+    assert "2 annotators. 1 pair judged by more than one." in made["rai:annotationsPerItem"]
+    assert made["rai:dataAnnotationAnalysis"] == [
+        "Share of pairs on which annotators agree: 1.000."
+    ]
+
+
+def test_what_is_published_against_the_checks(
+    kb: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No licence, a time that is none, a hostile name: it says so, and is valid but for the time."""
+    manifest = json.loads((kb / "manifest.json").read_text())
+    name = 'a"b\n</script>{"@id": "x"} %s é'
+    state({**manifest, "name": name, "licences": {}, "lineage": [{}, {}]}, kb)
+    publish(kb, f"file:{tmp_path / 'a'}", force=True)
+    made = opened(tmp_path / "a" / "croissant.json", caplog)
+    assert made.metadata.name == name
+    assert made.metadata.license[0].name == "not stated"
+    assert made.metadata.version.startswith("3.0.0+")
+    state({**manifest, "licences": {"documents": " "}, "created": "yesterday"}, kb)
+    publish(kb, f"file:{tmp_path / 'b'}", force=True)
+    found = told(tmp_path / "b")
+    assert found["license"] == [
+        {
+            "@type": "sc:CreativeWork", "name": "not stated",
+            "description": "Licence of: documents",
+        }
+    ]  # fmt: skip
+    assert "datePublished" not in found
+    assert found["rai:dataLimitations"][0].startswith(
+        "Published against the checks of its maker: the licence of the documents (none) does not"
+    )
+
+
+def test_a_destination_that_makes_its_own(
+    kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert {name: one.makes_croissant for name, one in destinations().items()}["hub"] is True
+    monkeypatch.setattr(destinations()["file"], "makes_croissant", True)
+    publish(kb, f"file:{tmp_path / 'out'}")
+    assert not (tmp_path / "out" / "croissant.json").exists()
+    assert "croissant.json" not in (tmp_path / "out" / "published.json").read_text()

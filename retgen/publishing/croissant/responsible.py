@@ -83,9 +83,7 @@ def _raw_data(manifest: Mapping[str, Any]) -> str:
     if not licences:
         return ""
     parts = "; ".join(f"{what}: {licence.strip() or 'none'}" for what, licence in licences.items())
-    return _sentences(
-        [f"The parts and their licences are {parts}", "recipe.yaml names the sources"]
-    )
+    return _sentences([f"Parts and their licences: {parts}", "recipe.yaml names the sources"])
 
 
 def _preprocessing(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -148,7 +146,7 @@ def _per_item(review: Mapping[str, Any] | None) -> str:
         for key, name in (("positives", "positives"), ("others", "pairs without a positive label"))
     )
     return _sentences([
-        f"Settled by people in split {review['split']} are {said}",
+        f"In a review of split {review['split']} people settled {said}",
         _number(review["annotators"], "annotator"),
         f"{_number((review['agreement'] or {}).get('items', 0), 'pair')} judged by more than one",
     ])  # fmt: skip
