@@ -42,7 +42,7 @@ def responsible(
         "dataCollectionRawData": _raw_data(manifest),
         "dataPreprocessingProtocol": list(_preprocessing(manifest)),
         "dataManipulationProtocol": _manipulation(manifest),
-        "dataAnnotationProtocol": _protocol(manifest, splits),
+        "dataAnnotationProtocol": _protocol(recipe, manifest, splits),
         "machineAnnotationTools": list(_tools(manifest)),
         "dataAnnotationPlatform": [] if review is None else ["gen review, of retgen"],
         "annotationsPerItem": _per_item(review),
@@ -107,14 +107,16 @@ def _manipulation(manifest: Mapping[str, Any]) -> str:
     return _sentences([f"The last of {_number(len(manifest['lineage']), 'review')} by {changed}"])
 
 
-def _protocol(manifest: Mapping[str, Any], splits: Sequence[str]) -> str:
+def _protocol(recipe: Recipe, manifest: Mapping[str, Any], splits: Sequence[str]) -> str:
     """What the labels rest on; a run counts them in its split test."""
     rests, qrels = manifest.get("evidence") or {}, (manifest.get("counts") or {}).get("qrels", 0)
-    said = []
+    said, family = [], recipe.family
     if rests.get("structural"):
-        said.append(f"Proven: {evidence.proven(rests['structural'], qrels, manifest['proof'])}")
+        proof = manifest.get("proof") or family.proof
+        said.append(f"Proven: {evidence.proven(rests['structural'], qrels, proof)}")
     if rests.get("judged"):
-        said.append(f"Judged: {evidence.judged(rests['judged'], qrels, manifest['judged'])}")
+        label = manifest.get("judged") or family.label_source
+        said.append(f"Judged: {evidence.judged(rests['judged'], qrels, label)}")
     if manifest.get("structure"):
         said.append(f"Proven without a model: {manifest['structure']}")
     if rests.get("human"):
@@ -198,10 +200,8 @@ def _limitations(
 def _personal(run: Path, recipe: Recipe, manifest: Mapping[str, Any]) -> Iterator[str]:
     """What the rule on personal data found, or why it did not look. No datum, no part of one."""
     if _RULE in recipe.family.covers:
-        yield (
-            f"Not looked for: the texts are made of {', '.join(manifest.get('licences') or ())}, "
-            "and a proof reads them back."
-        )
+        parts = ", ".join(manifest.get("licences") or ()) or "known parts"
+        yield f"Not looked for: the texts are made of {parts}, and a proof reads them back."
         return
     if _RULE in ((manifest.get("checks") or {}).get("switched_off") or {}):
         yield f"Not looked for: the rule {_RULE} was switched off."
