@@ -214,6 +214,7 @@ def expected(function: Callable[P, R]) -> Callable[P, R]:
 _COMES_WITH = {
     "eval": frozenset({"sklearn", "transformers", "tokenizers", "safetensors"}),
     "review": frozenset({"starlette"}),
+    "s3": frozenset({"aiobotocore", "botocore"}),
 }
 
 
