@@ -214,7 +214,6 @@ def expected(function: Callable[P, R]) -> Callable[P, R]:
 _COMES_WITH = {
     "eval": frozenset({"sklearn", "transformers", "tokenizers", "safetensors"}),
     "review": frozenset({"starlette"}),
-    "s3": frozenset({"aiobotocore", "botocore"}),
 }
 
 
