@@ -185,10 +185,11 @@ def test_an_update_that_ends_at_any_request_is_the_old_or_the_new(
     kb: Path, tmp_path: Path, s3: State
 ) -> None:
     # looks at what is there, before writing and of the store's own copies; and the writes
-    last = len(UNCHANGED) + 7 + 4 + 8
+    last = len(UNCHANGED) + 7 + 5 + 8
+    change(kb, 0)
     publish(kb, TO)
     for number in range(1, last + 1):
-        change(kb, number)
+        change(kb, number)  # manifest and listing, the other five are copied
         old, new = read(s3), tree_of(kb, tmp_path / "out")
         fault: Fault = ("drop", "late", 503)[number % 3]
         s3.requests.clear()
@@ -201,10 +202,15 @@ def test_an_update_that_ends_at_any_request_is_the_old_or_the_new(
         calm(s3)
         publish(kb, TO)
         assert read(s3) == new != old
-    change(kb, 0)
+    change(kb, last + 1)
     s3.requests.clear()
     publish(kb, TO)
     assert len(s3.requests) == last
+    change(kb, 0)  # back to a revision that is still there
+    s3.requests.clear()
+    publish(kb, TO)
+    assert s3.writes() == [f"PUT {HERE}current.json"]
+    assert read(s3) == tree_of(kb, tmp_path / "out")
 
 
 @pytest.mark.parametrize("fault", ["late", "drop after"])
