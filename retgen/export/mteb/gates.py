@@ -59,10 +59,8 @@ def gates(task: Task, found: Survey, scored: Scores) -> list[Gate]:
 def _metadata(task: Task) -> Gate:
     if not task.yours:
         return Gate("metadata", "passed", "every field of TaskMetadata is filled")
-    return Gate(
-        "metadata", "failed",
-        f"nothing says {', '.join(task.yours)}: state {_it(task.yours)} in task.py",
-    )  # fmt: skip
+    fields = ", ".join(task.yours)
+    return Gate("metadata", "failed", f"nothing says {fields}; mteb.yaml in the run states it")
 
 
 def _short(found: Survey, splits: Sequence[tuple[str, Split]]) -> Gate:
@@ -173,10 +171,6 @@ def _scores(task: Task, found: Survey, scored: Scores) -> Gate:
 def _counted(count: int, what: str) -> str:
     many = "queries" if what == "query" else f"{what}s"
     return f"{count:,} {what if count == 1 else many}"
-
-
-def _it(fields: Any) -> str:
-    return "it" if len(fields) == 1 else "them"
 
 
 def _few(ids: Sequence[str]) -> str:

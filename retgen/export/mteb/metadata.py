@@ -10,9 +10,11 @@ from typing import Any
 
 import orjson
 
+from retgen.errors import UsageError
 from retgen.evaluation.scoring.mteb_files import main_score, task_name
 from retgen.export.facts import NO_LANGUAGE, Facts
 from retgen.export.mteb.survey import Survey, eval_splits
+from retgen.messages import did_you_mean
 from retgen.recipe import load_recipe
 from retgen.reporting import evidence
 
@@ -26,6 +28,8 @@ _YOURS = {
     "sample_creation": "how the texts were made, of MTEB's SampleCreationMethod",
     "bibtex_citation": 'BibTeX of a paper on it; "" where there is none',
 }
+STATED = "mteb.yaml"  # beside recipe.yaml: what the user states of these fields
+_ALSO = ("name", "description", "eval_langs", "license", "dialect", "prompt")
 _LANGUAGE = "the languages, by ISO 639-3 and script: eng-Latn"
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -55,13 +59,16 @@ class Task:
 
 
 def task_of(found: Survey, facts: Facts, run: Path | None, loaded_as: str = "") -> Task:
-    """The task of a data set. `run`: its directory; `loaded_as`: what `load_dataset` is given."""
+    """The task of a data set. `run`: its directory; `loaded_as`: what `load_dataset` is given.
+
+    Raises `UsageError` for an mteb.yaml that states what is no field.
+    """
     repository = loaded_as if _REPOSITORY.fullmatch(loaded_as) else None
     splits = eval_splits(list(found.splits))
     scored = [found.splits[name] for name in splits]
     depth = max((max(one.positives.values(), default=0) for one in scored), default=0) or 1
     known = _of_run(run) if run is not None else {}
-    what = known.pop("what", "A retrieval data set")
+    what = known.pop("what", f"Retrieval data set {facts.name}")
     made = ", made with retgen" if facts.ours else ""
     fields: dict[str, Any] = {
         "name": task_name(facts.name),
@@ -78,11 +85,36 @@ def task_of(found: Survey, facts: Facts, run: Path | None, loaded_as: str = "") 
         "annotations_creators": None, "dialect": [], "sample_creation": None,
         "bibtex_citation": None,
     }  # fmt: skip
-    fields |= known
+    fields |= known | (_stated(run / STATED) if run is not None else {})
     yours = {key: words for key, words in _YOURS.items() if fields[key] is None}
-    if NO_LANGUAGE in facts.languages:
+    if NO_LANGUAGE in fields["eval_langs"]:
         yours["eval_langs"] = _LANGUAGE
     return Task(fields, yours, depth, repository)
+
+
+def _stated(path: Path) -> dict[str, Any]:
+    """What the user says of the fields. Raises `UsageError` for what is none of them."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        stated = YAML(typ="safe", pure=True).load(path.read_text("utf-8")) or {}
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, YAMLError) as error:
+        raise UsageError(f"{path} cannot be read as YAML: {str(error).splitlines()[0]}") from error
+    possible = (*_YOURS, *_ALSO)
+    if not isinstance(stated, dict):
+        raise UsageError(f"{path} holds no fields: write for example `domains: [Medical]`")
+    for key in stated:
+        if key not in possible:
+            raise UsageError(
+                f"{path}: {key!r} is no field to state{did_you_mean(str(key), possible) or '.'} "
+                f"Possible: {', '.join(possible)}"
+            )
+    if isinstance(days := stated.get("date"), list):
+        stated["date"] = tuple(map(str, days))
+    return stated
 
 
 def _of_run(run: Path) -> dict[str, Any]:
