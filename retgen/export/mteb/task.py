@@ -83,6 +83,7 @@ from pathlib import Path
 import mteb
 from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.task_metadata import TaskMetadata
+from sentence_transformers import SentenceTransformer
 
 {dataset}
 
@@ -104,7 +105,8 @@ class {name}(AbsTaskRetrieval):
 
 
 if __name__ == "__main__":
-    model = mteb.get_model(sys.argv[1])
+    name = sys.argv[1]  # of MTEB's models, or a folder that sentence-transformers loads
+    model = SentenceTransformer(name) if Path(name).is_dir() else mteb.get_model(name)
     for result in mteb.evaluate(model, {name}(), cache=None).task_results:
         print(f"{{result.task_name}} {measure}: {{result.get_score():.4f}}")
 '''
