@@ -147,9 +147,8 @@ def test_few_duplicates_are_within_what_mteb_allows(dataset: Write) -> None:
 def test_scores_are_read_in_words(
     dataset: Write, chance: float, minilm: float, status: str, words: str
 ) -> None:
-    queries = {f"q{i}": f"which one is on {i}?" for i in range(100)}
-    path = dataset(CORPUS, queries, [(query, "d0", 1) for query in queries])
-    scored = Scores({RANDOM: {"test": chance}, MINILM: {"test": minilm}})
+    path = dataset(CORPUS, QUERIES, QRELS)
+    scored = Scores({RANDOM: {"test": chance}, MINILM: {"test": minilm}}, errors={"test": 0.04})
     assert asked(path, scored)[0]["scores"] == Gate(
         "scores", status,  # type: ignore[arg-type]
         f"test: recall@1 {chance:.4f} of MTEB's random baseline, {minilm:.4f} of minilm: {words}",
@@ -239,7 +238,7 @@ def test_what_is_no_field_is_refused(limit_run: Path, tmp_path: Path) -> None:
     assert str(error.value) == (
         f"{path / 'mteb.yaml'}: 'domain' is no field to state; did you mean domains? Possible: "
         "reference, date, domains, task_subtypes, annotations_creators, sample_creation, "
-        "bibtex_citation, name, description, eval_langs, license, dialect, prompt"
+        "bibtex_citation, description, eval_langs, license, dialect, prompt"
     )
     assert not (tmp_path / "out").exists()
 

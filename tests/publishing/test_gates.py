@@ -63,6 +63,7 @@ def test_scores_that_are_kept_are_taken_for_the_same_data_only(kb: Path, tmp_pat
     stated = {
         "of": {"data": digest, "splits": ["test"], "main_score": "recall_at_2"},
         "mteb": "2.26", "scores": {RANDOM: {"test": 0.1}, MINILM: {"test": 0.5}},
+        "errors": {"test": 0.02},
     }  # fmt: skip
     (kb / "mteb" / "scores.json").write_text(json.dumps(stated))
     assert publish(kb, f"file:{tmp_path / 'out'}").unchanged

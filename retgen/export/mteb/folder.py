@@ -53,7 +53,8 @@ def write_mteb(
         "task": task.name,
         "gates": [one.to_json() for one in result],
         "scores": {"mteb": scored.mteb, "main_score": task.fields["main_score"],
-                   "by_model": scored.by_model} if scored.by_model else None,
+                   "by_model": scored.by_model, "errors": scored.errors}
+        if scored.by_model else None,
     }  # fmt: skip
     write_file(folder / "gates.json", dump_json(kept))
     return result

@@ -7,7 +7,6 @@ says so; scores that are neither trivial nor random are of its list for contribu
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -52,7 +51,7 @@ def gates(task: Task, found: Survey, scored: Scores) -> list[Gate]:
     splits = [(name, found.splits[name]) for name in task.splits]
     return [
         _metadata(task), _short(found, splits), _duplicates(found, splits), _positives(splits),
-        _leaks(splits), _scores(task, found, scored),
+        _leaks(splits), _scores(task, scored),
     ]  # fmt: skip
 
 
@@ -143,24 +142,22 @@ def _leaks(splits: Sequence[tuple[str, Split]]) -> Gate:
     return Gate("leaks", "passed", "no query is the text of a document or a query of train")
 
 
-def _scores(task: Task, found: Survey, scored: Scores) -> Gate:
-    """Random and minilm: trivial where minilm is near perfect, noise where it is near random."""
+def _scores(task: Task, scored: Scores) -> Gate:
+    """Trivial where minilm is near perfect, noise where it is within two errors of random."""
     if scored.by_model is None:
         return Gate("scores", "failed" if scored.broken else "not run", scored.why)
     measure = str(task.fields["main_score"]).replace("_at_", "@").replace("ndcg", "nDCG")
     said, failed = [], False
     for split in task.splits:
         chance, minilm = scored.by_model[RANDOM][split], scored.by_model[MINILM][split]
-        queries = max(len(found.splits[split].positives), 1)
-        # a mean p of scores within 0..1 has a variance of at most p(1 - p) a query
-        error = math.sqrt((chance * (1 - chance) + minilm * (1 - minilm)) / queries)
+        noise = minilm - chance <= 2 * scored.errors[split]
         if minilm >= TRIVIAL:
             words = "trivial: a small model is near perfect, so good ones cannot be told apart"
-        elif minilm - chance <= 2 * error:
+        elif noise:
             words = "noise to a small model: it is not surely above random"
         else:
             words = "neither trivial nor noise"
-        failed |= minilm >= TRIVIAL or minilm - chance <= 2 * error
+        failed |= minilm >= TRIVIAL or noise
         said.append(
             f"{split}: {measure} {chance:.4f} of MTEB's random baseline, {minilm:.4f} of minilm: "
             f"{words}"

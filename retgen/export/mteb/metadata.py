@@ -29,7 +29,7 @@ _YOURS = {
     "bibtex_citation": 'BibTeX of a paper on it; "" where there is none',
 }
 STATED = "mteb.yaml"  # beside recipe.yaml: what the user states of these fields
-_ALSO = ("name", "description", "eval_langs", "license", "dialect", "prompt")
+_ALSO = ("description", "eval_langs", "license", "dialect", "prompt")
 _LANGUAGE = "the languages, by ISO 639-3 and script: eng-Latn"
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 

