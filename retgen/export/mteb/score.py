@@ -37,8 +37,8 @@ def main(task: Path, out: Path) -> None:
     each: dict[str, dict[str, dict[str, float]]] = {}
     for name, model in models.items():
         by_query = each.setdefault(name, {})
-        task = _kept(classes[0], by_query)()
-        result = mteb.evaluate(model, task, cache=None, show_progress_bar=False)
+        scored = _kept(classes[0], by_query)()
+        result = mteb.evaluate(model, scored, cache=None, show_progress_bar=False)
         by_split: dict[str, list[Any]] = result.task_results[0].scores
         scores[name] = {
             split: round(float(rows[0]["main_score"]), DIGITS) for split, rows in by_split.items()
