@@ -13,7 +13,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.world.asking import Wording
 from retgen.world.domain import Slot
 from retgen.world.expressions import Between, Condition, Is, Scalar, Within
 from retgen.world.table import Table
@@ -97,19 +96,14 @@ class Ranges(Pool):
 class Conditions:
     """The pools of a table by what they say, each made when it is first asked for."""
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
+    def __init__(self, table: Table, slots: Sequence[Slot]) -> None:
+        self._table, self._slots = table, slots
         self._made: dict[Kind, list[Pool]] = {}
         self._totals: dict[int, Counts] = {}
 
-    def of(self, wording: Wording) -> list[Pool]:
-        """What a query of a wording asks: a value, or in `entailed` what holds it."""
-        return self.kind("parent" if wording == "entailed" else "value")
-
     def kind(self, kind: Kind) -> list[Pool]:
         if kind not in self._made:
-            slots = self._table.domain.slots.values()
-            self._made[kind] = [pool for slot in slots for pool in self._of(slot, kind)]
+            self._made[kind] = [pool for slot in self._slots for pool in self._of(slot, kind)]
         return self._made[kind]
 
     def totals(self, pool: Pool) -> Counts:

@@ -7,7 +7,7 @@ among those that make the number right, so that a search ends after a few tries.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -69,7 +69,7 @@ class Cell(NamedTuple):
 class Found(NamedTuple):
     """Conditions, the entities that meet all of them, and their slots."""
 
-    parts: list[Expression]
+    parts: list[Condition]
     rows: Rows
 
 
@@ -96,10 +96,12 @@ class _Draw:
 class Search:
     """Expressions of a table whose number of answers lies in a window."""
 
-    def __init__(self, table: Table, seed: int) -> None:
+    def __init__(self, table: Table, seed: int, slots: Sequence[str] | None = None) -> None:
+        """`slots`: what may be asked about; None: everything."""
         self._table, self._seed = table, seed
-        self._conditions = Conditions(table)
-        self._slots = table.domain.slots
+        known = table.domain.slots
+        self._slots = {name: known[name] for name in slots or known}
+        self._conditions = Conditions(table, list(self._slots.values()))
         self._relations = [slot.name for slot in self._slots.values() if slot.type == "relation"]
         self._through: dict[tuple[str, str], Column] = {}
         self._seen: set[str] = set()
@@ -159,7 +161,11 @@ class Search:
             return None
         count = len(kept.rows)
         taken = Window(max(1, count - wanted.high), count - wanted.low)
-        known = {name for name, slot in self._slots.items() if slot.share == 1}
+        known = {
+            name
+            for name, slot in self._slots.items()
+            if slot.share == 1 and slot.type != "relation"
+        }
         used = _used(kept.parts) | (self._slots.keys() - known)
         dropped = self._pick(cell.wording, taken, draw, kept.rows, used)
         return dropped and AndNot(_joined(kept.parts), dropped)
@@ -180,14 +186,12 @@ class Search:
         rows = np.flatnonzero(met == k - 1)
         rest = Window(max(1, wanted.low - already), wanted.high - already)
         last = self._pick(cell.wording, rest, draw, rows, _used(parts))
-        return last and AtLeast(k, tuple(_shuffled([*parts, last], draw)))
+        return last and AtLeast(k, _shuffled([*parts, last], draw))
 
     def _superlative(self, cell: Cell, wanted: Window, draw: _Draw) -> Expression | None:
         k = cell.size
         most = bool(draw.below(2))
-        slots = [
-            name for name, slot in self._slots.items() if (slot.most if most else slot.least)
-        ]
+        slots = [name for name, slot in self._slots.items() if (slot.most if most else slot.least)]
         if not slots:
             return None
         slot = slots[draw.below(len(slots))]
@@ -213,9 +217,7 @@ class Search:
             return None
         relation = self._relations[draw.below(len(self._relations))]
         there = np.flatnonzero(self._table.column(relation) >= 0)
-        found = self._narrow(
-            cell.wording, wanted, draw, 1 + draw.below(2), there, via=relation
-        )
+        found = self._narrow(cell.wording, wanted, draw, 1 + draw.below(2), there, via=relation)
         return found and Via(relation, _joined(_shuffled(found.parts, draw)))
 
     # --- finding conditions -------------------------------------------------------------------
@@ -235,7 +237,7 @@ class Search:
         Each of them leaves some out. `rows`: those that are counted; None: all. `via`: conditions
         are those of the other entity of this relation.
         """
-        used, found = set(used or ()), list[Expression]()
+        used, found = set(used or ()), list[Condition]()
         if wanted.high < 1 or wanted.low > wanted.high:
             return None
         for number in range(1, _MOST_PARTS + 1):
@@ -259,9 +261,7 @@ class Search:
                 return Found(found, rows)
         return None
 
-    def _around(
-        self, entity: int, kind: Wording, draw: _Draw, used: set[str]
-    ) -> Expression | None:
+    def _around(self, entity: int, kind: Wording, draw: _Draw, used: set[str]) -> Expression | None:
         """What one entity alone meets: one condition, or two."""
         itself, only = np.array([entity]), Window(1, 1)
         alone = self._pick(kind, only, draw, None, used, must=itself)
@@ -348,15 +348,15 @@ _HOW: Mapping[Operator, Callable[[Search, Cell, Window, _Draw], Expression | Non
 }
 
 
-def _used(parts: list[Expression] | list[Condition]) -> set[str]:
+def _used(parts: Sequence[Condition]) -> set[str]:
     return {part.slot for part in parts}
 
 
-def _joined(parts: list[Expression] | tuple[Expression, ...]) -> Expression:
+def _joined(parts: Sequence[Expression]) -> Expression:
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
-def _shuffled(parts, draw: _Draw):
+def _shuffled(parts: Sequence[Expression], draw: _Draw) -> tuple[Expression, ...]:
     return tuple(parts[i] for i in draw.order(len(parts)))
 
 

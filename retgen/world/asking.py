@@ -40,16 +40,15 @@ _BARE = "{n}"
 _MARK = re.compile(r"\{([^{}]*)\}")
 _NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
-# what a noun with its conditions stands in: "film that ..."
-_ASKED = (
+# what a noun with its conditions stands in: "film that ...", "a film that ..."
+_EVERY = (
     "Find every {}.",
     "Name each {}.",
     "Please list every {}.",
     "Show me every {}.",
     "I need every {}.",
-    "Which is a {}?",
 )
-_ASKED_FOR_ONE = (
+_ANY = (
     "I am looking for {}.",
     "Is there {}?",
     "What I want is {}.",
@@ -57,7 +56,8 @@ _ASKED_FOR_ONE = (
     "Do you know of {}?",
 )
 _EITHER = ("either {0} {1} or {0} {2}", "{0} {1}, or else {0} {2}", "either {0} {1} or one {2}")
-_BUT = (", but not one {}", ", though not one {}", ", leaving out any {}", ", except for any {}")
+_BUT_EVERY = (", leaving out any {}", ", except for any {}", ", unless it is one {}")
+_BUT_ANY = (", but not one {}", ", though not one {}")
 _SOME = (
     "Find every {s} {r} fits at least {k} of these {n} descriptions: {list}.",
     "I am looking for {a} {r} fits no fewer than {k} of these {n} descriptions: {list}.",
@@ -68,7 +68,7 @@ _TAKEN = (
     "Take every {s} {of}, and name the {k} with {extreme}.",
     "Consider each {s} {of}. Which {k} {have} {extreme}?",
     "Look at every {s} {of}; of these, find the {k} with {extreme}.",
-    "Of the {p} that there are, keep each {of}, and give me the {k} with {extreme}.",
+    "I am interested in every {s} {of}: give me the {k} with {extreme}.",
 )
 
 
@@ -92,18 +92,30 @@ class Asker:
                 return self._extreme(expression)
             case Or(parts) if self._either(parts):
                 first, second = (self._joined(_parts(part)) for part in parts)
-                either = self._one_of(_EITHER).format(self._a, first, second)
-                return self._one_of(_ASKED_FOR_ONE).format(either)
-            case AndNot(kept, dropped):
-                said = f"{self._noun} {self._joined(_parts(kept))}"
-                said += self._one_of(_BUT).format(self._joined(_parts(dropped)))
+                return self._any(self._one_of(_EITHER).format(self._a, first, second))
             case Or(parts):
-                said = f"{self._noun} {_listed([self.clause(part) for part in parts], 'or')}"
+                return self._asked(_listed([self.clause(part) for part in parts], "or"))
+            case AndNot(kept, dropped):
+                said, without = (self._joined(_parts(part)) for part in (kept, dropped))
+                return self._asked(said, _BUT_EVERY, _BUT_ANY, without)
             case _:
-                said = f"{self._noun} {self._joined(_parts(expression))}"
+                return self._asked(self._joined(_parts(expression)))
+
+    def _asked(
+        self,
+        said: str,
+        every: Sequence[str] = ("",),
+        some: Sequence[str] = ("",),
+        without: str = "",
+    ) -> str:
+        """What meets the conditions: every one, or any; after it what it must not meet."""
         if self._pick(2):
-            return self._one_of(_ASKED).format(said)
-        return self._one_of(_ASKED_FOR_ONE).format(with_article(said))
+            but = self._one_of(every).format(without)
+            return self._one_of(_EVERY).format(f"{self._noun} {said}{but}")
+        return self._any(f"{self._a} {said}{self._one_of(some).format(without)}")
+
+    def _any(self, said: str) -> str:
+        return self._one_of(_ANY).format(said)
 
     def clause(self, expression: Expression) -> str:
         """A condition as a relative clause."""
@@ -111,12 +123,11 @@ class Asker:
             case Is() | Within() | Between():
                 slot = self.domain.slots[expression.slot]
                 frame = self._frame(slot, bare=isinstance(expression, Is))
-                return frame.replace(_BARE, "{v}").replace(
-                    "{v}", self._value(slot, expression, bare=_BARE in frame)
-                )
+                value = self._value(slot, expression, bare=_BARE in frame)
+                return frame.replace(_BARE, value).replace("{v}", value)
             case Via(name, of):
-                frame = self._frame(self.domain.slots[name], bare=False)
-                return frame.replace("{v}", f"{self._a} {self._joined(_parts(of))}")
+                said = f"{self._a} {self._joined(_parts(of))}"
+                return self._frame(self.domain.slots[name], last=True).replace("{v}", said)
         raise ValueError(f"no condition: {expression!r}")
 
     def _one_of(self, choices: Sequence[str]) -> str:
@@ -149,11 +160,16 @@ class Asker:
             extreme=said[self.wording != "literal"],
         )  # fmt: skip
 
-    def _frame(self, slot: Slot, *, bare: bool) -> str:
-        """A relative clause with {v}, or with {n} where `bare` values fit."""
-        if self.wording != "literal":
-            return self._one_of(slot.query)
-        return self._one_of(literal_frames(slot, self._relative, bare=bare))
+    def _frame(self, slot: Slot, *, bare: bool = False, last: bool = False) -> str:
+        """A relative clause with {v}, or with {n} where `bare` values fit.
+
+        `last`: the value ends it where that can be, since a whole clause stands there.
+        """
+        frames = slot.query
+        if self.wording == "literal":
+            frames = literal_frames(slot, self._relative, bare=bare)
+        ending = tuple(one for one in frames if one.endswith("{v}"))
+        return self._one_of(ending if last and ending else frames)
 
     def _value(self, slot: Slot, condition: Condition, *, bare: bool) -> str:
         match condition:
@@ -254,7 +270,7 @@ def _days(low: datetime.date | None, high: datetime.date | None, wording: Wordin
     if low is not None and high is not None and (low.year, low.month) == (high.year, high.month):
         after = high + datetime.timedelta(1)
         if low.day == 1 and after.day == 1:
-            return f"in {low:%B} {low.year}"
+            return f"in {said_of('date', ('', ''), low.toordinal())[1][1].partition(' ')[2]}"
     if (low is None or (low.month, low.day) == (1, 1)) and (
         high is None or (high.month, high.day) == (12, 31)
     ):
