@@ -27,7 +27,6 @@ from retgen.world.expressions import (
     Or,
     Via,
     dumps,
-    execute,
     holds,
     through,
 )
@@ -107,7 +106,7 @@ class Search:
         self._seen: set[str] = set()
 
     def find(self, cell: Cell, number: int) -> Expression | None:
-        """The query `number` of a cell, none that was found before; None where tries are used up."""
+        """The query `number` of a cell, another than all before; None where tries are used up."""
         purpose = f"world/queries/{cell.operator}/{cell.size}/{cell.wording}/{number}"
         draw, wanted = _Draw(self._seed, purpose), window(cell.size)
         for _ in range(_TRIES):
@@ -161,12 +160,9 @@ class Search:
             return None
         count = len(kept.rows)
         taken = Window(max(1, count - wanted.high), count - wanted.low)
-        known = {
-            name
-            for name, slot in self._slots.items()
-            if slot.share == 1 and slot.type != "relation"
-        }
-        used = _used(kept.parts) | (self._slots.keys() - known)
+        # of these, another value is a contradiction: everybody has one
+        known = [one for one in self._slots.values() if one.share == 1 and one.type != "relation"]
+        used = _used(kept.parts) | (self._slots.keys() - {one.name for one in known})
         dropped = self._pick(cell.wording, taken, draw, kept.rows, used)
         return dropped and AndNot(_joined(kept.parts), dropped)
 
