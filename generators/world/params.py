@@ -60,7 +60,7 @@ class WorldParams(Params):
         description="how a condition is asked: in words of documents, in others, one step up",
     )  # fmt: skip
     queries_per_cell: int = Field(
-        5, ge=1, le=10_000, description="of each operator, number of answers and wording"
+        3, ge=1, le=10_000, description="of each operator, number of answers and wording"
     )
     hard_negatives: int = Field(
         100, ge=0, le=1000, description="a query, at most: documents that miss one condition"

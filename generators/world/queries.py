@@ -212,9 +212,9 @@ class Search:
         if not self._relations:
             return None
         relation = self._relations[draw.below(len(self._relations))]
-        there = np.flatnonzero(self._table.column(relation) >= 0)
-        found = self._narrow(cell.wording, wanted, draw, 1 + draw.below(2), there, via=relation)
-        return found and Via(relation, _joined(_shuffled(found.parts, draw)))
+        # one condition: after two, nobody could tell whom the second one is about
+        found = self._pick(cell.wording, wanted, draw, via=relation)
+        return found and Via(relation, found)
 
     # --- finding conditions -------------------------------------------------------------------
 
@@ -226,12 +226,10 @@ class Search:
         parts: int,
         rows: Rows | None = None,
         used: set[str] | None = None,
-        via: str = "",
     ) -> Found | None:
         """`parts` conditions (more where these do not do) that a wanted number of rows meets.
 
-        Each of them leaves some out. `rows`: those that are counted; None: all. `via`: conditions
-        are those of the other entity of this relation.
+        Each of them leaves some out. `rows`: those that are counted; None: all.
         """
         used, found = set(used or ()), list[Condition]()
         if wanted.high < 1 or wanted.low > wanted.high:
@@ -240,19 +238,19 @@ class Search:
             count = self._table.count if rows is None else len(rows)
             part = None
             if number >= parts:
-                part = self._pick(kind, wanted, draw, rows, used, via)
+                part = self._pick(kind, wanted, draw, rows, used)
                 last = part is not None
             if part is None:
                 last = False
                 least = max(wanted.high + 1, 2)
                 size = draw.between(least, count - 1)
                 wide = Window(max(least, size // 3), min(count - 1, size * 3))
-                part = self._pick(kind, wide, draw, rows, used, via)
+                part = self._pick(kind, wide, draw, rows, used)
             if part is None:
                 return None
             found.append(part)
             used.add(part.slot)
-            rows = self._of(part, rows, via)
+            rows = self._of(part, rows)
             if last:
                 return Found(found, rows)
         return None
@@ -267,7 +265,7 @@ class Search:
         first = self._pick(kind, few, draw, None, used, must=itself)
         if first is None:
             return None
-        rows = self._of(first, None, "")
+        rows = self._of(first, None)
         second = self._pick(kind, only, draw, rows, used | {first.slot}, must=itself)
         return second and And((first, second))
 
@@ -283,7 +281,8 @@ class Search:
     ) -> Condition | None:
         """A condition over an unused slot that a wanted number of rows meets, and those of `must`.
 
-        Slots come in an order at random, so that those with many values are not preferred.
+        Slots come in an order at random, so that those with many values are not preferred. `via`:
+        the condition is one of the other entity of this relation.
         """
         if wanted.high < 1:
             return None
@@ -324,9 +323,9 @@ class Search:
     def _holds(self, part: Condition) -> Mask:
         return holds(part, self._table.column(part.slot), self._table)
 
-    def _of(self, part: Condition, rows: Rows | None, via: str) -> Rows:
+    def _of(self, part: Condition, rows: Rows | None) -> Rows:
         """The rows that meet a condition."""
-        column = self._column(part.slot, via)
+        column = self._table.column(part.slot)
         if rows is None:
             return np.flatnonzero(holds(part, column, self._table))
         return rows[holds(part, column[rows], self._table)]
