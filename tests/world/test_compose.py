@@ -21,8 +21,8 @@ def test_a_text_to_the_letter() -> None:
         "1963 and was registered in Stavanger."
     )
     assert one.facts == [
-        "sister=Amber Plover 18", "captain=Ada Alm", "cargo=wine", "length=205", "flag=a red
-        flag", "launch=1939-05-28", "scrapped=1963", "home=Stavanger",
+        "sister=Amber Plover 18", "captain=Ada Alm", "cargo=wine", "length=205", "flag=a red flag",
+        "launch=1939-05-28", "scrapped=1963", "home=Stavanger",
     ]  # fmt: skip
 
 
