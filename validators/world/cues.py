@@ -2,14 +2,14 @@
 
 A file of patterns (`patterns/DOMAIN.yaml`, or `my_domain.patterns.yaml` beside a domain of one's
 own) lists words and short phrases a slot. In a phrase `*` ends a word that has any ending, `(a|b)`
-is either, `..` up to four words in between, `{v}` the value. The longest phrase counts where
-several overlap.
+is either, `..` up to four words in between, `{v}` the value; `+` before a phrase doubles its weight.
+The longest phrase counts where several overlap.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +27,9 @@ _NEGATIONS = (
     "fail* to", "refus* to", "false that", "untrue that", "deni* ", "cannot", "except",
 )  # fmt: skip
 _NO_NEGATIONS = ("not only", "no (other|doubt|less|fewer) than", "no doubt", "not least")
-_DETERMINERS = r"(?:her|his|its|their|the|a|an|one|another|that|this|ownname 's|\w+ 's)"
+_SOMEBODY = "somebody"
+_POSSESSIVES = r"(?:her|his|its|their|ownname 's|\w+ 's)"
+_DETERMINERS = rf"(?:{_POSSESSIVES}|the|a|an|one|another|that|this)"
 
 
 class Patterns(NamedTuple):
@@ -76,6 +78,7 @@ class _Cue(NamedTuple):
     pattern: re.Pattern[str]
     weight: float
     of: str
+    valued: bool  # it holds {v}, so it is of the slot only where the value can be
 
 
 class Found(NamedTuple):
@@ -91,21 +94,44 @@ class Cues:
 
     def __init__(self, patterns: Patterns) -> None:
         self._cues = [
-            _Cue(compiled(phrase), _weight(phrase), slot)
+            _Cue(compiled(phrase), _weight(phrase), slot, "{v}" in phrase.split())
             for slot, phrases in patterns.slots.items()
             for phrase in phrases
         ]
-        self._cues += [_Cue(compiled(one), 1.0, NOT) for one in _NEGATIONS]
-        self._cues += [_Cue(re.compile(r"(?<=\s)(?:\w+n['\u2019]t)(?=\s)"), 1.0, NOT)]
-        self._cues += [_Cue(compiled(one), 1.5, "") for one in _NO_NEGATIONS]
+        self._cues += [_Cue(compiled(one), 1.0, NOT, False) for one in _NEGATIONS]
+        self._cues += [_Cue(re.compile(r"(?<=\s)(?:\w+n['\u2019]t)(?=\s)"), 1.0, NOT, False)]
+        self._cues += [_Cue(compiled(one), 1.5, "", False) for one in _NO_NEGATIONS]
         self._others = [_other(noun) for noun in patterns.others]
+        self._slots = frozenset(patterns.slots)
 
-    def find(self, clause: str) -> Found:
-        """The phrases of a clause, whose words stand between single blanks, its value as {v}."""
+    def find(self, clause: str, slots: Collection[str]) -> Found:
+        """The phrases of a clause, whose words stand between single blanks, its value as {v}.
+
+        `slots`: those that the value can have. Where words name somebody else, they say nothing of
+        a slot, unless nothing else does ("her spouse was {v}", "her spouse was born in {v}").
+        """
         text = f" {clause} "
+        own = self._find(text, slots)
+        for pattern in self._others:
+            for match in pattern.finditer(text):
+                start, stop = match.span(match.lastgroup or 0)
+                told = self._find(f"{text[:start]}{_SOMEBODY}{text[stop:]}", slots)
+                if any(told.scores.get(slot) for slot in slots) or not any(
+                    own.scores.get(slot) for slot in slots
+                ):
+                    return told._replace(other=True)
+        return own
+
+    def told(self, clause: str) -> str:
+        """The slot that the words of a clause would say best, whatever its value is; else ""."""
+        scores = self._find(f" {clause} ", self._slots).scores
+        return max(scores, key=scores.__getitem__) if scores else ""
+
+    def _find(self, text: str, slots: Collection[str]) -> Found:
         matches = [
             (cue.weight, match.start(), match.end(), cue.of)
             for cue in self._cues
+            if not cue.valued or cue.of in slots
             for match in cue.pattern.finditer(text)
         ]
         matches.sort(key=lambda match: (-match[0], match[1]))
@@ -118,19 +144,7 @@ class Cues:
             scores[of] = scores.get(of, 0.0) + weight
         negated = scores.pop(NOT, 0.0) > 0
         scores.pop("", None)
-        return Found(scores, self._other(text, taken), negated)
-
-    def _other(self, text: str, taken: Iterable[tuple[float, int, int, str]]) -> bool:
-        """Whether a clause is told of somebody else: its noun is no part of what a slot says."""
-        for pattern in self._others:
-            for match in pattern.finditer(text):
-                start, stop = match.span("noun")
-                if not any(
-                    of not in (NOT, "") and first <= start and stop <= last
-                    for _, first, last, of in taken
-                ):
-                    return True
-        return False
+        return Found(scores, False, negated)
 
 
 def _hides(taken: tuple[float, int, int, str], one: tuple[float, int, int, str]) -> bool:
@@ -142,7 +156,7 @@ def _hides(taken: tuple[float, int, int, str], one: tuple[float, int, int, str])
 def compiled(phrase: str) -> re.Pattern[str]:
     """The pattern of a phrase."""
     parts = []
-    for word in phrase.split():
+    for word in phrase.removeprefix("+").split():
         if word == "..":
             parts.append(r"(?:[^\s,;]+\s){0,4}?")
         else:
@@ -152,13 +166,21 @@ def compiled(phrase: str) -> re.Pattern[str]:
 
 
 def _weight(phrase: str) -> float:
+    if phrase.startswith("+"):
+        return 2 * _weight(phrase[1:])
     words = [word for word in phrase.split() if word != ".."]
     light = sum(word == "{v}" or word.strip("*") in STOPWORDS for word in words)
     return len(words) - light + _LIGHT * light
 
 
 def _other(noun: str) -> re.Pattern[str]:
-    """Somebody else as the one a clause is about: at its start, or behind a preposition."""
+    """Somebody else as the one a clause is about.
+
+    At its start or behind a preposition; elsewhere as whose something is, or who does something.
+    """
     head = compiled(noun).pattern.removeprefix(r"(?<=\s)").removesuffix(r"(?=\s)")
     start = r"(?:^\s|(?<=\s)(?:that|where|when|which|whom|of|for|to|by|,)\s)"
-    return re.compile(rf"{start}{_DETERMINERS}\s(?:[\w-]+\s){{0,2}}?(?P<noun>{head})(?=\s)")
+    return re.compile(
+        rf"(?:{start}{_DETERMINERS}\s(?:[\w-]+\s){{0,2}}?(?P<noun>{head})(?=\s)"
+        rf"|(?<=\s){_POSSESSIVES}\s(?:[\w-]+\s){{0,2}}?(?P<doer>{head})(?=\s(?!\{{v\}}|$)))"
+    )

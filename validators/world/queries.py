@@ -111,7 +111,7 @@ class QueryReader:
                 break
         else:
             scores = {
-                slot: score for slot, score in self.cues.find(words).scores.items()
+                slot: score for slot, score in self.cues.find(words, ()).scores.items()
                 if slot in self._ordered
             }  # fmt: skip
             if not scores:
@@ -159,7 +159,7 @@ class QueryReader:
             if not clauses:
                 continue
             words = _words(clauses[-1][1])
-            scores = self.cues.find(words).scores
+            scores = self.cues.find(words, self._relations).scores
             related = {slot: scores[slot] for slot in self._relations if slot in scores}
             if not related:
                 continue
@@ -246,7 +246,6 @@ class QueryReader:
             raise Unread(f"{_words(part)!r} holds more than one value")
         value = values[0]
         words = _words(part)
-        scores, _, negated = self.cues.find(words.replace("{v}", "{v}"))
         if isinstance(value, Quantity):
             slots = {
                 name: condition
@@ -258,7 +257,8 @@ class QueryReader:
             slots |= {name: ["is", name, one] for name, one in value.slots.items()}
         if not slots:
             raise Unread(f"{value.text!r} is no value that is known")
-        slot, problem = chosen(scores, slots)
+        scores, _, negated = self.cues.find(words, slots)
+        slot, problem = chosen(scores, slots, not isinstance(value, Mention) or value.kind == "values")
         if problem:
             raise Unread(f"{words!r} {problem}")
         return slots[slot], negated
