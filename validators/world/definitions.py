@@ -62,6 +62,7 @@ class Definition:
     domain: str
     singular: str
     plural: str
+    nouns: tuple[str, ...]  # what an entity may be called beside its name
     slots: Mapping[str, Slot]
     name: tuple[str | tuple[str, ...], ...]
     short: int | None  # the place in `name` of the part that stands as a short name
@@ -111,6 +112,7 @@ def definition(raw: Mapping[str, Any]) -> Definition:
         str(raw["domain"]),
         entity["singular"],
         entity["plural"],
+        tuple(map(str, raw.get("nouns") or ())),
         slots,
         pieces,
         place,

@@ -151,14 +151,18 @@ class Lexicon:
         if kind & _NUMBER and (found := self._number(tokens, i)):
             return found
         if kind & _CAPITAL:
-            return self._run(tokens, i, short)
+            return self._run(tokens, i, own, short)
         return i + 1, None
 
     # --- names ------------------------------------------------------------------------------
 
-    def _run(self, tokens: Sequence[str], i: int, short: str) -> tuple[int, str | Mention | None]:
+    def _run(
+        self, tokens: Sequence[str], i: int, own: str, short: str
+    ) -> tuple[int, str | Mention | None]:
         """A run of words with capitals."""
-        if not i and tokens[0].lower() in _OPENING:
+        if tokens[i] in _HONOURS:
+            return i + 1, None
+        if not i and (tokens[0].lower() in _OPENING or self._names.end(tokens, 1)):
             return 1, None
         stop = last = i + 1
         while stop < len(tokens):
@@ -172,6 +176,8 @@ class Lexicon:
         text = _joined(tokens[i:last])
         if text == short:
             return last, OWN
+        if not i and _joined(tokens[1:last]) in (short, own):
+            return 1, None
         if last == i + 1:
             if not i:
                 return last, None if text not in self._names.short else _name(text)
@@ -221,6 +227,9 @@ class Lexicon:
 
 _VALUE, _NUMBER, _NAME, _CAPITAL = 1, 2, 4, 8
 _KEPT = 1 << 17  # tokens whose kind is kept
+_HONOURS = frozenset(
+    "Judge Justice Dr Dr. Doctor Professor Mr Mr. Mrs Mrs. Ms Ms. Sir Lady Lord Dame Captain".split()
+)
 # no names, though they begin a sentence
 _OPENING = frozenset(
     "a after among an and as at before both but by during each every few for from he her here hers "
@@ -261,7 +270,7 @@ def _name(text: str) -> Mention:
 
 
 def _joined(tokens: Sequence[str]) -> str:
-    return re.sub(r" (['\u2019]s\b|[,.;:])", r"\1", " ".join(tokens))
+    return re.sub(r" (['\u2019]s\b|[,.;:)\]])|(?<=[(\[]) ", r"\1", " ".join(tokens))
 
 
 def _phrases(domain: Definition, parents: bool) -> dict[str, list[Phrase]]:

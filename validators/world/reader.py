@@ -54,6 +54,8 @@ class Reader:
     def __init__(self, domain: Definition, patterns: Patterns) -> None:
         self.domain = domain
         self.cues = Cues(patterns)
+        nouns = (*domain.nouns, f"the {domain.singular}")
+        self._nouns = [f"{noun} " for noun in dict.fromkeys(nouns)]
         self._lexicon = Lexicon(domain, parents=False)
         self._clauses: dict[str, _Clause] = {}
 
@@ -138,6 +140,9 @@ class Reader:
             item if isinstance(item, str) else "{v}" if item is mention else item.text.lower()
             for item in part
         )
+        for noun in self._nouns:  # who a clause is about says nothing of what it says
+            if words.startswith(noun):
+                words = f"it {words[len(noun) :]}"
         scores, other, negated = self.cues.find(words, mention.slots)
         if not mention.slots:
             if mention.kind == "name":
