@@ -24,12 +24,12 @@ _BEFORE = {
           "bigger than", "taller than", "subsequent to"),
     ">=": ("at least", "no less than", "not less than", "no fewer than", "not fewer than", "since",
            "not before", "no earlier than", "not earlier than", "a minimum of", "minimum",
-           "not under", "not below", "from"),
+           "not under", "not below"),
 }  # fmt: skip
 _BEHIND = {
     "<=": ("or less", "or fewer", "or earlier", "or before", "or shorter", "at most", "or under"),
     ">=": ("or more", "or later", "or after", "or longer", "at least", "onwards", "onward", "or over",
-           "and later", "and more", "upwards", "on"),
+           "and later", "and more", "upwards"),
 }  # fmt: skip
 _DECADES = {
     name: 10 * number
@@ -144,8 +144,8 @@ def _compared(items: list[Item]) -> list[Item]:
             rest: list[Item] = list(items[i : i + 2])
             how = _taken(rest, _BEHIND, behind=True)
             i += min(2, len(items) - i) - len(rest)
-        while result and result[-1] in ("in", "on", "the") and how:
-            break
+            if how and result[-1:] == ["from"]:
+                result.pop()
         result.append(_bounded(one, how) if how else one)
     return result
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from retgen.validators.world.cues import Cues, Patterns
@@ -150,7 +150,9 @@ class Reader:
             if not scores:
                 return _Clause("", other, False)
         slot, problem = chosen(
-            _with_unit(scores, mention), mention.slots, mention.kind in ("values", "number")
+            with_unit(scores, mention.text, mention.kind, mention.slots),
+            mention.slots,
+            mention.kind in ("values", "number"),
         )
         if slot and not scores.get(slot) and (told := self.cues.told(words)):
             problem = f"says of {told} what only {slot} can be"
@@ -185,10 +187,12 @@ def chosen(
     return slot, ""
 
 
-def _with_unit(scores: dict[str, float], mention: Mention) -> dict[str, float]:
+def with_unit(
+    scores: dict[str, float], text: str, kind: str, slots: Iterable[str]
+) -> dict[str, float]:
     """A number's unit is a word for its slots."""
-    if mention.kind == "number" and " " in mention.text:
-        for slot in mention.slots:
+    if kind == "number" and text.strip("<>= ").partition(" ")[2]:
+        for slot in slots:
             scores[slot] = scores.get(slot, 0.0) + 1
     return scores
 
