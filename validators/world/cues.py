@@ -137,7 +137,7 @@ class Cues:
         matches.sort(key=lambda match: (-match[0], match[1]))
         taken: list[tuple[float, int, int, str]] = []
         for one in matches:
-            if not any(_hides(other, one) for other in taken):
+            if not any(_hides(other, one, slots) for other in taken):
                 taken.append(one)
         scores: dict[str, float] = {}
         for weight, _, _, of in dict.fromkeys(taken):
@@ -147,8 +147,15 @@ class Cues:
         return Found(scores, False, negated)
 
 
-def _hides(taken: tuple[float, int, int, str], one: tuple[float, int, int, str]) -> bool:
-    """Whether a phrase that counts overlaps with another one that weighs less, or is its own."""
+def _hides(
+    taken: tuple[float, int, int, str], one: tuple[float, int, int, str], slots: Collection[str]
+) -> bool:
+    """Whether a phrase that counts overlaps with another one that weighs less, or is its own.
+
+    A phrase of a slot that cannot have the value hides none of one that can.
+    """
+    if one[3] in slots and taken[3] not in slots and taken[3] not in (NOT, ""):
+        return False
     overlaps = taken[1] < one[2] and one[1] < taken[2]
     return overlaps and (taken[0] > one[0] or taken[3] == one[3])
 

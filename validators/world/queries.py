@@ -32,7 +32,16 @@ _EXTREMES = [
     for kind, phrases in (("most", _MOST), ("least", _LEAST))
     for phrase in phrases
 ]
+_ADVERBS = [
+    (kind, phrase.split())
+    for kind, phrases in (
+        ("most", ("most recently", "latest", "last", "least long ago", "longest")),
+        ("least", ("longest ago", "furthest back", "furthest ago", "least recently", "earliest", "first", "shortest")),
+    )
+    for phrase in phrases
+]
 _HAVE = frozenset("with has have having shows show boasts boast".split())
+_HINT = 0.5  # weight of a superlative that suits a slot
 _STOPS = frozenset((".", ";", ":", ","))
 _BOUNDS = frozenset(("and", "or", "but", "nor", "plus", "though", "although", "yet", *_STOPS))
 _RELATIVES = frozenset(("that", "who", "whose", "which", "whom"))
@@ -94,8 +103,10 @@ class QueryReader:
     def _extreme(self, items: list[Item]) -> list[Any] | None:
         """ "the 10 with the latest ..." and what it is taken from."""
         for start, kind, length in _superlatives(items):
-            first = start - 1  # "the"
-            if first > 0 and items[first - 1] in _HAVE:
+            first = start
+            while first and not _in(items[first - 1], _HAVE) and not _count(items[first - 1]):
+                first -= 1  # "the text completed longest ago"
+            if first and _in(items[first - 1], _HAVE):
                 first -= 1
             stop = start + length
             while stop < len(items) and _is_word(items[stop], but=_STOPS | _RELATIVES | _AMONG):
@@ -104,11 +115,11 @@ class QueryReader:
                 stop += 1
             if stop < len(items) and not isinstance(items[stop], str):
                 continue  # "whose earliest breath was drawn in 1884"
-            slot = self._of_extreme(kind, _words(items[start:stop]))
+            slot = self._of_extreme(kind, _words(items[first:stop]))
             place, k = _nearest_count(items, first)
             if not slot:
                 continue
-            begin = max((i + 1 for i in range(place) if items[i] in _STOPS), default=0)
+            begin = max((i + 1 for i in range(place) if _in(items[i], _STOPS)), default=0)
             if _values(items[begin:place]) or _values(items[place + 1 : first]):
                 rest = [*items[:place], *items[place + 1 : first], *items[stop:]]
             else:
@@ -117,10 +128,11 @@ class QueryReader:
         return None
 
     def _of_extreme(self, kind: str, words: str) -> str:
+        """The slot whose largest or smallest values some words ask for; "" for none."""
+        scores = self.cues.find(words, ()).scores
         for one, pattern, slot in self._extremes:
             if one == kind and pattern.search(f" {words} "):
-                return slot
-        scores = self.cues.find(words, ()).scores
+                scores[slot] = scores.get(slot, 0.0) + _HINT
         ranked = sorted(((scores.get(slot, 0.0), slot) for slot in self._ordered), reverse=True)
         if len(ranked) > 1 and ranked[0][0] and ranked[0][0] == ranked[1][0]:
             raise Unread(f"{words!r} reads as {ranked[0][1]} and as {ranked[1][1]}")
@@ -134,7 +146,7 @@ class QueryReader:
             before = _words(items[max(0, place - 3) : place])
             behind = [str(one) for one in items[place + 1 : place + 5]]
             least = before.endswith(("at least", "no fewer than", "no less than", "minimum of"))
-            open_end = isinstance(item, Quantity) and item.high is None and item.kind == "number"
+            open_end = isinstance(item, Quantity) and item.high is None and item.text[3:].isdigit()
             if behind[:2] == ["or", "more"]:
                 least, behind = True, behind[2:]
             if not number or not (least or open_end) or behind[:1] != ["of"]:
@@ -312,8 +324,15 @@ def _split(items: Sequence[Item], at: str) -> list[list[Item]]:
 
 
 def _superlatives(items: Sequence[Item]) -> Iterable[tuple[int, str, int]]:
-    """(where, most or least, words) of each superlative behind "the"."""
+    """(where, most or least, words) of each superlative behind "the", or at an end."""
     for start in range(1, len(items)):
+        for kind, phrase in _ADVERBS:
+            stop = start + len(phrase)
+            if list(items[start:stop]) == phrase and any(item == "the" for item in items[:start]) and (
+                stop == len(items) or _in(items[stop], _STOPS)
+            ):  # fmt: skip
+                yield start, kind, len(phrase)
+                break
         if items[start - 1] != "the":
             continue
         for kind, phrase in _EXTREMES:
