@@ -76,9 +76,7 @@ class Lexicon:
         }
         self._kinds: dict[str, int] = {}  # what may begin with a token
 
-    def cut(
-        self, tokens: Sequence[str], own: str = "", short: str = ""
-    ) -> list[str | Mention]:
+    def cut(self, tokens: Sequence[str], own: str = "", short: str = "") -> list[str | Mention]:
         """The words (in lower case) and mentions of a sentence.
 
         `own`: the name of the entity that the text is about, `short` its short form: both stand as
@@ -101,8 +99,8 @@ class Lexicon:
             if found is None:
                 result.append(token.lower())
             else:
-                if isinstance(found, Mention) and found.kind == "values" and result:
-                    if result[-1] in ARTICLES:
+                if type(found) is Mention and found.kind == "values":
+                    while result and type(result[-1]) is str and result[-1] in ARTICLES:
                         result.pop()
                 result.append(found)
             i = stop
@@ -133,7 +131,7 @@ class Lexicon:
     def _at(
         self, tokens: Sequence[str], i: int, kind: int, own: str, short: str
     ) -> tuple[int, str | Mention | None]:
-        """Where what begins at a token ends, and what it is: a mention or `OWN`; None for a word."""
+        """Where what begins at a token ends, and what it is: a mention, `OWN`, None for a word."""
         if kind & _NAME and (stop := self._names.end(tokens, i)):
             text = _joined(tokens[i:stop])
             if text == own:
@@ -181,7 +179,9 @@ class Lexicon:
         if last == i + 1:
             if not i:
                 return last, None if text not in self._names.short else _name(text)
-            return last, _name(text) if text in self._names.short else Mention("capital", "capital", text, {})
+            return last, _name(text) if text in self._names.short else Mention(
+                "capital", "capital", text, {}
+            )
         known = self.domain.persons
         parts = tokens[i:last]
         if known and not (parts[0] in known[0] and " ".join(parts[1:]) in known[-1]):
@@ -228,7 +228,7 @@ class Lexicon:
 _VALUE, _NUMBER, _NAME, _CAPITAL = 1, 2, 4, 8
 _KEPT = 1 << 17  # tokens whose kind is kept
 _HONOURS = frozenset(
-    "Judge Justice Dr Dr. Doctor Professor Mr Mr. Mrs Mrs. Ms Ms. Sir Lady Lord Dame Captain".split()
+    "Judge Justice Dr Dr. Doctor Professor Mr Mr. Mrs Mrs. Ms Ms. Sir Lady Lord Dame".split()
 )
 # no names, though they begin a sentence
 _OPENING = frozenset(

@@ -28,7 +28,8 @@ _BEFORE = {
 }  # fmt: skip
 _BEHIND = {
     "<=": ("or less", "or fewer", "or earlier", "or before", "or shorter", "at most", "or under"),
-    ">=": ("or more", "or later", "or after", "or longer", "at least", "onwards", "onward", "or over",
+    ">=": ("or more", "or later", "or after", "or longer", "at least", "onwards", "onward",
+           "or over",
            "and later", "and more", "upwards"),
 }  # fmt: skip
 _DECADES = {
@@ -105,7 +106,9 @@ def _single(
             last = calendar.monthrange(year, month)[1]
             first = f"{year:04}-{month:02}"
             text = f"{item} {year}"
-            return i + step + 1, Quantity("date", f"{first}-01", f"{first}-{last}", of["date"], text)
+            return i + step + 1, Quantity(
+                "date", f"{first}-01", f"{first}-{last}", of["date"], text
+            )
         return i + 1, item
     if item.kind == "year":
         year = int(item.text)

@@ -36,7 +36,18 @@ _ADVERBS = [
     (kind, phrase.split())
     for kind, phrases in (
         ("most", ("most recently", "latest", "last", "least long ago", "longest")),
-        ("least", ("longest ago", "furthest back", "furthest ago", "least recently", "earliest", "first", "shortest")),
+        (
+            "least",
+            (
+                "longest ago",
+                "furthest back",
+                "furthest ago",
+                "least recently",
+                "earliest",
+                "first",
+                "shortest",
+            ),
+        ),
     )
     for phrase in phrases
 ]
@@ -49,7 +60,8 @@ _AMONG = frozenset(("among", "amongst", "out", "from"))
 # in front of what is not wanted
 _WITHOUT = (
     "not", "except", "excepting", "excluding", "exclude", "leaving out", "leave out", "unless",
-    "without", "minus", "apart from", "other than", "save for", "save", "bar", "barring", "omitting",
+    "without", "minus", "apart from", "other than", "save for", "save", "bar", "barring",
+    "omitting",
     "omit", "ignoring", "ignore", "skipping", "skip", "rather than", "instead of", "neither", "nor",
     "no", "never", "not counting",
 )  # fmt: skip
@@ -117,7 +129,10 @@ class QueryReader:
                 continue  # "whose earliest breath was drawn in 1884"
             slot = self._of_extreme(kind, _words(items[first:stop]))
             place, k = _nearest_count(items, first)
-            if not slot:
+            alone = (
+                items[first : first + 1] == ["the"] and self.domain.singular in items[start:stop]
+            )
+            if not slot or (place == first and not _in(items[first], _HAVE) and not alone):
                 continue
             begin = max((i + 1 for i in range(place) if _in(items[i], _STOPS)), default=0)
             if _values(items[begin:place]) or _values(items[place + 1 : first]):
@@ -237,7 +252,9 @@ class QueryReader:
                     parts.append(({str(item)}, []))
                 else:
                     parts[-1][0].add(str(item))
-            elif _in(item, _RELATIVES) and _values(words) and any(_in(w, _RELATIVES) for w in words):
+            elif (
+                _in(item, _RELATIVES) and _values(words) and any(_in(w, _RELATIVES) for w in words)
+            ):
                 parts.append(({"and"}, [item]))
             else:
                 words.append(item)
@@ -328,7 +345,7 @@ def _superlatives(items: Sequence[Item]) -> Iterable[tuple[int, str, int]]:
     for start in range(1, len(items)):
         for kind, phrase in _ADVERBS:
             stop = start + len(phrase)
-            if list(items[start:stop]) == phrase and any(item == "the" for item in items[:start]) and (
+            if list(items[start:stop]) == phrase and _has(items[:start], "the") and (
                 stop == len(items) or _in(items[stop], _STOPS)
             ):  # fmt: skip
                 yield start, kind, len(phrase)
@@ -362,6 +379,10 @@ def _count(item: Item) -> int:
 
 def _in(item: Item, words: frozenset[str]) -> bool:
     return isinstance(item, str) and item in words
+
+
+def _has(items: Sequence[Item], word: str) -> bool:
+    return any(isinstance(item, str) and item == word for item in items)
 
 
 def _is_word(item: Item, but: frozenset[str]) -> bool:

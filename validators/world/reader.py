@@ -159,9 +159,7 @@ class Reader:
         return _Clause("" if problem else slot, other, negated, problem, hard[0])
 
 
-def chosen(
-    scores: Mapping[str, float], slots: Collection[str], sure: bool
-) -> tuple[str, str]:
+def chosen(scores: Mapping[str, float], slots: Collection[str], sure: bool) -> tuple[str, str]:
     """The slot that a clause is about among those that its value can have, or what is wrong.
 
     `sure`: a value that is of one slot alone needs no word beside it; it must be told of no other.
@@ -212,9 +210,7 @@ def sentences(text: str) -> list[list[str]]:
     return result
 
 
-def _parts(
-    items: Sequence[str | Mention], behind: bool = False
-) -> list[list[str | Mention]]:
+def _parts(items: Sequence[str | Mention], behind: bool = False) -> list[list[str | Mention]]:
     """The clauses of a sentence, each with a value; words that have none belong to the next.
 
     `behind`: they belong to the one before.
