@@ -125,7 +125,9 @@ class World(Family[WorldParams]):
 
     def checks(self, job: Job[WorldParams], judgements: Judgements) -> Sequence[CorpusRule]:
         domain = load_domain(job.params.domain)
-        return world_proof.proof_rules(world_proof.Spec(domain.path, job.params.documents), judgements)
+        return world_proof.proof_rules(
+            world_proof.Spec(domain.path, job.params.documents), judgements
+        )
 
     def scaffold(self, source: SourceDescription | None = None) -> str:
         return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
