@@ -58,7 +58,8 @@ class World(Family[WorldParams]):
         "--set params.documents=20000 --set params.answer_sizes=[1,10,100]"
     )
     covers = world_proof.COVERS
-    proof = "its facts, read back from its words, meet the query, read back from its words"
+    proofs = world_proof.RULES
+    proof = "its text, read back to facts, meets the query, read back to conditions"
 
     def about(self, job: Job[WorldParams]) -> str:
         domain = load_domain(job.params.domain)
@@ -124,7 +125,9 @@ class World(Family[WorldParams]):
 
     def checks(self, job: Job[WorldParams], judgements: Judgements) -> Sequence[CorpusRule]:
         domain = load_domain(job.params.domain)
-        return world_proof.proof_rules(world_proof.Spec(domain.path, job.params.documents), judgements)
+        return world_proof.proof_rules(
+            world_proof.Spec(domain.path, job.params.documents), judgements
+        )
 
     def scaffold(self, source: SourceDescription | None = None) -> str:
         return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")

@@ -65,7 +65,7 @@ TEXTS: list[tuple[list[Any], Wording, str, str]] = [
      "or one whose hull is made of steel?"),
     (["and not", OSLO, STEEL], "literal",
      "I am looking for a boat that is moored in Oslo, but not one that is built of steel.",
-     "I need every boat whose home port is Oslo, with the exception of any whose hull is made of "
+     "I need every boat whose home port is Oslo, except for any whose hull is made of "
      "steel."),
     (["at least", 2, OSLO, STEEL, LONG], "literal",
      "Find every boat that fits at least two of these three descriptions: one that is moored in "

@@ -218,10 +218,13 @@ class Lexicon:
             return stop, Mention("number", "number " + " ".join(slots), text, slots)
         if unit:
             return None
-        slots = dict.fromkeys(self._units, number)
         if len(token) == 4:
+            slots = dict.fromkeys(
+                (name for name, units in self._units.items() if not units), number
+            )
             years = dict.fromkeys(self._of_type["year"], number)
             return stop, Mention("year", "year", token, {**years, **slots})
+        slots = dict.fromkeys(self._units, number)
         return stop, Mention("number", "number", token, slots)
 
 

@@ -63,8 +63,16 @@ _WITHOUT = (
     "without", "minus", "apart from", "other than", "save for", "save", "bar", "barring",
     "omitting",
     "omit", "ignoring", "ignore", "skipping", "skip", "rather than", "instead of", "neither", "nor",
-    "no", "never", "not counting",
+    "no", "never", "not counting", "exception", "exempt", "discount", "disregarding", "disregard",
 )  # fmt: skip
+
+
+# may stand before a condition that is joined to another one
+_NEUTRAL = frozenset(
+    "a all also an any anything are be being both each either else every if is it must of one ones "
+    "other others should so some such the then these they this those too well what is as in addition "
+    "furthermore moreover likewise equally again same is was were do does did there".split()
+)
 
 
 class Unread(Exception):
@@ -270,11 +278,19 @@ class QueryReader:
                     lead = 0
                 before = f" {_words(waiting[:lead] or waiting[:2])} "
                 without = any(f" {phrase} " in before for phrase in _WITHOUT)
+                self._known(waiting[:lead] if result and not without else [])
                 result.append(_Clause(frozenset(joins), without, waiting[lead:]))
                 joins, waiting = set(), []
         if waiting and result:
             result[-1].words.extend(waiting)
         return result
+
+    def _known(self, lead: Sequence[Item]) -> None:
+        """What leads to a condition behind another one is no word that may turn it round."""
+        nouns = {self.domain.singular, self.domain.plural, *" ".join(self.domain.nouns).split()}
+        for word in lead:
+            if isinstance(word, str) and word not in _NEUTRAL | nouns:
+                raise Unread(f"{word!r} in front of a condition is not understood")
 
     def _one(self, part: Sequence[Item]) -> list[Any]:
         clauses = self._clauses(part)
