@@ -50,6 +50,7 @@ _QREL = 2 * 58  # bytes of a row of the qrels, and of one of the grades
 _QUERY = 480
 _SAMPLE = 50  # documents whose size stands for that of all, in plans
 _EXACT = 200_000  # documents up to which a plan finds the queries: a few seconds
+_MANY = 5000  # documents that a model is to write, above which a plan says how to ask for fewer
 _LICENCE = "Apache-2.0 (retgen)"
 
 
@@ -83,6 +84,11 @@ class World(Family[WorldParams]):
         estimates, planned = {}, list[str]()
         if prose.written(job):
             estimates = call_estimates(Facts(domain, job.seed, params.documents), job.live)
+            if params.documents > _MANY:
+                planned.append(
+                    f"a model writes each of {params.documents:,} documents, and another reads it: "
+                    "fewer with --set params.documents=1000 --set params.answer_sizes=[1,10]"
+                )
             planned.append(
                 f"{CALIBRATE.name} is asked once for each model and prompt: the ledger answers "
                 "later runs"
@@ -173,9 +179,7 @@ class World(Family[WorldParams]):
         spec = world_proof.Spec(domain.path, job.params.documents)
         if prose.written(job):
             run = prose.sources_of(job)
-            spec = spec._replace(
-                read=run / DOCUMENTS, rejected=run.parent / "rejected.jsonl"
-            )
+            spec = spec._replace(read=run / DOCUMENTS, rejected=run.parent / "rejected.jsonl")
         return world_proof.proof_rules(spec, judgements)
 
     def scaffold(self, source: SourceDescription | None = None) -> str:

@@ -100,9 +100,7 @@ class Questions:
         return {"query-id": self.ids[query], "corpus-id": document, "score": score}
 
 
-def questions(
-    params: WorldParams, seed: int, kept: tuple[int, ...] | None = None
-) -> Questions:
+def questions(params: WorldParams, seed: int, kept: tuple[int, ...] | None = None) -> Questions:
     """The queries of a job, drawn once in a process."""
     path = load_domain(params.domain).path
     return _drawn(params, seed, kept, path.stat().st_mtime_ns)

@@ -17,6 +17,7 @@ import orjson
 from retgen.validators.rule import Batch
 from retgen.validators.world.definitions import Slot
 from retgen.validators.world.execute import row_of
+from retgen.validators.world.mentions import MONTHS
 from retgen.validators.world.proof import WorldProof
 
 _WORD = re.compile(r"\w+")
@@ -115,8 +116,9 @@ def _spoken(slot: Slot, value: str) -> Iterator[Sequence[str]]:
     """The words of a value, in each order in which a text may have them."""
     if slot.type == "date":
         year, month, day = map(int, value.split("-"))
-        yield [str(day), MONTHS[month - 1].casefold(), str(year)]
-        yield [MONTHS[month - 1].casefold(), str(day), str(year)]
+        called = list(MONTHS)[month - 1].casefold()
+        yield [str(day), called, str(year)]
+        yield [called, str(day), str(year)]
     elif slot.type == "number":
         yield _words(f"{int(value):,}")
         yield _words(value)
