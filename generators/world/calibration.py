@@ -1,6 +1,6 @@
 """How often the reader of facts errs: it reads bundled prose whose facts are known.
 
-    {"domain": "films", "title": "...", "text": "...", "facts": ["setting=Leipzig"], "kind": "denied"}
+    {"title": "...", "text": "...", "facts": ["setting=Leipzig", ...], "kind": "denied"}
 
 Eight documents for each bundled domain, among them statements that nearly are a fact: of somebody
 else, denied, planned, changed since. What is asked is the same in every run, so it is paid once for

@@ -13,6 +13,7 @@ from typing import Any
 from retgen.generators.world.calibration import cases
 from tests.agents.minds import number
 
+NOWHERE = ("Atlantis", "Thule", "Avalon")  # what the writer puts in place of a city, in turn
 BLOCK = re.compile(r"^- (\w+): (.+?) \(", re.MULTILINE)
 SAID = re.compile(r"Its (\w+) is (.+?)\.")
 
@@ -29,14 +30,16 @@ def write(prompt: str) -> dict[str, Any]:
     head, _, rest = prompt.partition("\n\n")
     name = head.rpartition(": ")[2]
     told, _, rest = rest.partition("Nothing is known of these")
-    repaired = "(none)" not in rest.partition("which was not taken:")[2].partition("What a")[0]
+    earlier = rest.partition("which was not taken:")[2].partition("What a")[0]
+    repaired = "(none)" not in earlier
     facts = dict(BLOCK.findall(told))
     said = [f"Its {slot} is {value}." for slot, value in facts.items()]
     if slips(name) and not repaired:
         said.remove(f"Its runtime is {facts['runtime']}.")
         said.append(f"Another film lasts {facts['runtime']}.")
     if fails(name):
-        said.append("Its setting is Atlantis.")
+        before = max((i for i, one in enumerate(NOWHERE) if one in earlier), default=-1)
+        said.append(f"Its setting is {NOWHERE[before + 1]}.")
     return {
         "text": " ".join([f"{name} is a film of which much has been told over the years.", *said])
     }
