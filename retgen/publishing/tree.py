@@ -1,4 +1,4 @@
-"""The folder that is published: Parquet, card, manifest, recipe, what people said of it.
+"""The folder that is published: all tables as Parquet, card, manifest, recipe, what people said.
 
 The same bytes for the same run; `published.json` lists them, as every destination keeps it.
 """
@@ -13,6 +13,8 @@ from typing import Any
 from retgen.export import write_export
 from retgen.publishing.card import card
 from retgen.publishing.changes import LISTING
+from retgen.publishing.scores import SCORES, scores
+from retgen.publishing.tables import write_tables
 from retgen.write import FileInfo, dump_json, file_info, write_file
 
 REVIEW = "review.json"
@@ -40,11 +42,15 @@ def write_tree(
     `loaded_as`: what `load_dataset` is given. Raises `DatasetError` for tables that cannot be read.
     """
     exported = write_export(run, "parquet", folder)
+    tables = write_tables(run, manifest, folder)
     write_file(folder / "manifest.json", (run / "manifest.json").read_bytes())
     write_file(folder / "recipe.yaml", _recipe(run))
     if review is not None:
         write_file(folder / REVIEW, dump_json(review))
-    text = card(run, manifest, review, refused, loaded_as, folder, exported.notes)
+    scored = scores(run, manifest)
+    if scored is not None:
+        write_file(folder / SCORES, f"# Scores\n\n{scored}")
+    text = card(run, manifest, review, refused, loaded_as, folder, tables, exported.notes, scored)
     write_file(folder / "README.md", text)
     paths = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     files = {path: file_info(folder / path) for path in paths}

@@ -74,8 +74,8 @@ def test_the_card_says_what_the_run_says(kb: Path, tmp_path: Path) -> None:
         "## What a score here does not show", "## How it was made", "## Citation",
     ]  # fmt: skip
     assert "200 of 200 qrels are proven" in text
-    assert "Other files that this card names are the run's own, and are not here." in text
-    assert "| default | test | 200 |\n| corpus | corpus | 15 |\n| queries | queries | 100 |" in text
+    assert "| default | test | query-id, corpus-id, score | 200 |\n" in text
+    assert "| corpus | corpus | &#95;id, title, text | 15 |\n" in text
 
 
 def test_the_same_run_is_the_same_bytes(kb: Path, tmp_path: Path) -> None:
