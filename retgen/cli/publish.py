@@ -31,6 +31,12 @@ def publish_command(
             help="Publish a run that is refused (proof, certificate, licence); its card says so.",
         ),
     ] = False,
+    private: Annotated[
+        bool,
+        typer.Option(
+            "--private", help="hub: make a new repository private; refuse one that is public."
+        ),
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -38,7 +44,7 @@ def publish_command(
     """Publish a run: Parquet, card, manifest, all of it or nothing."""
     from retgen.publishing import publish
 
-    result = publish(run, to, dry_run=dry_run, force=force)
+    result = publish(run, to, dry_run=dry_run, force=force, private=private)
     if json:
         print_json(result.to_json())
     elif not quiet:
@@ -58,6 +64,9 @@ def _text(result: Any, dry_run: bool) -> str:
     same = sum(one.kind == "unchanged" for one in result.changes)
     if same:
         lines.append(f"unchanged: {same} file{'s' * (same != 1)}")
+    if dry_run:
+        there = [one.bytes for one in result.changes if one.kind != "removed"]
+        lines.append(f"in all: {len(there)} files, {size_text(sum(there))}")
     for one in result.refused:
         lines.append(f"{'refused' if dry_run else 'in spite of this'}: {one}")
     if result.where:

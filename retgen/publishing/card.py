@@ -8,6 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from retgen.markdown import escaped, front_matter, markdown_table
 from retgen.publishing.header import published_header, with_size
 from retgen.publishing.scores import shown
@@ -56,7 +58,8 @@ def card(
     lines += _review(review)
     lines += [
         "## What a score here does not show", "", *_unjudged(manifest),
-        f"- **{escaped(not_shown)}** {escaped(why)}", *_switched_off(manifest), "",
+        f"- **{escaped(not_shown)}** {escaped(why)}", *_switched_off(manifest),
+        *_warnings(run, manifest), "",
         "## How it was made", "",
         "By [recipe.yaml](recipe.yaml): `gen run recipe.yaml` makes it again, with the sources "
         "that it names. [manifest.json](manifest.json) has seed, versions, evidence, models and "
@@ -137,6 +140,22 @@ def _switched_off(manifest: Mapping[str, Any]) -> Iterator[str]:
     for rule, severity in (checks.get("severities") or {}).items():
         what = "an error" if severity == "error" else f"a {severity}"
         yield f"- **Weighed otherwise.** What the check {escaped(rule)} finds is {what} here."
+
+
+def _warnings(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """What the checks found that is no error."""
+    count = (manifest.get("checks") or {}).get("warnings", 0)
+    if not count:
+        return
+    try:
+        found = orjson.loads((run / "report.json").read_bytes())["findings"]
+        told = [f"{one['rule']}: {one['message']}" for one in found if one["severity"] == "warning"]
+    except (OSError, ValueError, KeyError, TypeError):
+        told = []
+    if len(told) != count:
+        yield f"- **Warnings.** The checks warned {count:,} times of what they found."
+        return
+    yield from (f"- **A warning of the checks.** {escaped(one)}." for one in told)
 
 
 def _not_here(run: Path, folder: Path) -> str:

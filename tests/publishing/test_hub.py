@@ -102,6 +102,29 @@ def test_unchanged_is_left_alone_and_changed_is_one_commit(kb: Path, hub: State,
     assert published(hub) == sorted([*FILES, "notes.md"])
 
 
+def test_private(kb: Path, hub: State, gen: Gen) -> None:
+    """A repository that is made is private; one that is public is neither changed nor used."""
+    assert gen("publish", kb, f"hub:{REPO}", "--private").returncode == 0
+    assert hub.private == {REPO}
+    assert published(hub) == FILES
+    change(kb)
+    assert gen("publish", kb, f"hub:{REPO}", "--private").returncode == 0
+    assert gen("publish", kb, f"hub:{REPO}").returncode == 0  # it stays so
+    assert hub.private == {REPO}
+    hub.private.clear()
+    heads = len(hub.repos[REPO])
+    for options in ((), ("--dry-run",)):
+        done = gen("publish", kb, f"hub:{REPO}", "--private", *options)
+        assert (done.returncode, done.stdout, done.stderr) == (
+            2, "",
+            "gen: hub:me/kb is there already, and public: --private makes a new repository "
+            "private, and changes none. Make it private on its settings page "
+            f"({hub.url}/datasets/me/kb/settings), name another one, or leave --private out. "
+            "Nothing was published\n",
+        )  # fmt: skip
+    assert len(hub.repos[REPO]) == heads
+
+
 @pytest.mark.parametrize("fault", ["drop", 500])
 @pytest.mark.parametrize("number", EVERY)
 def test_a_network_that_ends_at_any_request_leaves_nothing_half_and_a_repeat_completes(
@@ -248,7 +271,8 @@ def test_no_token_is_enough_to_look(
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "none"))
     monkeypatch.delenv("HF_TOKEN")
     done = gen("publish", kb, f"hub:{REPO}", "--dry-run")
-    assert [line.split()[:2] for line in done.stdout.splitlines()] == [["added", p] for p in FILES]
+    listed = done.stdout.splitlines()[:-1]
+    assert [line.split()[:2] for line in listed] == [["added", p] for p in FILES]
     assert hub.requests == ["GET /api/datasets/me/kb"]
 
 

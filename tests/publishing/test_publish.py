@@ -101,7 +101,9 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(
     out = tmp_path / "out"
     done = gen("publish", kb, f"file:{out}", "--dry-run")
     assert done.returncode == 0
-    assert [line.split()[:2] for line in done.stdout.splitlines()] == [["added", p] for p in FILES]
+    *listed, size = done.stdout.splitlines()
+    assert [line.split()[:2] for line in listed] == [["added", p] for p in FILES]
+    assert size.startswith("in all: 7 files, ")
     assert not out.exists()
     publish(kb, f"file:{out}")
     manifest = json.loads((kb / "manifest.json").read_text())
@@ -172,8 +174,61 @@ def test_what_is_no_finished_run(kb: Path, tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"manifest\.json is damaged"):
         publish(kb, f"file:{tmp_path / 'out'}", force=True)
     (kb / "manifest.json").unlink()
-    with pytest.raises(DatasetError, match="the run is unfinished, or its data did not pass its"):
+    with pytest.raises(DatasetError) as error:
         publish(kb, f"file:{tmp_path / 'out'}", force=True)
+    assert str(error.value) == (
+        f"{kb} has no manifest.json, which is written last: the run is unfinished. `gen run "
+        f"{kb}/recipe.yaml --out {kb}` ends it. Nothing was published"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_whose_checks_failed_and_the_same_with_the_check_switched_off(
+    tmp_path: Path, gen: Gen
+) -> None:
+    (tmp_path / "texts").mkdir()
+    for i in range(1, 9):
+        for kind in "abcd":
+            text = (
+                f"The {kind} harbour number {i} of Aveiro was dredged in 190{i}, when ships "
+                f"carried salt and granite {kind}{i}.\n"
+            )
+            (tmp_path / "texts" / f"{kind}{i}.txt").write_text(text)
+    recipe = tmp_path / "near.yaml"
+    own = "name: near\nfamily: capretrieval\nparams: {source: {path: texts, licence: CC0-1.0}}\n"
+    recipe.write_text(own + "validate: {severity: {near-duplicate: error}}\n")
+    assert gen("run", recipe, "--out", "run").returncode == 1
+    done = gen("publish", "run", "file:out", "--force")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(
+        "gen: run: the data did not pass its checks, so the run has no manifest.json, and nothing "
+        "says what its labels rest on. Not even --force publishes it:\n  near-duplicate: "
+    )
+    assert done.stderr.endswith(
+        "\nChange the recipe, and run it again with --fresh. A check that is no proof can be "
+        "switched off there, by its name and with a reason (`validate: {off: {RULE: why}}`): the "
+        "card then says so. Nothing was published\n"
+    )
+    assert not (tmp_path / "out").exists()
+    recipe.write_text(own + "validate: {off: {near-duplicate: filled-in forms}}\n")
+    assert gen("run", recipe, "--out", "run", "--fresh").returncode == 0
+    assert gen("publish", "run", "file:out").returncode == 0
+    said = "- **Switched off.** The check near-duplicate did not run: filled-in forms."
+    assert said in (tmp_path / "out" / "README.md").read_text()
+    recipe.write_text(own)
+    assert gen("run", recipe, "--out", "run", "--fresh").returncode == 0
+    assert gen("publish", "run", "file:out").returncode == 0
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert "- **A warning of the checks.** near-duplicate: 32 of 32 documents share" in text
+
+
+def test_private_is_for_the_hub(kb: Path, tmp_path: Path, gen: Gen) -> None:
+    done = gen("publish", kb, f"file:{tmp_path / 'out'}", "--private")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "gen: --private is for hub:, where a repository is made; who may read file: is for its own "
+        "settings to say\n",
+    )
     assert not (tmp_path / "out").exists()
 
 
