@@ -143,9 +143,15 @@ def _node(schema: Any, data: Any, keys: Sequence[str | int]) -> tuple[Any, Any]:
     node, value = _object(schema, schema, data), data
     for key in keys:
         value = value[key] if isinstance(value, dict | list) else None  # type: ignore[index]
-        inner = node.get("properties", {}).get(key) if isinstance(key, str) else node.get("items")
+        inner = _property(node, key) if isinstance(key, str) else node.get("items")
         node = _object(schema, inner or {}, value)
     return node, value
+
+
+def _property(node: Any, key: str) -> Any:
+    """What stands under a key; in a mapping of any names, what stands under each."""
+    others = [*node.get("patternProperties", {}).values(), node.get("additionalProperties")]
+    return node.get("properties", {}).get(key) or next(filter(None, others), None)
 
 
 def _object(schema: Any, node: Any, value: Any) -> Any:

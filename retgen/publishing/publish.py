@@ -74,7 +74,10 @@ def publish(
     standing = target.standing(manifest["name"], writing=not dry_run)
     with tempfile.TemporaryDirectory(prefix="retgen-publish-") as scratch:
         folder = Path(scratch) / "tree"
-        tree = write_tree(run, manifest, review, refused, target.loaded_as, folder)
+        tree = write_tree(
+            run, manifest, review, refused, target.loaded_as, folder,
+            with_croissant=not target.makes_croissant,
+        )  # fmt: skip
         listed = changes(tree.folder, tree.files, standing)
         result = Published(to, tree.name, listed, refused)
         if dry_run or result.unchanged:

@@ -1,0 +1,351 @@
+"""A domain: what entities there are, what can be true of one, and how that can be said.
+
+One YAML file each (`docs/world.md`); five are bundled in `domains/`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from retgen.errors import UsageError
+from retgen.messages import Origin, did_you_mean, explain
+from retgen.world.domain_file import (
+    LISTED,
+    ORDERED,
+    DomainFile,
+    End,
+    Entity,
+    Given,
+    Name,
+    Nested,
+    Persons,
+    SlotBlock,
+    SlotType,
+)
+from retgen.world.wordings import Problem, problems_of_wordings
+
+_FOLDER = Path(__file__).parent / "domains"
+
+
+class Value(NamedTuple):
+    """A value of a slot, other names of it, and what it is one of, nearest first."""
+
+    name: str
+    synonyms: tuple[str, ...] = ()
+    parents: tuple[str, ...] = ()
+
+
+class Bound(NamedTuple):
+    """An end of a range: `offset`, or so much more than an earlier slot of the entity says."""
+
+    slot: str | None
+    offset: int
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What can be true of an entity in one respect. Dates are proleptic Gregorian ordinals.
+
+    `low`, `high`: of ordered slots. `given`: by values of an earlier slot, the indices of the
+    values that go with them. `before`: of relations, the slot whose value is smaller for the other
+    entity, by at least `by[0]` and at most `by[1]`. `share`: of the entities that have a value.
+    """
+
+    name: str
+    about: str
+    type: SlotType
+    values: tuple[Value, ...]
+    low: Bound
+    high: Bound
+    step: int
+    unit: tuple[str, str]
+    pool: int
+    before: str
+    by: tuple[int, int | None]
+    share: float
+    skew: float
+    given_slot: str
+    given: Mapping[int, tuple[int, ...]]
+    document: tuple[str, ...]
+    query: tuple[str, ...]
+    most: tuple[str, str] | None
+    least: tuple[str, str] | None
+
+    @property
+    def ordered(self) -> bool:
+        """Whether its values are larger and smaller."""
+        return self.type in ORDERED
+
+    @property
+    def listed(self) -> bool:
+        """Whether its values are a list."""
+        return self.type in LISTED
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A domain, checked."""
+
+    name: str
+    about: str
+    entity: Entity
+    nouns: tuple[str, ...]
+    naming: Name
+    persons: Persons | None
+    slots: Mapping[str, Slot]
+    others: tuple[str, ...]
+    fillers: tuple[str, ...]
+    path: Path
+
+
+def bundled() -> list[str]:
+    """Names of the domains that come with the package."""
+    return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
+
+
+def load_domain(source: str | Path) -> Domain:
+    """A bundled domain by its name, or one's own by the path of its file.
+
+    Raises `UsageError`, naming file, line and slot, for a file that does not hold a domain.
+    """
+    path = Path(source)
+    if path.suffix not in (".yaml", ".yml"):
+        path = _FOLDER / f"{source}.yaml"
+        if not path.is_file():
+            raise UsageError(
+                f"there is no domain {str(source)!r}{did_you_mean(str(source), bundled()) or '.'} "
+                f"Bundled: {', '.join(bundled())}. One of your own is named by its .yaml file"
+            )
+    if not path.is_file():
+        raise UsageError(f"there is no domain file {path}")
+    return _loaded(path.resolve(), path.stat().st_mtime_ns)
+
+
+@cache
+def _loaded(path: Path, _changed: int) -> Domain:
+    data = _yaml(path, "safe")
+    try:
+        file = DomainFile.model_validate(data)
+    except ValidationError as error:
+        schema = DomainFile.model_json_schema()
+        origin = Origin(path, _yaml(path, "rt"), ())
+        raise UsageError("\n".join(explain(error, schema, data, origin, ()))) from None
+    builder = _Builder(file)
+    domain = builder.domain(path)
+    problems = [*builder.problems, *problems_of_wordings(file)]
+    if problems:
+        origin = Origin(path, _yaml(path, "rt"), ())
+        raise UsageError("\n".join(f"{origin.where(keys)}: {said}" for keys, said in problems))
+    return domain
+
+
+def _yaml(path: Path, kind: str) -> Any:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        return YAML(typ=kind, pure=True).load(path.read_text("utf-8"))
+    except MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = f", line {mark.line + 1}" if mark else ""
+        raise UsageError(f"{path}{line}: this is not YAML: {error.problem}") from None
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: this is not YAML: {error}") from None
+
+
+class _Builder:
+    """A file's blocks turned into slots; what does not fit is noted, all of it at once."""
+
+    def __init__(self, file: DomainFile) -> None:
+        self.file = file
+        self.problems: list[Problem] = []
+        self.slots: dict[str, Slot] = {}
+
+    def domain(self, path: Path) -> Domain:
+        file = self.file
+        for name, block in file.slots.items():
+            self.slots[name] = self._slot(name, block)
+        self._naming()
+        return Domain(
+            file.domain, file.about, file.entity, file.nouns, file.name, self._persons(),
+            self.slots, file.others, file.fillers, path,
+        )  # fmt: skip
+
+    def _slot(self, name: str, block: SlotBlock) -> Slot:
+        values = self._values(name, block)
+        low, high = self._range(name, block)
+        given_slot, given = self._given(name, block.given, values)
+        self._needs(name, block)
+        return Slot(
+            name, block.about, block.type, values, low, high, block.step, block.unit or ("", ""),
+            block.pool or 20_000, block.before or "", block.by or (1, None), block.share,
+            block.skew, given_slot, given, block.document, block.query, block.most, block.least,
+        )  # fmt: skip
+
+    def _note(self, name: str, key: str, said: str) -> None:
+        self.problems.append((("slots", name, key) if key else ("slots", name), said))
+
+    def _needs(self, name: str, block: SlotBlock) -> None:
+        """What each type needs, and what means nothing to it."""
+        needed = {
+            "category": ("values",), "place": ("values",), "year": ("range",), "date": ("range",),
+            "number": ("range", "unit"), "person": (), "relation": ("before",),
+        }[block.type]  # fmt: skip
+        known = {"values", "range", "unit", "pool", "before", "by", "given", "most", "least"}
+        allowed = {*needed}
+        allowed |= {"given"} if block.type in LISTED else set()
+        allowed |= {"most", "least"} if block.type in ORDERED else set()
+        allowed |= {"pool"} if block.type == "person" else set()
+        allowed |= {"by"} if block.type == "relation" else set()
+        for key in needed:
+            if getattr(block, key) is None:
+                self._note(name, "", f"a slot of type {block.type} needs {key!r}")
+        for key in sorted(known - allowed):
+            if getattr(block, key) is not None:
+                self._note(name, key, f"means nothing to a slot of type {block.type}")
+        if block.before is not None:
+            other = self.slots.get(block.before)
+            if other is None or not other.ordered:
+                self._note(name, "before", f"{block.before!r} is no earlier year, date or number")
+        if block.type == "person" and self._persons() is None:
+            self._note(name, "", "a slot of type person needs 'persons' at the top of the file")
+
+    def _persons(self) -> Persons | None:
+        """The file's persons, or people named as the entities are."""
+        parts = self.file.name.parts
+        given, family = parts.get("given"), parts.get("family")
+        if self.file.persons is None and given and isinstance(family, list):
+            listed = list(chain.from_iterable(given.values())) if isinstance(given, dict) else given
+            return Persons(given=listed, family=family) if isinstance(listed, list) else None
+        return self.file.persons
+
+    def _values(self, name: str, block: SlotBlock) -> tuple[Value, ...]:
+        nested: Nested | None
+        if isinstance(block.values, str):
+            nested = self.file.lists.get(block.values)
+            if nested is None:
+                hint = did_you_mean(block.values, list(self.file.lists))
+                self._note(name, "values", f"there is no list {block.values!r} under lists{hint}")
+        else:
+            nested = block.values
+        result: list[Value] = []
+        seen: set[str] = set()
+        for leaf, parents in _leaves(nested or [], ()):
+            first, *synonyms = [one.strip() for one in leaf.split("|")]
+            value = Value(first, tuple(synonyms), parents)
+            for said in (first, *synonyms):
+                if said.casefold() in seen:
+                    self._note(name, "values", f"{said!r} stands there twice")
+                seen.add(said.casefold())
+            result.append(value)
+        for parent in {p for value in result for p in value.parents}:
+            if parent.casefold() in seen:
+                self._note(name, "values", f"{parent!r} is a value and a parent of values")
+        for said in sorted({s for v in result for s in (v.name, *v.synonyms, *v.parents)}):
+            if re.search(r"[,.;:!?{}=]|\b(?:and|or|nor|not|but)\b", said):
+                self._note(name, "values", f"{said!r}: no punctuation, and, or, not in a value")
+        return tuple(result)
+
+    def _range(self, name: str, block: SlotBlock) -> tuple[Bound, Bound]:
+        if block.range is None:
+            return Bound(None, 0), Bound(None, 0)
+        low, high = (self._end(name, block, end, i) for i, end in enumerate(block.range))
+        if low.slot is None and high.slot is None and low.offset > high.offset:
+            self._note(name, "range", "its first end is above its second")
+        if low.slot is None and low.offset < 0:
+            self._note(name, "range", "must not be negative")
+        return low, high
+
+    def _end(self, name: str, block: SlotBlock, end: End, which: int) -> Bound:
+        if not isinstance(end, str):
+            if isinstance(end, datetime.date) and block.type != "date":
+                self._note(name, "range", f"{end} is no {block.type}")
+                return Bound(None, 0)
+            if isinstance(end, datetime.date):
+                return Bound(None, end.toordinal())
+            if block.type == "date":
+                month, day = ((1, 1), (12, 31))[which]
+                return Bound(None, datetime.date(min(max(end, 1), 9999), month, day).toordinal())
+            return Bound(None, end)
+        found = re.fullmatch(r"([a-z][a-z0-9_]*)\s*(?:([+-])\s*(\d+))?", end)
+        other = self.slots.get(found[1]) if found else None
+        fits = other is not None and (
+            other.type == block.type or {other.type, block.type} <= {"year", "date"}
+        )
+        if found is None or other is None or not fits:
+            self._note(
+                name, "range",
+                f"{end!r}: a whole number, a day (1990-01-31), or an earlier slot of the same "
+                "type and a difference, such as 'birth + 20'",
+            )  # fmt: skip
+            return Bound(None, 0)
+        return Bound(found[1], int(f"{found[2] or '+'}{found[3] or 0}"))
+
+    def _given(
+        self, name: str, given: Given | None, values: tuple[Value, ...]
+    ) -> tuple[str, dict[int, tuple[int, ...]]]:
+        if given is None:
+            return "", {}
+        other = self.slots.get(given.slot)
+        if other is None or not other.listed:
+            self._note(name, "given", f"{given.slot!r} is no earlier slot with a list of values")
+            return "", {}
+        index = {value.name: i for i, value in enumerate(values)}
+        result: dict[int, tuple[int, ...]] = {}
+        for key, allowed in given.of.items():
+            codes = [i for i, v in enumerate(other.values) if key == v.name or key in v.parents]
+            if not codes:
+                self._note(name, "given", f"{key!r} is no value of {given.slot}, nor a parent")
+            if unknown := [one for one in allowed if one not in index]:
+                hint = did_you_mean(unknown[0], list(index))
+                self._note(name, "given", f"{unknown[0]!r} is no value of {name}{hint}")
+            picked = tuple(sorted({index[one] for one in allowed if one in index}))
+            result |= dict.fromkeys(codes, picked)
+        return given.slot, result
+
+    def _naming(self) -> None:
+        """Names use the parts that there are, and hold no value of a slot."""
+        naming = self.file.name
+        for text in (naming.pattern, naming.short or ""):
+            for mark in re.findall(r"\{([^{}]*)\}", text):
+                if mark not in naming.parts:
+                    self.problems.append((("name",), f"there is no part {mark!r} for {text!r}"))
+        if unused := [one for one in naming.parts if f"{{{one}}}" not in naming.pattern]:
+            self.problems.append((("name", "parts", unused[0]), "the pattern does not use it"))
+        pronoun = naming.pronoun
+        if not isinstance(pronoun, str) and not isinstance(naming.parts.get(pronoun.part), dict):
+            self.problems.append(
+                (("name", "pronoun"), f"the part {pronoun.part!r} is no list of she and he")
+            )
+        words = {
+            word
+            for slot in self.slots.values()
+            for value in slot.values
+            for said in (value.name, *value.synonyms, *value.parents)
+            for word in re.findall(r"\w+", said.casefold())
+        }
+        for part, listed in naming.parts.items():
+            if isinstance(listed, list | dict):
+                every = listed if isinstance(listed, list) else chain(*listed.values())
+                for one in every:
+                    if hit := words & set(re.findall(r"\w+", one.casefold())):
+                        said = f"{one!r} holds {min(hit)!r}, a word of a slot's value"
+                        self.problems.append((("name", "parts", part), said))
+
+
+def _leaves(nested: Any, parents: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    if isinstance(nested, dict):
+        for parent, inner in nested.items():
+            yield from _leaves(inner, (parent, *parents))
+    else:
+        for leaf in nested:
+            yield leaf, parents

@@ -1,0 +1,197 @@
+"""Facts of entities, drawn as columns: those of one fit together, and are its own whoever asks."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Container, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.errors import RecipeError
+from retgen.streams import Permutation, Stream
+from retgen.world.domain import Bound, Domain, Slot
+from retgen.world.naming import Names
+
+ABSENT = -1  # the entity has no value of this slot
+
+Codes = NDArray[np.int64]
+_FULL = np.uint64(1 << 32)
+_BLOCK = 1 << 16  # entities drawn at a time
+
+
+class World:
+    """The entities 0..entities-1 of a domain under a seed.
+
+    A code is an index into the slot's values (category, place), the value itself (year, number),
+    the proleptic Gregorian ordinal (date), an index into the persons (person) or of the entity
+    (relation). Raises `RecipeError` where there are fewer names than entities.
+    """
+
+    def __init__(self, domain: Domain, seed: int, entities: int) -> None:
+        self.domain = domain
+        self.seed = seed
+        self.entities = entities
+        self._names = Names(domain, seed)
+        if entities > self._names.count:
+            raise RecipeError(
+                f"domain {domain.name} has {self._names.count:,} names for {entities:,} entities: "
+                "ask for fewer, or give its name more parts"
+            )
+        self._stream = Stream(seed, f"world/{domain.name}/facts")
+        slots = list(domain.slots.values())
+        self._place = {slot.name: 2 * i for i, slot in enumerate(slots)}  # its two draws
+        self._bounds = np.full(2 * len(slots), _FULL)
+        self._ordered: dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+        self._frequency = {
+            slot.name: self._thresholds(slot, tuple(range(len(slot.values))))
+            for slot in slots
+            if slot.listed
+        }
+        self._given = {
+            slot.name: [
+                (np.array(keys), self._thresholds(slot, codes))
+                for codes, keys in _grouped(slot).items()
+            ]
+            for slot in slots
+        }
+
+    def columns(self, start: int, stop: int) -> dict[str, Codes]:
+        """Facts of entities start..stop-1: for every slot int64 (stop - start,), or `ABSENT`."""
+        return self._columns(start, stop, self.domain.slots)
+
+    def names(self, entities: Codes) -> list[str]:
+        """Names of entities, int64 (n,)."""
+        return self._names.full(entities)
+
+    def forms(self, entities: Codes) -> list[tuple[str, str, str]]:
+        """Name, short name ("" without one) and pronoun (it, she, he) of entities."""
+        return self._names.forms(entities)
+
+    def value_names(self, slot: Slot, codes: Sequence[int]) -> list[str]:
+        """Values as metadata and queries' expressions name them: "" for `ABSENT`."""
+        there = np.array([code for code in codes if code >= 0], np.int64)
+        match slot.type:
+            case "category" | "place":
+                named = [slot.values[code].name for code in there.tolist()]
+            case "year" | "number":
+                named = [str(code) for code in there.tolist()]
+            case "date":
+                named = [datetime.date.fromordinal(code).isoformat() for code in there.tolist()]
+            case "person":
+                named = self._names.persons(slot.name, there)
+            case "relation":
+                named = self.names(there)
+        found = iter(named)
+        return [next(found) if code >= 0 else "" for code in codes]
+
+    # --- drawing ------------------------------------------------------------------------------
+
+    def _columns(self, start: int, stop: int, wanted: Container[str]) -> dict[str, Codes]:
+        draws = self._stream.draws(start, stop, self._bounds)
+        result: dict[str, Codes] = {}
+        for slot in self.domain.slots.values():
+            if slot.name not in wanted:
+                continue
+            place = self._place[slot.name]
+            drawn = draws[:, place]
+            codes = self._drawn(slot, drawn, result, start)
+            if slot.share < 1:
+                without = draws[:, place + 1] >= int(slot.share * (1 << 32))
+                codes = np.where(without, ABSENT, codes)
+            result[slot.name] = codes
+        return result
+
+    def _drawn(self, slot: Slot, drawn: Codes, others: dict[str, Codes], start: int) -> Codes:
+        if slot.listed:
+            order, limits = self._frequency[slot.name]
+            codes = order[np.searchsorted(limits, drawn, side="right")]
+            for keys, (order, limits) in self._given[slot.name]:
+                rows = np.isin(others[slot.given_slot], keys)
+                codes[rows] = order[np.searchsorted(limits, drawn[rows], side="right")]
+            return codes
+        if slot.type == "person":
+            pool = min(slot.pool, self._names.persons_count)
+            return (drawn * _share(drawn) * pool).astype(np.int64) >> 32
+        if slot.type == "relation":
+            return self._related(slot, drawn, others[slot.before])
+        low = self._bound(slot, slot.low, others, len(drawn), last=False)
+        high = np.maximum(self._bound(slot, slot.high, others, len(drawn), last=True), low)
+        steps = (high - low) // slot.step + 1
+        return low + ((drawn * steps) >> 32) * slot.step
+
+    def _bound(
+        self, slot: Slot, bound: Bound, others: dict[str, Codes], count: int, *, last: bool
+    ) -> Codes:
+        if bound.slot is None:
+            return np.full(count, bound.offset, np.int64)
+        other, base = self.domain.slots[bound.slot], others[bound.slot]
+        if slot.type == "year" and other.type == "date":
+            base = _years(base)
+        if slot.type == "date" and other.type == "year":
+            return _first_days(base + bound.offset + last) - last
+        return base + bound.offset
+
+    def _related(self, slot: Slot, drawn: Codes, own: Codes) -> Codes:
+        """Another entity whose value lies in the window below one's own; some are drawn often."""
+        values, entities = self._by_value(slot.before)
+        least, most = slot.by
+        stop = np.searchsorted(values, own - least, side="right")
+        begin = np.zeros_like(stop) if most is None else np.searchsorted(values, own - most)
+        count = np.maximum(stop - begin, 0)
+        skewed = (_share(drawn) ** 2 * drawn / (1 << 32) * count).astype(np.int64)
+        where = begin + np.minimum(skewed, np.maximum(count - 1, 0))
+        where = np.minimum(where, len(entities) - 1)
+        return np.where((count > 0) & (own >= 0), entities[where], ABSENT)
+
+    def _by_value(self, name: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """All values of a slot, sorted, and the entities that have them: 8 bytes an entity."""
+        if name not in self._ordered:
+            needed = _needed(self.domain, name)
+            values = np.empty(self.entities, np.int32)
+            for start in range(0, self.entities, _BLOCK):
+                stop = min(start + _BLOCK, self.entities)
+                values[start:stop] = self._columns(start, stop, needed)[name]
+            order = np.argsort(values, kind="stable").astype(np.int32)
+            self._ordered[name] = values[order], order
+        return self._ordered[name]
+
+    def _thresholds(self, slot: Slot, codes: tuple[int, ...]) -> tuple[Codes, Codes]:
+        """Values in the order of how often they are drawn, and where the draws of each end."""
+        shuffled = Permutation(self.seed, f"world/{slot.name}", max(len(slot.values), 1))
+        order = sorted(codes, key=shuffled(np.arange(len(slot.values))).tolist().__getitem__)
+        weights = (np.arange(len(order)) + 2.0) ** -slot.skew
+        limits = np.floor(np.cumsum(weights) / max(weights.sum(), 1e-9) * (1 << 32))
+        return np.array(order, np.int64), limits.astype(np.int64)[:-1]
+
+
+def _share(drawn: Codes) -> NDArray[np.float64]:
+    return drawn / float(1 << 32)
+
+
+def _grouped(slot: Slot) -> dict[tuple[int, ...], list[int]]:
+    """Allowed values -> values of the other slot that allow them."""
+    result: dict[tuple[int, ...], list[int]] = {}
+    for key, codes in slot.given.items():
+        result.setdefault(codes, []).append(key)
+    return result
+
+
+def _needed(domain: Domain, name: str) -> frozenset[str]:
+    """A slot and those that it follows from."""
+    slot = domain.slots[name]
+    further = {slot.low.slot, slot.high.slot, slot.given_slot, slot.before} - {None, ""}
+    return frozenset({name}).union(*(_needed(domain, one) for one in further if one))
+
+
+def _years(ordinals: Codes) -> Codes:
+    days = ordinals.astype("datetime64[D]") - np.timedelta64(_EPOCH, "D")
+    return days.astype("datetime64[Y]").astype(np.int64) + 1970
+
+
+def _first_days(years: Codes) -> Codes:
+    starts = (years - 1970).astype("datetime64[Y]").astype("datetime64[D]")
+    return starts.astype(np.int64) + _EPOCH
+
+
+_EPOCH = datetime.date(1970, 1, 1).toordinal()

@@ -1,0 +1,112 @@
+"""Domains: what is read, and what is said of files that hold none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from retgen.errors import UsageError
+from retgen.world import bundled, load_domain
+from retgen.world.wordings import content_words
+
+SHIPS = Path(__file__).parent / "ships.yaml"
+
+
+def changed(tmp_path: Path, *changes: tuple[str, str]) -> Path:
+    """The ships' file with some words replaced."""
+    text = SHIPS.read_text("utf-8")
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    path = tmp_path / "ships.yaml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_values_have_synonyms_and_parents_the_nearest_first() -> None:
+    slot = load_domain(SHIPS).slots["home"]
+    lisbon = next(value for value in slot.values if value.name == "Lisbon")
+    assert lisbon == ("Lisbon", ("Lisboa",), ("Portugal", "Europe"))
+    assert [value.name for value in slot.values] == [
+        "Bergen", "Stavanger", "Lisbon", "Porto", "Kobe", "Osaka", "Mumbai", "Kochi",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("type: person", "type: persn", "line 61, slots.captain.type: must be 'category', "),
+        ("values: ports", "values: harbours", "there is no list 'harbours' under lists"),
+        ("[launch + 5, launch + 40]", "[lunch + 5, 1990]", "'lunch + 5': a whole number, a day"),
+        ("[20, 300]", "[300, 20]", "slots.length.range: its first end is above its second"),
+        ("unit: [metre, metres]", "", "slots.length: a slot of type number needs 'unit'"),
+        ("before: launch", "before: home", "'home' is no earlier year, date or number"),
+        ("Norway: [a red flag]", "Norge: [a red flag]", "'Norge' is no value of home, nor a parent"),
+        ("Norway: [a red flag]", "Norway: [red flag]", "'red flag' is no value of flag"),
+        ('"{S} flew {v}"', '"{S} flew it"', "must hold {v} (or {n}) once"),
+        ('"{S} flew {v}"', '"flying was {v}"', "must hold {S}, {P} or {O}, or nobody knows"),
+        ('"{S} flew {v}"', '"{S} flew {w}"', "unknown mark {w}; possible are {S}, {P}, {O}"),
+        ('"{S} flew {v}"', '"{S} carried {v}"', "reads the same as a wording of cargo"),
+        ('"whose mast showed {v}"', '"whose mast flew {v}"', "shares 'flew' with the document"),
+        ('"whose mast showed {v}"', '"showing {v}"', "must begin with 'that ' or 'whose '"),
+        ("Petrel", "Lisbon", "'Lisbon' holds 'lisbon', a word of a slot's value"),
+        ("[oil, wine]", "[oil, oil]", "'oil' stands there twice"),
+        ("[oil, wine]", '["oil, refined", wine]', "no punctuation, and, or, not in a value"),
+        ('pattern: "{adjective} {noun} {number}"', 'pattern: "{adjective} {nun} {number}"',
+         "there is no part 'nun' for '{adjective} {nun} {number}'"),
+        ("share: 0.5", "shares: 0.5", "unknown key; did you mean share?"),
+        ("flag:\n    about: the flag that the ship flew\n", "flag:\n",
+         "slots.flag.about: is missing"),
+    ],
+)  # fmt: skip
+def test_files_that_hold_no_domain(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = changed(tmp_path, (old, new))
+    with pytest.raises(UsageError) as error:
+        load_domain(path)
+    assert message in str(error.value)
+    assert str(error.value).startswith(f"{path}, line ")
+
+
+def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    path = changed(tmp_path, ("[oil, wine]", "[oil, oil]"), ("[20, 300]", "[3, 2]"))
+    with pytest.raises(UsageError) as error:
+        load_domain(path)
+    assert len(str(error.value).splitlines()) == 2
+
+
+def test_a_name_that_is_no_domain() -> None:
+    with pytest.raises(UsageError, match=r"there is no domain 'filns'.* One of your own is named"):
+        load_domain("filns")
+    with pytest.raises(UsageError, match=r"there is no domain file nowhere\.yaml"):
+        load_domain("nowhere.yaml")
+
+
+def test_what_is_no_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("a: [1, 2\n", "utf-8")
+    with pytest.raises(UsageError, match=r"x\.yaml, line 2: this is not YAML"):
+        load_domain(path)
+
+
+def test_content_words() -> None:
+    assert content_words("{S} was born in {v}") == {"born"}
+    assert content_words("whose cradle stood in {v}") == {"cradl", "stood"}
+
+
+@pytest.mark.parametrize("name", bundled())
+def test_bundled_domains_are_rich(name: str) -> None:
+    domain = load_domain(name)
+    slots = domain.slots.values()
+    assert domain.name == name
+    assert len(slots) >= 16
+    assert all(len(slot.document) >= 8 and len(slot.query) >= 8 for slot in slots)
+    assert all(len(slot.values) >= 30 for slot in slots if slot.listed)
+    assert sum(slot.share == 1 for slot in slots) >= 10
+    assert {"person", "relation"} <= {slot.type for slot in slots}
+    assert sum(slot.ordered for slot in slots) >= 3
+    deep = [slot for slot in slots if slot.listed and all(v.parents for v in slot.values)]
+    assert len(deep) + sum(slot.ordered for slot in slots) >= 8
+    assert all(slot.most and slot.least for slot in slots if slot.ordered)
+    assert len(domain.others) >= 6
+    assert len(domain.fillers) >= 40

@@ -1,0 +1,77 @@
+"""Facts: coherent, the same for whoever asks, and as often as they are to be."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from retgen.errors import RecipeError
+from retgen.world import ABSENT, World, load_domain
+
+SHIPS = load_domain(Path(__file__).parent / "ships.yaml")
+WORLD = World(SHIPS, 1, 2000)
+FACTS = WORLD.columns(0, 2000)
+
+
+def test_entity_i_depends_on_nothing_but_i() -> None:
+    some = WORLD.columns(700, 705)
+    for name, column in FACTS.items():
+        assert some[name].tolist() == column[700:705].tolist()
+    other = World(SHIPS, 2, 2000).columns(0, 2000)
+    assert any((other[name] != FACTS[name]).any() for name in FACTS)
+
+
+def test_facts_of_an_entity_fit_together() -> None:
+    first, last = datetime.date(1900, 1, 1).toordinal(), datetime.date(1950, 12, 31).toordinal()
+    launch = FACTS["launch"]
+    assert first <= launch.min() < first + 60
+    assert last - 60 < launch.max() <= last
+    years = np.array([datetime.date.fromordinal(day).year for day in launch.tolist()])
+    assert set((FACTS["scrapped"] - years).tolist()) == set(range(5, 41))
+    home = SHIPS.slots["home"].values
+    norway = np.array(["Norway" in home[i].parents for i in FACTS["home"]])
+    asia = np.array(["Asia" in home[i].parents for i in FACTS["home"]])
+    assert set(FACTS["flag"][norway].tolist()) == {0}
+    assert set(FACTS["flag"][asia].tolist()) == {1, 2}
+    assert set(FACTS["flag"][~norway & ~asia].tolist()) == {0, 1, 2}
+    assert set((FACTS["length"] % 5).tolist()) == {0}
+
+
+def test_relations_lead_to_another_entity_in_the_window() -> None:
+    sister, launch = FACTS["sister"], FACTS["launch"]
+    there = np.flatnonzero(sister != ABSENT)
+    assert 900 < len(there) < 1100
+    apart = launch[there] - launch[sister[there]]
+    assert apart.min() >= 100
+    assert apart.max() <= 4000
+    assert np.bincount(sister[there]).max() > 5  # some are named often
+
+
+def test_how_often_values_are_drawn() -> None:
+    counts = np.bincount(FACTS["cargo"], minlength=4)  # skew 0
+    assert counts.min() > 440
+    assert counts.max() < 560
+    homes = np.sort(np.bincount(FACTS["home"], minlength=8))
+    assert homes[-1] > 2 * homes[0] > 100
+
+
+def test_values_by_name() -> None:
+    slots = SHIPS.slots
+    assert WORLD.value_names(slots["home"], [2, ABSENT, 4]) == ["Lisbon", "", "Kobe"]
+    assert WORLD.value_names(slots["launch"], [693596]) == ["1900-01-01"]
+    assert WORLD.value_names(slots["length"], [25]) == ["25"]
+    assert WORLD.value_names(slots["sister"], [0]) == [WORLD.names(np.array([0]))[0]]
+    captains = WORLD.value_names(slots["captain"], list(range(30)))
+    assert len(set(captains)) == 30
+
+
+def test_names_do_not_repeat_and_are_not_more_than_there_are() -> None:
+    assert len(set(WORLD.names(np.arange(2000)))) == 2000
+    with pytest.raises(RecipeError) as error:
+        World(SHIPS, 1, 2001)
+    assert str(error.value) == (
+        "domain ships has 2,000 names for 2,001 entities: ask for fewer, or give its name more parts"
+    )
