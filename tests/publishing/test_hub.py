@@ -14,6 +14,7 @@ import pytest
 from retgen import publish
 from retgen.errors import EndpointFailed, UsageError
 from tests.conftest import Gen
+from tests.project import ROOT
 from tests.publishing.hub_server import READER, TOKEN, Fault, State, serving
 from tests.publishing.test_publish import FILES as TREE
 from tests.publishing.test_publish import files
@@ -317,3 +318,32 @@ def test_a_fresh_process_loads_it_by_its_name(kb: Path, hub: State, tmp_path: Pa
         [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120
     )
     assert (done.stdout, done.returncode) == ("[15, 100, 200]\n", 0), done.stderr
+
+
+_WITH_XET = """
+import sys
+from retgen import publish
+from retgen.errors import EndpointFailed
+from huggingface_hub.utils._runtime import is_xet_available
+assert is_xet_available()
+try:
+    publish(sys.argv[1], sys.argv[2])
+except EndpointFailed as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_xet_that_does_not_let_go_on(kb: Path, hub: State, tmp_path: Path) -> None:
+    """What the Hub's store of large files answers comes from another client; nothing is half."""
+    hub.fault = lambda n, request: 403 if "xet-write-token" in request else None
+    words = [sys.executable, "-c", _WITH_XET, str(kb), f"hub:{REPO}"]
+    env = {**os.environ, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_XET": "0"}
+    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "the Hub did not answer as it should (Network error: " in done.stdout
+    assert done.stdout.endswith("in no commit; the same command goes on\n")
+    assert TOKEN not in done.stdout + done.stderr
+    assert published(hub) == []
+    publish(kb, f"hub:{REPO}")  # without Xet
+    assert published(hub) == FILES
