@@ -52,12 +52,12 @@ def publish(
 ) -> Published:
     """Publish a finished run: Parquet, card, manifest, recipe and what its review showed.
 
-    `to`: "hub:owner/name" or "file:PATH". All of it is there or nothing; what is there already is
-    left as it is. `dry_run`: only say what would change. `force`: publish what is refused, which
-    its card then says. `private`: a repository of the Hub that is made is private; one that is
-    public is not published to. Raises `UsageError` for a destination that cannot be,
-    `DatasetError` for a run that is unfinished, `ChecksFailed` for one that did not pass its
-    checks, changed since, has a failed certificate or a licence that does not allow it,
+    `to`: "hub:owner/name", "file:PATH" or "s3://bucket/path". All of it is there or nothing; what
+    is there already is left as it is. `dry_run`: only say what would change. `force`: publish what
+    is refused, which its card then says. `private`: a repository of the Hub that is made is
+    private; one that is public is not published to. Raises `UsageError` for a destination that
+    cannot be, `DatasetError` for a run that is unfinished, `ChecksFailed` for one that did not
+    pass its checks, changed since, has a failed certificate or a licence that does not allow it,
     `EndpointFailed` where the network failed: the same again completes it.
     """
     target, run = destination(to), Path(run)

@@ -37,6 +37,8 @@ def read_manifest(run: Path) -> dict[str, Any]:
     Raises `UsageError` for what is no run, `DatasetError` for one that is unfinished or damaged,
     `ChecksFailed` for one whose data did not pass its checks.
     """
+    if not run.exists():
+        raise UsageError(f"{run} does not exist. Give the folder of a run")
     if not (run / "recipe.yaml").is_file():
         raise UsageError(
             f"{run} is not a run directory: it has no recipe.yaml. What `gen run` made is "

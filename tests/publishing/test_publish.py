@@ -168,6 +168,8 @@ def test_destinations_that_cannot_be(kb: Path, gen: Gen, to: str, message: str) 
 
 
 def test_what_is_no_finished_run(kb: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"gone does not exist\. Give the folder of a run$"):
+        publish(tmp_path / "gone", f"file:{tmp_path / 'out'}")
     with pytest.raises(UsageError, match=r"dataset is not a run directory: it has no recipe\.yaml"):
         publish(kb / "dataset", f"file:{tmp_path / 'out'}")
     (kb / "manifest.json").write_text("{}")
