@@ -2,8 +2,8 @@
 
 A file of patterns (`patterns/DOMAIN.yaml`, or `my_domain.patterns.yaml` beside a domain of one's
 own) lists words and short phrases a slot. In a phrase `*` ends a word that has any ending, `(a|b)`
-is either, `..` up to four words in between, `{v}` the value; `+` doubles the weight of its phrase.
-The longest phrase counts where several overlap.
+is either, `..` up to four words in between, `{v}` the value; `+` doubles the weight of its phrase;
+with `=` it is of its slot whatever the value is. The longest phrase counts where several overlap.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ class _Cue(NamedTuple):
     valued: bool = False  # it holds {v}, so it is of the slot only where the value can be
 
 
+_FACTORS = {"+": 2, "=": 3}
 _START = 3  # characters of a word by which cues are looked up
 _SHORTENED = re.compile(r"(?<=\s)\w+n['\u2019]t(?=\s)")
 _NO = _Cue(_SHORTENED, 1.0, NOT)
@@ -108,7 +109,7 @@ class Cues:
         self._slots = frozenset(patterns.slots)
 
     def _add(self, phrase: str, weight: float, slot: str) -> None:
-        cue = _Cue(compiled(phrase), weight, slot, "{v}" in phrase.split())
+        cue = _Cue(compiled(phrase), weight, slot, "{v}" in phrase.split() and phrase[0] != "=")
         for start in _starts(phrase):
             self._by_start.setdefault(start, []).append(cue)
 
@@ -175,7 +176,7 @@ def _hides(
 def compiled(phrase: str) -> re.Pattern[str]:
     """The pattern of a phrase."""
     parts = []
-    for word in phrase.removeprefix("+").split():
+    for word in phrase.lstrip("+=").split():
         if word == "..":
             parts.append(r"(?:[^\s,;]+\s){0,4}?")
         else:
@@ -190,7 +191,7 @@ def _pattern_of(word: str) -> str:
 
 def _starts(phrase: str) -> set[str]:
     """The beginnings of a word of a phrase, of one of its words that is as long as can be."""
-    words = [w for w in phrase.removeprefix("+").split() if w not in ("..", "{v}")]
+    words = [w for w in phrase.lstrip("+=").split() if w not in ("..", "{v}")]
     if not words:
         return {"{v}"}
     rated = []
@@ -206,8 +207,8 @@ def _starts(phrase: str) -> set[str]:
 
 
 def _weight(phrase: str) -> float:
-    if phrase.startswith("+"):
-        return 2 * _weight(phrase[1:])
+    if phrase[0] in _FACTORS:
+        return _FACTORS[phrase[0]] * _weight(phrase[1:])
     words = [word for word in phrase.split() if word != ".."]
     light = sum(word == "{v}" or word.strip("*") in STOPWORDS for word in words)
     return len(words) - light + _LIGHT * light

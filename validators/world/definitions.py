@@ -66,6 +66,10 @@ class Definition:
     short: int | None  # the place in `name` of the part that stands as a short name
     persons: tuple[frozenset[str], ...]  # given and family names of those who are no entities
 
+    def of_type(self, *types: str) -> list[str]:
+        """The slots of some types."""
+        return [name for name, slot in self.slots.items() if slot.type in types]
+
 
 def read_definition(path: Path) -> Definition:
     """The definition in a domain's file. Raises `BadDefinition`."""

@@ -71,8 +71,7 @@ class Lexicon:
             if slot.type == "number"
         }
         self._of_type = {
-            kind: [slot.name for slot in domain.slots.values() if slot.type == kind]
-            for kind in ("year", "date", "number", "person", "relation")
+            kind: domain.of_type(kind) for kind in ("year", "date", "number", "person", "relation")
         }
         self._kinds: dict[str, int] = {}  # what may begin with a token
 

@@ -69,9 +69,9 @@ _WITHOUT = (
 
 # may stand before a condition that is joined to another one
 _NEUTRAL = frozenset(
-    "a all also an any anything are be being both each either else every if is it must of one ones "
-    "other others should so some such the then these they this those too well what is as in addition "
-    "furthermore moreover likewise equally again same is was were do does did there".split()
+    "a all also an any anything are be being both each either else every if is it must of one "
+    "ones other others should so some such the then these they this those too well what as in "
+    "addition furthermore moreover likewise equally again same was were do does did there".split()
 )
 
 
@@ -94,11 +94,8 @@ class QueryReader:
         self.domain = domain
         self.cues = Cues(patterns)
         self._lexicon = Lexicon(domain, parents=True)
-        types = {"relation": ("relation",), "ordered": ("year", "date", "number")}
-        self._relations, self._ordered = (
-            [name for name, slot in domain.slots.items() if slot.type in types[kind]]
-            for kind in ("relation", "ordered")
-        )
+        self._relations = domain.of_type("relation")
+        self._ordered = domain.of_type("year", "date", "number")
         self._extremes = [
             (kind, compiled(phrase), slot)
             for kind, listed in (("most", patterns.most), ("least", patterns.least))
@@ -185,6 +182,9 @@ class QueryReader:
                 parts = _split(listed, ";")
             else:
                 parts = [clause.words for clause in self._clauses(listed)]
+            said = [_count(one) for one in items[place + 1 : colon] if _count(one)]
+            if said and said[-1] != len(parts):
+                raise Unread(f"it names {len(parts)} conditions, not {said[-1]}")
             return ["at least", number, *(self._one(part) for part in parts)]
         return None
 
@@ -244,7 +244,9 @@ class QueryReader:
             start = next((i for i, word in enumerate(words) if _in(word, _RELATIVES)), None)
             if start is None or start + 1 >= len(words):
                 continue
-            scores = self.cues.find(_words(words[start:]), self._relations).scores
+            scores, _, negated = self.cues.find(_words(words[start:]), self._relations)
+            if negated:
+                raise Unread(f"{_words(words[start:])!r} denies what it asks for")
             told = {slot: scores.get(slot, 0.0) for slot in self._relations}
             if told:
                 return place if noun == place + 1 else place - 1, max(told, key=told.__getitem__)
@@ -320,8 +322,9 @@ class QueryReader:
         if not slots:
             raise Unread(f"{value.text!r} is no value that is known")
         scores, _, negated = self.cues.find(words, slots)
+        scores = with_unit(scores, value.text, value.kind, slots)
         sure = not isinstance(value, Mention) or value.kind == "values"
-        slot, problem = chosen(with_unit(scores, value.text, value.kind, slots), slots, sure)
+        slot, problem = chosen(scores, slots, sure, self.domain)
         if slot and not scores.get(slot) and (told := self.cues.told(words)):
             problem = f"says of {told} what only {slot} can be"
         if problem:

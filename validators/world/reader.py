@@ -149,39 +149,41 @@ class Reader:
                 return _Clause("", other, False, "names somebody that the text is not about")
             if not scores:
                 return _Clause("", other, False)
+        scores = with_unit(scores, mention.text, mention.kind, mention.slots)
         slot, problem = chosen(
-            with_unit(scores, mention.text, mention.kind, mention.slots),
-            mention.slots,
-            mention.kind in ("values", "number"),
+            scores, mention.slots, mention.kind in ("values", "number"), self.domain
         )
         if slot and not scores.get(slot) and (told := self.cues.told(words)):
             problem = f"says of {told} what only {slot} can be"
         return _Clause("" if problem else slot, other, negated, problem, hard[0])
 
 
-def chosen(scores: Mapping[str, float], slots: Collection[str], sure: bool) -> tuple[str, str]:
+def chosen(
+    scores: Mapping[str, float], slots: Collection[str], sure: bool, domain: Definition
+) -> tuple[str, str]:
     """The slot that a clause is about among those that its value can have, or what is wrong.
 
     `sure`: a value that is of one slot alone needs no word beside it; it must be told of no other.
     """
-    best = max(scores.values(), default=0.0)
     told = max(scores, key=scores.__getitem__) if scores else ""
     if not slots:
         return "", f"holds no value that {told} can have"
     ranked = sorted(((scores.get(slot, 0.0), slot) for slot in slots), reverse=True)
     score, slot = ranked[0]
-    if len(ranked) == 1:
-        if score * 2 < best:
-            return "", f"says of {told} what only {slot} can be"
-        if not score and not sure:
-            return "", f"names what {slot} can be, and does not say that it is"
-        return slot, ""
-    if score < best and not score:
+    if not score and told:
         return "", f"says of {told} what only {' or '.join(sorted(slots))} can be"
-    if score == ranked[1][0]:
+    if len(ranked) > 1:
+        if score > ranked[1][0]:
+            return slot, ""
         if score:
             return "", f"reads as {slot} and as {ranked[1][1]}"
         return "", f"does not say whether it is {' or '.join(sorted(slots))}"
+    if not score and not sure:
+        return "", f"names what {slot} can be, and does not say that it is"
+    for other in domain.of_type(domain.slots[slot].type):  # the words may be those of another one
+        best = scores.get(other, 0.0)
+        if score * 2 < best or 0 < score < 1 <= best:
+            return "", f"says of {other} what only {slot} can be"
     return slot, ""
 
 
