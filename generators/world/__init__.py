@@ -26,7 +26,7 @@ from retgen.generators.family import Family
 from retgen.generators.ids import Ids
 from retgen.generators.params import Job
 from retgen.generators.plan import Plan
-from retgen.generators.records import Records, Rows, rows_of
+from retgen.generators.records import Example, Records, Rows, rows_of
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.questions import Questions, cells, questions
 from retgen.messages import did_you_mean
@@ -34,6 +34,7 @@ from retgen.validators import world as world_proof
 from retgen.validators.rule import CorpusRule, Judgements
 from retgen.world.compose import Composer, Written
 from retgen.world.domain import Domain, load_domain
+from retgen.world.expressions import dumps
 from retgen.world.facts import World as Facts
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ class World(Family[WorldParams]):
             word_lists=self.word_lists(job),
             card=_card(params, domain),
             facts=_figures(params, domain),
+            example=_example(asked.now()) if params.documents <= _EXACT else None,
             licences={"documents and queries": _LICENCE},
         )
 
@@ -218,6 +220,16 @@ def _check(params: WorldParams, domain: Domain) -> None:
             f"documents. Ask for at least {3 * largest:,} (params.documents), or leave {largest} "
             "out"
         )
+
+
+def _example(asked: Questions) -> Example:
+    """A query of every operator, and its expression."""
+    first = {one.cell.operator: one for one in reversed(asked.all)}
+    rows = [
+        (f"{operator}, {one.cell.wording}", one.text, dumps(one.expression))
+        for operator, one in sorted(first.items())
+    ]
+    return Example("A query of every operator", ("", "query", "expression"), rows, changed=False)
 
 
 def _listed(values: Sequence[object]) -> str:
