@@ -193,6 +193,16 @@ def _corpus(params: WorldParams, seed: int) -> Rows:
 
 def _check(params: WorldParams, domain: Domain) -> None:
     """Raise `RecipeError` for what this domain, or so many documents, cannot give."""
+    patterns = domain.path.with_suffix(".patterns.yaml")
+    if params.patterns is None and isinstance(params.domain, Path) and patterns.is_file():
+        raise RecipeError(
+            f"params.patterns: name {patterns.name}, which stands beside the domain, so that a run "
+            "keeps a copy of both"
+        )
+    if params.patterns is not None and params.patterns.resolve() != patterns:
+        raise RecipeError(
+            f"params.patterns: {params.patterns} is read only as {patterns}, beside the domain"
+        )
     for slot in params.slots or ():
         if slot not in domain.slots:
             hint = did_you_mean(slot, list(domain.slots)) or "."

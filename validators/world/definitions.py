@@ -182,5 +182,8 @@ def _pieces(
 
 def _words(given: Any) -> Iterator[str]:
     """The values of a part of a name, whose groups (those of a pronoun) do not matter."""
+    if isinstance(given, Mapping) and given.keys() == {"from", "to"}:  # numbers
+        yield from map(str, range(given["from"], given["to"] + 1))
+        return
     for value in _values(given):
         yield value.name
