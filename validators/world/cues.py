@@ -9,14 +9,15 @@ with `=` it is of its slot whatever the value is. The longest phrase counts wher
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from retgen.tokenizer import STOPWORDS
 from retgen.validators.world.definitions import BadDefinition, Definition, read_yaml
 
-OTHER, NOT = "an other holder", "a denial"  # in place of a slot: slots have no blanks
+T = TypeVar("T")
+NOT = "a denial"  # in place of a slot: slots have no blanks
 _BUNDLED = Path(__file__).parent / "patterns"
 _LIGHT = 0.25  # weight of a function word, and of {v}; others weigh 1
 _NEGATIONS = (
@@ -173,6 +174,28 @@ def _hides(
     return overlaps and (taken[0] > one[0] or taken[3] == one[3])
 
 
+def parted(
+    items: Sequence[T], is_value: Callable[[T], bool], score: Callable[[Sequence[T]], float]
+) -> list[list[T]]:
+    """Words with several values cut into parts with one each, where they read best.
+
+    `score`: of a part, negative where it cannot be read. Of equally good places the first.
+    """
+    values = [i for i, item in enumerate(items) if is_value(item)]
+    best: dict[int, tuple[float, list[int]]] = {0: (0.0, [])}  # a part begins: (score, cuts before)
+    for here, following in zip(values, [*values[1:], len(items)], strict=True):
+        ends = range(here + 1, following + 1) if following < len(items) else [len(items)]
+        later: dict[int, tuple[float, list[int]]] = {}
+        for end in ends:
+            for start, (total, cuts) in best.items():
+                one = total + score(items[start:end])
+                if end not in later or one > later[end][0]:
+                    later[end] = one, [*cuts, end]
+        best = later
+    cuts = max(best.values(), key=lambda one: one[0])[1]
+    return [list(items[start:end]) for start, end in zip([0, *cuts], cuts, strict=False)]
+
+
 def compiled(phrase: str) -> re.Pattern[str]:
     """The pattern of a phrase."""
     parts = []
@@ -220,8 +243,8 @@ def _other(noun: str) -> re.Pattern[str]:
     At its start or behind a preposition; elsewhere as whose something is, or who does something.
     """
     head = compiled(noun).pattern.removeprefix(r"(?<=\s)").removesuffix(r"(?=\s)")
-    start = r"(?:^\s|(?<=\s)(?:that|where|when|which|whom|of|for|to|by|,)\s)"
+    start = r"(?:^\s|(?<=\s)(?:that|where|when|which|whom|of|for|to|by|in|,)\s)"
     return re.compile(
-        rf"(?:{start}{_DETERMINERS}\s(?:[\w-]+\s){{0,2}}?(?P<noun>{head})(?=\s)"
+        rf"(?:{start}{_DETERMINERS}\s(?:[\w-]+\s){{0,2}}?(?P<noun>{head})(?=\s(?!\{{v\}}))"
         rf"|(?<=\s){_POSSESSIVES}\s(?:[\w-]+\s){{0,2}}?(?P<doer>{head})(?=\s(?!\{{v\}}|$)))"
     )

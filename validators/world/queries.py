@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from retgen.validators.world.cues import Cues, Patterns, compiled
+from retgen.validators.world.cues import Cues, Patterns, compiled, parted
 from retgen.validators.world.definitions import Definition
-from retgen.validators.world.mentions import TOKEN, Lexicon, Mention
+from retgen.validators.world.mentions import NUMBER_WORDS, TOKEN, Lexicon, Mention
 from retgen.validators.world.quantities import Item, Quantity, quantities
 from retgen.validators.world.reader import chosen, with_unit
 
-_NUMBERS = {
-    word: number
-    for number, word in enumerate(
-        "one two three four five six seven eight nine ten eleven twelve".split(), 1
-    )
-}
 _MOST = (
     "most recent", "most", "latest", "newest", "highest", "longest", "largest", "greatest",
     "biggest", "youngest", "tallest", "last", "heaviest", "costliest", "dearest", "thickest",
@@ -52,10 +47,20 @@ _ADVERBS = [
     for phrase in phrases
 ]
 _HAVE = frozenset("with has have having shows show boasts boast".split())
+_INTRO = re.compile(
+    r"^(?:please )?(?:(?:i|we)(?:['\u2019](?:m|re|d like)| am| are| would like)? )?"
+    r"(?:looking for|after|searching for|interested in|seeking|seek|want|need|wish to find|to find|"
+    r"show me|find me|find|list|name|give me|tell me)\b ",
+    re.I,
+)
+_KIND_OF = re.compile(r"\b(?:any|some|whatever) (?:kind|sort|type|form) of ")
 _HINT = 0.5  # weight of a superlative that suits a slot
 _STOPS = frozenset((".", ";", ":", ","))
 _BOUNDS = frozenset(("and", "or", "but", "nor", "plus", "though", "although", "yet", *_STOPS))
 _RELATIVES = frozenset(("that", "who", "whose", "which", "whom"))
+_THE = frozenset(("the", "which", "what", "whose"))
+_ANY = frozenset(("a", "an", "another", "some"))
+_SOMEBODY = frozenset(("somebody", "someone", "something", "anybody", "anyone"))
 _AMONG = frozenset(("among", "amongst", "out", "from"))
 # in front of what is not wanted
 _WITHOUT = (
@@ -96,6 +101,11 @@ class QueryReader:
         self._lexicon = Lexicon(domain, parents=True)
         self._relations = domain.of_type("relation")
         self._ordered = domain.of_type("year", "date", "number")
+        nouns = {domain.singular, domain.plural, "one", "ones"}
+        nouns |= {
+            form for noun in domain.nouns for form in (noun.split()[-1], noun.split()[-1] + "s")
+        }
+        self._nouns = frozenset(nouns)
         self._extremes = [
             (kind, compiled(phrase), slot)
             for kind, listed in (("most", patterns.most), ("least", patterns.least))
@@ -105,7 +115,7 @@ class QueryReader:
 
     def query(self, text: str) -> list[Any]:
         """The expression. Raises `Unread`."""
-        tokens = TOKEN.findall(text)
+        tokens = TOKEN.findall(_KIND_OF.sub("", _INTRO.sub("", text)))
         while tokens and tokens[-1] in ".?!":
             tokens.pop()
         if tokens and tokens[0][0].isupper() and not self._lexicon.starts(tokens[0]):
@@ -121,22 +131,26 @@ class QueryReader:
         """ "the 10 with the latest ..." and what it is taken from."""
         for start, kind, length in _superlatives(items):
             first = start
-            while first and not _in(items[first - 1], _HAVE) and not _count(items[first - 1]):
+            while (
+                first
+                and isinstance(items[first - 1], str)
+                and not _in(items[first - 1], _HAVE)
+                and not _count(items[first - 1])
+            ):
                 first -= 1  # "the text completed longest ago"
             if first and _in(items[first - 1], _HAVE):
                 first -= 1
             stop = start + length
-            while stop < len(items) and _is_word(items[stop], but=_STOPS | _RELATIVES | _AMONG):
+            ends = _STOPS | _RELATIVES | _AMONG | self._nouns
+            while stop < len(items) and _is_word(items[stop], but=ends):
                 if items[stop] == "of" and items[stop + 1 : stop + 2] in (["all"], ["those"]):
                     break
                 stop += 1
             if stop < len(items) and not isinstance(items[stop], str):
                 continue  # "whose earliest breath was drawn in 1884"
-            slot = self._of_extreme(kind, _words(items[first:stop]))
-            place, k = _nearest_count(items, first)
-            alone = (
-                items[first : first + 1] == ["the"] and self.domain.singular in items[start:stop]
-            )
+            slot, kind = self._of_extreme(kind, _words(items[first:stop]))
+            place, k = self._how_many(items, first)
+            alone = stop < len(items) and _in(items[stop], self._nouns)
             if not slot or (place == first and not _in(items[first], _HAVE) and not alone):
                 continue
             begin = max((i + 1 for i in range(place) if _in(items[i], _STOPS)), default=0)
@@ -147,16 +161,37 @@ class QueryReader:
             return [kind, k, slot, self._set(rest)]
         return None
 
-    def _of_extreme(self, kind: str, words: str) -> str:
-        """The slot whose largest or smallest values some words ask for; "" for none."""
+    def _how_many(self, items: Sequence[Item], end: int) -> tuple[int, int]:
+        """The place of the number of results, and the number; else (`end`, 1).
+
+        It stands shortly in front of the superlative, which begins at `end`, or with the noun.
+        """
+        for place in range(end - 1, max(-1, end - 5), -1):
+            if _in(items[place], _STOPS):
+                break
+            if number := _count(items[place]):
+                return place, number
+        for place in range(min(end, len(items) - 1)):
+            if _in(items[place + 1], self._nouns) and (number := _count(items[place])):
+                return place, number
+        return end, 1
+
+    def _of_extreme(self, kind: str, words: str) -> tuple[str, str]:
+        """The slot whose values some words rank, "" for none, and whether the most or the least.
+
+        The oldest patients have the most years, the oldest films the least.
+        """
         scores = self.cues.find(words, ()).scores
+        kinds: dict[str, str] = {}
         for one, pattern, slot in self._extremes:
-            if one == kind and pattern.search(f" {words} "):
+            if pattern.search(f" {words} "):
                 scores[slot] = scores.get(slot, 0.0) + _HINT
+                kinds[slot] = one
         ranked = sorted(((scores.get(slot, 0.0), slot) for slot in self._ordered), reverse=True)
         if len(ranked) > 1 and ranked[0][0] and ranked[0][0] == ranked[1][0]:
             raise Unread(f"{words!r} reads as {ranked[0][1]} and as {ranked[1][1]}")
-        return ranked[0][1] if ranked and ranked[0][0] else ""
+        slot = ranked[0][1] if ranked and ranked[0][0] else ""
+        return slot, kinds.get(slot, kind)
 
     # --- at least k of n --------------------------------------------------------------------
 
@@ -193,9 +228,9 @@ class QueryReader:
     def _boolean(self, items: list[Item]) -> list[Any]:
         nested = self._nested(items)
         if nested:
-            place, slot = nested
+            place, end, slot = nested
             before = self._clauses(items[:place])
-            inner = ["via", slot, self._set(items[place + 2 :])]
+            inner = ["via", slot, self._set(items[end:])]
             return _joined("and", [*(self._one(clause.words) for clause in before), inner])
         clauses = self._clauses(items)
         if not clauses:
@@ -227,30 +262,42 @@ class QueryReader:
         both = _joined("or", parts) if parts else []
         return ([], both) if all_unwanted else (both, _joined("or", unwanted) if unwanted else [])
 
-    def _nested(self, items: list[Item]) -> tuple[int, str] | None:
-        """Where another entity is described, in place of the name of the one that is meant."""
-        for place in range(2, len(items) - 2):
-            if items[place] not in ("a", "an", "another", "some", "one"):
-                continue
-            noun = place if items[place] == "one" else place + 1
-            if items[noun] not in (self.domain.singular, "one") or not _in(
-                items[noun + 1], _RELATIVES
-            ):
+    def _nested(self, items: list[Item]) -> tuple[int, int, str] | None:
+        """(start, end, slot) of the words for another entity in place of the name of the one meant.
+
+        "a film that ..." behind what a relation says, or behind a relative clause without a value.
+        """
+        for place in range(2, len(items) - 1):
+            end = self._somebody(items, place)
+            if not end:
                 continue
             since = place
             while since and _is_word(items[since - 1], but=_BOUNDS):
                 since -= 1
             words = items[since:place]
-            start = next((i for i, word in enumerate(words) if _in(word, _RELATIVES)), None)
-            if start is None or start + 1 >= len(words):
-                continue
+            start = next((i for i, word in enumerate(words) if _in(word, _RELATIVES)), 0)
             scores, _, negated = self.cues.find(_words(words[start:]), self._relations)
-            if negated:
-                raise Unread(f"{_words(words[start:])!r} denies what it asks for")
             told = {slot: scores.get(slot, 0.0) for slot in self._relations}
-            if told:
-                return place if noun == place + 1 else place - 1, max(told, key=told.__getitem__)
+            clause = len(words) > 1 and _in(words[start], _RELATIVES) and start + 1 < len(words)
+            plain = _in(items[end], _RELATIVES)
+            if told and (any(told.values()) or (clause and plain)):
+                if negated:
+                    raise Unread(f"{_words(words[start:])!r} denies what it asks for")
+                return place, end, max(told, key=told.__getitem__)
         return None
+
+    def _somebody(self, items: Sequence[Item], place: int) -> int:
+        """Where "a film", "an earlier case", "somebody" end that begin at a place; 0 for none."""
+        if _in(items[place], _SOMEBODY):
+            return place + 1
+        if not _in(items[place], _ANY):
+            return 0
+        for noun in range(place + 1, min(place + 4, len(items) - 1)):
+            if _in(items[noun], self._nouns):
+                return noun + 1
+            if not isinstance(items[noun], str):
+                return 0
+        return 0
 
     def _clauses(self, items: Sequence[Item]) -> list[_Clause]:
         """The conditions; each has a value. What introduces one is no part of its words."""
@@ -285,7 +332,23 @@ class QueryReader:
                 joins, waiting = set(), []
         if waiting and result:
             result[-1].words.extend(waiting)
-        return result
+        return [one for clause in result for one in self._apart(clause)]
+
+    def _apart(self, clause: _Clause) -> list[_Clause]:
+        """A clause with several values cut into clauses with one each."""
+        if len(_values(clause.words)) < 2:
+            return [clause]
+        first, *others = parted(clause.words, _is_value, self._score)
+        and_words = frozenset(("and",))
+        return [clause._replace(words=first), *(_Clause(and_words, False, one) for one in others)]
+
+    def _score(self, part: Sequence[Item]) -> float:
+        """How well a part with one value reads; negative where it does not."""
+        try:
+            _, _, score = self._read(part)
+        except Unread:
+            return -1.0
+        return 1.0 + score
 
     def _known(self, lead: Sequence[Item]) -> None:
         """What leads to a condition behind another one is no word that may turn it round."""
@@ -305,6 +368,11 @@ class QueryReader:
 
     def _atom(self, part: Sequence[Item]) -> tuple[list[Any], bool]:
         """The condition of a clause, and whether it is denied."""
+        atom, negated, _ = self._read(part)
+        return atom, negated
+
+    def _read(self, part: Sequence[Item]) -> tuple[list[Any], bool, float]:
+        """The condition of a clause, whether it is denied, and the weight of the words for it."""
         values = _values(part)
         words = _words(part)
         if len(values) > 1:
@@ -329,7 +397,7 @@ class QueryReader:
             problem = f"says of {told} what only {slot} can be"
         if problem:
             raise Unread(f"{words!r} {problem}")
-        return slots[slot], negated
+        return slots[slot], negated, scores.get(slot, 0.0)
 
 
 def _connectives(clauses: Sequence[_Clause]) -> list[str]:
@@ -369,7 +437,8 @@ def _superlatives(items: Sequence[Item]) -> Iterable[tuple[int, str, int]]:
             ):  # fmt: skip
                 yield start, kind, len(phrase)
                 break
-        if items[start - 1] != "the":
+        the = start - 2 if start > 1 and _count(items[start - 1]) else start - 1
+        if not _in(items[the], _THE):
             continue
         for kind, phrase in _EXTREMES:
             if list(items[start : start + len(phrase)]) == phrase:
@@ -377,22 +446,13 @@ def _superlatives(items: Sequence[Item]) -> Iterable[tuple[int, str, int]]:
                 break
 
 
-def _nearest_count(items: Sequence[Item], end: int) -> tuple[int, int]:
-    """The place of the number of results in front of a place, and the number; else (place, 1)."""
-    for place in range(end - 1, max(-1, end - 5), -1):
-        if _in(items[place], _STOPS):
-            break
-        if number := _count(items[place]):
-            return place, number
-    return end, 1
-
-
 def _count(item: Item) -> int:
     """A number of results or conditions; 0 for what is none."""
     if isinstance(item, str):
-        return _NUMBERS.get(item, 0)
-    if isinstance(item, Quantity) and item.kind != "date" and isinstance(item.low, int):
-        return item.low
+        return int(NUMBER_WORDS.get(item, 0))
+    if isinstance(item, Quantity) and isinstance(item.low, int) and item.low == item.high:
+        round_year = item.kind == "year" and item.low <= 1000
+        return item.low if round_year or item.text.replace(",", "").isdigit() else 0
     return 0
 
 
@@ -408,11 +468,12 @@ def _is_word(item: Item, but: frozenset[str]) -> bool:
     return isinstance(item, str) and item not in but
 
 
+def _is_value(item: Item) -> bool:
+    return not isinstance(item, str) and not (isinstance(item, Mention) and item.kind == "capital")
+
+
 def _values(part: Iterable[Item]) -> list[Mention | Quantity]:
-    return [
-        item for item in part
-        if not isinstance(item, str) and not (isinstance(item, Mention) and item.kind == "capital")
-    ]  # fmt: skip
+    return [item for item in part if not isinstance(item, str) and _is_value(item)]
 
 
 def _words(part: Iterable[Item]) -> str:
