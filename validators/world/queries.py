@@ -2,82 +2,37 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from retgen.validators.world.cues import Cues, Patterns, compiled, parted
 from retgen.validators.world.definitions import Definition
-from retgen.validators.world.mentions import NUMBER_WORDS, TOKEN, Lexicon, Mention
+from retgen.validators.world.mentions import TOKEN, Lexicon, Mention
 from retgen.validators.world.quantities import Item, Quantity, quantities
+from retgen.validators.world.query_words import (
+    AMONG,
+    ANY,
+    BOUNDS,
+    HAVE,
+    HINT,
+    INTRO,
+    KIND_OF,
+    NEUTRAL,
+    RELATIVES,
+    SOMEBODY,
+    STOPS,
+    WITHOUT,
+    count_of,
+    is_in,
+    is_value,
+    is_word,
+    joined,
+    split_at,
+    superlatives,
+    values_of,
+    wording_of,
+)
 from retgen.validators.world.reader import chosen, with_unit
-
-_MOST = (
-    "most recent", "most", "latest", "newest", "highest", "longest", "largest", "greatest",
-    "biggest", "youngest", "tallest", "last", "heaviest", "costliest", "dearest", "thickest",
-    "maximum", "furthest",
-)  # fmt: skip
-_LEAST = (
-    "least recent", "least", "earliest", "oldest", "lowest", "shortest", "smallest", "fewest",
-    "first", "cheapest", "thinnest", "lightest", "minimum", "eldest", "briefest", "slimmest",
-    "slightest",
-)  # fmt: skip
-_EXTREMES = [
-    (kind, phrase.split())
-    for kind, phrases in (("most", _MOST), ("least", _LEAST))
-    for phrase in phrases
-]
-_ADVERBS = [
-    (kind, phrase.split())
-    for kind, phrases in (
-        ("most", ("most recently", "latest", "last", "least long ago", "longest")),
-        (
-            "least",
-            (
-                "longest ago",
-                "furthest back",
-                "furthest ago",
-                "least recently",
-                "earliest",
-                "first",
-                "shortest",
-            ),
-        ),
-    )
-    for phrase in phrases
-]
-_HAVE = frozenset("with has have having shows show boasts boast".split())
-_INTRO = re.compile(
-    r"^(?:please )?(?:(?:i|we)(?:['\u2019](?:m|re|d like)| am| are| would like)? )?"
-    r"(?:looking for|after|searching for|interested in|seeking|seek|want|need|wish to find|to find|"
-    r"show me|find me|find|list|name|give me|tell me)\b ",
-    re.I,
-)
-_KIND_OF = re.compile(r"\b(?:any|some|whatever) (?:kind|sort|type|form) of ")
-_HINT = 0.5  # weight of a superlative that suits a slot
-_STOPS = frozenset((".", ";", ":", ","))
-_BOUNDS = frozenset(("and", "or", "but", "nor", "plus", "though", "although", "yet", *_STOPS))
-_RELATIVES = frozenset(("that", "who", "whose", "which", "whom"))
-_THE = frozenset(("the", "which", "what", "whose"))
-_ANY = frozenset(("a", "an", "another", "some"))
-_SOMEBODY = frozenset(("somebody", "someone", "something", "anybody", "anyone"))
-_AMONG = frozenset(("among", "amongst", "out", "from"))
-# in front of what is not wanted
-_WITHOUT = (
-    "not", "except", "excepting", "excluding", "exclude", "leaving out", "leave out", "unless",
-    "without", "minus", "apart from", "other than", "save for", "save", "bar", "barring",
-    "omitting",
-    "omit", "ignoring", "ignore", "skipping", "skip", "rather than", "instead of", "neither", "nor",
-    "no", "never", "not counting", "exception", "exempt", "discount", "disregarding", "disregard",
-)  # fmt: skip
-
-
-# may stand before a condition that is joined to another one
-_NEUTRAL = frozenset(
-    "a all also an any anything are be being both each either else every if is it must of one "
-    "ones other others should so some such the then these they this those too well what as in "
-    "addition furthermore moreover likewise equally again same was were do does did there".split()
-)
 
 
 class Unread(Exception):
@@ -115,7 +70,7 @@ class QueryReader:
 
     def query(self, text: str) -> list[Any]:
         """The expression. Raises `Unread`."""
-        tokens = TOKEN.findall(_KIND_OF.sub("", _INTRO.sub("", text)))
+        tokens = TOKEN.findall(KIND_OF.sub("", INTRO.sub("", text)))
         while tokens and tokens[-1] in ".?!":
             tokens.pop()
         if tokens and tokens[0][0].isupper() and not self._lexicon.starts(tokens[0]):
@@ -129,32 +84,32 @@ class QueryReader:
 
     def _extreme(self, items: list[Item]) -> list[Any] | None:
         """ "the 10 with the latest ..." and what it is taken from."""
-        for start, kind, length in _superlatives(items):
+        for start, kind, length in superlatives(items):
             first = start
             while (
                 first
                 and isinstance(items[first - 1], str)
-                and not _in(items[first - 1], _HAVE)
-                and not _count(items[first - 1])
+                and not is_in(items[first - 1], HAVE)
+                and not count_of(items[first - 1])
             ):
                 first -= 1  # "the text completed longest ago"
-            if first and _in(items[first - 1], _HAVE):
+            if first and is_in(items[first - 1], HAVE):
                 first -= 1
             stop = start + length
-            ends = _STOPS | _RELATIVES | _AMONG | self._nouns
-            while stop < len(items) and _is_word(items[stop], but=ends):
+            ends = STOPS | RELATIVES | AMONG | self._nouns
+            while stop < len(items) and is_word(items[stop], but=ends):
                 if items[stop] == "of" and items[stop + 1 : stop + 2] in (["all"], ["those"]):
                     break
                 stop += 1
             if stop < len(items) and not isinstance(items[stop], str):
                 continue  # "whose earliest breath was drawn in 1884"
-            slot, kind = self._of_extreme(kind, _words(items[first:stop]))
+            slot, kind = self._of_extreme(kind, wording_of(items[first:stop]))
             place, k = self._how_many(items, first)
-            alone = stop < len(items) and _in(items[stop], self._nouns)
-            if not slot or (place == first and not _in(items[first], _HAVE) and not alone):
+            alone = stop < len(items) and is_in(items[stop], self._nouns)
+            if not slot or (place == first and not is_in(items[first], HAVE) and not alone):
                 continue
-            begin = max((i + 1 for i in range(place) if _in(items[i], _STOPS)), default=0)
-            if _values(items[begin:place]) or _values(items[place + 1 : first]):
+            begin = max((i + 1 for i in range(place) if is_in(items[i], STOPS)), default=0)
+            if values_of(items[begin:place]) or values_of(items[place + 1 : first]):
                 rest = [*items[:place], *items[place + 1 : first], *items[stop:]]
             else:
                 rest = [*items[:begin], *items[stop:]]
@@ -167,12 +122,12 @@ class QueryReader:
         It stands shortly in front of the superlative, which begins at `end`, or with the noun.
         """
         for place in range(end - 1, max(-1, end - 5), -1):
-            if _in(items[place], _STOPS):
+            if is_in(items[place], STOPS):
                 break
-            if number := _count(items[place]):
+            if number := count_of(items[place]):
                 return place, number
         for place in range(min(end, len(items) - 1)):
-            if _in(items[place + 1], self._nouns) and (number := _count(items[place])):
+            if is_in(items[place + 1], self._nouns) and (number := count_of(items[place])):
                 return place, number
         return end, 1
 
@@ -185,7 +140,7 @@ class QueryReader:
         kinds: dict[str, str] = {}
         for one, pattern, slot in self._extremes:
             if pattern.search(f" {words} "):
-                scores[slot] = scores.get(slot, 0.0) + _HINT
+                scores[slot] = scores.get(slot, 0.0) + HINT
                 kinds[slot] = one
         ranked = sorted(((scores.get(slot, 0.0), slot) for slot in self._ordered), reverse=True)
         if len(ranked) > 1 and ranked[0][0] and ranked[0][0] == ranked[1][0]:
@@ -197,8 +152,8 @@ class QueryReader:
 
     def _several(self, items: list[Item]) -> list[Any] | None:
         for place, item in enumerate(items):
-            number = _count(item)
-            before = _words(items[max(0, place - 3) : place])
+            number = count_of(item)
+            before = wording_of(items[max(0, place - 3) : place])
             behind = [str(one) for one in items[place + 1 : place + 5]]
             least = before.endswith(("at least", "no fewer than", "no less than", "minimum of"))
             open_end = isinstance(item, Quantity) and item.high is None and item.text[3:].isdigit()
@@ -209,15 +164,15 @@ class QueryReader:
             colon = next((i for i in range(place, len(items)) if items[i] == ":"), None)
             if colon is None:
                 colon = place + 1
-                while colon < len(items) and _is_word(items[colon], but=_RELATIVES):
+                while colon < len(items) and is_word(items[colon], but=RELATIVES):
                     colon += 1
                 colon -= 1
             listed = items[colon + 1 :]
             if ";" in (item for item in listed if isinstance(item, str)):
-                parts = _split(listed, ";")
+                parts = split_at(listed, ";")
             else:
                 parts = [clause.words for clause in self._clauses(listed)]
-            said = [_count(one) for one in items[place + 1 : colon] if _count(one)]
+            said = [count_of(one) for one in items[place + 1 : colon] if count_of(one)]
             if said and said[-1] != len(parts):
                 raise Unread(f"it names {len(parts)} conditions, not {said[-1]}")
             return ["at least", number, *(self._one(part) for part in parts)]
@@ -231,7 +186,7 @@ class QueryReader:
             place, end, slot = nested
             before = self._clauses(items[:place])
             inner = ["via", slot, self._set(items[end:])]
-            return _joined("and", [*(self._one(clause.words) for clause in before), inner])
+            return joined("and", [*(self._one(clause.words) for clause in before), inner])
         clauses = self._clauses(items)
         if not clauses:
             raise Unread("it asks for nothing")
@@ -241,7 +196,7 @@ class QueryReader:
         if not wanted:
             raise Unread("it says only what is not asked for")
         without = [one for one in (unwanted, more) if one]
-        return ["and not", wanted, _joined("or", without)] if without else wanted
+        return ["and not", wanted, joined("or", without)] if without else wanted
 
     def _combined(
         self, clauses: Sequence[_Clause], all_unwanted: bool = False
@@ -258,9 +213,9 @@ class QueryReader:
             if word == "or" and groups[-1]:
                 groups.append([])
             groups[-1].append(atom)
-        parts = [_joined("and", group) for group in groups if group]
-        both = _joined("or", parts) if parts else []
-        return ([], both) if all_unwanted else (both, _joined("or", unwanted) if unwanted else [])
+        parts = [joined("and", group) for group in groups if group]
+        both = joined("or", parts) if parts else []
+        return ([], both) if all_unwanted else (both, joined("or", unwanted) if unwanted else [])
 
     def _nested(self, items: list[Item]) -> tuple[int, int, str] | None:
         """(start, end, slot) of the words for another entity in place of the name of the one meant.
@@ -272,28 +227,28 @@ class QueryReader:
             if not end:
                 continue
             since = place
-            while since and _is_word(items[since - 1], but=_BOUNDS):
+            while since and is_word(items[since - 1], but=BOUNDS):
                 since -= 1
             words = items[since:place]
-            start = next((i for i, word in enumerate(words) if _in(word, _RELATIVES)), 0)
-            scores, _, negated = self.cues.find(_words(words[start:]), self._relations)
+            start = next((i for i, word in enumerate(words) if is_in(word, RELATIVES)), 0)
+            scores, _, negated = self.cues.find(wording_of(words[start:]), self._relations)
             told = {slot: scores.get(slot, 0.0) for slot in self._relations}
-            clause = len(words) > 1 and _in(words[start], _RELATIVES) and start + 1 < len(words)
-            plain = _in(items[end], _RELATIVES)
+            clause = len(words) > 1 and is_in(words[start], RELATIVES) and start + 1 < len(words)
+            plain = is_in(items[end], RELATIVES)
             if told and (any(told.values()) or (clause and plain)):
                 if negated:
-                    raise Unread(f"{_words(words[start:])!r} denies what it asks for")
+                    raise Unread(f"{wording_of(words[start:])!r} denies what it asks for")
                 return place, end, max(told, key=told.__getitem__)
         return None
 
     def _somebody(self, items: Sequence[Item], place: int) -> int:
         """Where "a film", "an earlier case", "somebody" end that begin at a place; 0 for none."""
-        if _in(items[place], _SOMEBODY):
+        if is_in(items[place], SOMEBODY):
             return place + 1
-        if not _in(items[place], _ANY):
+        if not is_in(items[place], ANY):
             return 0
         for noun in range(place + 1, min(place + 4, len(items) - 1)):
-            if _in(items[noun], self._nouns):
+            if is_in(items[noun], self._nouns):
                 return noun + 1
             if not isinstance(items[noun], str):
                 return 0
@@ -304,13 +259,15 @@ class QueryReader:
         parts: list[tuple[set[str], list[Item]]] = [(set(), [])]
         for item in items:
             words = parts[-1][1]
-            if _in(item, _BOUNDS):
+            if is_in(item, BOUNDS):
                 if words:
                     parts.append(({str(item)}, []))
                 else:
                     parts[-1][0].add(str(item))
             elif (
-                _in(item, _RELATIVES) and _values(words) and any(_in(w, _RELATIVES) for w in words)
+                is_in(item, RELATIVES)
+                and values_of(words)
+                and any(is_in(w, RELATIVES) for w in words)
             ):
                 parts.append(({"and"}, [item]))
             else:
@@ -321,12 +278,12 @@ class QueryReader:
         for words_between, part in parts:
             joins |= words_between
             waiting += part
-            if _values(part):
-                lead = next((i for i, word in enumerate(waiting) if _in(word, _RELATIVES)), 0)
-                if _values(waiting[:lead]):
+            if values_of(part):
+                lead = next((i for i, word in enumerate(waiting) if is_in(word, RELATIVES)), 0)
+                if values_of(waiting[:lead]):
                     lead = 0
-                before = f" {_words(waiting[:lead] or waiting[:2])} "
-                without = any(f" {phrase} " in before for phrase in _WITHOUT)
+                before = f" {wording_of(waiting[:lead] or waiting[:2])} "
+                without = any(f" {phrase} " in before for phrase in WITHOUT)
                 self._known(waiting[:lead] if result and not without else [])
                 result.append(_Clause(frozenset(joins), without, waiting[lead:]))
                 joins, waiting = set(), []
@@ -336,9 +293,9 @@ class QueryReader:
 
     def _apart(self, clause: _Clause) -> list[_Clause]:
         """A clause with several values cut into clauses with one each."""
-        if len(_values(clause.words)) < 2:
+        if len(values_of(clause.words)) < 2:
             return [clause]
-        first, *others = parted(clause.words, _is_value, self._score)
+        first, *others = parted(clause.words, is_value, self._score)
         and_words = frozenset(("and",))
         return [clause._replace(words=first), *(_Clause(and_words, False, one) for one in others)]
 
@@ -354,16 +311,16 @@ class QueryReader:
         """What leads to a condition behind another one is no word that may turn it round."""
         nouns = {self.domain.singular, self.domain.plural, *" ".join(self.domain.nouns).split()}
         for word in lead:
-            if isinstance(word, str) and word not in _NEUTRAL | nouns:
+            if isinstance(word, str) and word not in NEUTRAL | nouns:
                 raise Unread(f"{word!r} in front of a condition is not understood")
 
     def _one(self, part: Sequence[Item]) -> list[Any]:
         clauses = self._clauses(part)
         if len(clauses) != 1:
-            raise Unread(f"{_words(part)!r} is not one condition")
+            raise Unread(f"{wording_of(part)!r} is not one condition")
         atom, negated = self._atom(clauses[0].words)
         if negated or clauses[0].without:
-            raise Unread(f"{_words(part)!r} denies what it asks for")
+            raise Unread(f"{wording_of(part)!r} denies what it asks for")
         return atom
 
     def _atom(self, part: Sequence[Item]) -> tuple[list[Any], bool]:
@@ -373,8 +330,8 @@ class QueryReader:
 
     def _read(self, part: Sequence[Item]) -> tuple[list[Any], bool, float]:
         """The condition of a clause, whether it is denied, and the weight of the words for it."""
-        values = _values(part)
-        words = _words(part)
+        values = values_of(part)
+        words = wording_of(part)
         if len(values) > 1:
             raise Unread(f"{words!r} holds more than one value")
         value = values[0]
@@ -407,78 +364,7 @@ def _connectives(clauses: Sequence[_Clause]) -> list[str]:
     for clause in reversed(clauses):
         if "or" in clause.joins or "nor" in clause.joins:
             word = "or"
-        elif clause.joins - _STOPS:
+        elif clause.joins - STOPS:
             word = "and"
         result.append(word)
     return result[::-1]
-
-
-def _joined(word: str, parts: list[Any]) -> list[Any]:
-    return [word, *parts] if len(parts) > 1 else parts[0]
-
-
-def _split(items: Sequence[Item], at: str) -> list[list[Item]]:
-    result: list[list[Item]] = [[]]
-    for item in items:
-        if item == at:
-            result.append([])
-        else:
-            result[-1].append(item)
-    return result
-
-
-def _superlatives(items: Sequence[Item]) -> Iterable[tuple[int, str, int]]:
-    """(where, most or least, words) of each superlative behind "the", or at an end."""
-    for start in range(1, len(items)):
-        for kind, phrase in _ADVERBS:
-            stop = start + len(phrase)
-            if list(items[start:stop]) == phrase and _has(items[:start], "the") and (
-                stop == len(items) or _in(items[stop], _STOPS)
-            ):  # fmt: skip
-                yield start, kind, len(phrase)
-                break
-        the = start - 2 if start > 1 and _count(items[start - 1]) else start - 1
-        if not _in(items[the], _THE):
-            continue
-        for kind, phrase in _EXTREMES:
-            if list(items[start : start + len(phrase)]) == phrase:
-                yield start, kind, len(phrase)
-                break
-
-
-def _count(item: Item) -> int:
-    """A number of results or conditions; 0 for what is none."""
-    if isinstance(item, str):
-        return int(NUMBER_WORDS.get(item, 0))
-    if isinstance(item, Quantity) and isinstance(item.low, int) and item.low == item.high:
-        round_year = item.kind == "year" and item.low <= 1000
-        return item.low if round_year or item.text.replace(",", "").isdigit() else 0
-    return 0
-
-
-def _in(item: Item, words: frozenset[str]) -> bool:
-    return isinstance(item, str) and item in words
-
-
-def _has(items: Sequence[Item], word: str) -> bool:
-    return any(isinstance(item, str) and item == word for item in items)
-
-
-def _is_word(item: Item, but: frozenset[str]) -> bool:
-    return isinstance(item, str) and item not in but
-
-
-def _is_value(item: Item) -> bool:
-    return not isinstance(item, str) and not (isinstance(item, Mention) and item.kind == "capital")
-
-
-def _values(part: Iterable[Item]) -> list[Mention | Quantity]:
-    return [item for item in part if not isinstance(item, str) and _is_value(item)]
-
-
-def _words(part: Iterable[Item]) -> str:
-    return " ".join(
-        item if isinstance(item, str)
-        else item.text.lower() if isinstance(item, Mention) and item.kind == "capital" else "{v}"
-        for item in part
-    )  # fmt: skip

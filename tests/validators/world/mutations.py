@@ -88,7 +88,9 @@ class Documents:
             return False
         slot, value, place = self.random.choice(choices)
         if slot.type == "date":
-            day = datetime.date.fromisoformat(value) + datetime.timedelta(self.random.choice((-1, 1)))
+            day = datetime.date.fromisoformat(value) + datetime.timedelta(
+                self.random.choice((-1, 1))
+            )
             new = day.isoformat()
         else:
             new = str(int(value) + self.random.choice((-10, -2, -1, 1, 2, 10)))
