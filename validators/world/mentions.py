@@ -179,7 +179,9 @@ class Lexicon:
         text = _joined(tokens[i:last])
         if text == short:
             return last, OWN
-        if not i and _joined(tokens[1:last]) in (short, own):
+        known = self.domain.persons
+        given = tokens[i] in (known[0] if known else self._names.first)  # of a namesake
+        if not i and not given and _joined(tokens[1:last]) in (short, own):
             return 1, None
         if last == i + 1:
             if not i:
@@ -187,7 +189,6 @@ class Lexicon:
             return last, _name(text) if text in self._names.short else Mention(
                 "capital", "capital", text, {}
             )
-        known = self.domain.persons
         parts = tokens[i:last]
         if known and not (parts[0] in known[0] and " ".join(parts[1:]) in known[-1]):
             return last, Mention("person", "stranger", text, {})
