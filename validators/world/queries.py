@@ -177,6 +177,9 @@ class QueryReader:
                 parts = split_at(listed, ";")
             else:
                 parts = [clause.words for clause in self._clauses(listed)]
+            around = {str(one) for one in items[:colon]}
+            if denied := sorted(around & {"not", "never", "hardly", "nobody", "none", "without"}):
+                raise Unread(f"{denied[0]!r} before the descriptions")
             said = [count_of(one) for one in items[place + 1 : colon] if count_of(one)]
             if said and said[-1] != len(parts):
                 raise Unread(f"it names {len(parts)} conditions, not {said[-1]}")
