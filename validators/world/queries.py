@@ -177,6 +177,9 @@ class QueryReader:
                 parts = split_at(listed, ";")
             else:
                 parts = [clause.words for clause in self._clauses(listed)]
+            frame = wording_of(items[:colon])
+            if self.cues.find(frame, ()).negated:
+                raise Unread(f"{frame!r} denies what it asks for")
             said = [count_of(one) for one in items[place + 1 : colon] if count_of(one)]
             if said and said[-1] != len(parts):
                 raise Unread(f"it names {len(parts)} conditions, not {said[-1]}")
