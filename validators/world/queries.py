@@ -215,6 +215,8 @@ class QueryReader:
         words = _connectives(clauses)
         for word, clause in zip(words, clauses, strict=True):
             atom, negated = self._atom(clause.words)
+            if negated and all_unwanted and is_in(clause.words[0], RELATIVES):
+                raise Unread(f"{wording_of(clause.words)!r} is denied twice")
             if negated and not all_unwanted:
                 unwanted.append(atom)
                 continue
