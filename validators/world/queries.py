@@ -177,9 +177,9 @@ class QueryReader:
                 parts = split_at(listed, ";")
             else:
                 parts = [clause.words for clause in self._clauses(listed)]
-            around = {str(one) for one in items[:colon]}
-            if denied := sorted(around & {"not", "never", "hardly", "nobody", "none", "without"}):
-                raise Unread(f"{denied[0]!r} before the descriptions")
+            frame = wording_of(items[:colon])
+            if self.cues.find(frame, ()).negated:
+                raise Unread(f"{frame!r} denies what it asks for")
             said = [count_of(one) for one in items[place + 1 : colon] if count_of(one)]
             if said and said[-1] != len(parts):
                 raise Unread(f"it names {len(parts)} conditions, not {said[-1]}")
@@ -215,6 +215,8 @@ class QueryReader:
         words = _connectives(clauses)
         for word, clause in zip(words, clauses, strict=True):
             atom, negated = self._atom(clause.words)
+            if negated and all_unwanted and is_in(clause.words[0], RELATIVES):
+                raise Unread(f"{wording_of(clause.words)!r} is denied twice")
             if negated and not all_unwanted:
                 unwanted.append(atom)
                 continue

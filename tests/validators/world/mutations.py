@@ -240,12 +240,24 @@ def change_documents(made: Set, seed: int) -> dict[str, list[tuple[str, str]]]:
 
 # --- queries and qrels --------------------------------------------------------------------------
 
+_COMPARE = {
+    "before",
+    "after",
+    "earlier than",
+    "later than",
+    "less than",
+    "more than",
+    "under",
+    "over",
+}
+_RANK = {"latest", "earliest", "most recent", "oldest", "longest", "shortest", "highest", "lowest"}
 _WORDS = [
     ("before", "after"), ("earlier than", "later than"), ("less than", "more than"),
     ("under", "over"), ("latest", "earliest"), ("most recent", "oldest"), ("longest", "shortest"),
-    ("highest", "lowest"), ("largest", "smallest"), (" two ", " three "), (" who ", " who never "),
+    ("highest", "lowest"), (" two ", " three "), (" who ", " who never "),
     (" that ", " that never "), (", but not one", " or one"), (", leaving out any", " and any"),
-    (", except for any", " and any"), ("though not one", "and one"), (" or else ", " and also "),
+    (", with the exception of any", " and any"), (", though not one", " and one"),
+    (", or else ", " and also "),
 ]  # fmt: skip
 
 
@@ -253,10 +265,13 @@ def change_query(made: Set, row: Row, chance: random.Random) -> bool:
     """One word of a query: a value, a figure, or a word that joins, compares or counts."""
     text = row["text"]
     options = []
+    ranks = row["metadata"]["operator"] == "superlative"
     for one, other in _WORDS:
         for old, new in ((one, other), (other, one)):
-            if re.search(rf"(?<!\w){re.escape(old.strip())}(?!\w)", text) and "never" not in old:
-                options.append(text.replace(old, new, 1))
+            ending = r"(?= \d)" if old in _COMPARE else r"(?!\w)" if old[-1].isalpha() else ""
+            beginning = r"(?<=the )" if old in _RANK else r"(?<!\w)" if old[0].isalpha() else ""
+            if "never" not in old and (old not in _RANK or ranks):
+                options.append(re.sub(f"{beginning}{re.escape(old)}{ending}", new, text, count=1))
     for slot in made.domain.slots.values():
         if slot.name in row["metadata"]["slots"]:
             for value in slot.values:
