@@ -26,7 +26,7 @@ from retgen.generators.family import Evidence, Family
 from retgen.generators.ids import Ids
 from retgen.generators.params import Job
 from retgen.generators.plan import Plan
-from retgen.generators.records import Records, Rows, rows_of
+from retgen.generators.records import Example, Records, Rows, rows_of
 from retgen.generators.world import prose
 from retgen.generators.world.agents import AGENTS, CALIBRATE
 from retgen.generators.world.calibration import calibrate
@@ -38,6 +38,7 @@ from retgen.validators import world as world_proof
 from retgen.validators.rule import CorpusRule, Judgements
 from retgen.world.compose import Composer, Written
 from retgen.world.domain import Domain, load_domain
+from retgen.world.expressions import dumps
 from retgen.world.facts import World as Facts
 
 if TYPE_CHECKING:
@@ -167,6 +168,7 @@ class World(Family[WorldParams]):
             card=[*_card(params, domain), *texts],
             facts=_figures(params, domain),
             notes=notes,
+            example=_example(asked.now()) if params.documents <= _EXACT else None,
             licences=licences,
         )
 
@@ -245,6 +247,16 @@ def _corpus(params: WorldParams, seed: int) -> Rows:
 
 def _check(params: WorldParams, domain: Domain) -> None:
     """Raise `RecipeError` for what this domain, or so many documents, cannot give."""
+    patterns = domain.path.with_suffix(".patterns.yaml")
+    if params.patterns is None and isinstance(params.domain, Path) and patterns.is_file():
+        raise RecipeError(
+            f"params.patterns: name {patterns.name}, which stands beside the domain, so that a run "
+            "keeps a copy of both"
+        )
+    if params.patterns is not None and params.patterns.resolve() != patterns:
+        raise RecipeError(
+            f"params.patterns: {params.patterns} is read only as {patterns}, beside the domain"
+        )
     for slot in params.slots or ():
         if slot not in domain.slots:
             hint = did_you_mean(slot, list(domain.slots)) or "."
@@ -272,6 +284,16 @@ def _check(params: WorldParams, domain: Domain) -> None:
             f"documents. Ask for at least {3 * largest:,} (params.documents), or leave {largest} "
             "out"
         )
+
+
+def _example(asked: Questions) -> Example:
+    """A query of every operator, and its expression."""
+    first = {one.cell.operator: one for one in reversed(asked.all)}
+    rows = [
+        (f"{operator}, {one.cell.wording}", one.text, dumps(one.expression))
+        for operator, one in sorted(first.items())
+    ]
+    return Example("A query of every operator", ("", "query", "expression"), rows, changed=False)
 
 
 def _listed(values: Sequence[object]) -> str:

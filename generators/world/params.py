@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
-from retgen.generators.params import Params, located
+from retgen.generators.params import InputFile, Params, located
 from retgen.generators.world.queries import OPERATORS, Operator
 from retgen.messages import did_you_mean
 from retgen.world.asking import Wording
@@ -48,6 +48,11 @@ class WorldParams(Params):
 
     domain: Annotated[Path | str, AfterValidator(_domain)] = Field(
         "films", description="the name of a bundled domain, or a .yaml file of your own"
+    )
+    patterns: InputFile | None = Field(
+        None,
+        description="words by which the proof tells the slots of a domain of your own: "
+        "my_domain.patterns.yaml beside my_domain.yaml",
     )
     documents: int = Field(10_000, ge=10, le=100_000_000)
     operators: Annotated[tuple[Operator, ...], Distinct] = Field(OPERATORS, min_length=1)

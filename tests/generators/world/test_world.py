@@ -25,6 +25,7 @@ SIZES = (1, 10, 20)
 
 def job(seed: int = 5, **params: Any) -> Job[WorldParams]:
     given: dict[str, Any] = {"domain": BOATS, "documents": 3000, "answer_sizes": SIZES}
+    given["patterns"] = BOATS.with_suffix(".patterns.yaml")
     given |= {"queries_per_cell": 2, "hard_negatives": 8}
     return Job("boats", seed, WorldParams.model_validate(given | params))
 
@@ -106,10 +107,10 @@ def answers(value: list[Any], facts: Facts) -> set[str]:
             others = answers(of, facts)
             return {name for name, one in facts.items() if one.get(slot) in others}
         case ["most" | "least" as which, k, slot, of]:
-            there = [name for name in answers(of, facts) if slot in facts[name]]
-            there.sort(key=lambda name: facts[name][slot], reverse=which == "most")
-            assert facts[there[k - 1]][slot] != facts[there[k]][slot]
-            return set(there[:k])
+            found = [name for name in answers(of, facts) if slot in facts[name]]
+            found.sort(key=lambda name: facts[name][slot], reverse=which == "most")
+            assert facts[found[k - 1]][slot] != facts[found[k]][slot]
+            return set(found[:k])
     raise AssertionError(value)
 
 
@@ -206,7 +207,7 @@ def _kinds(value: list[Any]) -> list[str]:
 
 
 def test_a_seed_makes_the_same_rows_and_another_other_ones() -> None:
-    small = {"answer_sizes": [1], "queries_per_cell": 1, "documents": 2000}
+    small: dict[str, Any] = {"answer_sizes": [1], "queries_per_cell": 1, "documents": 2000}
     first, again = World().generate(job(**small)), World().generate(job(**small))
     other = World().generate(job(6, **small))
     for table in ("queries", "qrels", "graded"):
@@ -235,6 +236,11 @@ def test_slots_that_are_asked_about() -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
+        (
+            {"patterns": None},
+            "params.patterns: name boats.patterns.yaml, which stands beside the domain, so that a "
+            "run keeps a copy of both",
+        ),
         (
             {"answer_sizes": [1, 2000]},
             "params.answer_sizes: 2,000 answers are too many for 3,000 documents. Ask for at least "
