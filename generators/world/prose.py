@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 from retgen.errors import RecipeError
@@ -69,14 +70,15 @@ def judges(job: Job[WorldParams]) -> Mapping[str, Mapping[str, Any]]:
 
 def corpus(documents: Documents, seed: int) -> Rows:
     """Row i: the document that was accepted as number i."""
-    ids = Ids(seed, "world/ids", "d", len(documents.rows)).texts(range(len(documents.rows)))
+    count = len(documents.rows)
+    ids = Ids(seed, "world/ids", "d", count).texts(np.arange(count))
 
     def row(i: int) -> Mapping[str, Any]:
         one = documents.rows[i]
         note = {"facts": one["facts"]}
         return {"_id": ids[i], "title": one["title"], "text": one["text"], "metadata": note}
 
-    return rows_of(row, len(documents.rows))
+    return rows_of(row, count)
 
 
 def notes(params: WorldParams, asked: Questions) -> dict[str, str]:
@@ -105,7 +107,8 @@ def card(params: WorldParams, documents: Documents, asked: Questions) -> list[st
             "may name an entity that was rejected; no query asks for it."
         )
     text += (
-        " The texts are free, so no pattern reads them: that the qrels follow from the facts is "
+        " A literal query asks in words of composed documents, which need not be the model's. The "
+        "texts are free, so no pattern reads them: that the qrels follow from the facts is "
         "proven, that the texts state the facts is the reader's word."
     )
     return [text, *(f"Queries: {one}." for one in notes(params, asked).values())]

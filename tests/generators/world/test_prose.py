@@ -121,6 +121,24 @@ def test_a_repair_names_what_was_read_otherwise(ask: Gen, server: Server, tmp_pa
         assert earlier.count("- it ") == 1
 
 
+@pytest.mark.slow
+def test_a_run_that_was_stopped_goes_on(ask: Gen, server: Server, tmp_path: Path) -> None:
+    recipe = RECIPE.replace("150", "60").replace("[eq, and, and-not, two-hop]", "[eq]")
+    (tmp_path / "told.yaml").write_text(recipe)
+    stopped = ask("run", "told.yaml", *MODEL[:2], "--max-usd", "0.01", "--out", "told")
+    assert stopped.returncode == 5, stopped.stderr
+    paid = len(server.requests)
+    assert 0 < paid < 160
+    assert not (tmp_path / "told" / "sources" / "documents.jsonl").exists()
+    assert ask("run", "told.yaml", *MODEL, "--out", "told").returncode == 0
+    names = World(load_domain("films"), 3, 60).names(np.arange(100))
+    kept = [i for i, name in enumerate(names) if not fails(name)][:60]
+    considered = names[: kept[-1] + 1]
+    calls = 60 + sum(map(slips, considered)) + 3 * sum(map(fails, considered))
+    # nothing is asked twice
+    assert asked(server) == {"WrittenDocument": calls, "ReadFacts": calls + 40}
+
+
 def test_the_plan_says_what_is_asked(ask: Gen, tmp_path: Path) -> None:
     (tmp_path / "told.yaml").write_text(RECIPE)
     done = ask("plan", "told.yaml", *MODEL[:2], "--json")
