@@ -22,13 +22,17 @@ import numpy as np
 import orjson
 
 from retgen.errors import RecipeError
-from retgen.generators.family import Family
+from retgen.generators.family import Evidence, Family
 from retgen.generators.ids import Ids
 from retgen.generators.params import Job
 from retgen.generators.plan import Plan
 from retgen.generators.records import Example, Records, Rows, rows_of
+from retgen.generators.world import prose
+from retgen.generators.world.agents import AGENTS, CALIBRATE
+from retgen.generators.world.calibration import calibrate
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.questions import Questions, cells, questions
+from retgen.generators.world.writing import DOCUMENTS, call_estimates, write_documents
 from retgen.messages import did_you_mean
 from retgen.validators import world as world_proof
 from retgen.validators.rule import CorpusRule, Judgements
@@ -38,6 +42,7 @@ from retgen.world.expressions import dumps
 from retgen.world.facts import World as Facts
 
 if TYPE_CHECKING:
+    from retgen.agents.context import Context
     from retgen.generators.source_description import SourceDescription
 
 __all__ = ["World"]
@@ -46,6 +51,7 @@ _QREL = 2 * 58  # bytes of a row of the qrels, and of one of the grades
 _QUERY = 480
 _SAMPLE = 50  # documents whose size stands for that of all, in plans
 _EXACT = 200_000  # documents up to which a plan finds the queries: a few seconds
+_MANY = 5000  # documents that a model is to write, above which a plan says how to ask for fewer
 _LICENCE = "Apache-2.0 (retgen)"
 
 
@@ -54,6 +60,10 @@ class World(Family[WorldParams]):
     summary = "queries with operators, executed on the facts that the documents state"
     paper = "ours; after LIMIT (arXiv 2508.21038), LIMIT+ (2605.03824) and MultiConIR (2503.08046)"
     params = WorldParams
+    agents = AGENTS
+    independent_judge = True
+    label_source = prose.LABEL_SOURCE
+    structure = prose.STRUCTURE
     why_no_limit = (
         "queries are drawn for a world of so many documents; set these instead, for example "
         "--set params.documents=20000 --set params.answer_sizes=[1,10,100]"
@@ -72,6 +82,18 @@ class World(Family[WorldParams]):
         _check(params, domain)
         corpus = _corpus(params, job.seed)
         document = len(corpus.jsonl(0, min(_SAMPLE, corpus.count))) / min(_SAMPLE, corpus.count)
+        estimates, planned = {}, list[str]()
+        if prose.written(job):
+            estimates = call_estimates(Facts(domain, job.seed, params.documents), job.live)
+            if params.documents > _MANY:
+                planned.append(
+                    f"a model writes each of {params.documents:,} documents, and another reads it: "
+                    "fewer with --set params.documents=1000 --set params.answer_sizes=[1,10]"
+                )
+            planned.append(
+                f"{CALIBRATE.name} is asked once for each model and prompt: the ledger answers "
+                "later runs"
+            )
         about = params.documents > _EXACT
         if about:
             all_cells = cells(params)
@@ -87,16 +109,44 @@ class World(Family[WorldParams]):
             queries=count,
             qrels=qrels,
             bytes=int(params.documents * document) + size + qrels * _QREL,
-            about=about,
+            call_estimates=estimates,
+            notes=tuple(planned),
+            about=about or bool(estimates),
         )
+
+    def required_agents(self, job: Job[WorldParams]) -> frozenset[str]:
+        return prose.required(job)
+
+    async def generate_with_agents(self, job: Job[WorldParams], context: Context) -> None:
+        if not prose.written(job):
+            return
+        params = job.params
+        await calibrate(context)
+        await write_documents(
+            Facts(load_domain(params.domain), job.seed, params.documents), context
+        )
+
+    def evidence(self, job: Job[WorldParams]) -> Evidence:
+        return "judged" if prose.written(job) else "structural"
+
+    def judges(self, job: Job[WorldParams]) -> Mapping[str, Mapping[str, object]]:
+        return prose.judges(job)
 
     def generate(self, job: Job[WorldParams]) -> Records:
         params, seed = job.params, job.seed
         domain = load_domain(params.domain)
         _check(params, domain)
-        asked = _Asked(params, seed)
+        documents = prose.documents_of(job)
+        asked = _Asked(params, seed, documents and documents.kept)
+        texts, notes, corpus = list[str](), dict[str, str](), None
+        licences = {"documents and queries": _LICENCE}
+        if documents is not None:
+            texts = prose.card(params, documents, asked.now())
+            notes = prose.notes(params, asked.now())
+            corpus = prose.corpus(documents, seed)
+            licences = {"documents": prose.LICENCE, "queries": _LICENCE}
         return Records(
-            corpus=_corpus(params, seed),
+            corpus=corpus or _corpus(params, seed),
             queries=_Lazy(asked, "query"),
             qrels={"test": _Lazy(asked, "qrel")},
             graded={"test": _Lazy(asked, "grade")},
@@ -115,10 +165,11 @@ class World(Family[WorldParams]):
             complete=True,
             breakdown=("operator", "answers", "wording"),
             word_lists=self.word_lists(job),
-            card=_card(params, domain),
+            card=[*_card(params, domain), *texts],
             facts=_figures(params, domain),
+            notes=notes,
             example=_example(asked.now()) if params.documents <= _EXACT else None,
-            licences={"documents and queries": _LICENCE},
+            licences=licences,
         )
 
     def word_lists(self, job: Job[WorldParams]) -> Mapping[str, str]:
@@ -127,9 +178,11 @@ class World(Family[WorldParams]):
 
     def checks(self, job: Job[WorldParams], judgements: Judgements) -> Sequence[CorpusRule]:
         domain = load_domain(job.params.domain)
-        return world_proof.proof_rules(
-            world_proof.Spec(domain.path, job.params.documents), judgements
-        )
+        spec = world_proof.Spec(domain.path, job.params.documents)
+        if prose.written(job):
+            run = prose.sources_of(job)
+            spec = spec._replace(read=run / DOCUMENTS, rejected=run.parent / "rejected.jsonl")
+        return world_proof.proof_rules(spec, judgements)
 
     def scaffold(self, source: SourceDescription | None = None) -> str:
         return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
@@ -144,9 +197,10 @@ class _Asked:
 
     params: WorldParams
     seed: int
+    kept: tuple[int, ...] | None = None
 
     def now(self) -> Questions:
-        return questions(self.params, self.seed)
+        return questions(self.params, self.seed, self.kept)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from retgen.world.asking import Asker
 from retgen.world.domain import Domain, load_domain
 from retgen.world.expressions import Expression, dumps, execute, grades, slots
 from retgen.world.facts import World
+from retgen.world.selection import Selection
 from retgen.world.table import Table
 
 Rows = NDArray[np.int64]
@@ -51,11 +52,18 @@ class Question(NamedTuple):
 
 
 class Questions:
-    """All queries of a job, in the order of their file, and the rows of their qrels."""
+    """All queries of a job, in the order of their file, and the rows of their qrels.
 
-    def __init__(self, params: WorldParams, seed: int) -> None:
-        self.table = Table(World(load_domain(params.domain), seed, params.documents))
-        found = _found(params, seed, self.table)
+    `kept`: the entities of the documents, where these are not the first ones of the world.
+    """
+
+    def __init__(self, params: WorldParams, seed: int, kept: tuple[int, ...] | None = None) -> None:
+        domain = load_domain(params.domain)
+        world = World(domain, seed, params.documents)
+        if kept is not None:
+            world = Selection(domain, seed, params.documents, kept)
+        self.table = Table(world)
+        found = _found(params, seed, self.table, exact=kept is None)
         order = Stream(seed, "world/query order").permutation(len(found)).tolist()
         self.all = [found[i] for i in order]
         self.ids = Ids(seed, "world/ids", "q", len(found)).texts(np.arange(len(found)))
@@ -92,15 +100,17 @@ class Questions:
         return {"query-id": self.ids[query], "corpus-id": document, "score": score}
 
 
-def questions(params: WorldParams, seed: int) -> Questions:
+def questions(params: WorldParams, seed: int, kept: tuple[int, ...] | None = None) -> Questions:
     """The queries of a job, drawn once in a process."""
     path = load_domain(params.domain).path
-    return _drawn(params, seed, path.stat().st_mtime_ns)
+    return _drawn(params, seed, kept, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=2)
-def _drawn(params: WorldParams, seed: int, _changed: int) -> Questions:
-    return Questions(params, seed)
+def _drawn(
+    params: WorldParams, seed: int, kept: tuple[int, ...] | None, _changed: int
+) -> Questions:
+    return Questions(params, seed, kept)
 
 
 def cells(params: WorldParams) -> list[Cell]:
@@ -113,13 +123,16 @@ def cells(params: WorldParams) -> list[Cell]:
     ]
 
 
-def _found(params: WorldParams, seed: int, table: Table) -> list[Question]:
+def _found(params: WorldParams, seed: int, table: Table, *, exact: bool) -> list[Question]:
+    """The queries of all cells; unless `exact`, those that there are."""
     search = Search(table, seed, params.slots)
     result = []
     for cell in cells(params):
         for number in range(params.queries_per_cell):
             expression = search.find(cell, number)
             if expression is None:
+                if not exact:
+                    break
                 raise RecipeError(_none(cell, number, params, table))
             result.append(_question(cell, expression, table, seed, number, params.hard_negatives))
     return result

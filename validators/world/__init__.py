@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from retgen.validators.rule import CorpusRule, Judgements
 from retgen.validators.world.proof import Spec, WorldProof
+from retgen.validators.world.prose import ProseProof
 
-__all__ = ["COVERS", "RULES", "Spec", "WorldProof", "proof_rules"]
+__all__ = ["COVERS", "RULES", "ProseProof", "Spec", "WorldProof", "proof_rules"]
 
 # documents state the same kinds of facts in the same wordings, and a query shares no word with a
 # paraphrased answer: the proof says what each of them means
@@ -20,4 +21,4 @@ RULES = frozenset({"world-proof"})
 
 def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
     """The rules of the proof."""
-    return [WorldProof(spec, judgements)]
+    return [(WorldProof if spec.read is None else ProseProof)(spec, judgements)]

@@ -35,10 +35,16 @@ _SPOOL = 64 << 20  # bytes of a file of facts, after which a new one begins
 
 
 class Spec(NamedTuple):
-    """What the proof reads beside the data set: the domain's file. `documents`: None for any."""
+    """What the proof reads beside the data set: the domain's file. `documents`: None for any.
+
+    `read`, `rejected`: of documents that a model wrote, the facts that another read from each, and
+    the documents that were not taken.
+    """
 
     domain: Path
     documents: int | None = None
+    read: Path | None = None
+    rejected: Path | None = None
 
 
 @dataclass
@@ -151,9 +157,16 @@ class WorldProof(CorpusRule):
     def _names(self, facts: Facts) -> Iterator[Finding]:
         for name, ids in facts.namesakes():
             yield _error("names", ids, f"{len(ids):,} documents are named {name!r}")
+        gone = self._gone()
         for doc_id, slot, name in facts.unresolved():
+            if name in gone:
+                continue
             message = f"document {doc_id}: its {slot} is {name!r}, which no document is named"
             yield _error("names", [doc_id], message)
+
+    def _gone(self) -> set[str]:
+        """Names that no document has, and that others may name."""
+        return set()
 
     def _labels(self, facts: Facts, asked: Mapping[str, list[Any]]) -> Iterator[Finding]:
         queries = {query.query_id: query for query in self.judgements.queries}
