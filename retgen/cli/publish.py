@@ -54,7 +54,7 @@ def publish_command(
             show_envvar=True,
             show_default=False,
             help="With N documents or fewer, MTEB scores its random baseline and minilm on it, "
-            "once; 0: never. Default: 5,000.",
+            "once; 0: never. Default: 5,000; with --dry-run, 0.",
         ),
     ] = None,
     private: Annotated[

@@ -45,13 +45,14 @@ def card(
     header = with_size(header, documents)
     first, others = _body(run / "dataset" / "README.md", folder)
     not_shown, why = evidence.what_it_is_not(own)
-    lines = [first]
+    title, _, first = first.partition("\n")
+    lines = [title]
     if refused:
         lines += [
-            "> [!WARNING]", "> This data set was published against the checks of its maker:",
-            *(f"> - {escaped(one)}" for one in refused), "",
+            "", "> [!WARNING]", "> This data set was published against the checks of its maker:",
+            *(f"> - {escaped(one)}" for one in refused),
         ]  # fmt: skip
-    lines += ["## Loading", "", *_loading(loaded_as, header), ""]
+    lines += [first, "## Loading", "", *_loading(loaded_as, header), ""]
     lines += [markdown_table(["configuration", "split", "columns", "rows"], rows, 3)]
     if notes:
         lines += [*(f"- {escaped(note)}." for note in notes), ""]

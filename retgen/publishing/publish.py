@@ -65,13 +65,15 @@ def publish(
     is there already is left as it is. `dry_run`: only say what would change. `force`: publish what
     is refused, which its card then says. `private`: a repository of the Hub that is made is
     private; one that is public is not published to. `score_up_to`: with so many documents or
-    fewer, MTEB scores its random baseline and minilm on it, once (default: 5,000, or
-    RETGEN_SCORE_UP_TO). Raises `UsageError` for a destination that cannot be, `DatasetError` for a
-    run that is unfinished, `ChecksFailed` for one that did not pass its checks, changed since, has
-    a failed certificate or a licence that does not allow it, `EndpointFailed` where the network
-    failed: the same again completes it.
+    fewer, MTEB scores its random baseline and minilm on it, once (default: RETGEN_SCORE_UP_TO, or
+    5,000, in a dry run none).
+
+    Raises `UsageError` for a destination that cannot be, `DatasetError` for a run that is
+    unfinished, `ChecksFailed` for one that did not pass its checks, changed since, has a failed
+    certificate or a licence that does not allow it, `EndpointFailed` where the network failed: the
+    same again completes it.
     """
-    target, run, up_to = destination(to), Path(run), limit(score_up_to)
+    target, run, up_to = destination(to), Path(run), limit(score_up_to, dry_run=dry_run)
     if private:
         target.make_private()
     manifest = read_manifest(run)

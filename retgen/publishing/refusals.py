@@ -26,7 +26,8 @@ _FORBIDS = (
     ),
     (
         re.compile(r"^\s*(not stated|unknown|none)?\s*$", re.IGNORECASE),
-        "does not say that others may have it: state it as `licence:` of the source in the recipe",
+        "does not say that others may have it: state it as `licence:` of the source in the recipe, "
+        "and make the run again with --fresh",
     ),
 )
 

@@ -46,7 +46,7 @@ def write_tree(
     refused: Sequence[str],
     loaded_as: str,
     folder: Path,
-    score_up_to: int = 0,
+    score_up_to: int | None = None,
     progress: Progress = silent,
     *,
     with_croissant: bool = True,
@@ -54,7 +54,8 @@ def write_tree(
     """Write what is published of a run. `refused`: what it is published in spite of.
 
     `loaded_as`: what `load_dataset` is given. `score_up_to`: documents up to which MTEB scores it
-    where that was not done yet. `with_croissant`: False for a destination that makes its own.
+    where that was not done yet, None: it does not.
+    `with_croissant`: False for a destination that makes its own.
     Raises `DatasetError` for tables that cannot be read.
     """
     exported = write_export(run, "parquet", folder)

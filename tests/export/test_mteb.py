@@ -243,6 +243,43 @@ def test_what_is_no_field_is_refused(limit_run: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("stated", "wanted"),
+    [
+        ("eval_langs: 3", "eval_langs has to be a list of texts, [eng-Latn], not '3'"),
+        ("eval_langs: []", "eval_langs has to be a list of texts, [eng-Latn], not '[]'"),
+        ("domains: Medical", "domains has to be a list of texts, [A, B], not 'Medical'"),
+        ("date: 7", "date has to be the first and the last day, [2024-01-01, 2024-12-31], not '7'"),
+        (
+            "date: [2024-01-01]",
+            "date has to be the first and the last day, [2024-01-01, 2024-12-31], not "
+            "'[datetime.date(2024, 1, 1)]'",
+        ),
+        ("license: {a: b}", "license has to be a text, not \"{'a': 'b'}\""),
+        (
+            "prompt: {title: x}",
+            "prompt has to be a text, or texts for query and document, not \"{'title': 'x'}\"",
+        ),
+    ],
+)
+def test_a_field_of_another_shape_is_refused(
+    limit_run: Path, tmp_path: Path, stated: str, wanted: str
+) -> None:
+    path = Path(shutil.copytree(limit_run, tmp_path / "kb"))
+    (path / "mteb.yaml").write_text(f"{stated}\n")
+    with pytest.raises(UsageError) as error:
+        export(path, "mteb", tmp_path / "out")
+    assert str(error.value) == f"{path / 'mteb.yaml'}: {wanted}"
+
+
+def test_what_is_left_empty_is_not_stated(limit_run: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copytree(limit_run, tmp_path / "kb"))
+    before = export(path, "mteb", tmp_path / "before") / "task.py"
+    (path / "mteb.yaml").write_text("eval_langs:\ndescription:\n")
+    after = export(path, "mteb", tmp_path / "after") / "task.py"
+    assert after.read_text() == before.read_text()
+
+
 def test_eval_yaml_has_the_keys_of_the_hub(judged: Path, tmp_path: Path) -> None:
     folder = export(judged, "mteb", tmp_path / "mteb")
     assert yaml.safe_load((folder / "eval.yaml").read_text()) == {

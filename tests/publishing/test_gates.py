@@ -22,6 +22,19 @@ from tests.publishing.test_publish import files
 STATUS = ["failed", "passed", "passed", "passed", "passed", "not run"]
 
 
+def kept_of(run: Path) -> dict[str, object]:
+    """What scores.json of a run has to be of, to be taken."""
+    from retgen.data import open_dataset
+    from retgen.export.facts import facts_of
+    from retgen.export.mteb.metadata import task_of
+    from retgen.export.mteb.scores import _what
+    from retgen.export.mteb.survey import survey
+
+    dataset = open_dataset(run)
+    found = survey(dataset, run)
+    return _what(task_of(found, facts_of(dataset, "kb"), run), found)
+
+
 def kept(folder: Path) -> dict[str, object]:
     return dict(json.loads((folder / "mteb" / "gates.json").read_text()))
 
@@ -33,14 +46,29 @@ def test_gates_are_in_the_tree_the_card_and_the_answer(kb: Path, tmp_path: Path,
     assert kept(tmp_path / "out") == {
         "task": "LimitSmallRetrieval", "gates": shown, "scores": None,
     }  # fmt: skip
-    assert shown[5]["message"] == (
-        "15 documents, and no more than 0 are scored unasked: gen publish RUN DEST --dry-run "
-        "--score-up-to 15 scores them and keeps that"
-    )
+    assert shown[5]["message"] == "MTEB's random baseline and minilm were not scored"
     card = (tmp_path / "out" / "README.md").read_text()
     assert "| metadata | failed | nothing says reference; mteb.yaml in the run states it |" in card
     assert "| leaks | passed | no query is the text of a document or a query of train |" in card
     assert not (kb / "mteb").exists()
+
+
+def test_a_look_scores_nothing_and_says_what_does(
+    kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gen: Gen
+) -> None:
+    """Half a minute and more is no look; the card does not say how its maker would score."""
+    monkeypatch.delenv("RETGEN_SCORE_UP_TO")
+    shown = gen("publish", kb, f"file:{tmp_path / 'out'}", "--dry-run")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.splitlines()[-1] == (
+        "mteb, scores: not run: MTEB's random baseline and minilm were not scored; publishing "
+        "does, or --score-up-to 15 does, once (half a minute for a small data set, some minutes "
+        "for thousands of documents)"
+    )
+    assert not (kb / "mteb").exists()
+    publish(kb, f"file:{tmp_path / 'out'}", score_up_to=14)  # too few: the same bytes as of 0
+    assert publish(kb, f"file:{tmp_path / 'out'}", score_up_to=0).unchanged
+    assert "score-up-to" not in (tmp_path / "out" / "README.md").read_text()
 
 
 def test_a_failed_gate_is_shown_and_refuses_nothing(kb: Path, tmp_path: Path, gen: Gen) -> None:
@@ -67,6 +95,20 @@ def test_scores_that_are_kept_are_taken_for_the_same_data_only(kb: Path, tmp_pat
     }  # fmt: skip
     (kb / "mteb" / "scores.json").write_text(json.dumps(stated))
     assert publish(kb, f"file:{tmp_path / 'out'}").unchanged
+
+
+def test_scores_of_a_task_with_other_words_are_computed_again(kb: Path, tmp_path: Path) -> None:
+    """Whether MTEB takes a task is seen by scoring it, so kept scores do not hide that."""
+    stated = {
+        "of": kept_of(kb), "mteb": "2.26", "errors": {"test": 0.02},
+        "scores": {RANDOM: {"test": 0.1}, MINILM: {"test": 0.5}},
+    }  # fmt: skip
+    (kb / "mteb").mkdir()
+    (kb / "mteb" / "scores.json").write_text(json.dumps(stated))
+    (kb / "mteb.yaml").write_text("reference: https://example.org\n")
+    assert publish(kb, f"file:{tmp_path / 'out'}", dry_run=True).gates[5].status == "passed"
+    (kb / "mteb.yaml").write_text("domains: [Gardening]\n")
+    assert publish(kb, f"file:{tmp_path / 'out'}", dry_run=True).gates[5].status == "not run"
 
 
 @pytest.mark.parametrize("text", ["many", "-1"])
@@ -112,7 +154,9 @@ def test_mteb_scores_a_run_once_and_the_published_task_runs_as_written(
     monkeypatch.delenv("RETGEN_SCORE_UP_TO")
     other = Path(shutil.copytree(kb, tmp_path / "elsewhere" / "kb"))
     out = tmp_path / "out"
-    shown = gen("publish", kb, f"file:{out}", "--dry-run").stdout.splitlines()[-1]
+    shown = gen("publish", kb, f"file:{out}", "--dry-run", "--score-up-to", 15).stdout.splitlines()[
+        -1
+    ]
     minilm = evaluate(kb, models=["minilm"], out=tmp_path / "eval").to_json()
     score = minilm["results"][0]["metrics"]["recall@2"]
     scores = json.loads((kb / "mteb" / "scores.json").read_text())["scores"]
@@ -148,7 +192,7 @@ def test_a_module_that_mteb_refuses_is_a_failed_gate(
 ) -> None:
     monkeypatch.delenv("RETGEN_SCORE_UP_TO")
     (kb / "mteb.yaml").write_text("domains: [Gardening]\n")
-    result = publish(kb, f"file:{tmp_path / 'out'}", dry_run=True)
+    result = publish(kb, f"file:{tmp_path / 'out'}", dry_run=True, score_up_to=15)
     gate = result.gates[5]
     assert (gate.name, gate.status) == ("scores", "failed")
     assert gate.message.startswith("task.py does not run: ")
@@ -171,4 +215,7 @@ def test_without_mteb_the_gate_says_what_to_install(kb: Path, tmp_path: Path) ->
         cwd=ROOT, capture_output=True, text=True, timeout=120, env=env,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "scores: not run: mteb not installed: pip install 'retgen[eval]'\n"
+    assert done.stdout == (
+        "scores: not run: MTEB's random baseline and minilm were not scored; "
+        "mteb not installed: pip install 'retgen[eval]'\n"
+    )

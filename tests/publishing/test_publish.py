@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -348,6 +350,7 @@ def test_a_changed_run_is_refused_and_force_says_so_in_the_card(
         f"> [!WARNING]\n> This data set was published against the checks of its maker:\n> - {reason}"
         in (out / "README.md").read_text()
     )
+    assert re.search(r"(?m)^# .+\n\n> \[!WARNING\]", (out / "README.md").read_text())  # on top
 
 
 @pytest.mark.parametrize(
@@ -421,3 +424,27 @@ def test_every_destination_says_what_it_is() -> None:
         (name, name) for name in found
     ]
     assert all(one.about for one in found.values())
+
+
+def test_a_folder_of_something_else_is_refused_unread(
+    kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`file:~`: a home is not walked through before it is refused."""
+    home = tmp_path / "home"
+    (home / "a" / "b").mkdir(parents=True)
+    publish(kb, f"file:{home}", dry_run=True)  # folders without a file are nothing
+    for name in ("1", "2", "3"):
+        (home / "a" / "b" / name).write_text(name)
+    read: list[Path] = []
+    whole = Path.rglob
+
+    def counted(self: Path, pattern: str) -> Iterator[Path]:
+        for path in whole(self, pattern):
+            if path.is_file():
+                read.append(path)
+            yield path
+
+    monkeypatch.setattr(Path, "rglob", counted)
+    with pytest.raises(UsageError, match="is not empty, and holds nothing that gen publish put"):
+        publish(kb, f"file:{home}")
+    assert len(read) == 1

@@ -9,13 +9,11 @@ from retgen.data import open_dataset
 from retgen.export.facts import Facts
 from retgen.export.mteb.gates import Gate, gates
 from retgen.export.mteb.metadata import task_of
-from retgen.export.mteb.scores import Scores, kept_scores, scores
+from retgen.export.mteb.scores import Scores, scores
 from retgen.export.mteb.survey import survey
 from retgen.export.mteb.task import eval_yaml, module
 from retgen.progress import Progress, silent
 from retgen.write import dump_json, make_folder, write_file
-
-NOT_SCORED = "gen publish RUN DEST --dry-run scores it"
 
 
 def write_mteb(
@@ -42,12 +40,9 @@ def write_mteb(
     write_file(folder / "task.py", module(task, 1 if below else 0))
     write_file(statistics, json.dumps(found.statistics(task.splits), indent=4))
     write_file(root / "eval.yaml", eval_yaml(task))
-    scored = None
-    if run is not None and up_to is not None:
+    scored = Scores(None, "only a run is scored")
+    if run is not None:
         scored = scores(run, task, found, folder / "task.py", up_to, progress)
-    elif run is not None:
-        scored = kept_scores(run, task, found)
-    scored = scored or Scores(None, NOT_SCORED if run else "only a run is scored")
     result = gates(task, found, scored)
     kept = {
         "task": task.name,

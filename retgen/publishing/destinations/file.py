@@ -37,14 +37,10 @@ class File(Destination):
         if not folder.is_dir():
             raise UsageError(f"{folder} is a file; name a folder")
         with _without_out(), os_errors(folder):
-            there = {
-                path.relative_to(folder).as_posix(): path
-                for path in sorted(folder.rglob("*"))
-                if path.is_symlink() or not path.is_dir()
-            }
-            if not there:
+            if next(_files(folder), None) is None:
                 return Standing()
-            ours = self._ours(name)
+            ours = self._ours(name)  # before a folder that may hold a whole disk is read
+            there = {path.relative_to(folder).as_posix(): path for path in sorted(_files(folder))}
             others = [path for path in there if path not in ours]
             if others:
                 raise UsageError(
@@ -77,6 +73,10 @@ class File(Destination):
                 with open(tree.folder / path, "rb") as file, AtomicFile(folder / path) as copy:
                     shutil.copyfileobj(file, copy)
         return str(self._folder)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
 
 
 @contextlib.contextmanager
