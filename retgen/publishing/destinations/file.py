@@ -32,11 +32,11 @@ class File(Destination):
     def standing(self, name: str, *, writing: bool) -> Standing:
         """The files of the folder, each read. Raises `UsageError` for one of anything else."""
         folder = self._folder
-        if not folder.exists():
-            return Standing()
-        if not folder.is_dir():
-            raise UsageError(f"{folder} is a file; name a folder")
         with _without_out(), os_errors(folder):
+            if not folder.exists():
+                return Standing()
+            if not folder.is_dir():
+                raise UsageError(f"{folder} is a file; name a folder")
             if next(_files(folder), None) is None:
                 return Standing()
             ours = self._ours(name)  # before a folder that may hold a whole disk is read
