@@ -30,6 +30,7 @@ from retgen.generators.records import Records, Rows, rows_of
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.questions import Questions, cells, questions
 from retgen.messages import did_you_mean
+from retgen.validators import world as world_proof
 from retgen.validators.rule import CorpusRule, Judgements
 from retgen.world.compose import Composer, Written
 from retgen.world.domain import Domain, load_domain
@@ -56,6 +57,7 @@ class World(Family[WorldParams]):
         "queries are drawn for a world of so many documents; set these instead, for example "
         "--set params.documents=20000 --set params.answer_sizes=[1,10,100]"
     )
+    covers = world_proof.COVERS
     proof = "its facts, read back from its words, meet the query, read back from its words"
 
     def about(self, job: Job[WorldParams]) -> str:
@@ -121,7 +123,8 @@ class World(Family[WorldParams]):
         return {f"domain {domain.name}": hashlib.sha256(domain.path.read_bytes()).hexdigest()}
 
     def checks(self, job: Job[WorldParams], judgements: Judgements) -> Sequence[CorpusRule]:
-        return []
+        domain = load_domain(job.params.domain)
+        return world_proof.proof_rules(world_proof.Spec(domain.path, job.params.documents), judgements)
 
     def scaffold(self, source: SourceDescription | None = None) -> str:
         return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
