@@ -76,10 +76,9 @@ class Made:
         ]
         order = Stream(seed, "world_twins/queries").permutation(len(asked)).tolist()
         self.questions = [asked[i] for i in order]
-        self._query_ids = Ids(seed, "world_twins/ids", "q", len(asked)).texts(
-            np.arange(len(asked))
-        )
-        self._pairs = [(q, k) for q, one in enumerate(self.questions) for k in range(len(one.judged))]
+        self._query_ids = Ids(seed, "world_twins/ids", "q", len(asked)).texts(np.arange(len(asked)))
+        counts = [len(one.judged) for one in self.questions]
+        self._pairs = [(query, k) for query, count in enumerate(counts) for k in range(count)]
         self.qrels = len(self._pairs)
 
     # --- rows -----------------------------------------------------------------------------------

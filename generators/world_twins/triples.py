@@ -36,9 +36,9 @@ class Cell(NamedTuple):
 class Triple(NamedTuple):
     """`facts`: codes of the base by slot; `twin`: the code of `slot` in the twin.
 
-    `asked`: the slots of the query in its order. `stated`: those of the documents, in the order of
-    base and twin; what goes with one of the two values only is in none. `entailed`: whether a query can ask one step up. `months`: then days are asked by
-    their month, otherwise by their year.
+    `stated`: the slots of the documents, in the order of base and twin; what goes with only one of
+    the two values is not among them. `asked`: those of the query in its order. `entailed`: whether
+    it can ask one step up. `months`: then days are asked by their month, otherwise by their year.
     """
 
     cell: Cell

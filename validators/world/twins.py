@@ -87,9 +87,10 @@ class TwinsProof(WorldProof):
             if one.role in of:
                 yield _error([one.doc_id], f"triple {one.triple} has two documents {one.role!r}")
             of[one.role] = one
-        for name, of in of_name.items():
-            if len(of) > 1:
-                yield _error(sorted(of), f"triples {', '.join(sorted(of))} are both named {name!r}")
+        for name, same in of_name.items():
+            if len(same) > 1:
+                named = ", ".join(sorted(same))
+                yield _error(sorted(same), f"triples {named} have one name: {name!r}")
         for triple, roles in triples.items():
             if set(roles) != set(_ROLES):
                 found = ", ".join(sorted(roles))
@@ -180,9 +181,7 @@ def _difference(first: Sequence[str], second: Sequence[str]) -> tuple[list[str],
 
 
 def _of(document: _Document, message: str) -> Finding:
-    return _error(
-        [document.doc_id], f"document {document.doc_id}, the {document.role}: {message}"
-    )
+    return _error([document.doc_id], f"document {document.doc_id}, the {document.role}: {message}")
 
 
 def _asked(query: Query, message: str) -> Finding:

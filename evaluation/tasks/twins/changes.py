@@ -84,7 +84,8 @@ class Changes:
         return Estimate(mean, float(low), float(high))
 
     def _by_triple(self, values: Array, rows: NDArray[np.bool_]) -> Array:
-        return np.bincount(self.triples[rows], weights=values, minlength=self.count)
+        result: Array = np.bincount(self.triples[rows], weights=values, minlength=self.count)
+        return result
 
     @cached_property
     def _weights(self) -> Array:

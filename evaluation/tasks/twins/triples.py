@@ -42,15 +42,14 @@ def load_triples(collection: Collection) -> list[Asked]:
     """The queries of a data set in their order. Raises `DatasetError` for a triple that is cut."""
     documents: dict[str, dict[str, tuple[str, str]]] = {}
     for document in collection.dataset.documents(strict=collection.path):
-        note = document.metadata if isinstance(document.metadata, dict) else {}
-        if note.get("role") in ROLES:
-            of = documents.setdefault(str(note.get("triple")), {})
-            of[note["role"]] = document.doc_id, f"{document.title} {document.text}".strip()
+        told = document.metadata if isinstance(document.metadata, dict) else {}
+        if told.get("role") in ROLES:
+            roles = documents.setdefault(str(told.get("triple")), {})
+            roles[told["role"]] = document.doc_id, f"{document.title} {document.text}".strip()
     noted: dict[str, Mapping[str, Any]] = {}
     for query in collection.queries:
-        note = query.metadata if isinstance(query.metadata, dict) else {}
-        if note.keys() >= _KEYS:
-            noted[query.query_id] = note
+        if isinstance(query.metadata, dict) and query.metadata.keys() >= _KEYS:
+            noted[query.query_id] = query.metadata
     lengths: dict[str, dict[str, None]] = {}  # the triples of each length, in their order
     for query_id, note in noted.items():
         triple, length = str(note["triple"]), str(note["length"])
