@@ -84,7 +84,7 @@ class Changes:
         return Estimate(mean, float(low), float(high))
 
     def _by_triple(self, values: Array, rows: NDArray[np.bool_]) -> Array:
-        result: Array = np.bincount(self.triples[rows], weights=values, minlength=self.count)
+        result: Array = np.bincount(self.triples[rows], values, self.count).astype(np.float64)
         return result
 
     @cached_property
