@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, ValidationInfo
+from pydantic import AfterValidator, Field, ValidationInfo
 
-from retgen.generators.params import located
+from retgen.errors import RecipeError
+from retgen.generators.params import InputFile, located
 from retgen.messages import did_you_mean
 from retgen.world.domain import bundled
 
@@ -39,3 +40,22 @@ def _distinct(values: tuple[T, ...]) -> tuple[T, ...]:
 
 DomainName = Annotated[Path | str, AfterValidator(_domain)]
 Distinct = AfterValidator(_distinct)
+Patterns = Annotated[
+    InputFile | None,
+    Field(
+        description="words by which the proof tells the slots of a domain of your own: "
+        "my_domain.patterns.yaml beside my_domain.yaml"
+    ),
+]
+
+
+def check_patterns(domain: Path | str, named: Path | None, path: Path) -> None:
+    """Raise `RecipeError` where patterns are not those beside a domain, whose file is `path`."""
+    patterns = path.with_suffix(".patterns.yaml")
+    if named is None and isinstance(domain, Path) and patterns.is_file():
+        raise RecipeError(
+            f"params.patterns: name {patterns.name}, which stands beside the domain, so that a run "
+            "keeps a copy of both"
+        )
+    if named is not None and named.resolve() != patterns:
+        raise RecipeError(f"params.patterns: {named} is read only as {patterns}, beside the domain")

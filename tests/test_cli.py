@@ -617,13 +617,15 @@ def test_a_domain_is_checked_and_shown(gen: Gen) -> None:
         "eq, literal", "and, paraphrase", "or, entailed", "and-not, literal", "k-of-n, paraphrase",
         "range, entailed", "superlative, literal", "two-hop, paraphrase",
     ]  # fmt: skip
-    assert lines[-1] == (
+    assert lines[-2:] == [
         "Among 10,000 boats, 72 of 72 combinations of operator, number of answers and wording can "
-        "be asked."
-    )
+        "be asked.",
+        "The proof reads 200 of 200 documents and 72 of 72 queries.",
+    ]
     shown = json.loads(gen("world", "check", BOATS, "--json").stdout)
     assert shown["slots"]["model"] == "relation"
     assert (len(shown["documents"]), len(shown["queries"]), shown["cannot_be_asked"]) == (2, 8, [])
+    assert shown["proof"] == {"documents": [200, 200], "queries": [72, 72], "problems": []}
 
 
 def test_a_domain_with_too_few_values_says_what_cannot_be_asked(gen: Gen, tmp_path: Path) -> None:
@@ -633,7 +635,12 @@ def test_a_domain_with_too_few_values_says_what_cannot_be_asked(gen: Gen, tmp_pa
     path.write_text(text.replace("domain: boats", "domain: few"))
     result = gen("world", "check", path)
     assert result.returncode == 0, result.stderr
-    assert "  not: eq, 1 answers, entailed" in result.stdout.splitlines()
+    lines = result.stdout.splitlines()
+    assert "  not: eq, 1 answers, entailed" in lines
+    # without its patterns, the reader has the names and definitions of the slots alone
+    assert lines[-1] == (
+        "Words that say which slot a value is of belong into few.patterns.yaml beside it."
+    )
 
 
 def test_a_domain_file_that_is_none(gen: Gen, tmp_path: Path) -> None:

@@ -22,11 +22,12 @@ import numpy as np
 import orjson
 
 from retgen.errors import RecipeError
+from retgen.generators.domain_params import check_patterns
 from retgen.generators.family import Family
 from retgen.generators.ids import Ids
 from retgen.generators.params import Job
 from retgen.generators.plan import Plan
-from retgen.generators.records import Records, Rows, rows_of
+from retgen.generators.records import Example, Records, Rows, rows_of
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.questions import Questions, cells, questions
 from retgen.messages import did_you_mean
@@ -34,6 +35,7 @@ from retgen.validators import world as world_proof
 from retgen.validators.rule import CorpusRule, Judgements
 from retgen.world.compose import Composer, Written
 from retgen.world.domain import Domain, load_domain
+from retgen.world.expressions import dumps
 from retgen.world.facts import World as Facts
 
 if TYPE_CHECKING:
@@ -58,7 +60,8 @@ class World(Family[WorldParams]):
         "--set params.documents=20000 --set params.answer_sizes=[1,10,100]"
     )
     covers = world_proof.COVERS
-    proof = "its facts, read back from its words, meet the query, read back from its words"
+    proofs = world_proof.RULES
+    proof = "its text, read back to facts, meets the query, read back to conditions"
 
     def about(self, job: Job[WorldParams]) -> str:
         domain = load_domain(job.params.domain)
@@ -115,6 +118,7 @@ class World(Family[WorldParams]):
             word_lists=self.word_lists(job),
             card=_card(params, domain),
             facts=_figures(params, domain),
+            example=_example(asked.now()) if params.documents <= _EXACT else None,
             licences={"documents and queries": _LICENCE},
         )
 
@@ -124,7 +128,9 @@ class World(Family[WorldParams]):
 
     def checks(self, job: Job[WorldParams], judgements: Judgements) -> Sequence[CorpusRule]:
         domain = load_domain(job.params.domain)
-        return world_proof.proof_rules(world_proof.Spec(domain.path, job.params.documents), judgements)
+        return world_proof.proof_rules(
+            world_proof.Spec(domain.path, job.params.documents), judgements
+        )
 
     def scaffold(self, source: SourceDescription | None = None) -> str:
         return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
@@ -188,6 +194,7 @@ def _corpus(params: WorldParams, seed: int) -> Rows:
 
 def _check(params: WorldParams, domain: Domain) -> None:
     """Raise `RecipeError` for what this domain, or so many documents, cannot give."""
+    check_patterns(params.domain, params.patterns, domain.path)
     for slot in params.slots or ():
         if slot not in domain.slots:
             hint = did_you_mean(slot, list(domain.slots)) or "."
@@ -215,6 +222,16 @@ def _check(params: WorldParams, domain: Domain) -> None:
             f"documents. Ask for at least {3 * largest:,} (params.documents), or leave {largest} "
             "out"
         )
+
+
+def _example(asked: Questions) -> Example:
+    """A query of every operator, and its expression."""
+    first = {one.cell.operator: one for one in reversed(asked.all)}
+    rows = [
+        (f"{operator}, {one.cell.wording}", one.text, dumps(one.expression))
+        for operator, one in sorted(first.items())
+    ]
+    return Example("A query of every operator", ("", "query", "expression"), rows, changed=False)
 
 
 def _listed(values: Sequence[object]) -> str:

@@ -151,13 +151,13 @@ def _steps(slot: Slot, values: Counts) -> Iterator[Pool]:
 
 
 def _round(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Ranges with round ends: their widths are 1, 2 or 5 times a power of ten."""
+    """Narrow ranges, and wider ones with round ends: 1, 2 or 5 times a power of ten wide."""
     unit = 1
     while unit <= last - first:
-        for factor in (1, 2, 5):
+        for factor in range(2, 10) if unit == 1 else (1, 2, 5):
             width = unit * factor
             step = width if factor == 5 and unit > 1 else unit
-            if width > 1 and 2 * width <= last - first <= step * _SPANS:
+            if 2 * width <= last - first <= step * _SPANS:
                 begin = -(-first // step) * step
                 yield from ((low, low + width) for low in range(begin, last + 1, step))
         unit *= 10

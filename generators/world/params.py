@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from retgen.generators.domain_params import Distinct, DomainName
+from retgen.generators.domain_params import Distinct, DomainName, Patterns
 from retgen.generators.params import Params
 from retgen.generators.world.queries import OPERATORS, Operator
 from retgen.world.asking import Wording
@@ -20,6 +20,7 @@ class WorldParams(Params):
     domain: DomainName = Field(
         "films", description="the name of a bundled domain, or a .yaml file of your own"
     )
+    patterns: Patterns = None
     documents: int = Field(10_000, ge=10, le=100_000_000)
     operators: Annotated[tuple[Operator, ...], Distinct] = Field(OPERATORS, min_length=1)
     answer_sizes: Annotated[tuple[Size, ...], Distinct] = Field(

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import orjson
 
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.queries import Cell, Search
 from retgen.generators.world.questions import asker, cells
+from retgen.validators.world.cues import read_patterns
+from retgen.validators.world.definitions import BadDefinition, read_definition
+from retgen.validators.world.queries import QueryReader, Unread
+from retgen.validators.world.reader import Reader
 from retgen.world.compose import Composer, Written
 from retgen.world.domain import Domain, load_domain
 from retgen.world.expressions import dumps
@@ -16,6 +23,8 @@ from retgen.world.table import Table
 
 _DOCUMENTS = 10_000  # among which queries are looked for
 _SIZES = (1, 10, 100)
+_READ = 200  # documents that the reader of the proof is given
+_SHOWN = 5  # of what it cannot read
 
 
 class Asked(NamedTuple):
@@ -24,6 +33,16 @@ class Asked(NamedTuple):
     cell: Cell
     text: str
     expression: str
+
+
+class Readings(NamedTuple):
+    """How many documents and queries the reader of the proof was given and read rightly, and what
+    it says of some others.
+    """
+
+    documents: tuple[int, int]
+    queries: tuple[int, int]
+    problems: list[str]
 
 
 class Trial(NamedTuple):
@@ -35,6 +54,7 @@ class Trial(NamedTuple):
     documents: list[Written]
     queries: list[Asked]
     missing: list[Cell]
+    readings: Readings
 
     def to_json(self) -> dict[str, Any]:
         """For scripts."""
@@ -50,6 +70,7 @@ class Trial(NamedTuple):
                 for one in self.queries
             ],
             "cannot_be_asked": [cell._asdict() for cell in self.missing],
+            "proof": self.readings._asdict(),
         }
 
     def lines(self) -> list[str]:
@@ -78,6 +99,16 @@ class Trial(NamedTuple):
         lines += [
             f"  not: {cell.operator}, {cell.size} answers, {cell.wording}" for cell in self.missing
         ]
+        (right, documents), (read, queries) = self.readings.documents, self.readings.queries
+        lines += [
+            f"The proof reads {right} of {documents} documents and {read} of {queries} queries."
+        ]
+        lines += [f"  {problem}" for problem in self.readings.problems]
+        if self.readings.problems:
+            own = domain.path.with_suffix(".patterns.yaml")
+            lines.append(
+                f"Words that say which slot a value is of belong into {own.name} beside it."
+            )
         return lines
 
 
@@ -89,7 +120,7 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
     world = World(domain, seed, tried)
     table = Table(world)
     search = Search(table, seed)
-    queries, missing = list[Asked](), list[Cell]()
+    queries, missing, asked = list[Asked](), list[Cell](), list[Asked]()
     shown: set[str] = set()
     wordings = ("literal", "paraphrase", "entailed")
     for cell in cells(_params(tried)):
@@ -97,13 +128,43 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
         if found is None:
             missing.append(cell)
             continue
+        text = asker(table.domain, cell, seed, 0).ask(found)
+        asked.append(Asked(cell, text, dumps(found)))
         turn = wordings[len(shown) % len(wordings)]
         if cell.operator not in shown and cell.wording == turn:
             shown.add(cell.operator)
-            text = asker(table.domain, cell, seed, 0).ask(found)
-            queries.append(Asked(cell, text, dumps(found)))
-    written = Composer(world).documents(0, min(documents, tried))
-    return Trial(domain, entities, tried, written, queries, missing)
+            queries.append(asked[-1])
+    written = Composer(world).documents(0, min(_READ, tried))
+    readings = _read(domain.path, written, asked)
+    return Trial(domain, entities, tried, written[:documents], queries, missing, readings)
+
+
+def _read(path: Path, written: Sequence[Written], asked: Sequence[Asked]) -> Readings:
+    """What the proof makes of them, which knows the definition of the domain alone."""
+    try:
+        definition = read_definition(path)
+        patterns = read_patterns(definition, path)
+    except BadDefinition as error:
+        return Readings((0, len(written)), (0, len(asked)), [str(error)])
+    reader, queries, problems = Reader(definition, patterns), QueryReader(definition, patterns), []
+    right = read = 0
+    for one in written:
+        facts, said = reader.document(one.name, one.text)
+        stated = [str(fact) for fact in facts]
+        if not said and stated != one.facts:
+            said = [f"reads as {', '.join(stated)}"]
+        right += not said
+        problems += [f"{one.name}: {said[0]}"] if said else []
+    for query in asked:
+        try:
+            found = orjson.dumps(queries.query(query.text)).decode()
+        except Unread as error:
+            problems.append(f"{query.text} {error}")
+            continue
+        read += found == query.expression
+        if found != query.expression:
+            problems.append(f"{query.text} Reads as {found}")
+    return Readings((right, len(written)), (read, len(asked)), problems[:_SHOWN])
 
 
 def _params(documents: int) -> WorldParams:

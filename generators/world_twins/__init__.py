@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retgen.errors import RecipeError
+from retgen.generators.domain_params import check_patterns
 from retgen.generators.family import Family
 from retgen.generators.params import Job
 from retgen.generators.plan import Plan
@@ -125,6 +126,7 @@ def _made(job: Job[TwinsParams]) -> Made:
 
 def _check(params: TwinsParams, domain: Domain) -> None:
     """Raise `RecipeError` for what this domain cannot give."""
+    check_patterns(params.domain, params.patterns, domain.path)
     for slot_type in params.slot_types or ():
         if not changeable(params, domain, slot_type):
             there = ", ".join(dict.fromkeys(slot.type for slot in domain.slots.values()))

@@ -6,7 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from retgen.cli.base import Json, Quiet, RunArgument, Verbose, app, expected, print_json
+from retgen.cli.base import (
+    Json,
+    Quiet,
+    RunArgument,
+    Verbose,
+    app,
+    expected,
+    print_json,
+    shown_progress,
+)
 
 
 @app.command(
@@ -35,14 +44,30 @@ def publish_command(
             help="Publish a run that is refused (proof, certificate, licence); its card says so.",
         ),
     ] = False,
+    score_up_to: Annotated[
+        int | None,
+        typer.Option(
+            "--score-up-to",
+            metavar="N",
+            min=0,
+            envvar="RETGEN_SCORE_UP_TO",
+            show_envvar=True,
+            show_default=False,
+            help="With N documents or fewer, MTEB scores its random baseline and minilm on it, "
+            "once; 0: never. Default: 5,000.",
+        ),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Publish a run: Parquet, card, manifest, all of it or nothing."""
+    """Publish a run: Parquet, card, manifest, MTEB's task and checks, all of it or nothing."""
     from retgen.publishing import publish
 
-    result = publish(run, to, dry_run=dry_run, force=force)
+    with shown_progress(quiet, json) as progress:
+        result = publish(
+            run, to, dry_run=dry_run, force=force, score_up_to=score_up_to, progress=progress
+        )
     if json:
         print_json(result.to_json())
     elif not quiet:
@@ -62,6 +87,9 @@ def _text(result: Any, dry_run: bool) -> str:
     same = sum(one.kind == "unchanged" for one in result.changes)
     if same:
         lines.append(f"unchanged: {same} file{'s' * (same != 1)}")
+    for one in result.gates:
+        if dry_run or (result.where and one.status == "failed"):
+            lines.append(f"mteb, {one.line}")
     for one in result.refused:
         lines.append(f"{'refused' if dry_run else 'in spite of this'}: {one}")
     if result.where:

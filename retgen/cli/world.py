@@ -35,7 +35,8 @@ def check_command(
 ) -> None:  # fmt: skip
     """Check a domain file, compose a few documents, ask a query of every operator.
 
-    It says besides which numbers of answers the queries over it cannot have.
+    It says besides which numbers of answers its queries cannot have, and what the proof of a run
+    could not read.
     """
     from retgen.generators.world.trial import trial
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from retgen.export.mteb.gates import Gate
 from retgen.layouts import card_header
 from retgen.markdown import escaped, front_matter, markdown_table
 from retgen.recipe import load_recipe
@@ -24,10 +25,12 @@ def card(
     loaded_as: str,
     folder: Path,
     notes: Sequence[str],
+    gates: Sequence[Gate] = (),
 ) -> str:
     """The card of a tree. `folder`: with the tables, and the card that their layout has written.
 
     `notes`: on what the layout left out or put apart. `refused`: what it is published in spite of.
+    `gates`: what MTEB's checks say of it.
     """
     recipe = load_recipe(run / "recipe.yaml", finished=True)
     own = card_header(run / "dataset")
@@ -50,6 +53,7 @@ def card(
     if notes:
         lines += [*(f"- {escaped(note)}." for note in notes), ""]
     lines += [others, *_review(review)]
+    lines += _gates(gates)
     lines += [
         "## What a score here does not show", "", *_unjudged(manifest),
         f"- **{escaped(not_shown)}** {escaped(why)}", "",
@@ -103,6 +107,17 @@ def _unjudged(manifest: Mapping[str, Any]) -> list[str]:
     if manifest.get("complete"):
         return []
     return ["- **Unjudged pairs.** A pair without a qrel is unjudged, not irrelevant."]
+
+
+def _gates(gates: Sequence[Gate]) -> list[str]:
+    if not gates:
+        return []
+    rows = [[one.name, one.status, escaped(one.message)] for one in gates]
+    return [
+        "## What MTEB's checks say", "", markdown_table(["check", "", ""], rows, 3),
+        "[mteb/task.py](mteb/task.py) is the task that MTEB runs, "
+        "[mteb/gates.json](mteb/gates.json) has these checks for scripts.", "",
+    ]  # fmt: skip
 
 
 def _review(review: Mapping[str, Any] | None) -> list[str]:

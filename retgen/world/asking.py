@@ -56,7 +56,7 @@ _ANY = (
     "Do you know of {}?",
 )
 _EITHER = ("either {0} {1} or {0} {2}", "{0} {1}, or else {0} {2}", "either {0} {1} or one {2}")
-_BUT_EVERY = (", leaving out any {}", ", except for any {}", ", with the exception of any {}")
+_BUT_EVERY = (", leaving out any {}", ", except for any {}")
 _BUT_ANY = (", but not one {}", ", though not one {}")
 _SOME = (
     "Find every {s} {r} fits at least {k} of these {n} descriptions: {list}.",

@@ -73,7 +73,8 @@ def test_one_commit_and_the_same_tree_as_a_folder(kb: Path, tmp_path: Path, hub:
     local, remote = files(tmp_path / "out"), dict(hub.head(REPO).files)
     assert sorted(remote) == [".gitattributes", *FILES]
     same = [path for path in FILES if remote[path] == local[path]]
-    assert same == [path for path in FILES if path not in ("README.md", "published.json")]
+    of_the_place = ("README.md", "mteb/gates.json", "mteb/task.py", "published.json")
+    assert same == [path for path in FILES if path not in of_the_place]
     assert f'load_dataset("{REPO}", "corpus", split="corpus")' in remote["README.md"].decode()
 
 
@@ -81,7 +82,7 @@ def test_unchanged_is_left_alone_and_changed_is_one_commit(kb: Path, hub: State,
     publish(kb, f"hub:{REPO}")
     done = gen("publish", kb, f"hub:{REPO}")
     assert (done.returncode, done.stdout) == (
-        0, "unchanged: 7 files\nhub:me/kb holds all of it already: nothing to do\n",
+        0, "unchanged: 11 files\nhub:me/kb holds all of it already: nothing to do\n",
     )  # fmt: skip
     assert len(hub.repos[REPO]) == 2
     head = hub.head(REPO)
@@ -96,7 +97,8 @@ def test_unchanged_is_left_alone_and_changed_is_one_commit(kb: Path, hub: State,
     change(kb)
     done = gen("publish", kb, f"hub:{REPO}", "--dry-run", "--json")
     kinds = {one["path"]: one["kind"] for one in json.loads(done.stdout)["files"]}
-    changed = dict.fromkeys(("README.md", "manifest.json", "published.json"), "changed")
+    of_the_day = ("README.md", "manifest.json", "mteb/task.py", "published.json")
+    changed = dict.fromkeys(of_the_day, "changed")
     assert kinds == {**dict.fromkeys(FILES, "unchanged"), **changed, "old.txt": "removed"}
     assert len(hub.repos[REPO]) == 3
     publish(kb, f"hub:{REPO}")
@@ -250,7 +252,10 @@ def test_no_token_is_enough_to_look(
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "none"))
     monkeypatch.delenv("HF_TOKEN")
     done = gen("publish", kb, f"hub:{REPO}", "--dry-run")
-    assert [line.split()[:2] for line in done.stdout.splitlines()] == [["added", p] for p in FILES]
+    lines = done.stdout.splitlines()
+    assert [line.split()[:2] for line in lines[: len(FILES)]] == [["added", p] for p in FILES]
+    # the repository is what documents it
+    assert lines[len(FILES)] == "mteb, metadata: passed: every field of TaskMetadata is filled"
     assert hub.requests == ["GET /api/datasets/me/kb"]
 
 

@@ -51,7 +51,7 @@ TEXTS: list[tuple[list[Any], Wording, str, str]] = [
      "I am looking for a boat that is moored in Oslo and that is built of steel.",
      "I need every boat whose home port is Oslo and whose hull is made of steel."),
     (["and", LONG, OSLO, STEEL], "paraphrase",
-     "I am looking for a boat that extends over over 30 metres, that lies at anchor in Oslo and "
+     "I am looking for a boat that reaches over 30 metres from end to end, that lies at anchor in Oslo and "
      "that consists of forged iron.",
      "I need every boat whose bow lies ahead of the stern by over 30 metres, whose usual berth can "
      "be found in Oslo and whose body has forged iron as its material."),
@@ -65,7 +65,7 @@ TEXTS: list[tuple[list[Any], Wording, str, str]] = [
      "or one whose hull is made of steel?"),
     (["and not", OSLO, STEEL], "literal",
      "I am looking for a boat that is moored in Oslo, but not one that is built of steel.",
-     "I need every boat whose home port is Oslo, with the exception of any whose hull is made of "
+     "I need every boat whose home port is Oslo, except for any whose hull is made of "
      "steel."),
     (["at least", 2, OSLO, STEEL, LONG], "literal",
      "Find every boat that fits at least two of these three descriptions: one that is moored in "

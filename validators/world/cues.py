@@ -2,21 +2,22 @@
 
 A file of patterns (`patterns/DOMAIN.yaml`, or `my_domain.patterns.yaml` beside a domain of one's
 own) lists words and short phrases a slot. In a phrase `*` ends a word that has any ending, `(a|b)`
-is either, `..` up to four words in between, `{v}` the value; `+` doubles the weight of its phrase.
-The longest phrase counts where several overlap.
+is either, `..` up to four words in between, `{v}` the value; `+` doubles the weight of its phrase;
+with `=` it is of its slot whatever the value is. The longest phrase counts where several overlap.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from retgen.tokenizer import STOPWORDS
 from retgen.validators.world.definitions import BadDefinition, Definition, read_yaml
 
-OTHER, NOT = "an other holder", "a denial"  # in place of a slot: slots have no blanks
+T = TypeVar("T")
+NOT = "a denial"  # in place of a slot: slots have no blanks
 _BUNDLED = Path(__file__).parent / "patterns"
 _LIGHT = 0.25  # weight of a function word, and of {v}; others weigh 1
 _NEGATIONS = (
@@ -79,6 +80,7 @@ class _Cue(NamedTuple):
     valued: bool = False  # it holds {v}, so it is of the slot only where the value can be
 
 
+_FACTORS = {"+": 2, "=": 3}
 _START = 3  # characters of a word by which cues are looked up
 _SHORTENED = re.compile(r"(?<=\s)\w+n['\u2019]t(?=\s)")
 _NO = _Cue(_SHORTENED, 1.0, NOT)
@@ -108,7 +110,7 @@ class Cues:
         self._slots = frozenset(patterns.slots)
 
     def _add(self, phrase: str, weight: float, slot: str) -> None:
-        cue = _Cue(compiled(phrase), weight, slot, "{v}" in phrase.split())
+        cue = _Cue(compiled(phrase), weight, slot, "{v}" in phrase.split() and phrase[0] != "=")
         for start in _starts(phrase):
             self._by_start.setdefault(start, []).append(cue)
 
@@ -172,10 +174,32 @@ def _hides(
     return overlaps and (taken[0] > one[0] or taken[3] == one[3])
 
 
+def parted(
+    items: Sequence[T], is_value: Callable[[T], bool], score: Callable[[Sequence[T]], float]
+) -> list[list[T]]:
+    """Words with several values cut into parts with one each, where they read best.
+
+    `score`: of a part, negative where it cannot be read. Of equally good places the first.
+    """
+    values = [i for i, item in enumerate(items) if is_value(item)]
+    best: dict[int, tuple[float, list[int]]] = {0: (0.0, [])}  # a part begins: (score, cuts before)
+    for here, following in zip(values, [*values[1:], len(items)], strict=True):
+        ends = range(here + 1, following + 1) if following < len(items) else [len(items)]
+        later: dict[int, tuple[float, list[int]]] = {}
+        for end in ends:
+            for start, (total, cuts) in best.items():
+                one = total + score(items[start:end])
+                if end not in later or one > later[end][0]:
+                    later[end] = one, [*cuts, end]
+        best = later
+    cuts = max(best.values(), key=lambda one: one[0])[1]
+    return [list(items[start:end]) for start, end in zip([0, *cuts], cuts, strict=False)]
+
+
 def compiled(phrase: str) -> re.Pattern[str]:
     """The pattern of a phrase."""
     parts = []
-    for word in phrase.removeprefix("+").split():
+    for word in phrase.lstrip("+=").split():
         if word == "..":
             parts.append(r"(?:[^\s,;]+\s){0,4}?")
         else:
@@ -190,7 +214,7 @@ def _pattern_of(word: str) -> str:
 
 def _starts(phrase: str) -> set[str]:
     """The beginnings of a word of a phrase, of one of its words that is as long as can be."""
-    words = [w for w in phrase.removeprefix("+").split() if w not in ("..", "{v}")]
+    words = [w for w in phrase.lstrip("+=").split() if w not in ("..", "{v}")]
     if not words:
         return {"{v}"}
     rated = []
@@ -206,8 +230,8 @@ def _starts(phrase: str) -> set[str]:
 
 
 def _weight(phrase: str) -> float:
-    if phrase.startswith("+"):
-        return 2 * _weight(phrase[1:])
+    if phrase[0] in _FACTORS:
+        return _FACTORS[phrase[0]] * _weight(phrase[1:])
     words = [word for word in phrase.split() if word != ".."]
     light = sum(word == "{v}" or word.strip("*") in STOPWORDS for word in words)
     return len(words) - light + _LIGHT * light
@@ -219,8 +243,8 @@ def _other(noun: str) -> re.Pattern[str]:
     At its start or behind a preposition; elsewhere as whose something is, or who does something.
     """
     head = compiled(noun).pattern.removeprefix(r"(?<=\s)").removesuffix(r"(?=\s)")
-    start = r"(?:^\s|(?<=\s)(?:that|where|when|which|whom|of|for|to|by|,)\s)"
+    start = r"(?:^\s|(?<=\s)(?:that|where|when|which|whom|of|for|to|by|in|,)\s)"
     return re.compile(
-        rf"(?:{start}{_DETERMINERS}\s(?:[\w-]+\s){{0,2}}?(?P<noun>{head})(?=\s)"
+        rf"(?:{start}{_DETERMINERS}\s(?:[\w-]+\s){{0,2}}?(?P<noun>{head})(?=\s(?!\{{v\}}))"
         rf"|(?<=\s){_POSSESSIVES}\s(?:[\w-]+\s){{0,2}}?(?P<doer>{head})(?=\s(?!\{{v\}}|$)))"
     )

@@ -66,6 +66,10 @@ class Definition:
     short: int | None  # the place in `name` of the part that stands as a short name
     persons: tuple[frozenset[str], ...]  # given and family names of those who are no entities
 
+    def of_type(self, *types: str) -> list[str]:
+        """The slots of some types."""
+        return [name for name, slot in self.slots.items() if slot.type in types]
+
 
 def read_definition(path: Path) -> Definition:
     """The definition in a domain's file. Raises `BadDefinition`."""
@@ -178,5 +182,8 @@ def _pieces(
 
 def _words(given: Any) -> Iterator[str]:
     """The values of a part of a name, whose groups (those of a pronoun) do not matter."""
+    if isinstance(given, Mapping) and given.keys() == {"from", "to"}:  # numbers
+        yield from map(str, range(given["from"], given["to"] + 1))
+        return
     for value in _values(given):
         yield value.name

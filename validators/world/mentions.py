@@ -10,12 +10,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from retgen.validators.world.definitions import LISTED, Definition
+from retgen.validators.world.definitions import LISTED, Definition, Value
 
 TOKEN = re.compile(
     r"(?:Dr|Mr|Mrs|Ms|St|Jr|vs|v)\.(?=\s)"  # no ends of sentences
     r"|\d{1,3}(?:,\d{3})+(?!\w)|\w+(?:[-'\u2019](?!s\b)\w+)*|['\u2019]s\b|[^\w\s]"
 )
+NUMBER_WORDS = {
+    word: str(number)
+    for number, word in enumerate(
+        "one two three four five six seven eight nine ten eleven twelve".split(), 1
+    )
+}
 ARTICLES = frozenset({"a", "an", "the"})
 MONTHS = {
     month: number
@@ -71,8 +77,7 @@ class Lexicon:
             if slot.type == "number"
         }
         self._of_type = {
-            kind: [slot.name for slot in domain.slots.values() if slot.type == kind]
-            for kind in ("year", "date", "number", "person", "relation")
+            kind: domain.of_type(kind) for kind in ("year", "date", "number", "person", "relation")
         }
         self._kinds: dict[str, int] = {}  # what may begin with a token
 
@@ -118,7 +123,7 @@ class Lexicon:
         kind = 0
         if token in self._phrases:
             kind |= _VALUE
-        if token[0].isdigit() or token in MONTHS:
+        if token[0].isdigit() or token in MONTHS or token.partition("-")[0].lower() in NUMBER_WORDS:
             kind |= _NUMBER
         if token in self._names.first:
             kind |= _NAME
@@ -174,7 +179,9 @@ class Lexicon:
         text = _joined(tokens[i:last])
         if text == short:
             return last, OWN
-        if not i and _joined(tokens[1:last]) in (short, own):
+        known = self.domain.persons
+        given = tokens[i] in (known[0] if known else self._names.first)  # of a namesake
+        if not i and not given and _joined(tokens[1:last]) in (short, own):
             return 1, None
         if last == i + 1:
             if not i:
@@ -182,7 +189,6 @@ class Lexicon:
             return last, _name(text) if text in self._names.short else Mention(
                 "capital", "capital", text, {}
             )
-        known = self.domain.persons
         parts = tokens[i:last]
         if known and not (parts[0] in known[0] and " ".join(parts[1:]) in known[-1]):
             return last, Mention("person", "stranger", text, {})
@@ -200,6 +206,7 @@ class Lexicon:
         if token in MONTHS:
             return i + 1, None
         figure, _, unit = token.partition("-")
+        figure = NUMBER_WORDS.get(figure.lower(), figure)
         plain = figure.replace(",", "")
         if not plain.isdigit():
             return None
@@ -216,12 +223,15 @@ class Lexicon:
         if slots:
             text = _joined(tokens[i:stop])
             return stop, Mention("number", "number " + " ".join(slots), text, slots)
-        if unit:
+        if unit or figure != token.partition("-")[0]:  # a word for a number stands with its unit
             return None
-        slots = dict.fromkeys(self._units, number)
         if len(token) == 4:
+            slots = dict.fromkeys(
+                (name for name, units in self._units.items() if not units), number
+            )
             years = dict.fromkeys(self._of_type["year"], number)
             return stop, Mention("year", "year", token, {**years, **slots})
+        slots = dict.fromkeys(self._units, number)
         return stop, Mention("number", "number", token, slots)
 
 
@@ -282,7 +292,7 @@ def _phrases(domain: Definition, parents: bool) -> dict[str, list[Phrase]]:
         if slot.type not in LISTED:
             continue
         for value in slot.values.values():
-            for one in (value.name, *value.synonyms):
+            for one in (value.name, *value.synonyms, *(_plurals(value) if parents else ())):
                 texts.setdefault(bare(one), one)
                 slots.setdefault(bare(one), {})[slot.name] = value.name
             for one in value.parents if parents else ():
@@ -297,6 +307,15 @@ def _phrases(domain: Definition, parents: bool) -> dict[str, list[Phrase]]:
     for phrases in result.values():
         phrases.sort(key=lambda phrase: -len(phrase.tokens))
     return result
+
+
+def _plurals(value: Value) -> Iterator[str]:
+    """What queries call several of a kind: "a ghost story" -> "ghost stories"."""
+    for one in (value.name, *value.synonyms):
+        article, _, noun = one.partition(" ")
+        if article in ("a", "an"):
+            stem = re.sub(r"(?<=[^aeiou])y$", "ie", noun)
+            yield stem + ("es" if re.search(r"(?:s|x|z|ch|sh)$", noun) else "s")
 
 
 class _Names:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from retgen.validators.world.cues import Cues, Patterns
+from retgen.validators.world.cues import Cues, Patterns, parted
 from retgen.validators.world.definitions import Definition
 from retgen.validators.world.mentions import OWN, TOKEN, Lexicon, Mention
 
 _BOUNDS = frozenset(("and", ",", ";", "but", "while", "whereas", "\u2013", "\u2014"))
+_HERSELF = frozenset(("herself", "himself", "itself", "this"))
 _ENDS = frozenset(".!?")
 _KEPT = 1 << 17  # clauses whose reading is kept
 
@@ -25,7 +26,7 @@ class Fact(NamedTuple):
     def __str__(self) -> str:
         text = f"{self.slot}={self.value}"
         text = f"other:{text}" if self.holder == "other" else text
-        return f"not {text}" if self.negated else text
+        return f"not:{text}" if self.negated else text
 
 
 class Reading(NamedTuple):
@@ -46,6 +47,7 @@ class _Clause(NamedTuple):
     negated: bool
     problem: str = ""
     place: int = 0  # of the value among the mentions of the clause
+    score: float = 0.0
 
 
 class Reader:
@@ -81,6 +83,11 @@ class Reader:
             return [], ""
         parts = _parts(items)
         facts, problem = self._read(parts)
+        if problem and any(sum(map(_is_hard, part)) > 1 for part in parts):
+            apart = [one for part in parts for one in self._apart(part)]
+            facts_apart, problem_apart = self._read(apart)
+            if not problem_apart:
+                return facts_apart, ""
         if problem and len(parts) > 1:  # words without a value may belong to the clause before
             other = _parts(items, behind=True)
             if other != parts:
@@ -88,6 +95,17 @@ class Reader:
                 if not problem_behind:
                     return facts_behind, ""
         return facts, problem
+
+    def _apart(self, part: Sequence[str | Mention]) -> list[list[str | Mention]]:
+        """A clause with several values cut into clauses with one each."""
+        if sum(map(_is_hard, part)) < 2:
+            return [list(part)]
+        return parted(part, _is_hard, self._score)
+
+    def _score(self, part: Sequence[str | Mention]) -> float:
+        """How well a clause with one value reads; negative where it does not."""
+        clause = self._clause(part)
+        return -1.0 if clause.problem or not clause.slot else 1.0 + clause.score
 
     def _read(self, parts: Sequence[Sequence[str | Mention]]) -> tuple[list[Fact], str]:
         facts: list[Fact] = []
@@ -103,7 +121,7 @@ class Reader:
                 self._clauses[key] = clause
             if clause.other:
                 holder = "other"
-            elif OWN in part:
+            elif OWN in part or _HERSELF & {word for word in part if type(word) is str}:
                 holder = "self"
             if clause.problem:
                 problem = problem or clause.problem
@@ -149,39 +167,42 @@ class Reader:
                 return _Clause("", other, False, "names somebody that the text is not about")
             if not scores:
                 return _Clause("", other, False)
+        scores = with_unit(scores, mention.text, mention.kind, mention.slots)
         slot, problem = chosen(
-            with_unit(scores, mention.text, mention.kind, mention.slots),
-            mention.slots,
-            mention.kind in ("values", "number"),
+            scores, mention.slots, mention.kind in ("values", "number"), self.domain
         )
         if slot and not scores.get(slot) and (told := self.cues.told(words)):
             problem = f"says of {told} what only {slot} can be"
-        return _Clause("" if problem else slot, other, negated, problem, hard[0])
+        score = scores.get(slot, 0.0)
+        return _Clause("" if problem else slot, other, negated, problem, hard[0], score)
 
 
-def chosen(scores: Mapping[str, float], slots: Collection[str], sure: bool) -> tuple[str, str]:
+def chosen(
+    scores: Mapping[str, float], slots: Collection[str], sure: bool, domain: Definition
+) -> tuple[str, str]:
     """The slot that a clause is about among those that its value can have, or what is wrong.
 
     `sure`: a value that is of one slot alone needs no word beside it; it must be told of no other.
     """
-    best = max(scores.values(), default=0.0)
     told = max(scores, key=scores.__getitem__) if scores else ""
     if not slots:
         return "", f"holds no value that {told} can have"
     ranked = sorted(((scores.get(slot, 0.0), slot) for slot in slots), reverse=True)
     score, slot = ranked[0]
-    if len(ranked) == 1:
-        if score * 2 < best:
-            return "", f"says of {told} what only {slot} can be"
-        if not score and not sure:
-            return "", f"names what {slot} can be, and does not say that it is"
-        return slot, ""
-    if score < best and not score:
+    if not score and told:
         return "", f"says of {told} what only {' or '.join(sorted(slots))} can be"
-    if score == ranked[1][0]:
+    if len(ranked) > 1:
+        if score > ranked[1][0]:
+            return slot, ""
         if score:
             return "", f"reads as {slot} and as {ranked[1][1]}"
         return "", f"does not say whether it is {' or '.join(sorted(slots))}"
+    if not score and not sure:
+        return "", f"names what {slot} can be, and does not say that it is"
+    for other in domain.of_type(domain.slots[slot].type):  # the words may be those of another one
+        best = scores.get(other, 0.0)
+        if score * 2 < best or 0 < score < 1 <= best:
+            return "", f"says of {other} what only {slot} can be"
     return slot, ""
 
 
@@ -235,6 +256,11 @@ def _parts(items: Sequence[str | Mention], behind: bool = False) -> list[list[st
     if result and waiting:
         result[-1] += waiting
     return result
+
+
+def _is_hard(item: str | Mention) -> bool:
+    """Whether an item must be a value or a name, and is no word with a capital."""
+    return isinstance(item, Mention) and item.kind != "capital"
 
 
 def _kind(mention: object) -> str:

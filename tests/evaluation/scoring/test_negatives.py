@@ -16,7 +16,7 @@ from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.negatives import mean_share, shares
 from retgen.evaluation.scoring.page import text as text_of
 
-BOATS = Path(__file__).parents[2] / "world" / "boats.yaml"
+BOATS = Path(__file__).parents[2] / "world"
 CORPUS = {"a": "ash", "b": "birch", "c": "cedar", "d": "date"}
 QUERIES: dict[str, dict[str, Any]] = {
     "q1": {"text": "ash", "metadata": {"hard_negatives": 6}},  # two of six are judged
@@ -57,7 +57,8 @@ RECIPE = """
 name: boats
 family: world
 params:
-  domain: {domain}
+  domain: {folder}/boats.yaml
+  patterns: {folder}/boats.patterns.yaml
   documents: 400
   operators: [eq, and-not]
   answer_sizes: [1, 10]
@@ -68,7 +69,7 @@ params:
 
 def test_a_data_set_says_what_scores_are_broken_down_by(tmp_path: Path) -> None:
     recipe = tmp_path / "boats.yaml"
-    recipe.write_text(RECIPE.format(domain=BOATS))
+    recipe.write_text(RECIPE.format(folder=BOATS))
     run = retgen.run(recipe, out=tmp_path / "run").path
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["breakdown"] == ["operator", "answers", "wording"]
