@@ -14,7 +14,7 @@ from retgen.validators.world.definitions import LISTED, Definition, Value
 
 TOKEN = re.compile(
     r"(?:Dr|Mr|Mrs|Ms|St|Jr|vs|v)\.(?=\s)"  # no ends of sentences
-    r"|\d{1,3}(?:,\d{3})+(?!\w)|\w+(?:[-'\u2019](?!s\b)\w+)*|['\u2019]s\b|[^\w\s]"
+    r"|(?<!\w)[-\u2212]\d+|\d{1,3}(?:,\d{3})+(?!\w)|\w+(?:[-'\u2019](?!s\b)\w+)*|['\u2019]s\b|[^\w\s]"
 )
 NUMBER_WORDS = {
     word: str(number)

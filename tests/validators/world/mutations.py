@@ -38,7 +38,7 @@ def worded(slot: Slot, wording: str, value: str, domain: Domain) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    return re.split(r"(?<=\.) (?=[A-Z])", text)
+    return re.split(r"(?<=\.) (?=[A-Z0-9])", text)
 
 
 class Documents:
@@ -173,7 +173,7 @@ class Documents:
         """A sentence of another document stands in this one as well."""
         facts = [
             (slot, value, place) for slot, value, place in self.facts(other)
-            if other["title"] not in sentences(other["text"])[place]
+            if other["title"] not in sentences(other["text"])[place] and value != row["title"]
         ]  # fmt: skip
         if not facts:
             return False
