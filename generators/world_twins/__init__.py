@@ -134,6 +134,11 @@ def _check(params: TwinsParams, domain: Domain) -> None:
                 f"params.slot_types: domain {domain.name} has no slot of type {slot_type}. "
                 f"It has: {there}"
             )
+    if single := [slot.name for slot in domain.slots.values() if len(slot.document) == 1]:
+        raise RecipeError(
+            f"params.domain: slot {single[0]} of domain {domain.name} has one document wording, "
+            "and a control needs another one; add one to its 'document'"
+        )
     longest = max(params.lengths)
     if longest > len(domain.slots):
         raise RecipeError(

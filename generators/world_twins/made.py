@@ -23,6 +23,7 @@ from retgen.world.table import Table
 Role = Literal["base", "twin", "control"]
 ROLES: tuple[Role, ...] = ("base", "twin", "control")
 _FULL = 1 << 32
+_TRIES = 100  # of another order
 
 
 class Documents:
@@ -54,6 +55,14 @@ class Question(NamedTuple):
     expression: Expression
     text: str
     judged: list[tuple[int, int, int]]
+
+
+class _Plan(NamedTuple):
+    """How a document is worded: the order of its slots, a wording of each, a record's draws."""
+
+    order: Sequence[str]
+    wordings: Mapping[str, int]
+    draws: Sequence[int]
 
 
 class Made:
@@ -146,31 +155,39 @@ class Made:
     def written(self, number: int, role: Role) -> Written:
         """A document. The twin has the plan of the base: wordings, order, subjects, fillers."""
         triple, composer = self.triples[number], self._composer
-        plan = Stream(self.seed, f"world_twins/texts/{number}")
-        wordings = {
-            name: int(plan.integers(len(composer.wordings[name]), 1)[0]) for name in triple.stated
-        }
+        draw = Stream(self.seed, f"world_twins/texts/{number}")
+        counts = {name: len(composer.wordings[name]) for name in triple.stated}
+        wordings = {name: int(draw.integers(count, 1)[0]) for name, count in counts.items()}
         size = 4 * len(self.table.domain.slots) + 3 * composer.fillers + 1
-        draws = plan.integers(_FULL, size)
-        order: Sequence[str] = triple.stated
-        if role == "control":
-            again = Stream(self.seed, f"world_twins/texts/{number}/control")
-            order = _other_order(order, again)
-            for name, first in wordings.items():
-                others = len(composer.wordings[name]) - 1
-                step = 1 + int(again.integers(others, 1)[0]) if others else 0
-                wordings[name] = (first + step) % (others + 1)
-            draws[:-1] = again.integers(_FULL, size - 1)  # the last: how many fillers there are
-        facts = dict(triple.facts)
+        draws = draw.integers(_FULL, size)
+        plan = _Plan(triple.stated, wordings, draws.tolist())
         if role == "twin":
-            facts[triple.slot] = triple.twin
+            return self._put(triple, plan, {**triple.facts, triple.slot: triple.twin})
+        base = self._put(triple, plan, triple.facts)
+        if role == "base":
+            return base
+        again = Stream(self.seed, f"world_twins/texts/{number}/control")
+        for _ in range(_TRIES):
+            others = {
+                name: (first + 1 + int(again.integers(counts[name] - 1, 1)[0])) % counts[name]
+                for name, first in wordings.items()
+            }
+            order = [triple.stated[i] for i in again.permutation(len(triple.stated)).tolist()]
+            draws[:-1] = again.integers(_FULL, size - 1)  # the last: how many fillers there are
+            control = self._put(triple, _Plan(order, others, draws.tolist()), triple.facts)
+            if control.facts != base.facts:
+                break
+        return control
+
+    def _put(self, triple: Triple, plan: _Plan, facts: Mapping[str, int]) -> Written:
         stated = []
-        for name in order:
-            said = composer.spoken(self.table.domain.slots[name], np.array([facts[name]]))[0]
+        for name in plan.order:
+            slot = self.table.domain.slots[name]
+            said = self._composer.spoken(slot, np.array([facts[name]]))[0]
             assert said is not None  # what is stated is there
-            stated.append(Stated(name, said[0], said[1], wordings[name]))
+            stated.append(Stated(name, said[0], said[1], plan.wordings[name]))
         forms = self.table.world.forms(np.array([triple.entity]))[0]
-        return composer.write(forms, stated, draws.tolist())
+        return self._composer.write(forms, stated, plan.draws)
 
     def _question(self, number: int, wording: Wording, facts: Documents) -> Question:
         triple = self.triples[number]
@@ -183,14 +200,6 @@ class Made:
         twin = 3 * number + ROLES.index("twin")
         judged = [(i, int(meets[i]), int(met[i])) for i in [*which, twin]]
         return Question(number, wording, expression, asker.ask(expression), judged)
-
-
-def _other_order(names: Sequence[str], stream: Stream) -> list[str]:
-    """Another order, at random."""
-    order = list(names)
-    while order == list(names) and len(names) > 1:
-        order = [names[i] for i in stream.permutation(len(names)).tolist()]
-    return order
 
 
 def made(params: TwinsParams, seed: int) -> Made:
