@@ -60,8 +60,12 @@ def test_a_twin_differs_in_one_fact_and_a_control_in_none(
         base, twin, control = (of[role] for role in ("base", "twin", "control"))
         facts = {role: row["metadata"]["facts"] for role, row in of.items()}
         assert len(facts["base"]) == lengths[triple]
-        changed = [i for i, (a, b) in enumerate(zip(facts["base"], facts["twin"], strict=True)) if a != b]
-        assert [facts["base"][i].partition("=")[0] for i in changed] == [base["metadata"]["changed"]]
+        changed = [
+            i for i, (a, b) in enumerate(zip(facts["base"], facts["twin"], strict=True)) if a != b
+        ]
+        assert [facts["base"][i].partition("=")[0] for i in changed] == [
+            base["metadata"]["changed"]
+        ]
         assert sorted(facts["control"]) == sorted(facts["base"])
         assert facts["control"] != facts["base"]
         assert base["title"] == twin["title"] == control["title"]
@@ -149,7 +153,10 @@ def test_one_step_above(slot: str, code: int, months: bool, wanted: tuple[int, i
 def test_one_step_above_a_day_is_its_month_or_year() -> None:
     slot, day = FILMS.slots["shooting"], datetime.date(1964, 2, 3)
     assert [
-        tuple(datetime.date.fromordinal(end).isoformat() for end in span(slot, day.toordinal(), months=months))
+        tuple(
+            datetime.date.fromordinal(end).isoformat()
+            for end in span(slot, day.toordinal(), months=months)
+        )
         for months in (True, False)
     ] == [("1964-02-01", "1964-02-29"), ("1964-01-01", "1964-12-31")]
 
@@ -168,14 +175,18 @@ def test_entailed_conditions_hold_one_of_two_values_only() -> None:
 
 def test_rows_do_not_tell_the_role(made: dict[str, list[Row]]) -> None:
     roles = [row["metadata"]["role"] for row in made["corpus"]]
-    places = {role: np.mean([i for i, one in enumerate(roles) if one == role]) for role in set(roles)}
+    places = {
+        role: np.mean([i for i, one in enumerate(roles) if one == role]) for role in set(roles)
+    }
     assert all(30 < place < 54 for place in places.values()), places
     assert [row["_id"] for row in made["corpus"]] != sorted(row["_id"] for row in made["corpus"])
 
 
 def test_another_seed_makes_others_and_the_same_seed_the_same(made: dict[str, list[Row]]) -> None:
     assert rows() == made
-    assert not {row["text"] for row in rows(seed=4)["corpus"]} & {row["text"] for row in made["corpus"]}
+    assert not {row["text"] for row in rows(seed=4)["corpus"]} & {
+        row["text"] for row in made["corpus"]
+    }
 
 
 @pytest.mark.parametrize(
