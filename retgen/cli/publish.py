@@ -57,6 +57,12 @@ def publish_command(
             "once; 0: never. Default: 5,000.",
         ),
     ] = None,
+    private: Annotated[
+        bool,
+        typer.Option(
+            "--private", help="hub: make a new repository private; refuse one that is public."
+        ),
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -66,8 +72,9 @@ def publish_command(
 
     with shown_progress(quiet, json) as progress:
         result = publish(
-            run, to, dry_run=dry_run, force=force, score_up_to=score_up_to, progress=progress
-        )
+            run, to, dry_run=dry_run, force=force, private=private,
+            score_up_to=score_up_to, progress=progress,
+        )  # fmt: skip
     if json:
         print_json(result.to_json())
     elif not quiet:
@@ -87,6 +94,9 @@ def _text(result: Any, dry_run: bool) -> str:
     same = sum(one.kind == "unchanged" for one in result.changes)
     if same:
         lines.append(f"unchanged: {same} file{'s' * (same != 1)}")
+    if dry_run:
+        there = [one.bytes for one in result.changes if one.kind != "removed"]
+        lines.append(f"in all: {len(there)} files, {size_text(sum(there))}")
     for one in result.gates:
         if dry_run or (result.where and one.status == "failed"):
             lines.append(f"mteb, {one.line}")

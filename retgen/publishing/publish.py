@@ -55,6 +55,7 @@ def publish(
     *,
     dry_run: bool = False,
     force: bool = False,
+    private: bool = False,
     score_up_to: int | None = None,
     progress: Progress = silent,
 ) -> Published:
@@ -62,13 +63,17 @@ def publish(
 
     `to`: "hub:owner/name", "file:PATH" or "s3://bucket/path". All of it is there or nothing; what
     is there already is left as it is. `dry_run`: only say what would change. `force`: publish what
-    is refused, which its card then says. `score_up_to`: with so many documents or fewer, MTEB
-    scores its random baseline and minilm on it, once (default: 5,000, or RETGEN_SCORE_UP_TO).
-    Raises `UsageError` for a destination that cannot be, `DatasetError` for an unfinished run,
-    `ChecksFailed` for a run whose proof or certificate failed or whose licence does not allow it,
-    `EndpointFailed` where the network failed: the same again completes it.
+    is refused, which its card then says. `private`: a repository of the Hub that is made is
+    private; one that is public is not published to. `score_up_to`: with so many documents or
+    fewer, MTEB scores its random baseline and minilm on it, once (default: 5,000, or
+    RETGEN_SCORE_UP_TO). Raises `UsageError` for a destination that cannot be, `DatasetError` for a
+    run that is unfinished, `ChecksFailed` for one that did not pass its checks, changed since, has
+    a failed certificate or a licence that does not allow it, `EndpointFailed` where the network
+    failed: the same again completes it.
     """
     target, run, up_to = destination(to), Path(run), limit(score_up_to)
+    if private:
+        target.make_private()
     manifest = read_manifest(run)
     review = reviewed(run)
     refused = refusals(run, manifest, review)

@@ -1,4 +1,4 @@
-"""The folder that is published: Parquet, card, manifest, recipe, what people said of it.
+"""The folder that is published: all tables as Parquet, card, manifest, recipe, what people said.
 
 The same bytes for the same run; `published.json` lists them, as every destination keeps it.
 """
@@ -19,6 +19,8 @@ from retgen.progress import Progress, silent
 from retgen.publishing.card import card
 from retgen.publishing.changes import LISTING
 from retgen.publishing.croissant import CROISSANT, croissant
+from retgen.publishing.scores import SCORES, scores
+from retgen.publishing.tables import write_tables
 from retgen.write import FileInfo, dump_json, file_info, write_file
 
 REVIEW = "review.json"
@@ -56,6 +58,7 @@ def write_tree(
     Raises `DatasetError` for tables that cannot be read.
     """
     exported = write_export(run, "parquet", folder)
+    tables = write_tables(run, manifest, folder)
     write_file(folder / "manifest.json", (run / "manifest.json").read_bytes())
     write_file(folder / "recipe.yaml", _recipe(run))
     if review is not None:
@@ -64,7 +67,12 @@ def write_tree(
         folder, "mteb", facts_of(open_dataset(run), manifest["name"]), run, loaded_as=loaded_as,
         up_to=score_up_to, progress=progress,
     )  # fmt: skip
-    text = card(run, manifest, review, refused, loaded_as, folder, exported.notes, gates)
+    scored = scores(run, manifest)
+    if scored is not None:
+        write_file(folder / SCORES, f"# Scores\n\n{scored}")
+    text = card(
+        run, manifest, review, refused, loaded_as, folder, tables, exported.notes, scored, gates
+    )
     write_file(folder / "README.md", text)
     paths = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     files = {path: file_info(folder / path) for path in paths}

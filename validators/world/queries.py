@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -61,6 +62,10 @@ class QueryReader:
             form for noun in domain.nouns for form in (noun.split()[-1], noun.split()[-1] + "s")
         }
         self._nouns = frozenset(nouns)
+        some = "|".join(map(re.escape, sorted(nouns - {"one", "ones"})))
+        self._another = re.compile(
+            rf"\b(?:earlier|previous|another|other|older|prior|preceding) (?:{some})\b"
+        )
         self._extremes = [
             (kind, compiled(phrase), slot)
             for kind, listed in (("most", patterns.most), ("least", patterns.least))
@@ -172,6 +177,9 @@ class QueryReader:
                 parts = split_at(listed, ";")
             else:
                 parts = [clause.words for clause in self._clauses(listed)]
+            around = {str(one) for one in items[:colon]}
+            if denied := sorted(around & {"not", "never", "hardly", "nobody", "none", "without"}):
+                raise Unread(f"{denied[0]!r} before the descriptions")
             said = [count_of(one) for one in items[place + 1 : colon] if count_of(one)]
             if said and said[-1] != len(parts):
                 raise Unread(f"it names {len(parts)} conditions, not {said[-1]}")
@@ -334,6 +342,10 @@ class QueryReader:
         words = wording_of(part)
         if len(values) > 1:
             raise Unread(f"{words!r} holds more than one value")
+        if self._another.search(words):
+            raise Unread(
+                f"{words!r} describes another {self.domain.singular} and no relation to it"
+            )
         value = values[0]
         if isinstance(value, Quantity):
             slots: dict[str, list[object]] = {

@@ -107,10 +107,10 @@ def answers(value: list[Any], facts: Facts) -> set[str]:
             others = answers(of, facts)
             return {name for name, one in facts.items() if one.get(slot) in others}
         case ["most" | "least" as which, k, slot, of]:
-            there = [name for name in answers(of, facts) if slot in facts[name]]
-            there.sort(key=lambda name: facts[name][slot], reverse=which == "most")
-            assert facts[there[k - 1]][slot] != facts[there[k]][slot]
-            return set(there[:k])
+            found = [name for name in answers(of, facts) if slot in facts[name]]
+            found.sort(key=lambda name: facts[name][slot], reverse=which == "most")
+            assert facts[found[k - 1]][slot] != facts[found[k]][slot]
+            return set(found[:k])
     raise AssertionError(value)
 
 
@@ -207,7 +207,7 @@ def _kinds(value: list[Any]) -> list[str]:
 
 
 def test_a_seed_makes_the_same_rows_and_another_other_ones() -> None:
-    small = {"answer_sizes": [1], "queries_per_cell": 1, "documents": 2000}
+    small: dict[str, Any] = {"answer_sizes": [1], "queries_per_cell": 1, "documents": 2000}
     first, again = World().generate(job(**small)), World().generate(job(**small))
     other = World().generate(job(6, **small))
     for table in ("queries", "qrels", "graded"):
