@@ -12,6 +12,7 @@ from retgen.pages import Figure, Fold, Section, TableView
 
 TITLES = {
     "all": "Twins: shares of queries (%), and changes in gaps",
+    "base": "Base above twin (%)",
     "control": "Control above twin (%)",
     "sensitivity": "Sensitivity: control less twin, in gaps",
 }
@@ -45,7 +46,7 @@ def tables(results: Sequence[SystemResult[Changes]]) -> dict[str, TableView]:
     """All of them by their titles."""
     reads = readings(results)
     result = {TITLES["all"]: _over_all(reads)}
-    for measure in ("control", "sensitivity"):
+    for measure in ("base", "control", "sensitivity"):
         for factor, words in _FACTORS.items():
             result[f"{TITLES[measure]}, by {words}"] = _by(reads, measure, factor)
     return result
@@ -82,7 +83,10 @@ def sections(results: Sequence[SystemResult[Changes]], folder: Path) -> Iterable
                 _picture(reads, factor, wording, folder)
                 for wording in first.levels("wording")
             ],
-            folded=[Fold(TITLES["sensitivity"], [_by(reads, "sensitivity", factor)])],
+            folded=[
+                Fold(TITLES[measure], [_by(reads, measure, factor)])
+                for measure in ("base", "sensitivity")
+            ],
         )  # fmt: skip
 
 

@@ -84,7 +84,7 @@ def test_tables_and_sentences() -> None:
         TITLES["all"],
         *(
             f"{TITLES[measure]}, by {words}"
-            for measure in ("control", "sensitivity")
+            for measure in ("base", "control", "sensitivity")
             for words in ("type of the changed fact", "facts a document")
         ),
     ]
