@@ -233,7 +233,7 @@ def test_recipes(gen: Gen) -> None:
     ]
     names = [row["name"] for row in json.loads(gen("recipes", "--json").stdout)]
     assert names == sorted(names)
-    assert len(names) == 25
+    assert len(names) == 26
 
 
 def test_a_recipe_where_a_data_set_is_wanted(gen: Gen) -> None:
@@ -276,7 +276,7 @@ def test_new_writes_a_recipe_that_runs(gen: Gen, tmp_path: Path) -> None:
     wrong = gen("new", "limits")
     assert (
         wrong.stderr
-        == "gen: there is no family 'limits'. Families: capretrieval, limit, multiconir, niah, world\n"
+        == "gen: there is no family 'limits'. Families: capretrieval, limit, multiconir, niah, world, world_twins\n"
     )
     ran = gen("run", "my_limit.yaml", "--set", "params.docs=200", "--set", "params.queries=50")
     assert ran.returncode == 0, ran.stderr
@@ -373,7 +373,7 @@ def test_doctor(gen: Gen) -> None:
     result = gen("doctor", "--json", env={"PATH": "", "OPENAI_API_KEY": "sk-secret-value"})
     checks = {check["what"]: check for check in json.loads(result.stdout)}
     assert checks["retgen"]["note"] == retgen.__version__
-    assert checks["families"]["note"] == "capretrieval, limit, multiconir, niah, world"
+    assert checks["families"]["note"] == "capretrieval, limit, multiconir, niah, world, world_twins"
     assert (checks["OPENAI_API_KEY"]["state"], checks["HF_TOKEN"]["state"]) == ("ok", "absent")
     assert checks["numpy"]["state"] == "ok"
     assert checks["accelerator"]["state"] in ("ok", "absent")

@@ -55,7 +55,7 @@ HEAD = "name: x\nfamily: limit\n"
         (
             "name: x\nfamily: limits\nparams: {}\n",
             "{path}, line 2, family: there is no family 'limits'; did you mean limit? "
-            "Families: capretrieval, limit, multiconir, niah, world",
+            "Families: capretrieval, limit, multiconir, niah, world, world_twins",
         ),
         (
             HEAD + "model: gpt-5-mini\nmodels: {wirte: openai:x}\nparams: {pattern: dense}\n",
@@ -181,6 +181,7 @@ PLANNED = {
     "niah_train": (4_284, 34, 8_160),
     "world_operators": (100_000, 480, 172_987),
     "world_small": (10_000, 144, 16_593),
+    "world_twins": (1_890, 1_710, 6_517),
 }
 
 

@@ -22,6 +22,7 @@ import numpy as np
 import orjson
 
 from retgen.errors import RecipeError
+from retgen.generators.domain_params import check_patterns
 from retgen.generators.family import Evidence, Family
 from retgen.generators.ids import Ids
 from retgen.generators.params import Job
@@ -247,16 +248,7 @@ def _corpus(params: WorldParams, seed: int) -> Rows:
 
 def _check(params: WorldParams, domain: Domain) -> None:
     """Raise `RecipeError` for what this domain, or so many documents, cannot give."""
-    patterns = domain.path.with_suffix(".patterns.yaml")
-    if params.patterns is None and isinstance(params.domain, Path) and patterns.is_file():
-        raise RecipeError(
-            f"params.patterns: name {patterns.name}, which stands beside the domain, so that a run "
-            "keeps a copy of both"
-        )
-    if params.patterns is not None and params.patterns.resolve() != patterns:
-        raise RecipeError(
-            f"params.patterns: {params.patterns} is read only as {patterns}, beside the domain"
-        )
+    check_patterns(params.domain, params.patterns, domain.path)
     for slot in params.slots or ():
         if slot not in domain.slots:
             hint = did_you_mean(slot, list(domain.slots)) or "."

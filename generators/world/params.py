@@ -2,58 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, ValidationInfo
+from pydantic import Field
 
-from retgen.generators.params import InputFile, Params, located
+from retgen.generators.domain_params import Distinct, DomainName, Patterns
+from retgen.generators.params import Params
 from retgen.generators.world.queries import OPERATORS, Operator
-from retgen.messages import did_you_mean
 from retgen.world.asking import Wording
-from retgen.world.domain import bundled
 
-_FILES = (".yaml", ".yml")
-T = TypeVar("T")
-
-
-def _domain(value: Path | str, info: ValidationInfo) -> Path | str:
-    """A name, or the path of a file; a run keeps a copy of the file."""
-    if Path(value).suffix not in _FILES:
-        if str(value) not in bundled():
-            hint = did_you_mean(str(value), bundled()) or "."
-            raise ValueError(
-                f"there is no domain {str(value)!r}{hint} Bundled: {', '.join(bundled())}. One of "
-                "your own is named by its .yaml file"
-            )
-        return str(value)
-    path = located(Path(value), info)
-    if path is not None and not path.is_file():
-        raise ValueError(f"there is no domain file {path}")
-    return path or Path(value)
-
-
-def _distinct(values: tuple[T, ...]) -> tuple[T, ...]:
-    if len(set(values)) < len(values):
-        raise ValueError("a value stands there twice")
-    return values
-
-
-Distinct = AfterValidator(_distinct)
 Size = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class WorldParams(Params):
     """A query for every operator, number of answers and wording, equally many of each."""
 
-    domain: Annotated[Path | str, AfterValidator(_domain)] = Field(
+    domain: DomainName = Field(
         "films", description="the name of a bundled domain, or a .yaml file of your own"
     )
-    patterns: InputFile | None = Field(
-        None,
-        description="words by which the proof tells the slots of a domain of your own: "
-        "my_domain.patterns.yaml beside my_domain.yaml",
-    )
+    patterns: Patterns = None
     documents: int = Field(10_000, ge=10, le=100_000_000)
     operators: Annotated[tuple[Operator, ...], Distinct] = Field(OPERATORS, min_length=1)
     answer_sizes: Annotated[tuple[Size, ...], Distinct] = Field(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,26 @@ class World:
         found = iter(named)
         return [next(found) if code >= 0 else "" for code in codes]
 
+    def coherent(self, columns: Mapping[str, Codes]) -> dict[str, NDArray[np.bool_]]:
+        """By slot whether its values in whole columns (n,) go with those of the earlier slots."""
+        count = len(next(iter(columns.values())))
+        result = {}
+        for slot in self.domain.slots.values():
+            codes = columns[slot.name]
+            fits = np.ones(count, np.bool_)
+            for code, allowed in slot.given.items():
+                fits &= (columns[slot.given_slot] != code) | np.isin(codes, allowed)
+            if slot.ordered:
+                low = self._bound(slot, slot.low, columns, count, last=False)
+                high = np.maximum(self._bound(slot, slot.high, columns, count, last=True), low)
+                fits &= (codes >= low) & (codes <= high) & ((codes - low) % slot.step == 0)
+            elif slot.type == "relation":
+                least, most = slot.by
+                apart = columns[slot.before] - self._of(slot.before, np.maximum(codes, 0))
+                fits &= (apart >= least) & (most is None or apart <= most)
+            result[slot.name] = fits | (codes == ABSENT)
+        return result
+
     # --- drawing ------------------------------------------------------------------------------
 
     def _columns(self, start: int, stop: int, wanted: Container[str]) -> dict[str, Codes]:
@@ -96,17 +116,21 @@ class World:
             if slot.name not in wanted:
                 continue
             place = self._place[slot.name]
-            drawn = draws[:, place]
-            if slot.ordered:  # the mean of three: most near the middle, and few near the ends
-                drawn = draws[:, place : place + 3].sum(axis=1) // 3
-            codes = self._drawn(slot, drawn, result, start)
+            codes = self.drawn(slot, result, draws[:, place : place + 3])
             if slot.share < 1:
                 without = draws[:, place + 3] >= int(slot.share * (1 << 32))
                 codes = np.where(without, ABSENT, codes)
             result[slot.name] = codes
         return result
 
-    def _drawn(self, slot: Slot, drawn: Codes, others: dict[str, Codes], start: int) -> Codes:
+    def drawn(self, slot: Slot, others: Mapping[str, Codes], draws: Codes) -> Codes:
+        """Values of a slot (n,) that go with earlier slots of the same entities.
+
+        `draws`: 32-bit numbers, (n, 3).
+        """
+        drawn = draws[:, 0]
+        if slot.ordered:  # the mean of three: most near the middle, and few near the ends
+            drawn = draws.sum(axis=1) // 3
         if slot.listed:
             order, limits = self._frequency[slot.name]
             codes = order[np.searchsorted(limits, drawn, side="right")]
@@ -125,7 +149,7 @@ class World:
         return low + ((drawn * steps) >> 32) * slot.step
 
     def _bound(
-        self, slot: Slot, bound: Bound, others: dict[str, Codes], count: int, *, last: bool
+        self, slot: Slot, bound: Bound, others: Mapping[str, Codes], count: int, *, last: bool
     ) -> Codes:
         if bound.slot is None:
             return np.full(count, bound.offset, np.int64)
@@ -147,6 +171,12 @@ class World:
         where = begin + np.minimum(skewed, np.maximum(count - 1, 0))
         where = np.minimum(where, len(entities) - 1)
         return np.where((count > 0) & (own >= 0), entities[where], ABSENT)
+
+    def _of(self, name: str, entities: Codes) -> Codes:
+        """Values of a slot of some entities (n,)."""
+        needed = _needed(self.domain, name)
+        values = {i: self._columns(i, i + 1, needed)[name][0] for i in set(entities.tolist())}
+        return np.array([values[i] for i in entities.tolist()], np.int64)
 
     def _by_value(self, name: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """All values of a slot, sorted, and the entities that have them: 8 bytes an entity."""

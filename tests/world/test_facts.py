@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from retgen.errors import RecipeError
-from retgen.world import ABSENT, World, load_domain
+from retgen.world import ABSENT, World, bundled, load_domain
 
 SHIPS = load_domain(Path(__file__).parent / "ships.yaml")
 WORLD = World(SHIPS, 1, 2000)
@@ -78,3 +78,28 @@ def test_names_do_not_repeat_and_are_not_more_than_there_are() -> None:
     assert str(error.value) == (
         "domain ships has 2,000 names for 2,001 entities: ask for fewer, or give its name more parts"
     )
+
+
+def test_whether_values_go_together() -> None:
+    """All drawn ones do; of others it is said which slot does not go with earlier ones."""
+    for name in bundled():
+        world = World(load_domain(name), 7, 400)
+        fits = world.coherent(world.columns(0, 400))
+        assert all(one.all() for one in fits.values()), name
+    world = World(load_domain("films"), 7, 50)
+    columns = world.columns(0, 50)
+    columns["release"] = columns["release"] + 40
+    fits = world.coherent(columns)
+    assert not fits["shooting"].any()
+    assert not fits["restoration"][columns["restoration"] != ABSENT].any()
+    assert fits["restoration"][columns["restoration"] == ABSENT].all()
+    assert fits["runtime"].all()
+
+
+def test_other_values_go_with_earlier_slots() -> None:
+    world = World(load_domain("films"), 7, 300)
+    columns = world.columns(0, 300)
+    draws = np.random.default_rng(1).integers(1 << 32, size=(300, 3))
+    columns["shooting"] = world.drawn(world.domain.slots["shooting"], columns, draws)
+    assert (columns["shooting"] != world.columns(0, 300)["shooting"]).mean() > 0.9
+    assert all(one.all() for one in world.coherent(columns).values())

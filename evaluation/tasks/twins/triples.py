@@ -1,0 +1,82 @@
+"""Triples as a data set holds them: queries, each with a base, a twin and a control.
+
+All is read off the metadata of corpus and queries (`triple`, `role`; `wording`, `slot_type`,
+`length`). All texts are held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from retgen.data import Dataset
+from retgen.errors import DatasetError
+from retgen.evaluation.collection import Collection
+from retgen.evaluation.tasks.task import first_query_names
+
+ROLES = ("base", "twin", "control")
+OTHERS = 5  # documents about something else under each query
+FACTORS = ("wording", "slot_type", "length")
+_KEYS = frozenset({"triple", "changed", *FACTORS})
+
+
+class Asked(NamedTuple):
+    """A query. `texts`: base, twin, control, then other entities' bases of the same length.
+
+    `factors`: what the query is like, by `FACTORS`.
+    """
+
+    query_id: str
+    triple: str
+    text: str
+    factors: Mapping[str, str]
+    texts: tuple[str, ...]
+
+
+def holds_triples(dataset: Dataset) -> bool:
+    """Whether the first query says which triple it is about."""
+    return first_query_names(dataset, _KEYS)
+
+
+def load_triples(collection: Collection) -> list[Asked]:
+    """The queries of a data set in their order. Raises `DatasetError` for a triple that is cut."""
+    documents: dict[str, dict[str, tuple[str, str]]] = {}
+    for document in collection.dataset.documents(strict=collection.path):
+        told = document.metadata if isinstance(document.metadata, dict) else {}
+        if told.get("role") in ROLES:
+            roles = documents.setdefault(str(told.get("triple")), {})
+            roles[told["role"]] = document.doc_id, f"{document.title} {document.text}".strip()
+    noted: dict[str, Mapping[str, Any]] = {}
+    for query in collection.queries:
+        if isinstance(query.metadata, dict) and query.metadata.keys() >= _KEYS:
+            noted[query.query_id] = query.metadata
+    lengths: dict[str, dict[str, None]] = {}  # the triples of each length, in their order
+    for query_id, note in noted.items():
+        triple, length = str(note["triple"]), str(note["length"])
+        lengths.setdefault(length, {})[triple] = None
+        if lacks := [role for role in ROLES if role not in documents.get(triple, {})]:
+            raise DatasetError(
+                f"{collection.path}: query {query_id} is about triple {triple}, of which the "
+                f"corpus has no {' and no '.join(lacks)}; `gen validate` says what belongs there"
+            )
+    places = {t: i for triples in lengths.values() for i, t in enumerate(triples)}
+    alike = {length: list(triples) for length, triples in lengths.items()}
+    result = []
+    for query in collection.queries:
+        if query.query_id not in noted:
+            continue
+        note = noted[query.query_id]
+        triple, of = str(note["triple"]), alike[str(note["length"])]
+        relevant = {d for d, score in collection.qrels[query.query_id].items() if score > 0}
+        place = places[triple]
+        around = (documents[name]["base"] for name in (*of[place + 1 :], *of[:place]))
+        others = [text for doc_id, text in around if doc_id not in relevant][:OTHERS]
+        own = (documents[triple][role][1] for role in ROLES)
+        factors = {factor: str(note[factor]) for factor in FACTORS}
+        result.append(Asked(query.query_id, triple, query.text, factors, (*own, *others)))
+    if not all(len(one.texts) > len(ROLES) for one in result):
+        raise DatasetError(
+            f"{collection.path}: it has too few triples of a length: a query is compared with "
+            "documents about something else, too. Make two or more (params.triples_per_cell)"
+        )
+    return result

@@ -1,0 +1,211 @@
+"""Triples: an entity's facts, the same with one changed, and what is stated and asked of them.
+
+Which of the two values is the base's is tossed, so that without the query nothing tells base from
+twin.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from retgen.errors import RecipeError
+from retgen.generators.world_twins.params import TwinsParams
+from retgen.streams import Stream
+from retgen.world.domain import Domain, Slot, load_domain
+from retgen.world.domain_file import SlotType
+from retgen.world.expressions import Between, Condition, Is, Within
+from retgen.world.facts import ABSENT, Codes, World
+from retgen.world.table import Table
+
+ENTITIES = 12  # of a world for each triple: the first that fits is taken
+_VALUES = 24  # other values that are drawn for an entity
+_WIDTH = 8  # an entailed range of numbers is about this part of all of them
+
+
+class Cell(NamedTuple):
+    """What triples are drawn alike."""
+
+    slot_type: SlotType
+    length: int
+
+
+class Triple(NamedTuple):
+    """`facts`: codes of the base by slot; `twin`: the code of `slot` in the twin.
+
+    `stated`: the slots of the documents, in the order of base and twin; what goes with only one of
+    the two values is not among them. `asked`: those of the query in its order. `entailed`: whether
+    it can ask one step up. `months`: then days are asked by their month, otherwise by their year.
+    """
+
+    cell: Cell
+    entity: int
+    slot: str
+    facts: Mapping[str, int]
+    twin: int
+    stated: tuple[str, ...]
+    asked: tuple[str, ...]
+    entailed: bool
+    months: bool
+
+
+def cells(params: TwinsParams, domain: Domain) -> list[Cell]:
+    """Every type of slot with every length."""
+    types = params.slot_types or tuple(dict.fromkeys(s.type for s in domain.slots.values()))
+    return [Cell(slot_type, length) for slot_type in types for length in params.lengths]
+
+
+def changeable(params: TwinsParams, domain: Domain, slot_type: SlotType) -> list[Slot]:
+    """The slots of a type whose fact is changed: those that can be entailed, where any can."""
+    slots = [slot for slot in domain.slots.values() if slot.type == slot_type]
+    can = [slot for slot in slots if entailable(slot)]
+    return can if can and "entailed" in params.wordings else slots
+
+
+def entailable(slot: Slot) -> bool:
+    """Whether each of its values can be asked for one step up."""
+    return slot.ordered or (slot.listed and all(value.parents for value in slot.values))
+
+
+def triples(params: TwinsParams, seed: int) -> tuple[Table, list[Triple]]:
+    """A world, and the triples that are drawn of it. Raises `RecipeError` where it has too few."""
+    domain = load_domain(params.domain)
+    wanted = [cell for cell in cells(params, domain) for _ in range(params.triples_per_cell)]
+    world = World(domain, seed, ENTITIES * len(wanted))
+    draw = _Draw(params, world, seed)
+    table = Table(world)
+    return table, [draw.triple(i, cell) for i, cell in enumerate(wanted)]
+
+
+class _Draw:
+    def __init__(self, params: TwinsParams, world: World, seed: int) -> None:
+        self._params, self._world, self._seed = params, world, seed
+        self._slots = world.domain.slots
+
+    def triple(self, number: int, cell: Cell) -> Triple:
+        """The triple of a number: of the first of its entities that has one."""
+        choices = changeable(self._params, self._world.domain, cell.slot_type)
+        slot = choices[number % self._params.triples_per_cell % len(choices)]
+        stream = Stream(self._seed, f"world_twins/triples/{number}")
+        first = number * ENTITIES
+        columns = self._world.columns(first, first + ENTITIES)
+        for i in range(ENTITIES):
+            facts = {name: int(codes[i]) for name, codes in columns.items()}
+            if (found := self._of(cell, first + i, slot, facts, stream)) is not None:
+                return found
+        raise RecipeError(
+            f"params.lengths: none of {ENTITIES} {self._world.domain.entity.plural} of domain "
+            f"{self._world.domain.name} has {cell.length} facts of which its {slot.name} can be "
+            f"another one. Ask for shorter documents, or leave {cell.slot_type} out of "
+            "params.slot_types"
+        )
+
+    def _of(
+        self, cell: Cell, entity: int, slot: Slot, facts: dict[str, int], stream: Stream
+    ) -> Triple | None:
+        has = [name for name, code in facts.items() if code != ABSENT]
+        months = bool(stream.integers(2, 1)[0])
+        entailed = entailable(slot) and "entailed" in self._params.wordings
+        if slot.name not in has or len(has) < cell.length:
+            return None
+        mine = facts[slot.name]
+        for value, false in self._others(slot, facts, stream):
+            if entailed and not apart(slot, mine, value, months=months):
+                continue
+            kept = [name for name in has if name not in false]
+            if len(kept) >= cell.length:
+                break
+        else:
+            return None
+        base, twin = (mine, value) if stream.integers(2, 1)[0] else (value, mine)
+        most = self._params.conditions
+        count = min(most[int(stream.integers(len(most), 1)[0])], cell.length)
+        rest = [name for name in kept if name != slot.name]
+        rest = [rest[i] for i in stream.permutation(len(rest)).tolist()]
+        further = [name for name in rest if entailable(self._slots[name])][: count - 1]
+        if len(further) < count - 1:
+            return None
+        asked = [slot.name, *further]
+        stated = [*asked, *(name for name in rest if name not in further)][: cell.length]
+        return Triple(
+            cell, entity, slot.name, facts | {slot.name: base}, twin,
+            _shuffled(stated, stream), _shuffled(asked, stream), entailed, months,
+        )  # fmt: skip
+
+    def _others(
+        self, slot: Slot, facts: Mapping[str, int], stream: Stream
+    ) -> Iterator[tuple[int, set[str]]]:
+        """Other values, drawn as the entity's own was, each with the slots that it makes false."""
+        draws = stream.integers(1 << 32, 3 * _VALUES).reshape(_VALUES, 3)
+        columns: dict[str, Codes] = {
+            name: np.full(_VALUES, code, np.int64) for name, code in facts.items()
+        }
+        columns[slot.name] = self._world.drawn(slot, columns, draws)
+        fits = self._world.coherent(columns)
+        for i, value in enumerate(columns[slot.name].tolist()):
+            if value not in (facts[slot.name], ABSENT):
+                yield value, {name for name, one in fits.items() if not one[i]}
+
+
+def _shuffled(names: list[str], stream: Stream) -> tuple[str, ...]:
+    return tuple(names[i] for i in stream.permutation(len(names)).tolist())
+
+
+# --- conditions -------------------------------------------------------------------------------
+
+
+def apart(slot: Slot, first: int, second: int, *, months: bool) -> bool:
+    """Whether one step above each of two values does not hold the other."""
+    for one, other in ((first, second), (second, first)):
+        if slot.listed:
+            if slot.values[one].parents[0] in slot.values[other].parents:
+                return False
+        else:
+            low, high = span(slot, one, months=months)
+            if low <= other <= high:
+                return False
+    return True
+
+
+def conditions(table: Table, triple: Triple, *, entailed: bool) -> Iterator[Condition]:
+    """What a query asks of the base, in its order."""
+    for name in triple.asked:
+        slot, code = table.domain.slots[name], triple.facts[name]
+        if not entailed:
+            yield Is(name, table.name(name, code))
+        elif slot.listed:
+            yield Within(name, slot.values[code].parents[0])
+        else:
+            low, high = span(slot, code, months=triple.months)
+            if slot.type == "date":
+                days = (datetime.date.fromordinal(end).isoformat() for end in (low, high))
+                yield Between(name, *days)
+            else:
+                yield Between(name, low, high)
+
+
+def span(slot: Slot, code: int, *, months: bool) -> tuple[int, int]:
+    """One step above: the decade of a year, month or year of a day, a round range of numbers."""
+    match slot.type:
+        case "year":
+            return code // 10 * 10, code // 10 * 10 + 9
+        case "date":
+            day = datetime.date.fromordinal(code)
+            first, last = (day.month, day.month) if months else (1, 12)
+            after = datetime.date(day.year + last // 12, last % 12 + 1, 1)
+            return datetime.date(day.year, first, 1).toordinal(), after.toordinal() - 1
+        case _:
+            width = _round((slot.high.offset - slot.low.offset) // _WIDTH)
+            low = code // width * width
+            return low, low + width
+
+
+def _round(number: int) -> int:
+    """The largest of 1, 2, 5, 10, 20, ... that is not above a number; at least 2."""
+    unit = 1
+    while 10 * unit <= number:
+        unit *= 10
+    return max(2, *(factor * unit for factor in (1, 2, 5) if factor * unit <= max(number, 1)))

@@ -1,0 +1,109 @@
+"""Changes of scores and their intervals, from scores made by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from retgen.evaluation.tasks.task import SystemResult
+from retgen.evaluation.tasks.twins import Twins
+from retgen.evaluation.tasks.twins.changes import FEWEST, Changes, Estimate, changes
+from retgen.evaluation.tasks.twins.page import TITLES, sentences, tables
+
+COUNT = 12
+
+
+def made(scores: list[list[float]], noise: float = 0.0, count: int = COUNT) -> Changes:
+    """Two queries a triple, literal and entailed; the same scores for each triple."""
+    every = [np.array(one) for _ in range(count) for one in scores]
+    triples = [i for i in range(count) for _ in scores]
+    factors = {
+        "wording": ["literal", "entailed"][: len(scores)] * count,
+        "slot_type": [("place", "year")[i % 2] for i in triples],
+        "length": [("16", "4")[i % 2] for i in triples],
+    }
+    return changes(every, triples, factors, noise, "set")
+
+
+def test_changes_are_counted_in_gaps() -> None:
+    """Base and control lie 4 above the others; a fact moves 1 and 2, words 2 and 0."""
+    one = made([[5.0, 4.0, 3.0, 0.0, 0.0], [4.0, 2.0, 4.0, 0.0, 0.0]])
+    assert one.gap.mean() == 4.0
+    values = {m: one.estimate(m).value for m in ("fact", "rewording", "sensitivity")}  # type: ignore[union-attr]
+    assert values == {"fact": 1.5 / 4, "rewording": 1.0 / 4, "sensitivity": 0.5 / 4}
+    assert one.estimate("base") == Estimate(1.0, 1.0, 1.0)
+    assert one.estimate("control") == Estimate(0.5, 0.5, 0.5)
+    assert one.estimate("last") == Estimate(0.5, 0.5, 0.5)
+    assert one.estimate("sensitivity", wording="literal") == Estimate(-0.25, -0.25, -0.25)
+    assert one.estimate("sensitivity", wording="paraphrase") is None
+
+
+@pytest.mark.parametrize(("noise", "base", "last"), [(0.0, 1.0, 1.0), (0.01, 0.5, 0.0)])
+def test_a_tie_is_half_and_never_last(noise: float, base: float, last: float) -> None:
+    one = made([[5.0, 4.999, 6.0, 0.0]], noise)
+    assert one.estimate("base") == Estimate(base, base, base)
+    assert one.estimate("last") == Estimate(last, last, last)
+
+
+def test_triples_are_drawn_and_not_queries() -> None:
+    """A triple's queries are alike: twice as many of them make the interval no narrower."""
+    rng = np.random.default_rng(1)
+    rows = [np.array([5.0, 5.0 - x, 5.0, 0.0]) for x in rng.normal(1, 1, 40)]
+    factors = {name: ["4"] * 40 for name in ("wording", "slot_type", "length")}
+    once = changes(rows, list(range(40)), factors, 0.0, "set").estimate("fact")
+    doubled = {name: ["4"] * 80 for name in factors}
+    twice = changes(
+        [row for row in rows for _ in range(2)], [i for i in range(40) for _ in range(2)],
+        doubled, 0.0, "set",
+    ).estimate("fact")  # fmt: skip
+    assert once == pytest.approx(twice)
+    assert once is not None
+    assert once.low is not None
+    assert once.high is not None
+    # 1.96 standard errors of the mean on either side, in gaps of 5
+    error = np.std([row[0] - row[1] for row in rows]) / np.sqrt(40) / 5
+    assert (once.high - once.low) / 2 == pytest.approx(1.96 * error, rel=0.1)
+
+
+def test_few_triples_have_no_interval() -> None:
+    one = made([[5.0, 4.0, 5.0, 0.0]], count=FEWEST - 1)
+    assert one.estimate("fact") == Estimate(0.2, None, None)
+
+
+def test_a_system_that_prefers_what_is_not_asked_for_has_no_unit() -> None:
+    one = made([[1.0, 0.0, 1.0, 5.0]])
+    assert one.estimate("fact") is None
+    assert one.estimate("base") == Estimate(1.0, 1.0, 1.0)
+
+
+def test_tables_and_sentences() -> None:
+    one = made([[5.0, 4.0, 3.0, 0.0], [4.0, 2.0, 4.0, 0.0]])
+    result = [SystemResult("bm25", None, {"set": one})]
+    shown = tables(result)
+    assert list(shown) == [
+        TITLES["all"],
+        *(
+            f"{TITLES[measure]}, by {words}"
+            for measure in ("base", "control", "sensitivity")
+            for words in ("type of the changed fact", "facts a document")
+        ),
+    ]
+    assert shown[TITLES["all"]].rows == [
+        ["bm25", "all", "100.0", "50.0", "50.0", "0.375", "0.250", "0.125"],
+        ["bm25", "literal", "100.0", "0.0", "0.0", "0.250", "0.500", "-0.250"],
+        ["bm25", "entailed", "100.0", "100.0", "100.0", "0.500", "0.000", "0.500"],
+        ["chance", "", "50.0", "50.0", "33.3", "", "", ""],
+    ]
+    lengths = shown["Control above twin (%), by facts a document"]
+    assert lengths.head == ["system", "wording", "4", "16"]
+    assert lengths.rows == [
+        ["bm25", "literal", "0.0", "0.0"],
+        ["bm25", "entailed", "100.0", "100.0"],
+    ]
+    assert sentences(result) == [
+        "bm25: the right facts in other words score above the same words with a wrong fact in 0% "
+        "(literal), 100% (entailed) of queries; chance is 50%."
+    ]
+    summary = Twins().summary(result[0])
+    assert (summary["triples"], summary["queries"], summary["gap"]) == (12, 24, 4.0)
+    assert summary["by"]["length"]["16"]["control"] == {"value": 0.5, "low": None, "high": None}

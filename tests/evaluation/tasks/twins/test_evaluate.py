@@ -1,0 +1,100 @@
+"""`gen eval` on twins: what is scored, what is measured and what is shown."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from retgen.errors import DatasetError
+from retgen.evaluation.collection import load
+from retgen.evaluation.scoring.evaluate import evaluate
+from retgen.evaluation.tasks.twins.triples import OTHERS, load_triples
+from tests.conftest import read_jsonl
+from tests.generators.world_twins.made import Row, rows, write
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, list[Row]]:
+    return rows(slot_types=("place", "person"), triples_per_cell=8)
+
+
+@pytest.fixture(scope="module")
+def folder(made: dict[str, list[Row]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("twins") / "made", made)
+
+
+@pytest.fixture(scope="module")
+def scored(folder: Path) -> Any:
+    return evaluate(
+        folder, models=["bm25", "tfidf"], metrics=["recall@10"], out=folder.parent / "eval"
+    )
+
+
+def test_every_query_has_its_triple_and_others(made: dict[str, list[Row]], folder: Path) -> None:
+    texts = {f"{row['title']} {row['text']}": row["metadata"] for row in made["corpus"]}
+    asked = load_triples(load(folder))
+    assert [one.query_id for one in asked] == [row["_id"] for row in made["queries"]]
+    for one, row in zip(asked, made["queries"], strict=True):
+        notes = [texts[text] for text in one.texts]
+        assert [note["role"] for note in notes] == ["base", "twin", "control", *["base"] * OTHERS]
+        assert [note["triple"] == one.triple for note in notes] == [True] * 3 + [False] * OTHERS
+        assert {len(note["facts"]) for note in notes} == {row["metadata"]["length"]}
+
+
+def test_measures_are_those_of_the_scores(folder: Path, scored: Any) -> None:
+    result = next(row for row in scored.to_json()["results"] if row["model"] == "bm25")["twins"]
+    values = read_jsonl(folder.parent / "eval" / "per_triple" / "bm25.jsonl")
+    assert (result["triples"], result["queries"], len(values)) == (32, 80, 80)
+    above = [(r["control"] > r["twin"]) + 0.5 * (r["control"] == r["twin"]) for r in values]
+    assert result["control"]["value"] == pytest.approx(np.mean(above))
+    gap = np.mean([(r["base"] + r["control"]) / 2 - np.mean(r["others"]) for r in values])
+    fall = np.mean([r["control"] - r["twin"] for r in values])
+    assert result["gap"] == pytest.approx(gap)
+    assert result["sensitivity"]["value"] == pytest.approx(fall / gap)
+    assert result["sensitivity"]["low"] < fall / gap < result["sensitivity"]["high"]
+    assert set(result["by"]["slot_type"]) == {"place", "person"}
+    # BM25 knows a name when it sees it, and knows no country from its cities
+    assert result["by"]["slot_type"]["person"]["base"]["value"] == 1
+    literal, entailed = (result["by"]["wording"][one] for one in ("literal", "entailed"))
+    assert literal["control"]["value"] > 0.8 > entailed["control"]["value"]
+
+
+def test_page(folder: Path, scored: Any) -> None:
+    page = (folder.parent / "eval" / "eval.html").read_text("utf-8")
+    for text in ("Twins: facts or words", "By type of the changed fact", "By facts a document"):
+        assert text in page
+    pictures = sorted(path.name for path in (folder.parent / "eval" / "figures").glob("twins*.png"))
+    assert pictures == [
+        "twins_length_entailed.png", "twins_length_literal.png", "twins_length_paraphrase.png",
+        "twins_slot_type_entailed.png", "twins_slot_type_literal.png",
+        "twins_slot_type_paraphrase.png", "twins_wording.png",
+    ]  # fmt: skip
+
+
+def test_a_triple_that_is_cut(made: dict[str, list[Row]], tmp_path: Path) -> None:
+    cut = copy.deepcopy(made)
+    triple = cut["queries"][0]["metadata"]["triple"]
+    cut["corpus"] = [
+        row for row in cut["corpus"]
+        if (row["metadata"]["triple"], row["metadata"]["role"]) != (triple, "twin")
+    ]  # fmt: skip
+    left = {row["_id"] for row in cut["corpus"]}
+    cut["qrels"] = [row for row in cut["qrels"] if row["corpus-id"] in left]
+    cut["qrels_graded"] = [row for row in cut["qrels_graded"] if row["corpus-id"] in left]
+    path = write(tmp_path / "cut", cut)
+    with pytest.raises(DatasetError) as error:
+        load_triples(load(path))
+    assert str(error.value) == (
+        f"{path}: query {cut['queries'][0]['_id']} is about triple {triple}, of which the corpus "
+        "has no twin; `gen validate` says what belongs there"
+    )
+
+
+def test_a_triple_of_each_length_is_too_few(tmp_path: Path) -> None:
+    path = write(tmp_path / "few", rows(slot_types=("place",), triples_per_cell=1))
+    with pytest.raises(DatasetError, match=r"too few triples of a length: .*triples_per_cell"):
+        load_triples(load(path))
