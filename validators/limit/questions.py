@@ -126,6 +126,8 @@ def _structure(found: list[int], words: list[str]) -> Question | str:
     if (len(wanted), len(ruled_out)) not in shapes:
         how = "one of" if any_of else "all of"
         return f"no operator asks for {how} {len(wanted)} attributes and rules out {len(ruled_out)}"
+    if "and" in gaps[1] and (tail or "or" in gaps[1]):
+        return "it says both 'and' and 'or'"
     return result
 
 
@@ -203,7 +205,7 @@ def check_factorial(
             yield error(
                 "factorial",
                 [],
-                f"{cells[cell]} queries of '{cell[0]}' have {cell[1]} answers, the recipe says "
+                f"queries of '{cell[0]}' with {cell[1]} answers: {cells[cell]}, the recipe says "
                 f"{wanted.get(cell, 0)}",
             )
 
@@ -247,11 +249,17 @@ def _in_the_way(
     groups: Mapping[frozenset[int], frozenset[str]],
     answers: int,
 ) -> Iterator[Finding]:
-    """What is no answer stands in as many documents; ways to answer have equally many."""
+    """What is no answer stands in as many documents; ways to answer have equally many.
+
+    A single answer holds all that is wanted: nobody is asked for what nobody likes.
+    """
     ways = [len(docs) for held, docs in groups.items() if question.answered_by(held)]
     if answers > 1 and max(ways) - min(ways) > 1:
         shown = ", ".join(map(str, sorted(ways)))
         message = f"its ways to be answered have {shown} documents, not equally many"
+        yield error("factorial", [query_id], f"query {query_id}: {message}")
+    if answers == 1 and not groups[frozenset(question.wanted)]:
+        message = "its only answer does not hold all that it asks for"
         yield error("factorial", [query_id], f"query {query_id}: {message}")
     for held, docs in groups.items():
         if not question.answered_by(held) and len(docs) != answers:
