@@ -19,7 +19,7 @@ from retgen.validation.states import PROOF
 from retgen.write import held, make_folder, remove_partial, size_text, write_file
 
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
-_OWN = ("manifest.json", "dataset", "training", "tables", "exports", "eval", "capacity",
+_OWN = ("manifest.json", "dataset", "training", "tables", "exports", "eval", "capacity", "mteb",
         "rejected.jsonl", "report.html", "report.json", "run.log", TABLES, "inputs", "sources",
         ".pilot", PROOF, ".replay.sqlite", ".replay.sqlite-wal", ".replay.sqlite-shm",
         "recipe.yaml")  # fmt: skip

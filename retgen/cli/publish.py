@@ -1,4 +1,4 @@
-"""`gen publish`: a run as others load it, on the Hub or in a folder."""
+"""`gen publish`: a run as others load it, on the Hub, in a folder or in a bucket."""
 
 from __future__ import annotations
 
@@ -6,20 +6,33 @@ from typing import Annotated, Any
 
 import typer
 
-from retgen.cli.base import Json, Quiet, RunArgument, Verbose, app, expected, print_json
+from retgen.cli.base import (
+    Json,
+    Quiet,
+    RunArgument,
+    Verbose,
+    app,
+    expected,
+    print_json,
+    shown_progress,
+)
 
 
 @app.command(
     "publish",
     epilog="Examples:  gen publish outputs/kb hub:me/kb --dry-run  |  "
-    "gen publish outputs/kb hub:me/kb  |  gen publish outputs/kb file:/mnt/shared/kb",
+    "gen publish outputs/kb hub:me/kb  |  gen publish outputs/kb s3://bucket/kb",
 )
 @expected
 def publish_command(
     run: RunArgument,
     to: Annotated[
         str,
-        typer.Argument(metavar="DEST", show_default=False, help="hub:OWNER/NAME or file:PATH."),
+        typer.Argument(
+            metavar="DEST",
+            show_default=False,
+            help="hub:OWNER/NAME, file:PATH or s3://BUCKET/PATH.",
+        ),
     ],
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would change there, and change nothing.")
@@ -31,14 +44,37 @@ def publish_command(
             help="Publish a run that is refused (proof, certificate, licence); its card says so.",
         ),
     ] = False,
+    score_up_to: Annotated[
+        int | None,
+        typer.Option(
+            "--score-up-to",
+            metavar="N",
+            min=0,
+            envvar="RETGEN_SCORE_UP_TO",
+            show_envvar=True,
+            show_default=False,
+            help="With N documents or fewer, MTEB scores its random baseline and minilm on it, "
+            "once; 0: never. Default: 5,000.",
+        ),
+    ] = None,
+    private: Annotated[
+        bool,
+        typer.Option(
+            "--private", help="hub: make a new repository private; refuse one that is public."
+        ),
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Publish a run: Parquet, card, manifest, all of it or nothing."""
+    """Publish a run: Parquet, card, manifest, MTEB's task and checks, all of it or nothing."""
     from retgen.publishing import publish
 
-    result = publish(run, to, dry_run=dry_run, force=force)
+    with shown_progress(quiet, json) as progress:
+        result = publish(
+            run, to, dry_run=dry_run, force=force, private=private,
+            score_up_to=score_up_to, progress=progress,
+        )  # fmt: skip
     if json:
         print_json(result.to_json())
     elif not quiet:
@@ -58,6 +94,12 @@ def _text(result: Any, dry_run: bool) -> str:
     same = sum(one.kind == "unchanged" for one in result.changes)
     if same:
         lines.append(f"unchanged: {same} file{'s' * (same != 1)}")
+    if dry_run:
+        there = [one.bytes for one in result.changes if one.kind != "removed"]
+        lines.append(f"in all: {len(there)} files, {size_text(sum(there))}")
+    for one in result.gates:
+        if dry_run or (result.where and one.status == "failed"):
+            lines.append(f"mteb, {one.line}")
     for one in result.refused:
         lines.append(f"{'refused' if dry_run else 'in spite of this'}: {one}")
     if result.where:

@@ -78,8 +78,10 @@ def write_export(
     with _scratch_errors(final), whole_folder(final) as folder:
         source = written(made, dataset, folder) if made is not None else nullcontext(dataset)
         with source as shown, closing(Judged(shown, path, folder / _SCRATCH)) as judged:
+            chosen_splits = _with_qrels(judged, shown, path, splits)
             job = Job(
-                shown, path, folder, facts, judged, _with_qrels(judged, shown, path, splits),
+                shown, path, folder, facts, judged, chosen_splits,
+                () if splits else tuple(s for s in shown.qrels if s not in chosen_splits),
                 () if made is not None else with_pairs(_training_tables(dataset)),
             )  # fmt: skip
             page = chosen.write(job)

@@ -159,7 +159,7 @@ def judged_tables(job: Job) -> Iterator[tuple[str, str, Iterable[Qrel]]]:
     for split in job.splits:
         if split in job.dataset.graded:
             yield GRADED, split, job.judged.grades(split)
-    for split in job.splits:
+    for split in (*job.splits, *job.without):
         yield f"qrels_{WITHOUT}", split, job.judged.qrels(split, positive=False)
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Job:
     """One export. `folder`: where to write, empty; `path`: what the user gave, for messages.
 
-    `splits`: those with qrels to write, in order. `tables`: the run's own training tables.
+    `splits`: those with qrels to write, in order; `without`: those in which no query has a
+    positive. `tables`: the run's own training tables.
     `notes`: what a reader has to know of what was left out, which layouts add to.
     """
 
@@ -29,6 +30,7 @@ class Job:
     facts: Facts
     judged: Judged
     splits: tuple[str, ...]
+    without: tuple[str, ...] = ()
     tables: tuple[Path, ...] = ()
     notes: list[str] = field(default_factory=list)
 
@@ -42,12 +44,13 @@ class Page:
     """What a layout says in its README.md.
 
     `usage`: Markdown, how it is loaded. `configs`: files below the folder by configuration, then
-    by split, for `load_dataset`.
+    by split, for `load_dataset`. `columns`: of a configuration, where it does not show all.
     """
 
     usage: Sequence[str]
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     tags: Sequence[str] = ()
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def shown(name: str) -> str:
@@ -86,6 +89,7 @@ def header(job: Job, page: Page, state: str) -> dict[str, Any]:
             {
                 "config_name": name,
                 "data_files": [{"split": s, "path": path} for s, path in files.items()],
+                **({"columns": list(page.columns[name])} if name in page.columns else {}),
             }
             for name, files in page.configs.items()
         ]

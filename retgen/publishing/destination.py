@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
+from retgen.errors import UsageError
 from retgen.publishing.changes import Change, Standing
 
 if TYPE_CHECKING:
@@ -25,6 +26,14 @@ class Destination(ABC):
 
     def __init__(self, address: str) -> None:
         self.address = address
+
+    def make_private(self) -> None:
+        """Let nobody else see what is made there. Raises `UsageError` where that means nothing."""
+        kind = self.example.partition(":")[0]
+        raise UsageError(
+            f"--private is for hub:, where a repository is made; who may read {kind}: is for its "
+            "own settings to say"
+        )
 
     @property
     @abstractmethod

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from retgen.errors import ChecksFailed
+from retgen.export.mteb.gates import Gate
+from retgen.export.mteb.scores import limit
+from retgen.progress import Progress, silent
 from retgen.publishing.changes import Change, changes
 from retgen.publishing.destinations import destination
 from retgen.publishing.refusals import read_manifest, refusals
@@ -20,6 +24,7 @@ class Published:
     """What was published, or would be. `where`: it can be looked at, "" if nothing was put there.
 
     `refused`: what keeps it from being published, or what it was published in spite of.
+    `gates`: what MTEB's checks say; none of them refuses anything.
     """
 
     destination: str
@@ -27,6 +32,7 @@ class Published:
     changes: list[Change]
     refused: list[str]
     where: str = ""
+    gates: Sequence[Gate] = ()
 
     @property
     def unchanged(self) -> bool:
@@ -38,20 +44,36 @@ class Published:
         return {
             "destination": self.destination, "name": self.name, "where": self.where,
             "unchanged": self.unchanged, "refused": self.refused,
+            "gates": [one.to_json() for one in self.gates],
             "files": [one._asdict() for one in self.changes],
         }  # fmt: skip
 
 
-def publish(run: str | Path, to: str, *, dry_run: bool = False, force: bool = False) -> Published:
+def publish(
+    run: str | Path,
+    to: str,
+    *,
+    dry_run: bool = False,
+    force: bool = False,
+    private: bool = False,
+    score_up_to: int | None = None,
+    progress: Progress = silent,
+) -> Published:
     """Publish a finished run: Parquet, card, manifest, recipe and what its review showed.
 
-    `to`: "hub:owner/name" or "file:PATH". All of it is there or nothing; what is there already is
-    left as it is. `dry_run`: only say what would change. `force`: publish what is refused, which
-    its card then says. Raises `UsageError` for a destination that cannot be, `DatasetError` for an
-    unfinished run, `ChecksFailed` for a run whose proof or certificate failed or whose licence
-    does not allow it, `EndpointFailed` where the network failed: the same again completes it.
+    `to`: "hub:owner/name", "file:PATH" or "s3://bucket/path". All of it is there or nothing; what
+    is there already is left as it is. `dry_run`: only say what would change. `force`: publish what
+    is refused, which its card then says. `private`: a repository of the Hub that is made is
+    private; one that is public is not published to. `score_up_to`: with so many documents or
+    fewer, MTEB scores its random baseline and minilm on it, once (default: 5,000, or
+    RETGEN_SCORE_UP_TO). Raises `UsageError` for a destination that cannot be, `DatasetError` for a
+    run that is unfinished, `ChecksFailed` for one that did not pass its checks, changed since, has
+    a failed certificate or a licence that does not allow it, `EndpointFailed` where the network
+    failed: the same again completes it.
     """
-    target, run = destination(to), Path(run)
+    target, run, up_to = destination(to), Path(run), limit(score_up_to)
+    if private:
+        target.make_private()
     manifest = read_manifest(run)
     review = reviewed(run)
     refused = refusals(run, manifest, review)
@@ -64,12 +86,12 @@ def publish(run: str | Path, to: str, *, dry_run: bool = False, force: bool = Fa
     with tempfile.TemporaryDirectory(prefix="retgen-publish-") as scratch:
         folder = Path(scratch) / "tree"
         tree = write_tree(
-            run, manifest, review, refused, target.loaded_as, folder,
+            run, manifest, review, refused, target.loaded_as, folder, up_to, progress,
             with_croissant=not target.makes_croissant,
         )  # fmt: skip
         listed = changes(tree.folder, tree.files, standing)
-        result = Published(to, tree.name, listed, refused)
+        result = Published(to, tree.name, listed, refused, gates=tree.gates)
         if dry_run or result.unchanged:
             return result
         where = target.put(tree, standing, listed, f"{tree.name}, made with retgen")
-    return Published(to, tree.name, listed, refused, where)
+    return replace(result, where=where)

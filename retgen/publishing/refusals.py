@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from retgen.errors import DatasetError, UsageError
+from retgen.errors import ChecksFailed, DatasetError, RetgenError, UsageError
 from retgen.review.certificates import in_words
 from retgen.write import file_info
 
@@ -34,8 +34,11 @@ _FORBIDS = (
 def read_manifest(run: Path) -> dict[str, Any]:
     """What a finished run says of itself.
 
-    Raises `UsageError` for what is no run, `DatasetError` for one that is unfinished or damaged.
+    Raises `UsageError` for what is no run, `DatasetError` for one that is unfinished or damaged,
+    `ChecksFailed` for one whose data did not pass its checks.
     """
+    if not run.exists():
+        raise UsageError(f"{run} does not exist. Give the folder of a run")
     if not (run / "recipe.yaml").is_file():
         raise UsageError(
             f"{run} is not a run directory: it has no recipe.yaml. What `gen run` made is "
@@ -47,14 +50,34 @@ def read_manifest(run: Path) -> dict[str, Any]:
         if isinstance(manifest["name"], str) and isinstance(manifest["files"], dict):
             return dict(manifest)
     except FileNotFoundError as error:
-        raise DatasetError(
-            f"{run} has no manifest.json, which is written last: the run is unfinished, or its "
-            f"data did not pass its checks. `gen run {run}/recipe.yaml --out {run}` ends it, or "
-            "says what is wrong. Nothing was published"
-        ) from error
+        raise _without_manifest(run) from error
     except (OSError, ValueError, KeyError, TypeError):
         pass
     raise DatasetError(f"{path} is damaged; make the run again with --fresh")
+
+
+def _without_manifest(run: Path) -> RetgenError:
+    """Why a run has none, and what to do."""
+    try:
+        report = orjson.loads((run / "report.json").read_bytes())
+        failed = [] if report["ok"] else [f for f in report["findings"] if f["severity"] == "error"]
+        shown = [f"{one['rule']}: {one['message']}" for one in failed[:3]]
+    except (OSError, ValueError, KeyError, TypeError):
+        shown = []
+    if not shown:
+        return DatasetError(
+            f"{run} has no manifest.json, which is written last: the run is unfinished. "
+            f"`gen run {run}/recipe.yaml --out {run}` ends it. Nothing was published"
+        )
+    more = f"\n  and {len(failed) - len(shown)} more" if len(failed) > len(shown) else ""
+    return ChecksFailed(
+        f"{run}: the data did not pass its checks, so the run has no manifest.json, and nothing "
+        "says what its labels rest on. Not even --force publishes it:"
+        + "".join(f"\n  {one}" for one in shown)
+        + f"{more}\nChange the recipe, and run it again with --fresh. A check that is no proof can "
+        "be switched off there, by its name and with a reason (`validate: {off: {RULE: why}}`): "
+        "the card then says so. Nothing was published"
+    )
 
 
 def refusals(run: Path, manifest: Mapping[str, Any], review: Mapping[str, Any] | None) -> list[str]:

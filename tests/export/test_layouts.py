@@ -110,8 +110,13 @@ def test_parquet_loads_with_one_line(judged: Path, tmp_path: Path) -> None:
     folder = export(judged, "parquet", tmp_path / "parquet")
     corpus = load(folder, "corpus", tmp_path)["corpus"]
     assert corpus["_id"][:] == ["d1", "d2", "d3", "d4"]
-    assert corpus[0]["metadata"] == {"kind": "a", "tags": ["x"], "year": None}
-    assert corpus[1]["metadata"] is None
+    # mteb cannot stack metadata, so it has a configuration of its own, of the same file
+    assert corpus.column_names == ["_id", "title", "text"]
+    metadata = load(folder, "corpus_metadata", tmp_path)["corpus"]
+    assert metadata[0] == {"_id": "d1", "metadata": {"kind": "a", "tags": ["x"], "year": None}}
+    assert metadata[1] == {"_id": "d2", "metadata": None}
+    columns = pq.read_schema(folder / "corpus/corpus-00000-of-00001.parquet").names
+    assert columns == ["_id", "title", "text", "metadata"]
     qrels = load(folder, "default", tmp_path)
     assert {split: len(table) for split, table in qrels.items()} == {"test": 4, "train": 3}
     assert qrels["test"][2] == {"query-id": "q2", "corpus-id": "d2", "score": 2}
@@ -152,6 +157,28 @@ def test_mteb_keeps_queries_without_positives_apart(judged: Path, tmp_path: Path
         {"query-id": "q0", "corpus-id": "d4", "score": 0}
     ]
     assert 'main_score="ndcg_at_2"' in (folder / "task.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("to", "file"),
+    [
+        ("parquet", "qrels_without_positives/dev.parquet"),
+        ("beir", "qrels_without_positives/dev.tsv"),
+        ("mteb", "qrels_without_positives.dev.jsonl"),
+        ("trec", "qrels_without_positives.dev.txt"),
+    ],
+)
+def test_what_was_judged_in_a_split_without_a_positive_stays(
+    judged: Path, tmp_path: Path, to: str, file: str
+) -> None:
+    row = '{"query-id": "q0", "corpus-id": "d1", "score": 0}\n'
+    (judged / "qrels.dev.jsonl").write_text(row)
+    folder = export(judged, to, tmp_path / to)
+    assert file in files(folder)
+    assert not [path for path in files(folder) if path.startswith(("qrels/dev", "qrels.dev"))]
+    if to == "parquet":
+        assert pq.read_table(folder / file).to_pylist() == [json.loads(row)]
+    assert file not in files(export(judged, to, tmp_path / "one", splits=["test"]))
 
 
 def test_one_split(judged: Path, tmp_path: Path, gen: Gen) -> None:

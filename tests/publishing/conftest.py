@@ -5,8 +5,23 @@ from pathlib import Path
 
 import pytest
 
+import retgen
+
 
 @pytest.fixture
 def kb(limit_run: Path, tmp_path: Path) -> Path:
     """A run of its own: 15 documents, 100 queries, 200 qrels."""
     return Path(shutil.copytree(limit_run, tmp_path / "kb"))
+
+
+@pytest.fixture(autouse=True)
+def unscored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MTEB and torch take some 20 s to score a run: tests of that ask for it."""
+    monkeypatch.setenv("RETGEN_SCORE_UP_TO", "0")
+
+
+@pytest.fixture(scope="session")
+def ladders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """3 ladders: 33 documents with metadata of several lengths, 60 queries, training tables."""
+    out = tmp_path_factory.mktemp("runs") / "ladders"
+    return retgen.run("multiconir_people", out=out, limit=3).path

@@ -39,6 +39,7 @@ class State:
     before: Callable[[str], None] = lambda request: None
     url: str = ""
     secret: set[str] = field(default_factory=set)
+    private: set[str] = field(default_factory=set)
 
     def head(self, repo: str) -> Commit:
         return self.repos[repo][-1]
@@ -112,6 +113,8 @@ class Handler(BaseHTTPRequestHandler):
             url = {"url": f"{self.state.url}/datasets/{repo}"}
             if repo in self.state.repos:
                 return 409, {"error": "You already created this dataset repo", **url}
+            if asked.get("visibility") == "private":
+                self.state.private.add(repo)
             self.state.commit(repo, {".gitattributes": b"*.parquet filter=lfs\n"})
             return 200, url
         found = re.match(r"/(?:api/)?datasets/([^/]+/[^/.]+)(.*)", path)
@@ -158,7 +161,8 @@ class Handler(BaseHTTPRequestHandler):
                 tree_entry(name, data, name in commit.lfs) for name, data in commit.files.items()
             ]
         siblings = [{"rfilename": name} for name in commit.files]
-        return 200, {"id": repo, "sha": commit.oid, "siblings": siblings, "tags": [], "private": False,
+        return 200, {"id": repo, "sha": commit.oid, "siblings": siblings, "tags": [],
+                     "private": repo in self.state.private,
                      "downloads": 0, "likes": 0, "cardData": {}}  # fmt: skip
 
     def committed(self, repo: str, lines: list[dict[str, Any]]) -> tuple[Any, ...]:

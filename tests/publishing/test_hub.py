@@ -14,6 +14,7 @@ import pytest
 from retgen import publish
 from retgen.errors import EndpointFailed, UsageError
 from tests.conftest import Gen
+from tests.project import ROOT
 from tests.publishing.hub_server import READER, TOKEN, Fault, State, serving
 from tests.publishing.test_publish import FILES as TREE
 from tests.publishing.test_publish import files
@@ -73,7 +74,8 @@ def test_one_commit_and_the_same_tree_as_a_folder(kb: Path, tmp_path: Path, hub:
     local, remote = files(tmp_path / "out"), dict(hub.head(REPO).files)
     assert sorted(remote) == [".gitattributes", *FILES]
     same = [path for path in FILES if remote[path] == local[path]]
-    assert same == [path for path in FILES if path not in ("README.md", "published.json")]
+    of_the_place = ("README.md", "mteb/gates.json", "mteb/task.py", "published.json")
+    assert same == [path for path in FILES if path not in of_the_place]
     assert f'load_dataset("{REPO}", "corpus", split="corpus")' in remote["README.md"].decode()
 
 
@@ -81,7 +83,7 @@ def test_unchanged_is_left_alone_and_changed_is_one_commit(kb: Path, hub: State,
     publish(kb, f"hub:{REPO}")
     done = gen("publish", kb, f"hub:{REPO}")
     assert (done.returncode, done.stdout) == (
-        0, "unchanged: 7 files\nhub:me/kb holds all of it already: nothing to do\n",
+        0, "unchanged: 11 files\nhub:me/kb holds all of it already: nothing to do\n",
     )  # fmt: skip
     assert len(hub.repos[REPO]) == 2
     head = hub.head(REPO)
@@ -96,12 +98,36 @@ def test_unchanged_is_left_alone_and_changed_is_one_commit(kb: Path, hub: State,
     change(kb)
     done = gen("publish", kb, f"hub:{REPO}", "--dry-run", "--json")
     kinds = {one["path"]: one["kind"] for one in json.loads(done.stdout)["files"]}
-    changed = dict.fromkeys(("README.md", "manifest.json", "published.json"), "changed")
+    of_the_day = ("README.md", "manifest.json", "mteb/task.py", "published.json")
+    changed = dict.fromkeys(of_the_day, "changed")
     assert kinds == {**dict.fromkeys(FILES, "unchanged"), **changed, "old.txt": "removed"}
     assert len(hub.repos[REPO]) == 3
     publish(kb, f"hub:{REPO}")
     assert len(hub.repos[REPO]) == 4
     assert published(hub) == sorted([*FILES, "notes.md"])
+
+
+def test_private(kb: Path, hub: State, gen: Gen) -> None:
+    """A repository that is made is private; one that is public is neither changed nor used."""
+    assert gen("publish", kb, f"hub:{REPO}", "--private").returncode == 0
+    assert hub.private == {REPO}
+    assert published(hub) == FILES
+    change(kb)
+    assert gen("publish", kb, f"hub:{REPO}", "--private").returncode == 0
+    assert gen("publish", kb, f"hub:{REPO}").returncode == 0  # it stays so
+    assert hub.private == {REPO}
+    hub.private.clear()
+    heads = len(hub.repos[REPO])
+    for options in ((), ("--dry-run",)):
+        done = gen("publish", kb, f"hub:{REPO}", "--private", *options)
+        assert (done.returncode, done.stdout, done.stderr) == (
+            2, "",
+            "gen: hub:me/kb is there already, and public: --private makes a new repository "
+            "private, and changes none. Make it private on its settings page "
+            f"({hub.url}/datasets/me/kb/settings), name another one, or leave --private out. "
+            "Nothing was published\n",
+        )  # fmt: skip
+    assert len(hub.repos[REPO]) == heads
 
 
 @pytest.mark.parametrize("fault", ["drop", 500])
@@ -250,7 +276,10 @@ def test_no_token_is_enough_to_look(
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "none"))
     monkeypatch.delenv("HF_TOKEN")
     done = gen("publish", kb, f"hub:{REPO}", "--dry-run")
-    assert [line.split()[:2] for line in done.stdout.splitlines()] == [["added", p] for p in FILES]
+    lines = done.stdout.splitlines()
+    assert [line.split()[:2] for line in lines[: len(FILES)]] == [["added", p] for p in FILES]
+    # the repository is what documents it
+    assert "mteb, metadata: passed: every field of TaskMetadata is filled" in lines
     assert hub.requests == ["GET /api/datasets/me/kb"]
 
 
@@ -293,3 +322,32 @@ def test_a_fresh_process_loads_it_by_its_name(kb: Path, hub: State, tmp_path: Pa
         [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120
     )
     assert (done.stdout, done.returncode) == ("[15, 100, 200]\n", 0), done.stderr
+
+
+_WITH_XET = """
+import sys
+from retgen import publish
+from retgen.errors import EndpointFailed
+from huggingface_hub.utils._runtime import is_xet_available
+assert is_xet_available()
+try:
+    publish(sys.argv[1], sys.argv[2])
+except EndpointFailed as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_xet_that_does_not_let_go_on(kb: Path, hub: State, tmp_path: Path) -> None:
+    """What the Hub's store of large files answers comes from another client; nothing is half."""
+    hub.fault = lambda n, request: 403 if "xet-write-token" in request else None
+    words = [sys.executable, "-c", _WITH_XET, str(kb), f"hub:{REPO}"]
+    env = {**os.environ, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_XET": "0"}
+    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "the Hub did not answer as it should (Network error: " in done.stdout
+    assert done.stdout.endswith("in no commit; the same command goes on\n")
+    assert TOKEN not in done.stdout + done.stderr
+    assert published(hub) == []
+    publish(kb, f"hub:{REPO}")  # without Xet
+    assert published(hub) == FILES

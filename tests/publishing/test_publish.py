@@ -22,8 +22,14 @@ from tests.conftest import Gen, read_jsonl
 from tests.project import ROOT
 
 FILES = [
-    "README.md", "corpus/corpus-00000-of-00001.parquet", "croissant.json", "manifest.json",
+    "README.md", "corpus/corpus-00000-of-00001.parquet", "croissant.json", "eval.yaml",
+    "manifest.json",
+    "mteb/descriptive_stats/Retrieval/LimitSmallRetrieval.json", "mteb/gates.json", "mteb/task.py",
     "published.json", "qrels/test.parquet", "queries/queries.parquet", "recipe.yaml",
+]  # fmt: skip
+CHECKS = [
+    ["mteb, metadata", "failed"], ["mteb, short texts", "passed"], ["mteb, duplicates", "passed"],
+    ["mteb, positives", "passed"], ["mteb, leaks", "passed"], ["mteb, scores", "not run"],
 ]  # fmt: skip
 
 
@@ -71,11 +77,11 @@ def test_the_card_says_what_the_run_says(kb: Path, tmp_path: Path) -> None:
     assert heads == [
         "## Loading", "## Labels", "## Query-blind baselines",
         "## How hard for a single-vector embedder", "## Licence and sources",
-        "## What a score here does not show", "## How it was made", "## Citation",
+        "## What MTEB's checks say", "## What a score here does not show", "## How it was made", "## Citation",
     ]  # fmt: skip
     assert "200 of 200 qrels are proven" in text
-    assert "Other files that this card names are the run's own, and are not here." in text
-    assert "| default | test | 200 |\n| corpus | corpus | 15 |\n| queries | queries | 100 |" in text
+    assert "| default | test | query-id, corpus-id, score | 200 |\n" in text
+    assert "| corpus | corpus | &#95;id, title, text | 15 |\n" in text
 
 
 def test_the_same_run_is_the_same_bytes(kb: Path, tmp_path: Path) -> None:
@@ -101,7 +107,11 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(
     out = tmp_path / "out"
     done = gen("publish", kb, f"file:{out}", "--dry-run")
     assert done.returncode == 0
-    assert [line.split()[:2] for line in done.stdout.splitlines()] == [["added", p] for p in FILES]
+    lines = done.stdout.splitlines()
+    assert [line.split()[:2] for line in lines[: len(FILES)]] == [["added", p] for p in FILES]
+    size, *checks = lines[len(FILES) :]
+    assert size.startswith(f"in all: {len(FILES)} files, ")
+    assert [line.split(": ")[:2] for line in checks] == CHECKS
     assert not out.exists()
     publish(kb, f"file:{out}")
     manifest = json.loads((kb / "manifest.json").read_text())
@@ -166,14 +176,69 @@ def test_destinations_that_cannot_be(kb: Path, gen: Gen, to: str, message: str) 
 
 
 def test_what_is_no_finished_run(kb: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"gone does not exist\. Give the folder of a run$"):
+        publish(tmp_path / "gone", f"file:{tmp_path / 'out'}")
     with pytest.raises(UsageError, match=r"dataset is not a run directory: it has no recipe\.yaml"):
         publish(kb / "dataset", f"file:{tmp_path / 'out'}")
     (kb / "manifest.json").write_text("{}")
     with pytest.raises(DatasetError, match=r"manifest\.json is damaged"):
         publish(kb, f"file:{tmp_path / 'out'}", force=True)
     (kb / "manifest.json").unlink()
-    with pytest.raises(DatasetError, match="the run is unfinished, or its data did not pass its"):
+    with pytest.raises(DatasetError) as error:
         publish(kb, f"file:{tmp_path / 'out'}", force=True)
+    assert str(error.value) == (
+        f"{kb} has no manifest.json, which is written last: the run is unfinished. `gen run "
+        f"{kb}/recipe.yaml --out {kb}` ends it. Nothing was published"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_whose_checks_failed_and_the_same_with_the_check_switched_off(
+    tmp_path: Path, gen: Gen
+) -> None:
+    (tmp_path / "texts").mkdir()
+    for i in range(1, 9):
+        for kind in "abcd":
+            text = (
+                f"The {kind} harbour number {i} of Aveiro was dredged in 190{i}, when ships "
+                f"carried salt and granite {kind}{i}.\n"
+            )
+            (tmp_path / "texts" / f"{kind}{i}.txt").write_text(text)
+    recipe = tmp_path / "near.yaml"
+    own = "name: near\nfamily: capretrieval\nparams: {source: {path: texts, licence: CC0-1.0}}\n"
+    recipe.write_text(own + "validate: {severity: {near-duplicate: error}}\n")
+    assert gen("run", recipe, "--out", "run").returncode == 1
+    done = gen("publish", "run", "file:out", "--force")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(
+        "gen: run: the data did not pass its checks, so the run has no manifest.json, and nothing "
+        "says what its labels rest on. Not even --force publishes it:\n  near-duplicate: "
+    )
+    assert done.stderr.endswith(
+        "\nChange the recipe, and run it again with --fresh. A check that is no proof can be "
+        "switched off there, by its name and with a reason (`validate: {off: {RULE: why}}`): the "
+        "card then says so. Nothing was published\n"
+    )
+    assert not (tmp_path / "out").exists()
+    recipe.write_text(own + "validate: {off: {near-duplicate: filled-in forms}}\n")
+    assert gen("run", recipe, "--out", "run", "--fresh").returncode == 0
+    assert gen("publish", "run", "file:out").returncode == 0
+    said = "- **Switched off.** The check near-duplicate did not run: filled-in forms."
+    assert said in (tmp_path / "out" / "README.md").read_text()
+    recipe.write_text(own)
+    assert gen("run", recipe, "--out", "run", "--fresh").returncode == 0
+    assert gen("publish", "run", "file:out").returncode == 0
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert "- **A warning of the checks.** near-duplicate: 32 of 32 documents share" in text
+
+
+def test_private_is_for_the_hub(kb: Path, tmp_path: Path, gen: Gen) -> None:
+    done = gen("publish", kb, f"file:{tmp_path / 'out'}", "--private")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "gen: --private is for hub:, where a repository is made; who may read file: is for its own "
+        "settings to say\n",
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -225,9 +290,9 @@ publish(sys.argv[1], "file:" + sys.argv[2])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [1, 8, 9, 10])
+@pytest.mark.parametrize("number", [1, 12, 13, 14])
 def test_a_publisher_that_is_killed_at_a_rename(kb: Path, tmp_path: Path, number: int) -> None:
-    """Of a file (1 to 8), or a folder: it is the old one, or not there between the last two."""
+    """Of a file (1 to 12), or a folder: it is the old one, or not there between the last two."""
     out = tmp_path / "out"
     publish(kb, f"file:{out}")
     old = files(out)
@@ -236,7 +301,7 @@ def test_a_publisher_that_is_killed_at_a_rename(kb: Path, tmp_path: Path, number
     words = [sys.executable, "-c", _KILLED, kb, out, str(number)]
     done = subprocess.run(words, cwd=ROOT, timeout=120)
     assert done.returncode == -9
-    assert (files(out) == old) if number < 10 else not out.exists()
+    assert (files(out) == old) if number < 14 else not out.exists()
     publish(kb, f"file:{out}")
     assert json.loads((out / "manifest.json").read_text())["usd"] == 1.0
     assert list(files(out)) == FILES

@@ -20,6 +20,10 @@ _ABOUT = {
     "score": "Relevance: above 0 relevant, 0 not relevant.",
     "metadata": "Facts beside the text.",
 }
+_OTHERS = {
+    "training": "Rows for a trainer", "tables": "A table in the layout of the data set's family",
+    "sources": "What the data set was made from",
+}  # fmt: skip
 _GRADES = {"score": "Grade of the pair; what counts as relevant stands in the qrels."}
 
 
@@ -33,13 +37,19 @@ class Table(NamedTuple):
 
 
 def tables(folder: Path, configs: list[Mapping[str, Any]]) -> list[Table]:
-    """The tables that the card of a folder names, corpus and queries first."""
-    result = []
+    """The tables that the card of a folder names, corpus and queries first.
+
+    Of configurations that show columns of the same files the first.
+    """
+    result: list[Table] = []
     for config in configs:
         for one in config["data_files"]:
             paths = sorted(p.relative_to(folder).as_posix() for p in folder.glob(one["path"]))
+            if any(table.files == tuple(paths) for table in result):
+                continue
             stem, _, file = one["path"].partition("/")
-            name = stem if not stem.startswith("qrels") else f"{stem}/{Path(file).stem}"
+            whole = stem.startswith(("corpus", "queries"))
+            name = stem if whole else f"{stem}/{Path(file).stem}"
             result.append(Table(name, config["config_name"], one["split"], tuple(paths)))
     return sorted(result, key=lambda table: ("corpus", "queries").index(table.name)
                   if table.name in ("corpus", "queries") else 2)  # fmt: skip
@@ -72,7 +82,8 @@ def record_sets(folder: Path, listed: list[Table]) -> list[dict[str, Any]]:
     result = []
     for table in listed:
         schema = pq.read_schema(folder / table.files[0])
-        key = ["query-id", "corpus-id"] if "query-id" in schema.names else ["_id"]
+        pair = {"query-id", "corpus-id"} <= set(schema.names)
+        key = ["query-id", "corpus-id"] if pair else ["_id"] if "_id" in schema.names else []
         fields = []
         for number, column in enumerate(schema):
             extract = {**_source(table), "extract": {"column": column.name}}
@@ -86,7 +97,7 @@ def record_sets(folder: Path, listed: list[Table]) -> list[dict[str, Any]]:
         result.append({
             "@type": "cr:RecordSet", "@id": table.name, "name": table.name,
             "description": _about(table),
-            "key": [{"@id": f"{table.name}/{one}"} for one in key],
+            **({"key": [{"@id": f"{table.name}/{one}"} for one in key]} if key else {}),
             "field": fields,
         })  # fmt: skip
     return result
@@ -101,7 +112,7 @@ def _about(table: Table) -> str:
         what += f", split {table.split}"
         what += ", of queries without a positive in it" if apart else ""
     else:
-        what = "Documents"
+        what = _OTHERS.get(table.name.partition("/")[0], "Documents")
     return f"{what}. In load_dataset: configuration {table.config}, split {table.split}."
 
 

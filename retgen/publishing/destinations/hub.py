@@ -47,8 +47,12 @@ class Hub(Destination):
                 "digits, '-', '_' and '.', 96 characters at most"
             ) from error
         self._owner, self._name = owner, name
-        self._token = get_token()
+        self._token, self._private = get_token(), False
         self._api = HfApi(os.environ.get("HF_ENDPOINT"), token=self._token or False)
+
+    def make_private(self) -> None:
+        """A repository that is made is private; one that is there and public is refused."""
+        self._private = True
 
     @property
     def loaded_as(self) -> str:
@@ -66,9 +70,17 @@ class Hub(Destination):
 
         with self._errors():
             try:
-                head = self._api.dataset_info(self.address).sha
+                info = self._api.dataset_info(self.address)
             except RepositoryNotFoundError:
                 return Standing()
+            head = info.sha
+            if self._private and not info.private:
+                raise UsageError(
+                    f"hub:{self.address} is there already, and public: --private makes a new "
+                    "repository private, and changes none. Make it private on its settings page "
+                    f"({self._api.endpoint}/datasets/{self.address}/settings), name another one, "
+                    "or leave --private out. Nothing was published"
+                )
             files = {
                 one.path: _stored(one)
                 for one in self._api.list_repo_tree(
@@ -118,7 +130,9 @@ class Hub(Destination):
 
     def _created(self, tree: Tree) -> Standing:
         with self._errors():
-            self._api.create_repo(self.address, repo_type="dataset", exist_ok=True)
+            self._api.create_repo(
+                self.address, repo_type="dataset", exist_ok=True, private=self._private or None
+            )
         standing = self.standing(tree.name, writing=True)
         if standing.version is None:
             self._taken("is there, but your token may not see it")

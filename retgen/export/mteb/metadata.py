@@ -1,0 +1,157 @@
+"""What is known of a task's `TaskMetadata`, and what only the user knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from retgen.errors import UsageError
+from retgen.evaluation.scoring.mteb_files import main_score, task_name
+from retgen.export.facts import NO_LANGUAGE, Facts
+from retgen.export.mteb.survey import Survey, eval_splits
+from retgen.messages import did_you_mean
+from retgen.recipe import load_recipe
+from retgen.reporting import evidence
+
+# fields that nothing in a run can tell, and what to write there
+_YOURS = {
+    "reference": "a URL that documents the data set",
+    "date": "when the texts were written: (first day, last day)",
+    "domains": "what the texts are about, of MTEB's TaskDomain",
+    "task_subtypes": "of MTEB's TaskSubtype; [] where none fits",
+    "annotations_creators": "who judged the pairs, of MTEB's AnnotatorType",
+    "sample_creation": "how the texts were made, of MTEB's SampleCreationMethod",
+    "bibtex_citation": 'BibTeX of a paper on it; "" where there is none',
+}
+STATED = "mteb.yaml"  # beside recipe.yaml: what the user states of these fields
+_ALSO = ("description", "eval_langs", "license", "dialect", "prompt")
+_LANGUAGE = "the languages, by ISO 639-3 and script: eng-Latn"
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task. `fields`: of `TaskMetadata` but for `dataset`, in its order, None where not known.
+
+    `yours`: those that the user is to state, with what belongs there. `depth`: the most positives
+    of a query. `repository`: of the Hub, None for a folder.
+    """
+
+    fields: Mapping[str, Any]
+    yours: Mapping[str, str]
+    depth: int
+    repository: str | None
+
+    @property
+    def name(self) -> str:
+        """The name of the task and of its class."""
+        return str(self.fields["name"])
+
+    @property
+    def splits(self) -> list[str]:
+        """The splits it is scored on."""
+        return list(self.fields["eval_splits"])
+
+
+def task_of(found: Survey, facts: Facts, run: Path | None, loaded_as: str = "") -> Task:
+    """The task of a data set. `run`: its directory; `loaded_as`: what `load_dataset` is given.
+
+    Raises `UsageError` for an mteb.yaml that states what is no field.
+    """
+    repository = loaded_as if _REPOSITORY.fullmatch(loaded_as) else None
+    splits = eval_splits(list(found.splits))
+    scored = [found.splits[name] for name in splits]
+    depth = max((max(one.positives.values(), default=0) for one in scored), default=0) or 1
+    known = _of_run(run) if run is not None else {}
+    what = known.pop("what", f"Retrieval data set {facts.name}")
+    made = ", made with retgen" if facts.ours else ""
+    fields: dict[str, Any] = {
+        "name": task_name(facts.name),
+        "description": f"{what}{made}",
+        "reference": f"https://huggingface.co/datasets/{repository}" if repository else None,
+        "type": "Retrieval",
+        "category": "t2t",
+        "modalities": ["text"],
+        "eval_splits": splits,
+        "eval_langs": list(facts.languages),
+        "main_score": main_score(depth, any(one.highest > 1 for one in scored)),
+        "date": None, "domains": None, "task_subtypes": None,
+        "license": facts.mteb_licence,
+        "annotations_creators": None, "dialect": [], "sample_creation": None,
+        "bibtex_citation": None,
+    }  # fmt: skip
+    fields |= known | (_stated(run / STATED) if run is not None else {})
+    yours = {key: words for key, words in _YOURS.items() if fields[key] is None}
+    if NO_LANGUAGE in fields["eval_langs"]:
+        yours["eval_langs"] = _LANGUAGE
+    return Task(fields, yours, depth, repository)
+
+
+def _stated(path: Path) -> dict[str, Any]:
+    """What the user says of the fields. Raises `UsageError` for what is none of them."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        stated = YAML(typ="safe", pure=True).load(path.read_text("utf-8")) or {}
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, YAMLError) as error:
+        raise UsageError(f"{path} cannot be read as YAML: {str(error).splitlines()[0]}") from error
+    possible = (*_YOURS, *_ALSO)
+    if not isinstance(stated, dict):
+        raise UsageError(f"{path} holds no fields: write for example `domains: [Medical]`")
+    for key in stated:
+        if key not in possible:
+            raise UsageError(
+                f"{path}: {key!r} is no field to state{did_you_mean(str(key), possible) or '.'} "
+                f"Possible: {', '.join(possible)}"
+            )
+    if isinstance(days := stated.get("date"), list):
+        stated["date"] = tuple(map(str, days))
+    return stated
+
+
+def _of_run(run: Path) -> dict[str, Any]:
+    """What a run knows of its texts and labels; `what`: it is, in words."""
+    manifest: dict[str, Any] = orjson.loads((run / "manifest.json").read_bytes())
+    recipe = load_recipe(run / "recipe.yaml", finished=True)
+    own = recipe.family.own(recipe.job)
+    models = {str(one.get("model")) for one in (manifest.get("models") or {}).values()}
+    known = {
+        "what": f"{evidence.what_it_is(own)} ({recipe.family.about(recipe.job)})",
+        "task_subtypes": [],
+        "annotations_creators": _judged_by(manifest.get("evidence") or {}, models),
+        "sample_creation": _made_by(own, models),
+        "bibtex_citation": "",  # MTEB: empty where the data set has no paper of its own
+    }
+    if own == "nothing":  # written for it, when it was made
+        day = str(manifest.get("created", ""))[:10]
+        known["domains"] = ["Constructed", "Written"]
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", day):
+            known["date"] = (day, day)
+    return known
+
+
+def _judged_by(labels: Mapping[str, Any], models: set[str]) -> str:
+    """MTEB's `AnnotatorType` of labels by the manifest's evidence."""
+    judged, human = int(labels.get("judged", 0)), int(labels.get("human", 0))
+    if human and not judged and not labels.get("structural", 0):
+        return "human-annotated"
+    if not judged:
+        return "derived"
+    if models - {"offline"}:
+        return "LM-generated and reviewed" if human else "LM-generated"
+    return "automatic-and-reviewed" if human else "algorithmic"
+
+
+def _made_by(own: str, models: set[str]) -> str:
+    """MTEB's `SampleCreationMethod`, by what of the texts is somebody's own."""
+    if own == "nothing":
+        return "LM-generated and verified" if models - {"offline"} else "created"
+    return "found" if own == "queries" else "multiple"

