@@ -233,7 +233,7 @@ def test_recipes(gen: Gen) -> None:
     ]
     names = [row["name"] for row in json.loads(gen("recipes", "--json").stdout)]
     assert names == sorted(names)
-    assert len(names) == 23
+    assert len(names) == 24
 
 
 def test_a_recipe_where_a_data_set_is_wanted(gen: Gen) -> None:
