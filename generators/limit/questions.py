@@ -174,8 +174,8 @@ def card(params: Factorial) -> list[str]:
         "such combination that is no answer stands in as many documents as there are answers. "
         "`metadata` of a query names its `operator`, its `answers` and its `attributes`, what it "
         "rules out last. Judged 0 are hard negatives: those that miss one condition, or, after "
-        "*not*, those that meet all others and hold what is ruled out. How many of these stand "
-        "among the first documents says whether a retriever reads the *not*.",
+        "`not`, those that meet all others and hold what is ruled out. How many of these stand "
+        "among the first documents says whether a retriever reads the `not`.",
         "The words of a query stand literally in its relevant documents, so that it tests what a "
         "retriever makes of an operator, and not whether it knows other words for something.",
     ]

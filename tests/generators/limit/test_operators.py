@@ -34,6 +34,7 @@ class Made:
     """A data set, and what its documents hold according to their words."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         data = folder / "dataset"
         self.manifest = json.loads((folder / "manifest.json").read_text())
         self.corpus, self.queries, self.qrels = (
@@ -143,6 +144,17 @@ FIRST_QUERY = {
         "hard_negatives": 2,
     },
 }
+
+
+def test_the_card_says_what_was_crossed(made: Made) -> None:
+    card = (made.folder / "dataset" / "README.md").read_text()
+    assert (
+        "one person likes; every query joins two or three of these things with an operator, and 1, "
+        "2 or 7 documents answer it, exactly. The operators (`and`, `or`, `and-not`, `and-and-not`) "
+        "and the numbers of answers are crossed, with 5 queries of each, so that neither explains "
+        "what the other does."
+    ) in card
+    assert "after `not`, those that meet all others and hold what is ruled out." in card
 
 
 def test_asked_attributes_stand_evenly_over_the_corpus(made: Made) -> None:
