@@ -78,6 +78,7 @@ def test_questions_are_read(
         ("Who likes Tea and Rain and?",
          "nothing may stand behind its last attribute, 'and' does"),
         ("Who likes Tea and Rain or both?", "it says both 'and' and 'or'"),
+        ("Who likes Tea but not without liking Rain?", "it denies one thing twice"),
         ("Who likes Tea but not Rain and Salt?", "it does not say how far 'not' reaches"),
         ("Who likes Tea?", "no operator asks for all of 1 attributes and rules out 0"),
         ("Who does not like Tea?", "no operator asks for all of 0 attributes and rules out 1"),

@@ -118,6 +118,8 @@ def _structure(found: list[int], words: list[str]) -> Question | str:
             return "no word joins its attributes"
         if negative and _NOT.isdisjoint(before) and _VERBS.isdisjoint(before):
             return "it does not say how far 'not' reaches"
+        if sum(word in _NOT for word in before) > 1:
+            return "it denies one thing twice"
         negative = not _NOT.isdisjoint(before)
         (ruled_out if negative else wanted).append(attribute)
     any_of = bool(tail) or any("or" in gap or "any" in gap for gap in gaps)
