@@ -216,6 +216,7 @@ class Limit(Family[LimitParams]):
             qrels={"test": qrels},
             features=features,
             complete=True,
+            breakdown=questions.BREAKDOWN if isinstance(params, Factorial) else (),
             word_lists={"attributes": digest(everything), "names (Faker)": names.digest},
             card=_card(params),
             training=(

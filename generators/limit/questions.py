@@ -26,6 +26,7 @@ from retgen.generators.limit.params import Factorial, LimitParams, Operator
 from retgen.generators.records import Rows, rows_of
 from retgen.streams import Stream
 
+BREAKDOWN = ("operator", "answers")
 FEATURES = {"operator": "string", "answers": "int32", "hard_negatives": "int32"}
 
 PHRASINGS: Mapping[Operator, Sequence[str]] = {

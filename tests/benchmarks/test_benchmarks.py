@@ -189,6 +189,21 @@ CASES: dict[str, tuple[str, list[str]]] = {
             ),
         ],
     ),
+    "world": (
+        "--documents 300 --rounds 1",
+        [
+            "...",
+            "300 documents of films, documents/s:",
+            rf"  drawn, worded, written:   {N}",
+            rf"  read back and proven:     {N}",
+            rf"  Faker, a sentence a fact: {N}",
+            *(
+                rf"  ratio, {what}: {F} \({F} to {F}\)"
+                for what in ("drawn, worded, written", "read back and proven")
+            ),
+            r"largest process: \d+ MB",
+        ],
+    ),
     "plain": ("plain 60", []),
     "review": (
         "--population 300 --reviews 2 --shares 0.1 --rates 0 0.05",

@@ -72,6 +72,7 @@ def test_every_operator_has_every_number_of_answers(made: Made) -> None:
     cells = Counter((q["metadata"]["operator"], q["metadata"]["answers"]) for q in made.queries)
     assert cells == {(operator, size): 5 for operator in OPERATORS for size in (1, 2, 7)}
     assert made.manifest["complete"] is True
+    assert made.manifest["breakdown"] == ["operator", "answers"]
     assert made.manifest["evidence"]["structural"] == 400
 
 

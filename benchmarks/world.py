@@ -1,0 +1,149 @@
+"""Speed of worlds: facts drawn, worded and written, then read back and proven.
+
+The reference draws as many facts of a document with Faker and puts each into one sentence: what a
+plain script would do, which draws nothing coherent and proves nothing. Both are measured in turn,
+A B A B ..., each by as many processes, and medians are printed. Nothing here is a test: machines
+differ.
+
+    .venv/bin/python benchmarks/world.py [--documents 20000] [--rounds 3] [--processes 2]
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import platform
+import resource
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import orjson
+
+from retgen.data import Document
+from retgen.generate import BLOCK
+from retgen.recipe import load_recipe
+from retgen.validators.rule import Batch, Judgements
+from retgen.validators.world import Spec, WorldProof
+from retgen.world import load_domain
+
+FACTS = 18  # of a document of films, on average
+
+
+def written(domain: str, documents: int, part: int, parts: int) -> Path:
+    """Draw, word and write a part of a corpus."""
+    over = {
+        "params.domain": domain, "params.documents": documents, "params.answer_sizes": [1],
+        "params.operators": ["eq"], "params.wordings": ["literal"], "params.queries_per_cell": 1,
+    }  # fmt: skip
+    recipe = load_recipe("world_small", overrides=over)
+    corpus = recipe.family.generate(recipe.job).corpus
+    path = Path(tempfile.gettempdir()) / f"world-{os.getpid()}-{part}.jsonl"
+    with open(path, "wb") as file:
+        stop = documents * (part + 1) // parts
+        for first in range(documents * part // parts, stop, BLOCK):
+            file.write(corpus.jsonl(first, min(first + BLOCK, stop)))
+    return path
+
+
+def proven(domain: str, path: Path) -> int:
+    """Read a part back; how many documents."""
+    proof = WorldProof(Spec(load_domain(domain).path), Judgements([], []))
+    with tempfile.TemporaryDirectory() as scratch:
+        proof.scratch = scratch
+        batch = Batch(0)
+        with open(path, "rb") as file:
+            for line in file:
+                row = orjson.loads(line)
+                batch.append(Document(row["_id"], row["title"], row["text"], row["metadata"]))
+                if len(batch) == BLOCK:
+                    proof.scan(batch)
+                    batch = Batch(batch.first + BLOCK)
+        proof.scan(batch)
+    assert not proof.state.wrong, proof.state.wrong[:3]
+    return proof.state.documents
+
+
+def plain(documents: int, part: int, parts: int) -> Path:
+    """The reference: as many facts of each document by Faker, a sentence each."""
+    from faker import Faker
+
+    fake = Faker("en_US")
+    fake.seed_instance(part)
+    draws: list[Callable[[], str]] = [
+        fake.city, fake.country, fake.name, fake.job, fake.year, fake.date, fake.company,
+        fake.color_name, fake.street_name, fake.first_name, fake.last_name, fake.month_name,
+        fake.language_name, fake.day_of_week, fake.currency_name, fake.postcode, fake.state,
+        fake.word,
+    ]  # fmt: skip
+    assert len(draws) == FACTS
+    path = Path(tempfile.gettempdir()) / f"plain-{os.getpid()}-{part}.jsonl"
+    with open(path, "wb") as file:
+        for i in range(documents * part // parts, documents * (part + 1) // parts):
+            name = fake.name()
+            facts = [draw() for draw in draws]
+            text = " ".join(f"{name} has value {k} {fact}." for k, fact in enumerate(facts))
+            row = {"_id": f"d{i}", "title": name, "text": text, "metadata": {"facts": facts}}
+            file.write(orjson.dumps(row) + b"\n")
+    return path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--documents", type=int, default=20_000)
+    parser.add_argument("--domain", default="films")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--processes", type=int, default=2)
+    given = parser.parse_args()
+    count, processes = given.documents, given.processes
+    print(f"{platform.machine()}, Python {platform.python_version()}, {processes} processes")
+    made, read, reference = [], [], []
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, spawn) as pool:
+
+        def timed(
+            work: Callable[..., object], *arguments: list[object]
+        ) -> tuple[float, list[object]]:
+            began = time.perf_counter()
+            results = list(pool.map(work, *arguments))
+            return count / (time.perf_counter() - began), results
+
+        parts, every = list[object](range(processes)), [processes] * processes
+        warm = 100 * processes  # imports, and the domain
+        for path in pool.map(partial(written, given.domain, warm), parts, every):
+            proven(given.domain, path)
+            path.unlink()
+        for _ in range(given.rounds):
+            rate, paths = timed(partial(written, given.domain, count), parts, list(every))
+            made.append(rate)
+            rate, _documents = timed(partial(proven, given.domain), paths)
+            read.append(rate)
+            for path in paths:
+                assert isinstance(path, Path)
+                path.unlink()
+            rate, paths = timed(partial(plain, count), parts, list(every))
+            reference.append(rate)
+            for path in paths:
+                assert isinstance(path, Path)
+                path.unlink()
+    print(f"{count:,} documents of {given.domain}, documents/s:")
+    for what, rates in (
+        ("drawn, worded, written", made), ("read back and proven", read),
+        ("Faker, a sentence a fact", reference),
+    ):  # fmt: skip
+        print(f"  {what + ':':26}{statistics.median(rates):,.0f}")
+    for what, rates in (("drawn, worded, written", made), ("read back and proven", read)):
+        ratios = sorted(a / b for a, b in zip(rates, reference, strict=True))
+        print(f"  ratio, {what}: {statistics.median(ratios):.1f} "
+              f"({ratios[0]:.1f} to {ratios[-1]:.1f})")  # fmt: skip
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"largest process: {peak:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

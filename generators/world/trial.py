@@ -1,0 +1,171 @@
+"""A domain tried out: some documents, a query of every operator, and what it cannot give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from retgen.generators.world.params import WorldParams
+from retgen.generators.world.queries import Cell, Search
+from retgen.generators.world.questions import asker, cells
+from retgen.validators.world.cues import read_patterns
+from retgen.validators.world.definitions import BadDefinition, read_definition
+from retgen.validators.world.queries import QueryReader, Unread
+from retgen.validators.world.reader import Reader
+from retgen.world.compose import Composer, Written
+from retgen.world.domain import Domain, load_domain
+from retgen.world.expressions import dumps
+from retgen.world.facts import World
+from retgen.world.table import Table
+
+_DOCUMENTS = 10_000  # among which queries are looked for
+_SIZES = (1, 10, 100)
+_READ = 200  # documents that the reader of the proof is given
+_SHOWN = 5  # of what it cannot read
+
+
+class Asked(NamedTuple):
+    """A query that was found."""
+
+    cell: Cell
+    text: str
+    expression: str
+
+
+class Readings(NamedTuple):
+    """How many documents and queries the reader of the proof was given and read rightly, and what
+    it says of some others.
+    """
+
+    documents: tuple[int, int]
+    queries: tuple[int, int]
+    problems: list[str]
+
+
+class Trial(NamedTuple):
+    """What came out. `entities`: how many have a name; `missing`: queries that cannot be had."""
+
+    domain: Domain
+    entities: int
+    tried: int
+    documents: list[Written]
+    queries: list[Asked]
+    missing: list[Cell]
+    readings: Readings
+
+    def to_json(self) -> dict[str, Any]:
+        """For scripts."""
+        return {
+            "domain": self.domain.name,
+            "file": str(self.domain.path),
+            "slots": {name: slot.type for name, slot in self.domain.slots.items()},
+            "names": self.entities,
+            "tried_on": self.tried,
+            "documents": [one._asdict() for one in self.documents],
+            "queries": [
+                {**one.cell._asdict(), "text": one.text, "expression": one.expression}
+                for one in self.queries
+            ],
+            "cannot_be_asked": [cell._asdict() for cell in self.missing],
+            "proof": self.readings._asdict(),
+        }
+
+    def lines(self) -> list[str]:
+        """The same for a reader."""
+        domain, slots = self.domain, list(self.domain.slots.values())
+        entailed = [one for one in slots if one.ordered or any(v.parents for v in one.values)]
+        always = [one for one in slots if one.share == 1]
+        lines = [
+            f"{domain.path} is sound: domain {domain.name}",
+            f"  slots   {len(slots)}; {len(always)} that every {domain.entity.singular} has; "
+            f"{len(entailed)} that can be asked one step up",
+            f"  names   {self.entities:,}",
+        ]
+        for written in self.documents:
+            lines += ["", written.name, f"  {written.text}"]
+        lines.append("")
+        for operator in dict.fromkeys(one.cell.operator for one in self.queries):
+            shown = [one for one in self.queries if one.cell.operator == operator]
+            lines += [f"{one.cell.operator}, {one.cell.wording}: {one.text}" for one in shown]
+        total = len(cells(_params(_DOCUMENTS)))
+        lines += [
+            "",
+            f"Among {self.tried:,} {domain.entity.plural}, {total - len(self.missing)} of {total} "
+            "combinations of operator, number of answers and wording can be asked.",
+        ]
+        lines += [
+            f"  not: {cell.operator}, {cell.size} answers, {cell.wording}" for cell in self.missing
+        ]
+        (right, documents), (read, queries) = self.readings.documents, self.readings.queries
+        lines += [
+            f"The proof reads {right} of {documents} documents and {read} of {queries} queries."
+        ]
+        lines += [f"  {problem}" for problem in self.readings.problems]
+        if self.readings.problems:
+            own = domain.path.with_suffix(".patterns.yaml")
+            lines.append(
+                f"Words that say which slot a value is of belong into {own.name} beside it."
+            )
+        return lines
+
+
+def trial(source: str | Path, seed: int, documents: int) -> Trial:
+    """Try a domain out. Raises `UsageError` for a file that holds none."""
+    domain = load_domain(source)
+    entities = World(domain, seed, 1).names_count
+    tried = min(_DOCUMENTS, entities)
+    world = World(domain, seed, tried)
+    table = Table(world)
+    search = Search(table, seed)
+    queries, missing, asked = list[Asked](), list[Cell](), list[Asked]()
+    shown: set[str] = set()
+    wordings = ("literal", "paraphrase", "entailed")
+    for cell in cells(_params(tried)):
+        found = search.find(cell, 0)
+        if found is None:
+            missing.append(cell)
+            continue
+        text = asker(table.domain, cell, seed, 0).ask(found)
+        asked.append(Asked(cell, text, dumps(found)))
+        turn = wordings[len(shown) % len(wordings)]
+        if cell.operator not in shown and cell.wording == turn:
+            shown.add(cell.operator)
+            queries.append(asked[-1])
+    written = Composer(world).documents(0, min(_READ, tried))
+    readings = _read(domain.path, written, asked)
+    return Trial(domain, entities, tried, written[:documents], queries, missing, readings)
+
+
+def _read(path: Path, written: Sequence[Written], asked: Sequence[Asked]) -> Readings:
+    """What the proof makes of them, which knows the definition of the domain alone."""
+    try:
+        definition = read_definition(path)
+        patterns = read_patterns(definition, path)
+    except BadDefinition as error:
+        return Readings((0, len(written)), (0, len(asked)), [str(error)])
+    reader, queries, problems = Reader(definition, patterns), QueryReader(definition, patterns), []
+    right = read = 0
+    for one in written:
+        facts, said = reader.document(one.name, one.text)
+        stated = [str(fact) for fact in facts]
+        if not said and stated != one.facts:
+            said = [f"reads as {', '.join(stated)}"]
+        right += not said
+        problems += [f"{one.name}: {said[0]}"] if said else []
+    for query in asked:
+        try:
+            found = orjson.dumps(queries.query(query.text)).decode()
+        except Unread as error:
+            problems.append(f"{query.text} {error}")
+            continue
+        read += found == query.expression
+        if found != query.expression:
+            problems.append(f"{query.text} Reads as {found}")
+    return Readings((right, len(written)), (read, len(asked)), problems[:_SHOWN])
+
+
+def _params(documents: int) -> WorldParams:
+    return WorldParams.model_construct(documents=documents, answer_sizes=_SIZES)

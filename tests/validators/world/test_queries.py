@@ -1,0 +1,127 @@
+"""Queries to expressions."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import retgen.world
+from retgen.generators.world.params import WorldParams
+from retgen.generators.world.questions import questions
+from retgen.validators.world.cues import read_patterns
+from retgen.validators.world.definitions import read_definition
+from retgen.validators.world.queries import QueryReader, Unread
+
+from .sets import DOMAINS
+
+
+@cache
+def reader(domain: str) -> QueryReader:
+    path = Path(retgen.world.__file__).parent / "domains" / f"{domain}.yaml"
+    definition = read_definition(path)
+    return QueryReader(definition, read_patterns(definition, path))
+
+
+LEIPZIG = ["is", "setting", "Leipzig"]
+GERMANY = ["within", "setting", "Germany"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expression"),
+    [
+        ("Find every film that is set in Leipzig.", LEIPZIG),
+        ("Which films are set in Germany?", GERMANY),
+        ("films whose story unfolds in Muenchen", ["is", "setting", "Munich"]),
+        ("Name each film released in 1957.", ["is", "release", 1957]),
+        ("films that came out in the 1950s", ["between", "release", 1950, 1959]),
+        ("films released before 1950", ["between", "release", None, 1949]),
+        ("films released later than 1950", ["between", "release", 1951, None]),
+        ("films released between 1950 and 1960", ["between", "release", 1950, 1960]),
+        ("films released from 1950 onwards", ["between", "release", 1950, None]),
+        ("films whose shooting began on 3 May 1957", ["is", "shooting", "1957-05-03"]),
+        ("films whose shooting began in February 1956",
+         ["between", "shooting", "1956-02-01", "1956-02-29"]),
+        ("films whose shooting began after 1957", ["between", "shooting", "1958-01-01", None]),
+        ("films that run for 113 minutes", ["is", "runtime", 113]),
+        ("films that run for more than 120 minutes", ["between", "runtime", 121, None]),
+        ("films that run for at most 90 minutes", ["between", "runtime", None, 90]),
+        ("films that run for 90 minutes or less", ["between", "runtime", None, 90]),
+        ("films that run for between 90 and 100 minutes", ["between", "runtime", 90, 100]),
+        ("films set in Leipzig and released in 1957", ["and", LEIPZIG, ["is", "release", 1957]]),
+        ("Films set in Germany with music by Petra Tamm",
+         ["and", GERMANY, ["is", "composer", "Petra Tamm"]]),
+        ("films that are set in Leipzig or that were released in 1957",
+         ["or", LEIPZIG, ["is", "release", 1957]]),
+        ("films set in Germany that were not shot in Germany",
+         ["and not", GERMANY, ["within", "location", "Germany"]]),
+        ("Find every film that is set in Germany, leaving out any that runs for 113 minutes.",
+         ["and not", GERMANY, ["is", "runtime", 113]]),
+        ("films that fit at least two of these three descriptions: set in Leipzig; released in 1957; "
+         "running for 113 minutes",
+         ["at least", 2, LEIPZIG, ["is", "release", 1957], ["is", "runtime", 113]]),
+        ("Of the films that are set in Germany, the 10 with the latest release",
+         ["most", 10, "release", GERMANY]),
+        ("the five longest films set in Germany", ["most", 5, "runtime", GERMANY]),
+        ("Which film that is set in Germany has the lowest budget?", ["least", 1, "budget", GERMANY]),
+        ("films that continue the story of a film that is set in Leipzig",
+         ["via", "predecessor", LEIPZIG]),
+        ("Which films follow an earlier film directed by Petra Tamm?",
+         ["via", "predecessor", ["is", "director", "Petra Tamm"]]),
+    ],
+)  # fmt: skip
+def test_films(text: str, expression: list[Any]) -> None:
+    assert reader("films").query(text) == expression
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("Find every film.", "it asks for nothing"),
+        ("films that are not set in Leipzig", "it says only what is not asked for"),
+        ("films beloved in Leipzig",
+         "'films beloved in {v}' does not say whether it is location or premiere or setting"),
+        ("films that are set in Leipzig and, heaven forbid, any that were released in 1957",
+         "'heaven' in front of a condition is not understood"),
+        ("films that fit at least two of these four descriptions: set in Leipzig; released in 1957",
+         "it names 2 conditions, not 4"),
+        ("films that borrow from an earlier film directed by Petra Tamm",
+         "'that borrow from an earlier film directed by {v}' describes another film and no relation "
+         "to it"),
+        ("films that do not continue the story of a film that is set in Leipzig",
+         "'that do not continue the story of' denies what it asks for"),
+    ],
+)  # fmt: skip
+def test_problems(text: str, problem: str) -> None:
+    with pytest.raises(Unread) as error:
+        reader("films").query(text)
+    assert str(error.value) == problem
+
+
+@pytest.mark.parametrize(
+    ("domain", "text", "expression"),
+    [
+        ("medical", "the five oldest patients from Germany", ["most", 5, "age"]),
+        ("people", "Who are the two youngest people born in Germany?", ["most", 2, "birth"]),
+        ("people", "Who are the two oldest people born in Germany?", ["least", 2, "birth"]),
+        ("legal", "the oldest case with a claimant from Germany", ["least", 1, "decided"]),
+    ],
+)
+def test_what_is_oldest(domain: str, text: str, expression: list[Any]) -> None:
+    """A domain's patterns say which of its slots a word ranks, and which way."""
+    assert reader(domain).query(text)[:3] == expression
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_all_queries_of_a_world(domain: str) -> None:
+    asked = questions(
+        WorldParams(domain=domain, documents=1500, answer_sizes=(1, 10), queries_per_cell=1), 3
+    )
+    for i in range(len(asked.all)):
+        row = asked.query(i)
+        assert reader(domain).query(row["text"]) == json.loads(row["metadata"]["expression"]), row[
+            "text"
+        ]

@@ -1,0 +1,384 @@
+"""Reads a query to its canonical expression (JSON lists): what it asks for, by its words alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from retgen.validators.world.cues import Cues, Patterns, compiled, parted
+from retgen.validators.world.definitions import Definition
+from retgen.validators.world.mentions import TOKEN, Lexicon, Mention
+from retgen.validators.world.quantities import Item, Quantity, quantities
+from retgen.validators.world.query_words import (
+    AMONG,
+    ANY,
+    BOUNDS,
+    HAVE,
+    HINT,
+    INTRO,
+    KIND_OF,
+    NEUTRAL,
+    RELATIVES,
+    SOMEBODY,
+    STOPS,
+    WITHOUT,
+    count_of,
+    is_in,
+    is_value,
+    is_word,
+    joined,
+    split_at,
+    superlatives,
+    values_of,
+    wording_of,
+)
+from retgen.validators.world.reader import chosen, with_unit
+
+
+class Unread(Exception):
+    """Why a query cannot be read."""
+
+
+class _Clause(NamedTuple):
+    """A condition in words. `joins`: what stands between it and the one before."""
+
+    joins: frozenset[str]
+    without: bool  # it begins what is not wanted
+    words: list[Item]
+
+
+class QueryReader:
+    """Reads queries of a domain."""
+
+    def __init__(self, domain: Definition, patterns: Patterns) -> None:
+        self.domain = domain
+        self.cues = Cues(patterns)
+        self._lexicon = Lexicon(domain, parents=True)
+        self._relations = domain.of_type("relation")
+        self._ordered = domain.of_type("year", "date", "number")
+        nouns = {domain.singular, domain.plural, "one", "ones"}
+        nouns |= {
+            form for noun in domain.nouns for form in (noun.split()[-1], noun.split()[-1] + "s")
+        }
+        self._nouns = frozenset(nouns)
+        some = "|".join(map(re.escape, sorted(nouns - {"one", "ones"})))
+        self._another = re.compile(
+            rf"\b(?:earlier|previous|another|other|older|prior|preceding) (?:{some})\b"
+        )
+        self._extremes = [
+            (kind, compiled(phrase), slot)
+            for kind, listed in (("most", patterns.most), ("least", patterns.least))
+            for slot, phrases in listed.items()
+            for phrase in phrases
+        ]
+
+    def query(self, text: str) -> list[Any]:
+        """The expression. Raises `Unread`."""
+        tokens = TOKEN.findall(KIND_OF.sub("", INTRO.sub("", text)))
+        while tokens and tokens[-1] in ".?!":
+            tokens.pop()
+        if tokens and tokens[0][0].isupper() and not self._lexicon.starts(tokens[0]):
+            tokens[0] = tokens[0][0].lower() + tokens[0][1:]
+        return self._set(quantities(self._lexicon.cut(tokens), self.domain.slots))
+
+    def _set(self, items: list[Item]) -> list[Any]:
+        return self._extreme(items) or self._several(items) or self._boolean(items)
+
+    # --- the k with the most or least -------------------------------------------------------
+
+    def _extreme(self, items: list[Item]) -> list[Any] | None:
+        """ "the 10 with the latest ..." and what it is taken from."""
+        for start, kind, length in superlatives(items):
+            first = start
+            while (
+                first
+                and isinstance(items[first - 1], str)
+                and not is_in(items[first - 1], HAVE)
+                and not count_of(items[first - 1])
+            ):
+                first -= 1  # "the text completed longest ago"
+            if first and is_in(items[first - 1], HAVE):
+                first -= 1
+            stop = start + length
+            ends = STOPS | RELATIVES | AMONG | self._nouns
+            while stop < len(items) and is_word(items[stop], but=ends):
+                if items[stop] == "of" and items[stop + 1 : stop + 2] in (["all"], ["those"]):
+                    break
+                stop += 1
+            if stop < len(items) and not isinstance(items[stop], str):
+                continue  # "whose earliest breath was drawn in 1884"
+            slot, kind = self._of_extreme(kind, wording_of(items[first:stop]))
+            place, k = self._how_many(items, first)
+            alone = stop < len(items) and is_in(items[stop], self._nouns)
+            if not slot or (place == first and not is_in(items[first], HAVE) and not alone):
+                continue
+            begin = max((i + 1 for i in range(place) if is_in(items[i], STOPS)), default=0)
+            if values_of(items[begin:place]) or values_of(items[place + 1 : first]):
+                rest = [*items[:place], *items[place + 1 : first], *items[stop:]]
+            else:
+                rest = [*items[:begin], *items[stop:]]
+            return [kind, k, slot, self._set(rest)]
+        return None
+
+    def _how_many(self, items: Sequence[Item], end: int) -> tuple[int, int]:
+        """The place of the number of results, and the number; else (`end`, 1).
+
+        It stands shortly in front of the superlative, which begins at `end`, or with the noun.
+        """
+        for place in range(end - 1, max(-1, end - 5), -1):
+            if is_in(items[place], STOPS):
+                break
+            if number := count_of(items[place]):
+                return place, number
+        for place in range(min(end, len(items) - 1)):
+            if is_in(items[place + 1], self._nouns) and (number := count_of(items[place])):
+                return place, number
+        return end, 1
+
+    def _of_extreme(self, kind: str, words: str) -> tuple[str, str]:
+        """The slot whose values some words rank, "" for none, and whether the most or the least.
+
+        The oldest patients have the most years, the oldest films the least.
+        """
+        scores = self.cues.find(words, ()).scores
+        kinds: dict[str, str] = {}
+        for one, pattern, slot in self._extremes:
+            if pattern.search(f" {words} "):
+                scores[slot] = scores.get(slot, 0.0) + HINT
+                kinds[slot] = one
+        ranked = sorted(((scores.get(slot, 0.0), slot) for slot in self._ordered), reverse=True)
+        if len(ranked) > 1 and ranked[0][0] and ranked[0][0] == ranked[1][0]:
+            raise Unread(f"{words!r} reads as {ranked[0][1]} and as {ranked[1][1]}")
+        slot = ranked[0][1] if ranked and ranked[0][0] else ""
+        return slot, kinds.get(slot, kind)
+
+    # --- at least k of n --------------------------------------------------------------------
+
+    def _several(self, items: list[Item]) -> list[Any] | None:
+        for place, item in enumerate(items):
+            number = count_of(item)
+            before = wording_of(items[max(0, place - 3) : place])
+            behind = [str(one) for one in items[place + 1 : place + 5]]
+            least = before.endswith(("at least", "no fewer than", "no less than", "minimum of"))
+            open_end = isinstance(item, Quantity) and item.high is None and item.text[3:].isdigit()
+            if behind[:2] == ["or", "more"]:
+                least, behind = True, behind[2:]
+            if not number or not (least or open_end) or behind[:1] != ["of"]:
+                continue
+            colon = next((i for i in range(place, len(items)) if items[i] == ":"), None)
+            if colon is None:
+                colon = place + 1
+                while colon < len(items) and is_word(items[colon], but=RELATIVES):
+                    colon += 1
+                colon -= 1
+            listed = items[colon + 1 :]
+            if ";" in (item for item in listed if isinstance(item, str)):
+                parts = split_at(listed, ";")
+            else:
+                parts = [clause.words for clause in self._clauses(listed)]
+            frame = wording_of(items[:colon])
+            if self.cues.find(frame, ()).negated:
+                raise Unread(f"{frame!r} denies what it asks for")
+            said = [count_of(one) for one in items[place + 1 : colon] if count_of(one)]
+            if said and said[-1] != len(parts):
+                raise Unread(f"it names {len(parts)} conditions, not {said[-1]}")
+            return ["at least", number, *(self._one(part) for part in parts)]
+        return None
+
+    # --- and, or, not -----------------------------------------------------------------------
+
+    def _boolean(self, items: list[Item]) -> list[Any]:
+        nested = self._nested(items)
+        if nested:
+            place, end, slot = nested
+            before = self._clauses(items[:place])
+            inner = ["via", slot, self._set(items[end:])]
+            return joined("and", [*(self._one(clause.words) for clause in before), inner])
+        clauses = self._clauses(items)
+        if not clauses:
+            raise Unread("it asks for nothing")
+        first = next((i for i, clause in enumerate(clauses) if clause.without), len(clauses))
+        wanted, unwanted = self._combined(clauses[:first])
+        _, more = self._combined(clauses[first:], all_unwanted=True)
+        if not wanted:
+            raise Unread("it says only what is not asked for")
+        without = [one for one in (unwanted, more) if one]
+        return ["and not", wanted, joined("or", without)] if without else wanted
+
+    def _combined(
+        self, clauses: Sequence[_Clause], all_unwanted: bool = False
+    ) -> tuple[list[Any], list[Any]]:
+        """What clauses ask for, and what they deny; "and" binds before "or"."""
+        groups: list[list[Any]] = [[]]
+        unwanted: list[Any] = []
+        words = _connectives(clauses)
+        for word, clause in zip(words, clauses, strict=True):
+            atom, negated = self._atom(clause.words)
+            if negated and all_unwanted and is_in(clause.words[0], RELATIVES):
+                raise Unread(f"{wording_of(clause.words)!r} is denied twice")
+            if negated and not all_unwanted:
+                unwanted.append(atom)
+                continue
+            if word == "or" and groups[-1]:
+                groups.append([])
+            groups[-1].append(atom)
+        parts = [joined("and", group) for group in groups if group]
+        both = joined("or", parts) if parts else []
+        return ([], both) if all_unwanted else (both, joined("or", unwanted) if unwanted else [])
+
+    def _nested(self, items: list[Item]) -> tuple[int, int, str] | None:
+        """(start, end, slot) of the words for another entity in place of the name of the one meant.
+
+        "a film that ..." behind what a relation says, or behind a relative clause without a value.
+        """
+        for place in range(2, len(items) - 1):
+            end = self._somebody(items, place)
+            if not end:
+                continue
+            since = place
+            while since and is_word(items[since - 1], but=BOUNDS):
+                since -= 1
+            words = items[since:place]
+            start = next((i for i, word in enumerate(words) if is_in(word, RELATIVES)), 0)
+            scores, _, negated = self.cues.find(wording_of(words[start:]), self._relations)
+            told = {slot: scores.get(slot, 0.0) for slot in self._relations}
+            clause = len(words) > 1 and is_in(words[start], RELATIVES) and start + 1 < len(words)
+            plain = is_in(items[end], RELATIVES)
+            if told and (any(told.values()) or (clause and plain)):
+                if negated:
+                    raise Unread(f"{wording_of(words[start:])!r} denies what it asks for")
+                return place, end, max(told, key=told.__getitem__)
+        return None
+
+    def _somebody(self, items: Sequence[Item], place: int) -> int:
+        """Where "a film", "an earlier case", "somebody" end that begin at a place; 0 for none."""
+        if is_in(items[place], SOMEBODY):
+            return place + 1
+        if not is_in(items[place], ANY):
+            return 0
+        for noun in range(place + 1, min(place + 4, len(items) - 1)):
+            if is_in(items[noun], self._nouns):
+                return noun + 1
+            if not isinstance(items[noun], str):
+                return 0
+        return 0
+
+    def _clauses(self, items: Sequence[Item]) -> list[_Clause]:
+        """The conditions; each has a value. What introduces one is no part of its words."""
+        parts: list[tuple[set[str], list[Item]]] = [(set(), [])]
+        for item in items:
+            words = parts[-1][1]
+            if is_in(item, BOUNDS):
+                if words:
+                    parts.append(({str(item)}, []))
+                else:
+                    parts[-1][0].add(str(item))
+            elif (
+                is_in(item, RELATIVES)
+                and values_of(words)
+                and any(is_in(w, RELATIVES) for w in words)
+            ):
+                parts.append(({"and"}, [item]))
+            else:
+                words.append(item)
+        result: list[_Clause] = []
+        joins: set[str] = set()
+        waiting: list[Item] = []
+        for words_between, part in parts:
+            joins |= words_between
+            waiting += part
+            if values_of(part):
+                lead = next((i for i, word in enumerate(waiting) if is_in(word, RELATIVES)), 0)
+                if values_of(waiting[:lead]):
+                    lead = 0
+                before = f" {wording_of(waiting[:lead] or waiting[:2])} "
+                without = any(f" {phrase} " in before for phrase in WITHOUT)
+                self._known(waiting[:lead] if result and not without else [])
+                result.append(_Clause(frozenset(joins), without, waiting[lead:]))
+                joins, waiting = set(), []
+        if waiting and result:
+            result[-1].words.extend(waiting)
+        return [one for clause in result for one in self._apart(clause)]
+
+    def _apart(self, clause: _Clause) -> list[_Clause]:
+        """A clause with several values cut into clauses with one each."""
+        if len(values_of(clause.words)) < 2:
+            return [clause]
+        first, *others = parted(clause.words, is_value, self._score)
+        and_words = frozenset(("and",))
+        return [clause._replace(words=first), *(_Clause(and_words, False, one) for one in others)]
+
+    def _score(self, part: Sequence[Item]) -> float:
+        """How well a part with one value reads; negative where it does not."""
+        try:
+            _, _, score = self._read(part)
+        except Unread:
+            return -1.0
+        return 1.0 + score
+
+    def _known(self, lead: Sequence[Item]) -> None:
+        """What leads to a condition behind another one is no word that may turn it round."""
+        nouns = {self.domain.singular, self.domain.plural, *" ".join(self.domain.nouns).split()}
+        for word in lead:
+            if isinstance(word, str) and word not in NEUTRAL | nouns:
+                raise Unread(f"{word!r} in front of a condition is not understood")
+
+    def _one(self, part: Sequence[Item]) -> list[Any]:
+        clauses = self._clauses(part)
+        if len(clauses) != 1:
+            raise Unread(f"{wording_of(part)!r} is not one condition")
+        atom, negated = self._atom(clauses[0].words)
+        if negated or clauses[0].without:
+            raise Unread(f"{wording_of(part)!r} denies what it asks for")
+        return atom
+
+    def _atom(self, part: Sequence[Item]) -> tuple[list[Any], bool]:
+        """The condition of a clause, and whether it is denied."""
+        atom, negated, _ = self._read(part)
+        return atom, negated
+
+    def _read(self, part: Sequence[Item]) -> tuple[list[Any], bool, float]:
+        """The condition of a clause, whether it is denied, and the weight of the words for it."""
+        values = values_of(part)
+        words = wording_of(part)
+        if len(values) > 1:
+            raise Unread(f"{words!r} holds more than one value")
+        if self._another.search(words):
+            raise Unread(
+                f"{words!r} describes another {self.domain.singular} and no relation to it"
+            )
+        value = values[0]
+        if isinstance(value, Quantity):
+            slots: dict[str, list[object]] = {
+                name: condition
+                for name in value.slots
+                if (condition := value.condition(self.domain.slots[name])) is not None
+            }
+        else:
+            slots = {name: ["within", name, parent] for name, parent in value.parents.items()}
+            slots |= {name: ["is", name, one] for name, one in value.slots.items()}
+        if not slots:
+            raise Unread(f"{value.text!r} is no value that is known")
+        scores, _, negated = self.cues.find(words, slots)
+        scores = with_unit(scores, value.text, value.kind, slots)
+        sure = not isinstance(value, Mention) or value.kind == "values"
+        slot, problem = chosen(scores, slots, sure, self.domain)
+        if slot and not scores.get(slot) and (told := self.cues.told(words)):
+            problem = f"says of {told} what only {slot} can be"
+        if problem:
+            raise Unread(f"{words!r} {problem}")
+        return slots[slot], negated, scores.get(slot, 0.0)
+
+
+def _connectives(clauses: Sequence[_Clause]) -> list[str]:
+    """ "and" or "or" in front of each clause; a comma stands for the word of those that follow."""
+    result: list[str] = []
+    word = "and"
+    for clause in reversed(clauses):
+        if "or" in clause.joins or "nor" in clause.joins:
+            word = "or"
+        elif clause.joins - STOPS:
+            word = "and"
+        result.append(word)
+    return result[::-1]
