@@ -33,13 +33,13 @@ HEAD = "name: x\nfamily: limit\n"
         (HEAD, "{path}, params: is missing"),
         (
             HEAD + "params: {docs: 5}\n",
-            "{path}, line 3, params: needs pattern, one of cycle, dense, disjoint, file, "
-            "hadamard, power_law, projective, random, regular",
+            "{path}, line 3, params: needs pattern, one of cycle, dense, disjoint, "
+            "factorial, file, hadamard, power_law, projective, random, regular",
         ),
         (
             HEAD + "params: {pattern: dens}\n",
             "{path}, line 3, params: there is no pattern 'dens'; did you mean dense? Possible: "
-            "dense, random, regular, cycle, disjoint, power_law, file, hadamard, projective",
+            "dense, random, regular, cycle, disjoint, power_law, file, hadamard, projective, factorial",
         ),
         (
             HEAD + "params: {pattern: dense, k: 0, docs: true, queries: 1.5}\n",
@@ -161,6 +161,7 @@ PLANNED = {
     "capretrieval_judged": (500, 120, 30_000),
     "limit_5m": (5_000_000, 1000, 2000),
     "limit_balanced": (200, 1000, 2000),
+    "limit_boolean": (10_000, 400, 12_600),
     "limit_conditions": (50_000, 500, 1000),
     "limit_cycle": (50_000, 1000, 2000),
     "limit_dense": (50_000, 1000, 2000),

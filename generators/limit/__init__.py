@@ -20,11 +20,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from retgen.errors import RecipeError
 from retgen.generators.family import Evidence, Family
 from retgen.generators.ids import Ids
+from retgen.generators.limit import questions
 from retgen.generators.limit.agents import (
     AGENTS,
     IDENTIFY,
@@ -46,7 +45,7 @@ from retgen.generators.limit.attributes import (
     stem_words,
 )
 from retgen.generators.limit.documents import Documents
-from retgen.generators.limit.latent import Latent, build_latent, count_queries
+from retgen.generators.limit.latent import build_latent, count_queries
 from retgen.generators.limit.names import load_names
 from retgen.generators.limit.pairs import TrainingPairs
 from retgen.generators.limit.params import (
@@ -55,6 +54,7 @@ from retgen.generators.limit.params import (
     Cycle,
     Dense,
     Disjoint,
+    Factorial,
     File,
     Hadamard,
     LimitParams,
@@ -75,8 +75,7 @@ from retgen.generators.limit.with_agents import (
 )
 from retgen.generators.params import Job
 from retgen.generators.plan import Plan
-from retgen.generators.records import Records, rows_of
-from retgen.streams import Stream
+from retgen.generators.records import Records
 from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators import limit as proof
 from retgen.validators.rule import CorpusRule, Judgements
@@ -127,16 +126,21 @@ class Limit(Family[LimitParams]):
         load_names(params.names.locales, frozenset(), job.seed, params.catalogue.split, params.docs)
         document = 90 + 16 + params.attributes_per_doc * (item + 2 + id_size + 1)
         asked = _DESCRIPTION if isinstance(params.form, Semantic) else item
-        query = 90 + latent.asked.shape[1] * (asked + 5) + latent.negatives.shape[1] * 11
+        query = 90 + latent.asked.shape[1] * (asked + 5)
+        qrels = latent.matrix.nnz
+        if isinstance(params, Factorial):
+            query += 60
+            qrels += int((latent.negatives >= 0).sum())
+        else:
+            query += latent.negatives.shape[1] * 11
         notes = []
         if params.catalogue.split == "all":
             notes.append("uses the whole catalogue: no training set may be paired with this set")
         return Plan(
             documents=params.docs,
             queries=latent.matrix.queries,
-            qrels=latent.matrix.nnz,
-            bytes=int(params.docs * document + latent.matrix.queries * query)
-            + latent.matrix.nnz * 58,
+            qrels=qrels,
+            bytes=int(params.docs * document + latent.matrix.queries * query) + qrels * 58,
             call_estimates=call_estimates(job),
             notes=tuple(notes),
         )
@@ -190,12 +194,21 @@ class Limit(Family[LimitParams]):
             params.docs, seed, params.attributes_per_doc, latent, names, doc_ids, texts, numbers,
             params.templates.document,
         )  # fmt: skip
-        queries, qrels = _queries_and_qrels(job, latent, doc_ids, asked, numbers)
+        if isinstance(params, Factorial):
+            queries, qrels = questions.tables_with_operators(
+                params, seed, latent, doc_ids, texts, numbers
+            )
+        else:
+            queries, qrels = questions.tables(
+                params.templates.query, seed, latent, doc_ids, asked, numbers
+            )
         features: dict[str, Mapping[str, Any]] = {
             "corpus": {"attributes": ["int32"], "column": "int32"},
             "queries": {"attributes": ["int32"], "row": "int32"},
         }
-        if latent.negatives.shape[1]:
+        if isinstance(params, Factorial):
+            features["queries"] = {**features["queries"], **questions.FEATURES}
+        elif latent.negatives.shape[1]:
             features["queries"] = {**features["queries"], "hard_negatives": ["string"]}
         return Records(
             corpus=corpus,
@@ -203,6 +216,7 @@ class Limit(Family[LimitParams]):
             qrels={"test": qrels},
             features=features,
             complete=True,
+            breakdown=questions.BREAKDOWN if isinstance(params, Factorial) else (),
             word_lists={"attributes": digest(everything), "names (Faker)": names.digest},
             card=_card(params),
             training=(
@@ -223,55 +237,19 @@ class Limit(Family[LimitParams]):
         return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
 
 
-def _queries_and_qrels(
-    job: Job[LimitParams], latent: Latent, doc_ids: Ids, texts: list[str], numbers: list[int]
-) -> tuple[Any, Any]:
-    """Both tables, in one shuffled order of the matrix rows."""
-    params, matrix = job.params, latent.matrix
-    order = Stream(job.seed, "limit/query order").permutation(matrix.queries)
-    query_ids = Ids(job.seed, "limit/ids", "q", matrix.queries).texts(np.arange(matrix.queries))
-    relevant = doc_ids.texts(latent.positions)
-    width = latent.negatives.shape[1]
-    negatives = doc_ids.texts(latent.negatives.reshape(-1)) if width else []
-    templates = params.templates.query
-    dealt = Stream(job.seed, "limit/query templates").integers(len(templates), matrix.queries)
-
-    def query(i: int) -> Mapping[str, Any]:
-        row = int(order[i])
-        asked = latent.asked[row].tolist()
-        text = templates[dealt[i]].replace("{attributes}", " and ".join(texts[a] for a in asked))
-        metadata: dict[str, Any] = {"attributes": [numbers[a] for a in asked], "row": row}
-        if width:
-            metadata["hard_negatives"] = sorted(negatives[row * width : (row + 1) * width])
-        return {"_id": query_ids[i], "text": text, "metadata": metadata}
-
-    ends = np.cumsum(matrix.row_sums[order])
-
-    def qrel(i: int) -> Mapping[str, Any]:
-        query_index = int(np.searchsorted(ends, i, side="right"))
-        columns = matrix.row(int(order[query_index]))
-        before = int(ends[query_index - 1]) if query_index else 0
-        return {
-            "query-id": query_ids[query_index],
-            "corpus-id": relevant[int(columns[i - before])],
-            "score": 1,
-        }
-
-    return rows_of(query, matrix.queries), rows_of(qrel, matrix.nnz)
-
-
 def _check_templates(params: LimitParams, of_attributes: frozenset[str]) -> None:
     """No content word of a template may be one of an attribute: it would match every document."""
-    for kind in ("document", "query"):
-        for template in getattr(params.templates, kind):
-            plain = template.replace("{name}", " ").replace("{attributes}", " ")
+    kinds = {"document": params.templates.document, "query": questions.sentences(params)}
+    for kind, templates in kinds.items():
+        for template in templates:
+            plain = questions.without_marks(template)
             words = [word for word in tokens(plain) if word not in STOPWORDS]
             for word, stem in zip(words, stem_words(words), strict=True):
                 if stem in of_attributes:
-                    raise RecipeError(
-                        f"params.templates.{kind}: the word {word!r} of {template!r} is a word of "
-                        "an attribute too; use another word"
-                    )
+                    what = f"the word {word!r} of {template!r} is a word of an attribute too"
+                    if kind == "query" and isinstance(params, Factorial):
+                        raise RecipeError(f"params.catalogue: {what}; leave that attribute out")
+                    raise RecipeError(f"params.templates.{kind}: {what}; use another word")
 
 
 def _spec(job: Job[LimitParams]) -> proof.Spec:
@@ -296,7 +274,7 @@ def _spec(job: Job[LimitParams]) -> proof.Spec:
             if text in half and (wanted is None or category in wanted) and category not in without
         },
         document_templates=params.templates.document,
-        query_templates=params.templates.query,
+        query_templates=() if isinstance(params, Factorial) else params.templates.query,
         row_sums=sums,
         per_query=1 if isinstance(params.form, Single | Semantic) else 2,
         descriptions=(
@@ -307,7 +285,12 @@ def _spec(job: Job[LimitParams]) -> proof.Spec:
         hard_negatives=(params.form.hard_negatives if isinstance(params.form, Conditions) else 0),
         balanced=isinstance(params.form, Balanced),
         common_documents=common,
-        distinct_rows=not isinstance(params, PowerLaw | File),
+        distinct_rows=not isinstance(params, PowerLaw | File | Factorial),
+        factorial=(
+            proof.Factorial(params.form.operators, params.answer_sizes, params.queries_per_cell)
+            if isinstance(params, Factorial)
+            else None
+        ),
         matrix_file=matrix_file,
         relevant_documents=relevant,
         column_sum=column_sum,
@@ -333,6 +316,9 @@ def _expected(params: LimitParams) -> tuple[int, tuple[int, int], int | None, Pa
             positives = [cells[0] for cells in judged if float(cells[2]) > 0]
             sums = [positives.count(query) for query in dict.fromkeys(positives)]
             return len(sums), (min(sums), max(sums)), None, params.path
+        case Factorial():
+            sizes = params.answer_sizes
+            return len(list(params.cells())), (min(sizes), max(sizes)), None, None
         case _:
             return params.queries, (params.k, params.k), None, None
 
@@ -394,9 +380,16 @@ def _licences(job: Job[LimitParams]) -> dict[str, str]:
 
 
 def _card(params: LimitParams) -> list[str]:
+    text = questions.card(params) if isinstance(params, Factorial) else _of_conjunctions(params)
+    if params.catalogue.split == "all":
+        text.append("It uses the whole attribute catalogue: pair it with no retgen training set.")
+    return text
+
+
+def _of_conjunctions(params: LimitParams) -> list[str]:
     semantic = isinstance(params.form, Semantic)
     one = isinstance(params.form, Single | Semantic)
-    text = [
+    return [
         "Every document lists what one person likes; every query asks who likes "
         + ("one thing" if one else "two things at once")
         + (", which it describes and does not name." if semantic else ".")
@@ -411,6 +404,3 @@ def _card(params: LimitParams) -> list[str]:
             "relevant documents, so a lexical retriever is near perfect."
         ),
     ]
-    if params.catalogue.split == "all":
-        text.append("It uses the whole attribute catalogue: pair it with no retgen training set.")
-    return text

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import RecipeError
+from retgen.generators.limit import operators
 from retgen.generators.limit.balanced import balanced_sets
 from retgen.generators.limit.params import (
     Balanced,
@@ -22,6 +23,7 @@ from retgen.generators.limit.params import (
     Cycle,
     Dense,
     Disjoint,
+    Factorial,
     File,
     Hadamard,
     LimitParams,
@@ -39,10 +41,11 @@ class Latent:
     """Who must hold what. Attributes are indices into the list that the recipe may use.
 
     `matrix`: rows are matrix rows, columns latent documents. `positions` (columns,): where each
-    column stands in the corpus. `asked` (rows, 1 or 2): attributes of each row. `special` (s,):
+    column stands in the corpus. `asked` (rows, 1 to 3): attributes of each row. `special` (s,):
     corpus positions, ascending, of the documents with attributes that they must hold, which are
     `held[starts[i]:starts[i + 1]]`; `column` (s,): their matrix column, -1 for none. `fillers`:
-    attributes that no query asks for. `negatives` (rows, 2 * hard negatives): corpus positions.
+    attributes that no query asks for. `negatives` (rows, most): corpus positions of
+    hard negatives. Where a row of a factorial has fewer attributes or negatives, -1 stands there.
     """
 
     matrix: QrelMatrix
@@ -82,6 +85,8 @@ def build_matrix(params: LimitParams, seed: int) -> QrelMatrix:
             matrix = patterns.hadamard(params.n)
         case Projective():
             matrix = patterns.projective(params.p)
+        case Factorial():
+            raise ValueError("the matrix of a factorial follows from what documents hold")
     if matrix.documents > params.docs:
         raise RecipeError(
             f"params.docs: {matrix.queries:,} {params.pattern} queries need {matrix.documents:,} "
@@ -98,11 +103,13 @@ def build_latent(
     `first`: the attributes that are asked for, row by row, where that is no free choice.
     """
     _check_before(params, available)
+    if isinstance(params, Factorial):
+        return _factorial(params, seed, available)
     matrix = build_matrix(params, seed)
     positions = Permutation(seed, "limit/positions", params.docs)(np.arange(matrix.documents))
     if isinstance(params.form, Balanced):
         return _balanced(params, params.form, seed, available, matrix, positions)
-    per_query = 2 if isinstance(params.form, Conditions) else 1
+    per_query = asked_attributes(params, 1)
     needed = matrix.queries * per_query
     _check_attributes(params, matrix.queries, available)
     order = Stream(seed, "limit/attributes").permutation(available)
@@ -124,6 +131,20 @@ def build_latent(
     return latent
 
 
+def _factorial(params: Factorial, seed: int, available: int) -> Latent:
+    placed = operators.place(params, seed)
+    order = Stream(seed, "limit/attributes").permutation(available)
+    positions, columns = np.unique(placed.answers, return_inverse=True)
+    matrix = QrelMatrix.from_pairs(placed.rows, columns, len(placed.asked), len(positions))
+    there = placed.asked >= 0
+    asked = np.where(there, order[placed.asked], operators.NOBODY)
+    fillers = np.sort(order[there.sum() :])
+    held = order[placed.held]
+    latent = _grouped(matrix, positions, asked, placed.owners, held, fillers, placed.hard)
+    _check_sizes(params, latent)
+    return latent
+
+
 def _check_before(params: LimitParams, available: int) -> None:
     """What can be seen without building a matrix, which might not fit in memory."""
     queries = sized_queries(params)
@@ -131,6 +152,9 @@ def _check_before(params: LimitParams, available: int) -> None:
         return
     if not isinstance(params.form, Balanced):
         _check_attributes(params, queries, available)
+    if isinstance(params, Factorial):
+        operators.check(params)
+        return
     room = params.docs * params.attributes_per_doc
     k = getattr(params, "k", 1)
     if queries * k > room and not isinstance(params.form, Balanced):
@@ -155,6 +179,8 @@ def sized_queries(params: LimitParams) -> int | None:
             return params.n
         case Projective():
             return params.p**2 + params.p + 1
+        case Factorial():
+            return len(list(params.cells()))
         case _:
             return params.queries
 
@@ -165,8 +191,15 @@ def count_queries(params: LimitParams) -> int:
     return build_matrix(params, 0).queries if result is None else result
 
 
+def asked_attributes(params: LimitParams, queries: int) -> int:
+    """How many attributes all queries ask for, where each has attributes of its own."""
+    if isinstance(params, Factorial):
+        return operators.asked_attributes(params)
+    return queries * (2 if isinstance(params.form, Conditions) else 1)
+
+
 def _check_attributes(params: LimitParams, queries: int, available: int) -> None:
-    needed = queries * (2 if isinstance(params.form, Conditions) else 1)
+    needed = asked_attributes(params, queries)
     if needed > available:
         raise RecipeError(
             f"params: {queries:,} queries ask for {needed:,} attributes; the catalogue gives "
@@ -207,11 +240,12 @@ def _check_sizes(params: LimitParams, latent: Latent) -> None:
     fewest = 0 if len(degrees) < params.docs else int(degrees.min(initial=0))
     missing = params.attributes_per_doc - fewest
     if missing > len(latent.fillers):
-        total = len(latent.fillers) + latent.asked.size
+        asked = int((latent.asked >= 0).sum())
+        total = len(latent.fillers) + asked
         raise RecipeError(
             f"params.attributes_per_doc: a document needs {missing} attributes that no query asks "
             f"for; of the catalogue's {total:,} (split {params.catalogue.split}) queries ask for "
-            f"{latent.asked.size:,}, which leaves {len(latent.fillers):,}"
+            f"{asked:,}, which leaves {len(latent.fillers):,}"
         )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Hashable, Iterator
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
 
@@ -36,12 +37,17 @@ DocumentTemplate = Annotated[str, AfterValidator(_document_template)]
 QueryTemplate = Annotated[str, AfterValidator(_query_template)]
 
 
-class Templates(Params):
-    """Sentences of the paper (§5.2) or your own; of several, the seed deals one to each record."""
+class DocumentTemplates(Params):
+    """The paper's sentence (§5.2) or your own; of several, the seed deals one to each document."""
 
     document: tuple[DocumentTemplate, ...] = Field(
         ("{name} likes {attributes}.",), min_length=1, max_length=64
     )
+
+
+class Templates(DocumentTemplates):
+    """Sentences of the paper (§5.2) or your own; of several, the seed deals one to each record."""
+
     query: tuple[QueryTemplate, ...] = Field(
         ("Who likes {attributes}?",), min_length=1, max_length=64
     )
@@ -85,8 +91,29 @@ class Semantic(Params):
     type: Literal["semantic"]
 
 
+Operator = Literal["and", "or", "and-not", "and-and-not"]
+OPERATORS: tuple[Operator, ...] = ("and", "or", "and-not", "and-and-not")
+T = TypeVar("T", bound=Hashable)
+
+
+def _distinct(values: tuple[T, ...]) -> tuple[T, ...]:
+    if len(set(values)) < len(values):
+        raise ValueError("a value stands there twice")
+    return values
+
+
+class Operators(Params):
+    """Two or three attributes a query, joined by an operator: A and B, A or B, A but not B, ..."""
+
+    type: Literal["operators"] = "operators"
+    operators: Annotated[tuple[Operator, ...], AfterValidator(_distinct)] = Field(
+        OPERATORS, min_length=1
+    )
+
+
 Form = Annotated[Single | Conditions | Balanced | Semantic, Field(discriminator="type")]
 Count = Annotated[int, Field(ge=1)]
+Size = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class _Common(Params):
@@ -164,7 +191,36 @@ class Projective(_Common):
     p: Count = Field(31, description="a prime; p*p + p + 1 queries, p + 1 relevant documents each")
 
 
+class Factorial(_Common):
+    """Every operator with every number of answers, equally often; with `operators` only."""
+
+    pattern: Literal["factorial"]
+    form: Operators = Field(Operators(), description="which operators")  # type: ignore[assignment]
+    templates: DocumentTemplates = DocumentTemplates()  # type: ignore[assignment]
+    answer_sizes: Annotated[tuple[Size, ...], AfterValidator(_distinct)] = Field(
+        (1, 2, 10, 50), min_length=1, description="relevant documents of a query, exactly"
+    )
+    queries_per_cell: int = Field(
+        25, ge=1, le=10_000, description="of each operator and number of answers"
+    )
+
+    def cells(self) -> Iterator[tuple[Operator, int]]:
+        """Operator and number of answers of every row of the matrix."""
+        for operator in self.form.operators:
+            for size in self.answer_sizes:
+                yield from [(operator, size)] * self.queries_per_cell
+
+
 LimitParams = Annotated[
-    Dense | Random | Regular | Cycle | Disjoint | PowerLaw | File | Hadamard | Projective,
+    Dense
+    | Random
+    | Regular
+    | Cycle
+    | Disjoint
+    | PowerLaw
+    | File
+    | Hadamard
+    | Projective
+    | Factorial,
     Field(discriminator="pattern"),
 ]

@@ -34,8 +34,9 @@ from retgen.generators.limit.attributes import (
     made_file,
     proposes,
 )
-from retgen.generators.limit.latent import count_queries
-from retgen.generators.limit.params import Balanced, Conditions, LimitParams, Semantic
+from retgen.generators.limit.latent import asked_attributes, count_queries
+from retgen.generators.limit.params import Balanced, LimitParams, Semantic
+from retgen.generators.limit.questions import sentences, without_marks
 from retgen.generators.params import Job
 from retgen.generators.plan import CallEstimate
 from retgen.streams import Stream
@@ -79,7 +80,7 @@ def catalogue_size(params: LimitParams) -> int:
     if isinstance(params.form, Balanced):
         needed = params.form.pool
     else:
-        asked = count_queries(params) * (2 if isinstance(params.form, Conditions) else 1)
+        asked = asked_attributes(params, count_queries(params))
         needed = asked + 19 * params.attributes_per_doc
     return needed * (1 if params.catalogue.split == "all" else 2)
 
@@ -221,9 +222,8 @@ class _Growing:
         self._owner: dict[str, str] = {}  # stem -> attribute
         self._templates = {
             stem
-            for kind in (params.templates.document, params.templates.query)
-            for template in kind
-            for stem in content_stems(template.replace("{name}", "").replace("{attributes}", ""))
+            for template in (*params.templates.document, *sentences(params))
+            for stem in content_stems(without_marks(template))
         }
         self._dropped: set[str] = set()
 

@@ -11,6 +11,7 @@ from retgen.validators.duplicates import Duplicates
 from retgen.validators.limit.names import PersonNames
 from retgen.validators.limit.proof import LimitProof
 from retgen.validators.limit.spec import (
+    Factorial,
     Spec,
     hadamard_common,
     read_attributes,
@@ -23,6 +24,7 @@ from retgen.validators.rule import Batch, CorpusRule, Judgements
 __all__ = [
     "COVERS",
     "RULES",
+    "Factorial",
     "Spec",
     "hadamard_common",
     "proof_rules",

@@ -15,6 +15,7 @@ from retgen.tokenizer import STOPWORDS, stems, tokens
 from retgen.validators.baselines import Terms, TermSpool
 from retgen.validators.limit.lists import Lists, Twins, mixed
 from retgen.validators.limit.matrix import check_matrix
+from retgen.validators.limit.questions import Question, answers_of, check_factorial, read_questions
 from retgen.validators.limit.spec import Spec, cut, error, parse_queries, stemmed
 from retgen.validators.limit.spelled import Speller
 from retgen.validators.rule import Batch, Finding, Judgements
@@ -58,7 +59,12 @@ class LimitProof(Terms):
         self.judgements = judgements
         self.vocabulary = max(spec.attributes.values(), default=0) + 1
         self.templates = [cut(template) for template in spec.document_templates]
-        self.asked, self.query_errors = parse_queries(spec, judgements)
+        self.questions: dict[str, Question] = {}
+        if spec.factorial is None:
+            self.asked, self.query_errors = parse_queries(spec, judgements)
+        else:
+            self.questions, self.query_errors = read_questions(spec, judgements)
+            self.asked = {one: question.attributes for one, question in self.questions.items()}
         # the last place is that of -1, which is no attribute
         self.queried = np.zeros(self.vocabulary + 1, bool)
         for terms in self.asked.values():
@@ -72,7 +78,8 @@ class LimitProof(Terms):
         self.spread: list[tuple[str, str]] = []
         self.mixed = mixed(self.vocabulary)
         self.twins = Twins(spec, self.queried, self.mixed)
-        self._risky: dict[str, frozenset[str]] | None = None
+        # (query, attributes, their words)
+        self._risky: list[tuple[str, set[str], frozenset[str]]] = []
         self._speller = (
             Speller(self.templates[0], spec.attributes, spec.attributes_per_doc)
             if len(self.templates) == 1
@@ -244,14 +251,15 @@ class LimitProof(Terms):
             for part in parts:
                 owners[part].add(attribute)
         by_id = {i: a for a, i in self.spec.attributes.items()}
-        self._risky = {}
+        self._risky = []
         for query_id, terms in self.asked.items():
             asked = {by_id[t] for t in terms}
-            needed = frozenset().union(*(words[a] for a in asked))
-            if needed and any(
-                all(owners[part] - {attribute} for part in words[attribute]) for attribute in asked
-            ):
-                self._risky[query_id] = needed
+            risky = [a for a in asked if all(owners[part] - {a} for part in words[a])]
+            if query_id in self.questions:  # any single attribute may decide there
+                self._risky += [(query_id, {a}, words[a]) for a in risky if words[a]]
+            elif risky:
+                needed = frozenset().union(*(words[a] for a in asked))
+                self._risky += [(query_id, asked, needed)] if needed else []
         self.twins.repeated = self.state.lists.repeated()
         return bool(self._risky or self.twins.repeated)
 
@@ -260,11 +268,10 @@ class LimitProof(Terms):
         self.twins.look(batch, both)
         if not self._risky:
             return
-        relevant = {q: set(self.judgements.positives.get(q, ())) for q in self._risky or {}}
         for doc_id, (_, listed) in zip(batch.ids, both, strict=True):
             here = frozenset(stems([word for a in listed for word in tokens(a)]))
-            for query_id, needed in (self._risky or {}).items():
-                if needed <= here and doc_id not in relevant[query_id]:
+            for query_id, attributes, needed in self._risky:
+                if needed <= here and not attributes.issubset(listed):
                     self.spread.append((query_id, doc_id))
 
     # --- the verdict ------------------------------------------------------------------------
@@ -283,8 +290,11 @@ class LimitProof(Terms):
             yield error(
                 "spread-words",
                 [query_id, doc_id],
-                f"document {doc_id} holds all words of query {query_id} spread over several "
-                "attributes but is not relevant: drop one of those attributes from the list",
+                f"document {doc_id} holds all words of "
+                + ("an attribute of " if query_id in self.questions else "")
+                + f"query {query_id} spread over several attributes but "
+                + ("not that one: drop" if query_id in self.questions else "is not relevant: drop")
+                + " one of those attributes from the list",
             )
         yield from self.twins.findings(state.documents)
         yield from state.lists.check_order(list(state.holders))
@@ -315,6 +325,8 @@ class LimitProof(Terms):
         rebuilt: dict[str, frozenset[str]] = {}
         for query_id, terms in self.asked.items():
             result = set.intersection(*(by_attribute[term] for term in terms))
+            if query_id in self.questions:
+                result = answers_of(self.questions[query_id], by_attribute)
             rebuilt[query_id] = frozenset(result)
             stated = judgements.positives.get(query_id, [])
             for doc_id in sorted(result.difference(stated)):
@@ -348,6 +360,7 @@ class LimitProof(Terms):
                     f"the relevance of ({qrel.query_id}, {qrel.doc_id}) is {qrel.relevance:g}; "
                     "in this family it is 0 or 1",
                 )
+        yield from check_factorial(spec, judgements, self.questions, by_attribute)
         columns = {doc_id: column for doc_id, (_, column) in holders.items()}
         yield from check_matrix(spec, judgements, rebuilt, columns)
 

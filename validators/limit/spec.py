@@ -23,6 +23,14 @@ class Template(NamedTuple):
     tail: str
 
 
+class Factorial(NamedTuple):
+    """Queries of every operator with every number of answers."""
+
+    operators: tuple[str, ...]
+    sizes: tuple[int, ...]
+    per_cell: int
+
+
 @dataclass(frozen=True)
 class Spec:
     """What the recipe promises, as far as it can be read from the files.
@@ -42,6 +50,7 @@ class Spec:
     descriptions: dict[str, str] | None = None  # what a query says -> the attribute it stands for
     hard_negatives: int = 0
     balanced: bool = False
+    factorial: Factorial | None = None  # where queries have operators
     common_documents: int | None = None  # what any two queries share exactly, if fixed
     distinct_rows: bool = True  # no two queries have the same relevant documents
     matrix_file: Path | None = None  # the user's own qrels TSV
