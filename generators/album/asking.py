@@ -55,7 +55,9 @@ class Asking:
         self._album, self._scenes, self._say = album, scenes, say
         self._grades = Grades(album, scenes)
         self._stream = Stream(seed, "album/queries")
-        self._seen: set[str] = set()
+        # words have a stream of their own, so that both languages ask the same
+        self._words = Stream(seed, "album/query words")
+        self._seen: set[Asked] = set()
 
     def draw(self, count: int) -> list[Query]:
         """So many queries, all different, each with a relevant caption; shuffled."""
@@ -87,7 +89,7 @@ class Asking:
         """What can be asked for by one name, by type; only what a scene holds."""
         result: dict[str, list[Asked]] = {kind: [] for kind in list(SHARES)[:5]}
         for one in self._album.concepts.values():
-            if not self._grades.holders.get(one.name):
+            if not one.asked or not self._grades.holders.get(one.name):
                 continue
             match one.part:
                 case "thing":
@@ -105,6 +107,7 @@ class Asking:
             for scene in self._scenes
             if scene.object is not None
             for name in (scene.object, *self._album.concepts[scene.object].parents)
+            if self._album.concepts[name].asked
         )
         acts = [Asked(action=action, object=name) for action, name in pairs]
         # as many with an object as without, so that actions weigh alike
@@ -136,6 +139,7 @@ class Asking:
             for key, value in asked.parts().items()
             if key not in ("number", "colour", "other", "month")
             for parent in self._album.concepts[str(value)].parents
+            if self._album.concepts[parent].asked
         ]
         if not up:
             return asked
@@ -147,11 +151,10 @@ class Asking:
         names = [str(value) for key, value in asked.parts().items() if key != "number"]
         if len(set(names)) < len(names):
             return None
-        text = self._say(asked, self._below)
-        keys = {asked.expression(), text.casefold()}
-        if keys & self._seen:
+        if asked in self._seen:
             return None
-        self._seen |= keys
+        self._seen.add(asked)
+        text = self._say(asked, lambda bound: int(self._words.integers(bound, 1)[0]))
         concepts = self._album.concepts
         general = any(not concepts[n].leaf or self._kinds(n) for n in names if n in concepts)
         level = "hypernym" if general else "named"

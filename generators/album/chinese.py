@@ -35,7 +35,7 @@ class Chinese:
                 f"{first}{where}有{what}{does}",
                 f"照片里,{of}{where}有{what}{does}",
                 f"{of}{where},{what}{does}",
-                f"图中{what}{does},拍摄地点是{of}{where}",
+                f"图中{what}{does},拍摄地点在{of}{where}",
             ][choose(4)]
         else:
             text = [

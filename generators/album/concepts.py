@@ -39,7 +39,7 @@ class Concept:
 
     `part`: thing, topic, month, place, landmark, moment or action. `leaf`: captions may name it.
     `where`: "in", "out" or "any". `by`, `of`: of an action, who does it and to what. `state`: an
-    action that is nothing that goes on.
+    action that is nothing that goes on. `asked`: queries may name it.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Concept:
     by: tuple[str, ...] = ()
     of: tuple[str, ...] = ()
     state: bool = False
+    asked: bool = True
 
     @property
     def kind(self) -> str:
@@ -99,15 +100,15 @@ def album() -> Album:
         pairs = [tuple(line.split("; ")) for line in colours]
         result.colours |= dict(pairs)
         palettes[palette] = tuple(english for english, _ in pairs)
-    places = [
-        (line, part, parents, leaf)
+    lines = [
+        (line, part, above, leaf)
         for part, key in (("thing", "things"), ("topic", "topics"), ("month", "months"),
                           ("place", "places"), ("landmark", "landmarks"), ("moment", "moments"))
-        for line, parents, leaf in _walk(tree[key], ())
-        for part in [part]
+        for line, above, leaf in _walk(tree[key], ())
     ]  # fmt: skip
-    for line, part, above, leaf in places:
-        tags = [tag for one in (*above, line) for tag in _TAG.findall(one)]
+    for line, part, above, leaf in lines:
+        own = _TAG.findall(line)
+        tags = [*(tag for one in above for tag in _TAG.findall(one) if tag[0] != "!"), *own]
         where = [tag[1:] for tag in tags if tag[0] == "@"] or ["any"]
         colours = [tag[1:] for tag in tags if tag[0] == "#"] or ["none"]
         parents = tuple(_first(one) for one in reversed(above))
@@ -117,8 +118,8 @@ def album() -> Album:
             where = ["out"]
         english, chinese = _names(line, part)
         _add(result, Concept(_first(line), part, english, chinese, parents,
-                             leaf or "!self" in _TAG.findall(line), where[-1],
-                             palettes[colours[-1]]))  # fmt: skip
+                             leaf or "!self" in own, where[-1],
+                             palettes[colours[-1]], asked="!unasked" not in tags))  # fmt: skip
     for entry in tree["actions"]:
         above = (entry["say"],) if "under" in entry else ()
         for line in [*above, *entry.get("under", [entry["say"]])]:

@@ -23,8 +23,6 @@ def _capital(text: str) -> str:
 class English:
     """`choose` deals synonyms and wordings."""
 
-    sentences = 5  # wordings of a scene, and of what is in passing
-
     def __init__(self, album: Album) -> None:
         self._concepts = album.concepts
 
@@ -38,7 +36,7 @@ class English:
         when = self._name(scene.moment, choose).also if scene.moment else ""
         later = f" {when}" if when else ""
         verb = "is" if scene.number == 1 else "are"
-        match choose(self.sentences):
+        match choose(5):
             case 0:
                 text = f"{_capital(what)} {verb} {does} {where}{later}"
             case 1:
@@ -56,7 +54,7 @@ class English:
         if not passing:
             return ""
         seen = " and ".join(self._counted(one.thing, 1, one.colour, choose) for one in passing)
-        match choose(self.sentences):
+        match choose(5):
             case 0:
                 return f", with {seen} in the background"
             case 1:
@@ -85,7 +83,7 @@ class English:
             text += [
                 f", with a small link to a page on {other} at the bottom",
                 f". A line in the footer mentions {other}",
-                f", and a narrow banner on {other} at the edge",
+                f", with a narrow banner on {other} at the edge",
             ][choose(3)]
         return text + "."
 

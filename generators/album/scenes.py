@@ -158,7 +158,7 @@ def _forms(album: Album) -> list[Form]:
                     if one is not thing
                     for colour in (None, *one.colours)
                 ]
-                weight = 2.0 if side == "out" and len(sides) == 2 else 1.0
+                weight = 3.0 if side == "out" and len(sides) == 2 else 1.0
                 for passing, share in zip(_passing(album, scene, side), _PASSING, strict=True):
                     form = Form(weight * share, cores, settings, passing, action.name)
                     if form.size >= _FEWEST:
