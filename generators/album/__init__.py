@@ -2,7 +2,7 @@
 
     scene     subject=dog number=1 colour=white action=sleeping place=beach passing=red bicycle
     English   "A white dog is sleeping on a beach, with a red bike in the background."
-    Chinese   "照片里,一只白色的狗正在海滩上睡觉,背景中有一辆红色的自行车。"
+    Chinese   "照片里，一只白色的狗正在海滩上睡觉，背景中有一辆红色的自行车。"
     queries   dog 2; white dog sleeping 2; animal 1; bicycle 1; red dog 0
 
 Paper: CapRetrieval (Dense Retrievers Can Fail on Simple Queries), section 2 and Appendix B: short
@@ -122,10 +122,10 @@ class Album(Family[AlbumParams]):
 
 _CARD = [
     "Captions are composed from scenes that were drawn as facts (`facts` in the metadata): who or "
-    "what, how many, of which colour, doing what to whom, where, when, and what is seen in passing. "
-    "Queries are short phrases of the eight types of CapRetrieval (arXiv 2506.08592); `expression` "
-    "says what each asks for, `granularity` whether it asks for one thing (fine), two facts "
-    "(middle) or a whole scene (coarse), `level` whether by name or by a hypernym.",
+    "what, how many, of which colour, doing what to whom, where, when, and what is seen in "
+    "passing. Queries are short phrases of the eight types of CapRetrieval (arXiv 2506.08592); "
+    "`expression` says what each asks for, `granularity` whether it asks for one thing (fine), two "
+    "facts (middle) or a whole scene (coarse), `level` whether by name or by a hypernym.",
     "Every query is graded on every caption: 2 where the caption has what is asked for, in those "
     "terms and as a salient part of the scene, 1 where it has it by a hypernym or in passing, 0 "
     "(no row) elsewhere. Grade 1 is relevant, as in the paper, and not a hard negative; so the "

@@ -91,8 +91,9 @@ class Grades:
         scene, seen = self._scenes[i], self._mentions[i]
         grade = 2
         for wanted, there in (
-            (asked.action, scene.action), (asked.object, scene.object), (asked.moment, scene.moment),
-            (asked.topic, scene.topic), (asked.month, scene.month), (asked.place, scene.place),
+            (asked.action, scene.action), (asked.object, scene.object),
+            (asked.moment, scene.moment), (asked.topic, scene.topic),
+            (asked.month, scene.month), (asked.place, scene.place),
         ):  # fmt: skip
             if wanted is not None:
                 grade = min(grade, self._fits(wanted, there))

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-
 from retgen.errors import RecipeError
 from retgen.generators.album.asked import Asked, Grades
 from retgen.generators.album.concepts import Album
@@ -207,5 +206,3 @@ def _together(kind: str, scene: Scene) -> Iterator[Asked]:
             yield whole._replace(moment=scene.moment)
             yield whole._replace(colour=scene.colour)
             yield whole._replace(colour=scene.colour, number=number)
-
-

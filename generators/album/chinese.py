@@ -27,21 +27,21 @@ class Chinese:
         does = self._does(scene.action, scene.object, choose)
         where = self._place(scene.place, choose)
         when = self._name(scene.moment, choose).also if scene.moment else ""
-        first = f"{when}," if when else ""
+        first = f"{when}，" if when else ""
         of = f"{when}的" if when else ""
         assert scene.action is not None
         if self._concepts[scene.action].state:
             text = [
                 f"{first}{where}有{what}{does}",
-                f"照片里,{of}{where}有{what}{does}",
-                f"{of}{where},{what}{does}",
-                f"图中{what}{does},拍摄地点在{of}{where}",
+                f"照片里，{of}{where}有{what}{does}",
+                f"{of}{where}，{what}{does}",
+                f"图中{what}{does}，拍摄地点在{of}{where}",
             ][choose(4)]
         else:
             text = [
                 f"{first}{what}在{where}{does}",
-                f"{of}{where},{what}正在{does}",
-                f"照片里,{what}{when}正在{where}{does}",
+                f"{of}{where}，{what}正在{does}",
+                f"照片里，{what}{when}正在{where}{does}",
                 f"图片展示了{what}{when}在{where}{does}的场景",
                 f"这张照片拍的是{what}{when}在{where}{does}",
             ][choose(5)]
@@ -52,10 +52,10 @@ class Chinese:
             return ""
         seen = "和".join(self._counted(one.thing, 1, one.colour, choose) for one in passing)
         return [
-            f",背景中有{seen}",
+            f"，背景中有{seen}",
             f"。背景里还能看到{seen}",
-            f",画面边缘露出{seen}",
-            f",后方是{seen}",
+            f"，画面边缘露出{seen}",
+            f"，后方是{seen}",
             f"。画面角落里隐约可见{seen}",
         ][choose(5)]
 
@@ -64,16 +64,16 @@ class Chinese:
         month = self._name(scene.month, choose).text if scene.month else ""
         one = f"一{name.also}"
         text = [
-            f"图片展示了{one}关于{topic}的{name.text}" + (f",日期在{month}" if month else ""),
-            f"{one}{f'{month}的' if month else ''}{name.text},内容与{topic}有关",
-            f"这是{one}{f'{month}的' if month else ''}{name.text}的截图,主题是{topic}",
+            f"图片展示了{one}关于{topic}的{name.text}" + (f"，日期在{month}" if month else ""),
+            f"{one}{f'{month}的' if month else ''}{name.text}，内容与{topic}有关",
+            f"这是{one}{f'{month}的' if month else ''}{name.text}的截图，主题是{topic}",
         ][choose(3)]
         for seen in scene.passing:
             other = self._name(seen.thing, choose).text
             text += [
-                f",底部还有一条{other}页面的链接",
+                f"，底部还有一条{other}页面的链接",
                 f"。页脚处顺带提到了{other}",
-                f",边栏里有一小条{other}的横幅",
+                f"，边栏里有一小条{other}的横幅",
             ][choose(3)]
         return text + "。"
 
@@ -132,4 +132,5 @@ class Chinese:
     def _place(self, place: str | None, choose: Choose) -> str:
         assert place is not None
         name = self._name(place, choose)
-        return f"{name.text}前" if self._concepts[place].part == "landmark" else name.text + name.also
+        after = "前" if self._concepts[place].part == "landmark" else name.also
+        return name.text + after
