@@ -143,7 +143,9 @@ class Asking:
         if not up:
             return asked
         key, parent = up[self._below(len(up))]
-        return asked._replace(**{key: parent})
+        name = self._album.concepts[parent].english[0]
+        uncounted = key == "thing" and not name.also and name.unit is None  # "two fruit"
+        return asked._replace(**{key: parent} | ({"number": None} if uncounted else {}))
 
     def _query(self, asked: Asked, kind: str) -> Query | None:
         """None where it has been asked before, or two parts of it are one."""
