@@ -10,7 +10,10 @@ from retgen.validators.rule import CorpusRule, Judgements
 
 __all__ = ["COVERS", "RULES", "Spec", "proof_rules"]
 
-COVERS: frozenset[str] = frozenset()
+# generic rules that the proof replaces by a stronger statement: captions that are alike differ in a
+# fact, no two queries ask for the same, and where all words of a query stand in a caption its grade
+# was derived; every word of a text is one of the lexicon's
+COVERS = frozenset({"near-duplicate", "near-duplicate-query", "lexical-ambiguity", "language"})
 RULES = frozenset({"album-proof"})
 
 

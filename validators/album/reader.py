@@ -1,9 +1,10 @@
-"""Captions and queries read back into facts, by a lexicon of words and few rules of where they stand.
+"""Captions and queries read back into facts, by a lexicon of words and rules of where they stand.
 
-Nothing of the generator is used. A text is cut into the longest words that the lexicon knows; a word
-that it does not know makes the text unreadable. What a word stands for and what stands beside it
-say the rest: a number and a colour belong to the next thing, what follows a deed is what it is done
-to, and from a word like "background" on, to the end of its sentence, things are seen in passing.
+Nothing of the generator is used. A text is cut into the longest words that the lexicon knows; a
+word that it does not know makes the text unreadable. What a word stands for and what stands beside
+it say the rest: a number and a colour belong to the next thing, what follows a deed is what it is
+done to, and from a word like "background" on, to the end of its sentence, things are seen in
+passing.
 """
 
 from __future__ import annotations
