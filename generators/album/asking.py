@@ -8,7 +8,7 @@ thing, "middle" for two facts, "coarse" for a whole scene, as a summary does. `l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from retgen.errors import RecipeError
 from retgen.generators.album.asked import Asked, Grades
@@ -144,8 +144,10 @@ class Asking:
             return asked
         key, parent = up[self._below(len(up))]
         name = self._album.concepts[parent].english[0]
-        uncounted = key == "thing" and not name.also and name.unit is None  # "two fruit"
-        return asked._replace(**{key: parent} | ({"number": None} if uncounted else {}))
+        changed: dict[str, Any] = {key: parent}
+        if key == "thing" and not name.also and name.unit is None:  # no "two fruit"
+            changed["number"] = None
+        return asked._replace(**changed)
 
     def _query(self, asked: Asked, kind: str) -> Query | None:
         """None where it has been asked before, or two parts of it are one."""
@@ -171,7 +173,7 @@ class Asking:
 
 def _together(kind: str, scene: Scene) -> Iterator[Asked]:
     """What of a scene can be asked for together."""
-    acts = {"action": scene.action, "object": scene.object}
+    acts: dict[str, Any] = {"action": scene.action, "object": scene.object}
     number = scene.number if scene.number > 1 else None
     # whether something stands "in front of" what is in the distance is another question
     place = scene.place

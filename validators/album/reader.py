@@ -100,7 +100,7 @@ def words_of(text: str) -> list[Word]:
                     break
             else:
                 word = _LETTERS.match(lower, at)
-                raise Unreadable(f"{word[0] if word else letter!r} is no word of the lexicon")
+                raise Unreadable(f"{(word[0] if word else letter)!r} is no word of the lexicon")
     return result
 
 

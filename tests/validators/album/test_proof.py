@@ -272,9 +272,7 @@ def test_findings_name_the_records() -> None:
     query_id, doc_id, grade = made.qrels[0]
     (finding,) = found(made, made._replace(qrels=made.qrels[1:]))
     assert finding.ids == [query_id, doc_id]
-    assert finding.message == (
-        f"{query_id}: {doc_id} is graded 0, and by its words it is {grade}"
-    )
+    assert finding.message == (f"{query_id}: {doc_id} is graded 0, and by its words it is {grade}")
     blank = made._replace(queries=made.queries[1:], qrels=[
         row for row in made.qrels if row[0] != made.queries[0]["_id"]
     ])  # fmt: skip

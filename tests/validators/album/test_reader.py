@@ -24,10 +24,6 @@ from retgen.validators.album.reader import Unreadable, lexicon, read_caption, re
              "passing=lighthouse"],
         ),
         (
-            "Three glasses of red wine on a tablecloth",
-            None,
-        ),
-        (
             "在厨房里，一名裁缝正在喝绿茶，画面边缘露出一张蓝色的沙发。",
             ["subject=tailor", "number=1", "action=drinking", "object=green tea", "place=kitchen",
              "passing=blue sofa"],
@@ -42,12 +38,8 @@ from retgen.validators.album.reader import Unreadable, lexicon, read_caption, re
         ),
     ],
 )  # fmt: skip
-def test_captions(text: str, facts: list[str] | None) -> None:
-    if facts is None:
-        with pytest.raises(Unreadable):
-            read_caption(text)
-    else:
-        assert read_caption(text) == facts
+def test_captions(text: str, facts: list[str]) -> None:
+    assert read_caption(text) == facts
 
 
 @pytest.mark.parametrize(
@@ -74,7 +66,7 @@ def test_queries(text: str, asked: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("A unicorn is sleeping on a beach.", "unicorn is no word of the lexicon"),
+        ("A unicorn is sleeping on a beach.", "'unicorn' is no word of the lexicon"),
         ("一只凤凰在海滩上睡觉。", "'凤' is no word of the lexicon"),
         ("A dog is sleeping red on a beach.", "red is the colour of nothing"),
         ("A dog is sleeping in a park in a garden.",
