@@ -66,7 +66,7 @@ class Chinese:
         text = [
             f"图片展示了{one}关于{topic}的{name.text}" + (f"，日期在{month}" if month else ""),
             f"{one}{f'{month}的' if month else ''}{name.text}，内容与{topic}有关",
-            f"这是{one}{f'{month}的' if month else ''}{name.text}的截图，主题是{topic}",
+            f"这是{one}{f'{month}的' if month else ''}{name.text}的照片，主题是{topic}",
         ][choose(3)]
         for seen in scene.passing:
             other = self._name(seen.thing, choose).text

@@ -77,7 +77,7 @@ class English:
                     f", dated {scene.month}" if dated else ""
                 )
             case _:
-                text = f"A screenshot of {_a(name)}{dated}; it is about {topic}"
+                text = f"A picture of {_a(name)}{dated}; it is about {topic}"
         for seen in scene.passing:
             other = self._name(seen.thing, choose).text
             text += [

@@ -66,7 +66,7 @@ def test_captions_say_a_scene_in_both_languages() -> None:
     )
     assert chinese.caption(GIRLS, last) == "这张照片拍的是两名女孩在厨房里喂兔子。"
     assert chinese.caption(EMAIL, last) == (
-        "这是一封五月的邮件的截图，主题是婚礼，边栏里有一小条歌剧的横幅。"
+        "这是一封五月的邮件的照片，主题是婚礼，边栏里有一小条歌剧的横幅。"
     )
 
 
