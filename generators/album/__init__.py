@@ -8,8 +8,8 @@
 Paper: CapRetrieval (Dense Retrievers Can Fail on Simple Queries), section 2 and Appendix B: short
 queries of eight types over captions, every pair graded 0, 1 or 2.
 Where we deviate: captions are composed and not of photographs; grade 1 is what holds by hypernym or
-in passing, so "seafood" has oysters at 1 where the paper's annotators give 2 to all that is certain,
-and what is merely likely (a garden has flowers) is 0; each query has a relevant caption.
+in passing, so "seafood" has oysters at 1 where the paper's annotators give 2 to all that is
+certain, and what is merely likely (a garden has flowers) is 0; each query has a relevant caption.
 """
 
 from __future__ import annotations
