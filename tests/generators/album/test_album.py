@@ -178,9 +178,9 @@ def test_a_scene_depends_on_nothing_but_its_number() -> None:
 
 def test_more_than_the_scenes_give_is_refused() -> None:
     with pytest.raises(RecipeError) as error:
-        made("en", captions=77_001)
+        made("en", captions=53_001)
     assert str(error.value) == (
-        "params.captions: 77,001 captions are more than the 77,000 different ones that the scenes "
+        "params.captions: 53,001 captions are more than the 53,000 different ones that the scenes "
         "of the album give in their shares; ask for fewer"
     )
     with pytest.raises(RecipeError) as error:
