@@ -53,8 +53,8 @@ class Captions:
             if key == "subject":
                 colour, number = single.get("colour", ""), int(single["number"])
             elif key == "passing":
-                first, _, rest = value.partition(" ")
-                colour, what = (first, rest) if first in _COLOURS else ("", value)
+                if value not in self._codes:  # "red bicycle", but "red wine" is a meaning
+                    colour, _, what = value.partition(" ")
                 number = 1
             shade = _COLOURS.index(colour) if colour else -1
             rows.append((i, self._codes[what], number, shade, key != "passing", key == "subject"))

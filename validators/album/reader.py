@@ -151,6 +151,7 @@ def read_caption(text: str) -> list[str]:
     places += [one.meaning for one in things if _before(main, one)]
     facts["place"] = _only("place", places)
     facts["topic"] = _only("topic", [one.meaning for one in things if one.role == "topic"])
+    _topics(main, things)
     named = [one for one in things if one.role != "topic" and not _before(main, one)]
     if acts and main[acts[0]].role == "deed":
         after = [one for one in named if one.at > acts[0]]
@@ -198,6 +199,13 @@ def _parted(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
     return main, passing
 
 
+def _topics(words: Sequence[Word], things: Sequence[Thing]) -> None:
+    """What is written is about its topics, and never the other way round."""
+    for one in things:
+        if one.role == "topic" and (one.at == 0 or words[one.at - 1].role != "about"):
+            raise Unreadable(f"nothing is said to be about {one.meaning}")
+
+
 def _before(words: Sequence[Word], one: Thing) -> bool:
     """Whether something stands in front of it: English says so before it, Chinese after it."""
     if one.role != "landmark":
@@ -217,6 +225,8 @@ def read_query(text: str) -> dict[str, Any]:
         asked[role] = _only(role, [word.meaning for word in words if word.role == role])
     acts = [i for i, word in enumerate(words) if word.role in ("action", "deed")]
     asked["action"] = _only("action", [words[i].meaning for i in acts])
+    if len(things) > 1:
+        _topics(words, things)
     named: list[Thing] = []
     for one in things:
         if one.role == "topic" and len(things) > 1:

@@ -72,6 +72,8 @@ def test_queries(text: str, asked: dict[str, Any]) -> None:
         ("A dog is sleeping in a park in a garden.",
          "it names two of what it has one of (place): park, garden"),
         ("A dog and a cat are sleeping in a park.", "it has no single subject that is counted"),
+        ("A recycling from May about leaflets.", "nothing is said to be about recycling"),
+        ("一张关于传单的停电。", "nothing is said to be about power cuts"),
         ("A nurse is feeding in a park.",
          "feeding is done to one thing, which is named after it"),
         ("A dog on a beach.",
