@@ -223,7 +223,7 @@ def test_recipes(gen: Gen) -> None:
     shown = gen("recipes").stdout
     lines = shown.splitlines()
     assert any(
-        one.startswith("limit_dense          The paper's LIMIT: every pair") for one in lines
+        one.startswith("limit_dense            The paper's LIMIT: every pair") for one in lines
     )
     assert lines[(end := lines.index("")) : end + 3] == [
         "",
@@ -233,7 +233,7 @@ def test_recipes(gen: Gen) -> None:
     ]
     names = [row["name"] for row in json.loads(gen("recipes", "--json").stdout)]
     assert names == sorted(names)
-    assert len(names) == 26
+    assert len(names) == 29
 
 
 def test_a_recipe_where_a_data_set_is_wanted(gen: Gen) -> None:
@@ -373,7 +373,8 @@ def test_doctor(gen: Gen) -> None:
     result = gen("doctor", "--json", env={"PATH": "", "OPENAI_API_KEY": "sk-secret-value"})
     checks = {check["what"]: check for check in json.loads(result.stdout)}
     assert checks["retgen"]["note"] == retgen.__version__
-    assert checks["families"]["note"] == "capretrieval, limit, multiconir, niah, world, world_twins"
+    families = "album, capretrieval, limit, multiconir, niah, world, world_twins"
+    assert checks["families"]["note"] == families
     assert (checks["OPENAI_API_KEY"]["state"], checks["HF_TOKEN"]["state"]) == ("ok", "absent")
     assert checks["numpy"]["state"] == "ok"
     assert checks["accelerator"]["state"] in ("ok", "absent")

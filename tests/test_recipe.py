@@ -158,6 +158,8 @@ def test_bundled_recipe(name: str) -> None:
 
 PLANNED = {
     "capretrieval": (500, 6_000, 6_000),
+    "capretrieval_album": (3_024, 404, 23_660),
+    "capretrieval_album_zh": (3_024, 404, 23_660),
     "capretrieval_judged": (500, 120, 30_000),
     "limit_5m": (5_000_000, 1000, 2000),
     "limit_balanced": (200, 1000, 2000),

@@ -1,0 +1,212 @@
+"""Queries of an album: all that can be asked for by one name, and what its scenes hold together.
+
+Types are CapRetrieval's eight (arXiv 2506.08592, Appendix B.1). `granularity`: "fine" asks for one
+thing, "middle" for two facts, "coarse" for a whole scene, as a summary does. `level`: "named", or
+"hypernym" where a name of it is that of a kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from retgen.errors import RecipeError
+from retgen.generators.album.asked import Asked, Grades
+from retgen.generators.album.concepts import Album
+from retgen.generators.album.scenes import Scene
+from retgen.streams import Stream
+
+# of 100 queries; what a type lacks (there are only so many names) goes to the last two
+SHARES = {"object": 26, "person": 6, "place": 10, "concept": 9, "event": 11, "conjunction": 9,
+          "simple condition": 17, "complex condition": 12}  # fmt: skip
+GRANULARITY = dict.fromkeys(("object", "person", "place", "concept", "event"), "fine") | {
+    "conjunction": "middle", "simple condition": "middle", "complex condition": "coarse",
+}  # fmt: skip
+_TYPES = {"person": "person"}  # kinds of things that are no objects
+_GENERAL = 4  # one part of every so many conditions is asked for by its kind
+_TRIES = 8  # scenes looked at for each query before there are too few
+
+
+class Query(NamedTuple):
+    """A query, its type, and the grades of the scenes that have what it asks for."""
+
+    asked: Asked
+    text: str
+    type: str
+    level: str
+    grades: dict[int, int]
+
+    @property
+    def granularity(self) -> str:
+        return GRANULARITY[self.type]
+
+
+class Asking:
+    """Draws queries. `say` words what is asked for, by a function that deals numbers."""
+
+    def __init__(
+        self,
+        album: Album,
+        scenes: Sequence[Scene],
+        seed: int,
+        say: Callable[[Asked, Callable[[int], int]], str],
+    ) -> None:
+        self._album, self._scenes, self._say = album, scenes, say
+        self._grades = Grades(album, scenes)
+        self._stream = Stream(seed, "album/queries")
+        # words have a stream of their own, so that both languages ask the same
+        self._words = Stream(seed, "album/query words")
+        self._seen: set[Asked] = set()
+
+    def draw(self, count: int) -> list[Query]:
+        """So many queries, all different, each with a relevant caption; shuffled."""
+        wanted = {kind: round(count * share / 100) for kind, share in SHARES.items()}
+        result: list[Query] = []
+        missing = count
+        for kind, candidates in self._single().items():
+            order = self._stream.permutation(len(candidates))
+            taken = []
+            for i in order[: wanted[kind]]:
+                query = self._query(candidates[int(i)], kind)
+                taken += [query] if query is not None else []
+            result += taken
+        several = [kind for kind in SHARES if GRANULARITY[kind] != "fine"]
+        missing = count - len(result)
+        total = sum(SHARES[kind] for kind in several)
+        counts = [missing * SHARES[kind] // total for kind in several]
+        counts[-1] = missing - sum(counts[:-1])
+        for kind, number in zip(several, counts, strict=True):
+            result += self._conditions(kind, number)
+        if len(result) < count:
+            raise RecipeError(
+                f"params.queries: {len(self._scenes):,} captions give no more than about "
+                f"{len(result):,} different queries; ask for fewer, or for more captions"
+            )
+        return [result[i] for i in self._stream.permutation(len(result))]
+
+    def _single(self) -> dict[str, list[Asked]]:
+        """What can be asked for by one name, by type; only what a scene holds."""
+        result: dict[str, list[Asked]] = {kind: [] for kind in list(SHARES)[:5]}
+        for one in self._album.concepts.values():
+            if not one.asked or not self._grades.holders.get(one.name):
+                continue
+            match one.part:
+                case "thing":
+                    result[_TYPES.get(one.kind, "object")].append(Asked(thing=one.name))
+                case "place" | "landmark":
+                    result["place"].append(Asked(thing=one.name))
+                case "topic":
+                    result["concept"].append(Asked(thing=one.name))
+                case "moment":
+                    result["concept"].append(Asked(moment=one.name))
+                case "action" if not one.of:
+                    result["event"].append(Asked(action=one.name))
+        pairs = dict.fromkeys(
+            (scene.action, name)
+            for scene in self._scenes
+            if scene.object is not None
+            for name in (scene.object, *self._album.concepts[scene.object].parents)
+            if self._album.concepts[name].asked
+        )
+        acts = [Asked(action=action, object=name) for action, name in pairs]
+        # as many with an object as without, so that actions weigh alike
+        chosen = self._stream.permutation(len(acts))[: len(result["event"])]
+        result["event"] += [acts[i] for i in chosen]
+        return result
+
+    def _conditions(self, kind: str, count: int) -> list[Query]:
+        """Queries of several facts, each true of a drawn scene."""
+        result: list[Query] = []
+        for _ in range(_TRIES):
+            for i in self._stream.permutation(len(self._scenes)):
+                if len(result) == count:
+                    return result
+                choices = list(_together(kind, self._scenes[i]))
+                if not choices:
+                    continue
+                asked = choices[self._below(len(choices))]
+                if self._below(_GENERAL) == 0:
+                    asked = self._general(asked)
+                query = self._query(asked, kind)
+                result += [query] if query is not None else []
+        return result
+
+    def _general(self, asked: Asked) -> Asked:
+        """The same with one name replaced by that of a kind it is of, where there is one."""
+        up = [
+            (key, parent)
+            for key, value in asked.parts().items()
+            if key not in ("number", "colour", "other", "month")
+            for parent in self._album.concepts[str(value)].parents
+            if self._album.concepts[parent].asked
+        ]
+        if not up:
+            return asked
+        key, parent = up[self._below(len(up))]
+        name = self._album.concepts[parent].english[0]
+        changed: dict[str, Any] = {key: parent}
+        if key == "thing" and not name.also and name.unit is None:  # no "two fruit"
+            changed["number"] = None
+        return asked._replace(**changed)
+
+    def _query(self, asked: Asked, kind: str) -> Query | None:
+        """None where it has been asked before, or two parts of it are one."""
+        names = [str(value) for key, value in asked.parts().items() if key != "number"]
+        if len(set(names)) < len(names):
+            return None
+        if asked in self._seen:
+            return None
+        self._seen.add(asked)
+        text = self._say(asked, lambda bound: int(self._words.integers(bound, 1)[0]))
+        concepts = self._album.concepts
+        general = any(not concepts[n].leaf or self._kinds(n) for n in names if n in concepts)
+        level = "hypernym" if general else "named"
+        return Query(asked, text, kind, level, self._grades.of(asked))
+
+    def _kinds(self, name: str) -> bool:
+        """Whether other concepts are kinds of this one."""
+        return any(name in one.parents for one in self._album.concepts.values())
+
+    def _below(self, bound: int) -> int:
+        return int(self._stream.integers(bound, 1)[0])
+
+
+def _together(kind: str, scene: Scene) -> Iterator[Asked]:
+    """What of a scene can be asked for together."""
+    acts: dict[str, Any] = {"action": scene.action, "object": scene.object}
+    number = scene.number if scene.number > 1 else None
+    # whether something stands "in front of" what is in the distance is another question
+    place = scene.place
+    subject = Asked(thing=scene.subject)
+    if scene.topic is not None:
+        if kind == "simple condition":
+            yield subject._replace(topic=scene.topic)
+        elif kind == "complex condition" and scene.month:
+            yield subject._replace(topic=scene.topic, month=scene.month)
+        return
+    match kind:
+        case "conjunction":
+            others = [scene.object, *(one.thing for one in scene.passing)]
+            for other in others:
+                if other is not None:
+                    yield subject._replace(other=other)
+        case "simple condition":
+            yield subject._replace(**acts)
+            yield subject._replace(place=place)
+            yield Asked(**acts, place=place)
+            if number is not None:
+                yield subject._replace(number=number)
+            if scene.colour is not None:
+                yield subject._replace(colour=scene.colour)
+            for one in scene.passing:
+                if one.colour is not None:
+                    yield Asked(thing=one.thing, colour=one.colour)
+            if scene.moment is not None:
+                yield Asked(place=place, moment=scene.moment)
+                yield subject._replace(moment=scene.moment)
+        case _:
+            whole = subject._replace(**acts, place=place)
+            yield whole
+            yield whole._replace(moment=scene.moment)
+            yield whole._replace(colour=scene.colour)
+            yield whole._replace(colour=scene.colour, number=number)

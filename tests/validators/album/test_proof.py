@@ -1,0 +1,280 @@
+"""The proof of the album finds whatever is changed in captions, queries and qrels."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import orjson
+import pytest
+
+from retgen.data import Qrel, Query
+from retgen.generators import family
+from retgen.generators.album.params import AlbumParams
+from retgen.generators.params import Job
+from retgen.validators.album import Spec, proof_rules
+from retgen.validators.album.reader import Word, lexicon
+from retgen.validators.rule import Batch, Finding, Judgements
+
+Row = dict[str, Any]
+CAPTIONS, QUERIES = 300, 120
+
+
+class Tables(NamedTuple):
+    language: str
+    corpus: list[Row]
+    queries: list[Row]
+    qrels: list[tuple[str, str, int]]
+
+
+@cache
+def tables(language: str) -> Tables:
+    params = AlbumParams.model_validate(
+        {"language": language, "captions": CAPTIONS, "queries": QUERIES}
+    )
+    records = family("album").generate(Job("album", 3, params))
+    corpus, queries, qrels = (
+        [orjson.loads(line) for line in table.jsonl(0, table.count).splitlines()]
+        for table in (records.corpus, records.queries, records.qrels["test"])
+    )
+    return Tables(
+        language,
+        corpus,
+        queries,
+        [(row["query-id"], row["corpus-id"], row["score"]) for row in qrels],
+    )
+
+
+def batch(rows: list[Row]) -> Batch:
+    return Batch(
+        0, [row["_id"] for row in rows], [row["title"] for row in rows],
+        [row["text"] for row in rows], [row["metadata"] for row in rows],
+    )  # fmt: skip
+
+
+def found(made: Tables, changed: Tables) -> list[Finding]:
+    """What the proof finds. Captions that stay are read once for all changes."""
+    judgements = Judgements(
+        [Query(row["_id"], row["text"], row["metadata"]) for row in changed.queries],
+        [Qrel(*row) for row in changed.qrels],
+    )
+    (rule,) = proof_rules(Spec(made.language, CAPTIONS, QUERIES), judgements)
+    old = read(made.language)
+    for before, row in zip(made.corpus, changed.corpus, strict=True):
+        if row is before:
+            rule.state.ids.append(row["_id"])
+            rule.state.facts.append(old[row["_id"]])
+    rule.scan(batch([r for b, r in zip(made.corpus, changed.corpus, strict=True) if r is not b]))
+    return list(rule.findings())
+
+
+@cache
+def read(language: str) -> dict[str, list[str]]:
+    (rule,) = proof_rules(Spec(language, CAPTIONS, QUERIES), Judgements([], []))
+    rule.scan(batch(tables(language).corpus))
+    assert rule.state.broken == []
+    return dict(zip(rule.state.ids, rule.state.facts, strict=True))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_was_generated_is_proven(language: str) -> None:
+    made = tables(language)
+    assert found(made, made) == []
+    assert {doc_id: row["metadata"]["facts"] for row in made.corpus for doc_id in [row["_id"]]} == (
+        read(language)
+    )
+
+
+# --- changes ----------------------------------------------------------------------------------
+
+
+def _words(language: str) -> dict[str, Word]:
+    roles = {"thing", "place", "action", "deed", "colour", "topic", "month", "moment"}
+    return {
+        text: word
+        for text, word in lexicon().words.items()
+        if word.role in roles and text.isascii() == (language == "en") and text not in ("may",)
+    }
+
+
+@cache
+def _pattern(language: str) -> re.Pattern[str]:
+    longest = sorted(_words(language), key=len, reverse=True)
+    edge = r"\b" if language == "en" else ""
+    return re.compile(f"{edge}(?:{'|'.join(map(re.escape, longest))}){edge}", re.IGNORECASE)
+
+
+def _another_word(text: str, language: str, draw: random.Random) -> str | None:
+    """The text with one word exchanged for one that means something else, of the same role."""
+    places = list(_pattern(language).finditer(text))
+    if not places:
+        return None
+    place = draw.choice(places)
+    words = _words(language)
+    old = words[place[0].lower()]
+    others = sorted(t for t, w in words.items() if w.role == old.role and w.meaning != old.meaning)
+    return text[: place.start()] + draw.choice(others) + text[place.end() :]
+
+
+def _with(rows: list[Row], i: int, **values: Any) -> list[Row]:
+    return [row | values if j == i else row for j, row in enumerate(rows)]
+
+
+def caption_value(made: Tables, draw: random.Random) -> Tables | None:
+    i = draw.randrange(CAPTIONS)
+    text = _another_word(made.corpus[i]["text"], made.language, draw)
+    return made._replace(corpus=_with(made.corpus, i, text=text)) if text else None
+
+
+def things_exchanged(made: Tables, draw: random.Random) -> Tables | None:
+    """Salient and in passing change places, or who does it and to whom."""
+    i = draw.randrange(CAPTIONS)
+    text, words = made.corpus[i]["text"], _words(made.language)
+    things = [m for m in _pattern(made.language).finditer(text)
+              if words[m[0].lower()].role in ("thing", "topic")]  # fmt: skip
+    if len(things) < 2:
+        return None
+    one, other = things[0], things[-1]
+    if words[one[0].lower()].meaning == words[other[0].lower()].meaning:
+        return None
+    text = (text[: one.start()] + other[0] + text[one.end() : other.start()] + one[0]
+            + text[other.end() :])  # fmt: skip
+    return made._replace(corpus=_with(made.corpus, i, text=text))
+
+
+def captions_exchanged(made: Tables, draw: random.Random) -> Tables:
+    """Two texts change places, their metadata stay."""
+    i, j = draw.sample(range(CAPTIONS), 2)
+    texts = made.corpus[i]["text"], made.corpus[j]["text"]
+    return made._replace(corpus=_with(_with(made.corpus, i, text=texts[1]), j, text=texts[0]))
+
+
+def caption_moved(made: Tables, draw: random.Random) -> Tables | None:
+    """Two captions change places with their facts: only grades can tell."""
+    i, j = draw.sample(range(CAPTIONS), 2)
+    ids = made.corpus[i]["_id"], made.corpus[j]["_id"]
+    rows = [{(q, s) for q, d, s in made.qrels if d == one} for one in ids]
+    if rows[0] == rows[1]:
+        return None
+    return made._replace(corpus=_with(_with(made.corpus, i, _id=ids[1]), j, _id=ids[0]))
+
+
+def caption_word_dropped(made: Tables, draw: random.Random) -> Tables:
+    i = draw.randrange(CAPTIONS)
+    text = made.corpus[i]["text"]
+    place = draw.choice(list(_pattern(made.language).finditer(text)))
+    return made._replace(
+        corpus=_with(made.corpus, i, text=text[: place.start()] + text[place.end() :])
+    )
+
+
+def fact_changed(made: Tables, draw: random.Random) -> Tables:
+    i, j = draw.sample(range(CAPTIONS), 2)
+    facts = made.corpus[j]["metadata"]["facts"]
+    return made._replace(corpus=_with(made.corpus, i, metadata={"facts": facts}))
+
+
+def query_word(made: Tables, draw: random.Random) -> Tables | None:
+    i = draw.randrange(QUERIES)
+    text = _another_word(made.queries[i]["text"], made.language, draw)
+    return made._replace(queries=_with(made.queries, i, text=text)) if text else None
+
+
+def query_hypernym(made: Tables, draw: random.Random) -> Tables | None:
+    """A name is exchanged for that of its kind, or the other way round."""
+    i = draw.randrange(QUERIES)
+    text, words = made.queries[i]["text"], _words(made.language)
+    place = _pattern(made.language).search(text)
+    if place is None:
+        return None
+    above, one = lexicon().above, words[place[0].lower()].meaning
+    related = sorted(
+        t for t, w in words.items() if w.meaning in above[one] or one in above[w.meaning]
+    )
+    if not related:
+        return None
+    text = text[: place.start()] + draw.choice(related) + text[place.end() :]
+    return made._replace(queries=_with(made.queries, i, text=text))
+
+
+def queries_moved(made: Tables, draw: random.Random) -> Tables | None:
+    """Two queries change places with their metadata: only grades can tell."""
+    i, j = draw.sample(range(QUERIES), 2)
+    ids = made.queries[i]["_id"], made.queries[j]["_id"]
+    rows = [{(d, s) for q, d, s in made.qrels if q == one} for one in ids]
+    if rows[0] == rows[1]:
+        return None
+    return made._replace(queries=_with(_with(made.queries, i, _id=ids[1]), j, _id=ids[0]))
+
+
+def qrel_dropped(made: Tables, draw: random.Random) -> Tables:
+    i = draw.randrange(len(made.qrels))
+    return made._replace(qrels=made.qrels[:i] + made.qrels[i + 1 :])
+
+
+def grade_changed(made: Tables, draw: random.Random) -> Tables:
+    qrels = list(made.qrels)
+    i = draw.randrange(len(qrels))
+    query_id, doc_id, grade = qrels[i]
+    qrels[i] = (query_id, doc_id, draw.choice([g for g in (0, 1, 2, 3) if g != grade]))
+    return made._replace(qrels=qrels)
+
+
+def qrel_added(made: Tables, draw: random.Random) -> Tables | None:
+    query_id = draw.choice(made.queries)["_id"]
+    doc_id = draw.choice(made.corpus)["_id"]
+    if any((q, d) == (query_id, doc_id) for q, d, _ in made.qrels):
+        return None
+    return made._replace(qrels=[*made.qrels, (query_id, doc_id, draw.choice((1, 2)))])
+
+
+CHANGES: list[Callable[[Tables, random.Random], Tables | None]] = [
+    caption_value, things_exchanged, captions_exchanged, caption_moved, caption_word_dropped,
+    fact_changed, query_word, query_hypernym, queries_moved, qrel_dropped, grade_changed,
+    qrel_added,
+]  # fmt: skip
+
+
+def mutations(change: Callable[..., Tables | None], language: str, count: int) -> Iterator[Tables]:
+    draw = random.Random(f"{change.__name__}/{language}")
+    made, left = tables(language), count
+    while left:
+        changed = change(made, draw)
+        if changed is not None:
+            left -= 1
+            yield changed
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_every_change_is_found(change: Callable[..., Tables | None], language: str) -> None:
+    for changed in mutations(change, language, 10):
+        findings = found(tables(language), changed)
+        assert findings, changed
+        assert {finding.rule for finding in findings} == {"album-proof"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_ten_thousand_changes_are_found(
+    change: Callable[..., Tables | None], language: str
+) -> None:
+    for changed in mutations(change, language, 420):
+        assert found(tables(language), changed), changed
+
+
+def test_findings_name_the_records() -> None:
+    made = tables("en")
+    query_id, doc_id, grade = made.qrels[0]
+    (finding,) = found(made, made._replace(qrels=made.qrels[1:]))
+    assert finding.ids == [query_id, doc_id]
+    assert finding.message == (f"{query_id}: {doc_id} is graded 0, and by its words it is {grade}")
+    blank = made._replace(queries=made.queries[1:], qrels=[
+        row for row in made.qrels if row[0] != made.queries[0]["_id"]
+    ])  # fmt: skip
+    (finding,) = found(made, blank)
+    assert finding.message == "there are 119 queries, and 120 in the recipe"

@@ -1,0 +1,22 @@
+"""The structural proof of the album: texts are read back into facts, and all pairs graded again.
+
+Nothing of the generator is used, and none of its words: the reader has a lexicon of its own.
+"""
+
+from __future__ import annotations
+
+from retgen.validators.album.proof import AlbumProof, Spec
+from retgen.validators.rule import CorpusRule, Judgements
+
+__all__ = ["COVERS", "RULES", "Spec", "proof_rules"]
+
+# generic rules that the proof replaces by a stronger statement: captions that are alike differ in a
+# fact, no two queries ask for the same, and where all words of a query stand in a caption its grade
+# was derived; every word of a text is one of the lexicon's
+COVERS = frozenset({"near-duplicate", "near-duplicate-query", "lexical-ambiguity", "language"})
+RULES = frozenset({"album-proof"})
+
+
+def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
+    """All rules of the proof."""
+    return [AlbumProof(spec, judgements)]

@@ -1,0 +1,262 @@
+"""Captions and queries read back into facts, by a lexicon of words and rules of where they stand.
+
+Nothing of the generator is used. A text is cut into the longest words that the lexicon knows; a
+word that it does not know makes the text unreadable. What a word stands for and what stands beside
+it say the rest: a number and a colour belong to the next thing, what follows a deed is what it is
+done to, and from a word like "background" on, to the end of its sentence, things are seen in
+passing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+FILE = Path(__file__).parent / "lexicon.yaml"
+_NAMES = ("thing", "topic", "month", "place", "landmark", "moment", "action", "deed", "colour")
+_ASKED = ("thing", "number", "colour", "action", "object", "place", "moment", "topic", "month",
+          "other")  # fmt: skip
+_END, _PAUSE = ".。", ",，;；"
+
+
+class Unreadable(Exception):
+    """A text that does not read as one scene, or one query; says why."""
+
+
+class Word(NamedTuple):
+    """A word of a text: its role in the lexicon, and what it stands for there."""
+
+    role: str
+    meaning: str
+
+
+class Thing(NamedTuple):
+    """Something named: `at` is where among the words. `number` None: not said."""
+
+    role: str
+    meaning: str
+    number: int | None
+    colour: str | None
+    at: int
+
+
+class Lexicon(NamedTuple):
+    """`words`: role and meaning by the word; `above`: what each meaning is a kind of, all steps."""
+
+    words: Mapping[str, Word]
+    above: Mapping[str, frozenset[str]]
+    longest: int
+
+
+@cache
+def lexicon() -> Lexicon:
+    """The bundled lexicon."""
+    from ruamel.yaml import YAML
+
+    tree = YAML(typ="safe").load(FILE.read_text("utf-8"))
+    kinds: dict[str, list[str]] = tree.pop("kinds")
+    words: dict[str, Word] = {}
+    for role, meanings in tree.items():
+        for meaning, listed in meanings.items():
+            for one in listed.split():
+                word = one.replace("_", " ")
+                words[word] = Word(role, str(meaning))
+                if role in ("thing", "topic", "unit", "landmark") and word.isascii():
+                    words.setdefault(f"{word}s", words[word])
+    parent = {kind: above for above, below in kinds.items() for kind in below}
+    above = {}
+    for word in words.values():
+        line, one = [], word.meaning
+        while one in parent:
+            one = parent[one]
+            line.append(one)
+        above[word.meaning] = frozenset(line)
+    return Lexicon(words, above, max(map(len, words)))
+
+
+_LETTERS = re.compile(r"[a-zà-ÿ-]+")
+
+
+def words_of(text: str) -> list[Word]:
+    """The words of a text and its punctuation (role "."), longest first."""
+    known = lexicon()
+    lower, result, at = text.lower(), list[Word](), 0
+    while at < len(lower):
+        letter = lower[at]
+        if letter in _END or letter in _PAUSE:
+            result.append(Word("." if letter in _END else ",", ""))
+            at += 1
+        elif letter == " ":
+            at += 1
+        else:
+            for stop in range(min(len(lower), at + known.longest), at, -1):
+                inside = _LETTERS.match(letter) and lower[stop : stop + 1]
+                if lower[at:stop] in known.words and not (inside and _LETTERS.match(inside)):
+                    result.append(known.words[lower[at:stop]])
+                    at = stop
+                    break
+            else:
+                word = _LETTERS.match(lower, at)
+                raise Unreadable(f"{(word[0] if word else letter)!r} is no word of the lexicon")
+    return result
+
+
+def _things(words: Sequence[Word]) -> list[Thing]:
+    """What is named, with the number and the colour that stand before it."""
+    result: list[Thing] = []
+    number: int | None = None
+    colour: str | None = None
+    for at, (role, meaning) in enumerate(words):
+        match role:
+            case "number":
+                number = int(meaning)
+            case "colour":
+                colour = meaning
+            case "topic":  # a number before it is of what it is the topic of
+                result.append(Thing(role, meaning, None, None, at))
+            case "thing" | "landmark":
+                result.append(Thing(role, meaning, number, colour, at))
+                number = colour = None
+            case "place" | "action" | "deed" | "." | ",":
+                if colour is not None:
+                    raise Unreadable(f"{colour} is the colour of nothing")
+                number = None
+    if colour is not None:
+        raise Unreadable(f"{colour} is the colour of nothing")
+    return result
+
+
+def _only(role: str, found: Sequence[str]) -> str | None:
+    if len(found) > 1:
+        raise Unreadable(f"it names two of what it has one of ({role}): {', '.join(found)}")
+    return found[0] if found else None
+
+
+def read_caption(text: str) -> list[str]:
+    """The facts of a caption, as the corpus notes them in its metadata."""
+    words = words_of(text)
+    main, passing = _parted(words)
+    things = _things(main)
+    facts: dict[str, Any] = dict.fromkeys(
+        ("subject", "number", "colour", "action", "object", "place", "moment", "topic", "month")
+    )
+    for role in ("moment", "month"):
+        facts[role] = _only(role, [word.meaning for word in main if word.role == role])
+    acts = [i for i, word in enumerate(main) if word.role in ("action", "deed")]
+    facts["action"] = _only("action", [main[i].meaning for i in acts])
+    places = [word.meaning for word in main if word.role == "place"]
+    places += [one.meaning for one in things if _before(main, one)]
+    facts["place"] = _only("place", places)
+    facts["topic"] = _only("topic", [one.meaning for one in things if one.role == "topic"])
+    _topics(main, things)
+    named = [one for one in things if one.role != "topic" and not _before(main, one)]
+    if acts and main[acts[0]].role == "deed":
+        after = [one for one in named if one.at > acts[0]]
+        if len(after) != 1 or after[0].colour is not None:
+            raise Unreadable(f"{facts['action']} is done to one thing, which is named after it")
+        facts["object"] = after[0].meaning
+        named.remove(after[0])
+    if len(named) != 1 or named[0].number is None or named[0].role != "thing":
+        raise Unreadable("it has no single subject that is counted")
+    facts["subject"], facts["number"] = named[0].meaning, named[0].number
+    facts["colour"] = named[0].colour
+    written = facts["topic"] is not None
+    if written == (facts["action"] is not None) or written == (facts["place"] is not None):
+        raise Unreadable("it is neither of something done somewhere nor of something written")
+    result = [f"{name}={value}" for name, value in facts.items() if value is not None]
+    for one in _things(passing):
+        if (one.role == "topic") != written or one.number not in (None, 1):
+            raise Unreadable(f"{one.meaning} in passing is not read")
+        colour = f"{one.colour} " if one.colour else ""
+        result.append(f"passing={colour}{one.meaning}")
+    elsewhere = ("action", "deed", "place", "month", "moment")
+    strange = [word.meaning for word in passing if word.role in elsewhere]
+    if strange:
+        raise Unreadable(f"{strange[0]} stands with what is seen in passing")
+    return result
+
+
+def _parted(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
+    """Words of the scene, and of what is in passing: from the clause of such a word on."""
+    main: list[Word] = []
+    passing: list[Word] = []
+    sentence: list[list[Word]] = [[]]
+    for word in (*words, Word(".", "")):
+        if word.role not in ".,":
+            sentence[-1].append(word)
+            continue
+        if word.role == ",":
+            sentence.append([])
+            continue
+        cues = [i for i, clause in enumerate(sentence) if any(w.role == "passing" for w in clause)]
+        first = cues[0] if cues else len(sentence)
+        for i, clause in enumerate(sentence):
+            (main if i < first else passing).extend((*clause, Word(",", "")))
+        sentence = [[]]
+    return main, passing
+
+
+def _topics(words: Sequence[Word], things: Sequence[Thing]) -> None:
+    """What is written is about its topics, and never the other way round."""
+    for one in things:
+        if one.role == "topic" and (one.at == 0 or words[one.at - 1].role != "about"):
+            raise Unreadable(f"nothing is said to be about {one.meaning}")
+
+
+def _before(words: Sequence[Word], one: Thing) -> bool:
+    """Whether something stands in front of it: English says so before it, Chinese after it."""
+    if one.role != "landmark":
+        return False
+    around = (*words[max(0, one.at - 2) : one.at], *words[one.at + 1 : one.at + 2])
+    return any(word.role == "before" for word in around)
+
+
+def read_query(text: str) -> dict[str, Any]:
+    """What a query asks for, as the queries note it in their metadata."""
+    words = words_of(text)
+    asked: dict[str, Any] = dict.fromkeys(_ASKED)
+    if any(word.role in ("passing", ".", ",") for word in words):
+        raise Unreadable("it is no phrase")
+    things = _things(words)
+    for role in ("moment", "month", "place"):
+        asked[role] = _only(role, [word.meaning for word in words if word.role == role])
+    acts = [i for i, word in enumerate(words) if word.role in ("action", "deed")]
+    asked["action"] = _only("action", [words[i].meaning for i in acts])
+    if len(things) > 1:
+        _topics(words, things)
+    named: list[Thing] = []
+    for one in things:
+        if one.role == "topic" and len(things) > 1:
+            asked["topic"] = _only("topic", [*filter(None, [asked["topic"]]), one.meaning])
+        elif _before(words, one):
+            asked["place"] = _only("place", [*filter(None, [asked["place"]]), one.meaning])
+        else:
+            named.append(one)
+    if acts and words[acts[0]].role == "deed":
+        after = [one for one in named if one.at > acts[0]]
+        if not after:
+            raise Unreadable(f"{asked['action']} is done to something, which is not named")
+        asked["object"] = after[0].meaning
+        named.remove(after[0])
+    joined = [i for i, word in enumerate(words) if word.role == "and"]
+    if joined and (len(named) != 2 or not named[0].at < joined[0] < named[1].at):
+        raise Unreadable("'and' does not join two things")
+    if len(named) > (2 if joined else 1):
+        raise Unreadable("it names things that nothing joins")
+    if joined:
+        asked["other"] = named.pop().meaning
+    if named:
+        one = named[0]
+        asked["thing"], asked["colour"] = one.meaning, one.colour
+        asked["number"] = one.number if one.number != 1 else None
+    if asked["place"] and not any(asked[key] for key in ("thing", "action", "moment")):
+        asked["thing"], asked["place"] = asked["place"], None
+    elif named and named[0].role == "landmark" and asked["moment"] and not asked["action"]:
+        asked["thing"], asked["place"] = None, asked["thing"]
+    result = {key: value for key, value in asked.items() if value is not None}
+    if not result:
+        raise Unreadable("it asks for nothing")
+    return result
