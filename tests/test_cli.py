@@ -276,7 +276,7 @@ def test_new_writes_a_recipe_that_runs(gen: Gen, tmp_path: Path) -> None:
     wrong = gen("new", "limits")
     assert (
         wrong.stderr
-        == "gen: there is no family 'limits'. Families: capretrieval, limit, multiconir, niah, world, world_twins\n"
+        == "gen: there is no family 'limits'. Families: album, capretrieval, limit, multiconir, niah, world, world_twins\n"
     )
     ran = gen("run", "my_limit.yaml", "--set", "params.docs=200", "--set", "params.queries=50")
     assert ran.returncode == 0, ran.stderr

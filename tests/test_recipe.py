@@ -55,7 +55,7 @@ HEAD = "name: x\nfamily: limit\n"
         (
             "name: x\nfamily: limits\nparams: {}\n",
             "{path}, line 2, family: there is no family 'limits'; did you mean limit? "
-            "Families: capretrieval, limit, multiconir, niah, world, world_twins",
+            "Families: album, capretrieval, limit, multiconir, niah, world, world_twins",
         ),
         (
             HEAD + "model: gpt-5-mini\nmodels: {wirte: openai:x}\nparams: {pattern: dense}\n",
