@@ -30,6 +30,7 @@ _NO_NEGATIONS = (
     "no (doubt|wonder|secret|surprise)", "no sooner", "none other than",
     "(nobody|nothing|none) but",
     "(no|nothing|nobody|never|not) .. .. as (much|often|strongly|heavily|clearly|deeply) as",
+    "{v} who (has|had|is|was|does|did) (never|not|no)",
     "(no|nothing|nobody|never) .. .. more than", "never (again|tired|forgot|parted|left|without)",
 )  # fmt: skip
 _SOMEBODY = "somebody"
