@@ -25,7 +25,14 @@ _NEGATIONS = (
     "far from", "rather than", "instead of", "anything but", "anywhere but", "other than",
     "fail* to", "refus* to", "false that", "untrue that", "deni* ", "cannot", "except",
 )  # fmt: skip
-_NO_NEGATIONS = ("not only", "no (other|doubt|less|fewer) than", "no doubt", "not least")
+_NO_NEGATIONS = (
+    "not (only|just|merely|simply|least|until|till)", "no (other|doubt|less|fewer) than",
+    "no (doubt|wonder|secret|surprise)", "no sooner", "none other than",
+    "(nobody|nothing|none) but",
+    "(no|nothing|nobody|never|not) .. .. as (much|often|strongly|heavily|clearly|deeply) as",
+    "{v} who (has|had|is|was|does|did) (never|not|no)",
+    "(no|nothing|nobody|never) .. .. more than", "never (again|tired|forgot|parted|left|without)",
+)  # fmt: skip
 _SOMEBODY = "somebody"
 _POSSESSIVES = r"(?:her|his|its|their|ownname 's|\w+ 's)"
 _DETERMINERS = rf"(?:{_POSSESSIVES}|the|a|an|one|another|that|this)"
@@ -34,6 +41,7 @@ _DETERMINERS = rf"(?:{_POSSESSIVES}|the|a|an|one|another|that|this)"
 class Patterns(NamedTuple):
     """The phrases of a domain: slot -> its own; `others`: nouns of those who share its slots.
 
+    `own`: phrases that hold such a noun and are of the one that a text is about ("mother tongue").
     `most`, `least`: slot -> words that ask for its largest and smallest values beside the general
     ones (the youngest has the largest day of birth).
     """
@@ -42,6 +50,7 @@ class Patterns(NamedTuple):
     others: Sequence[str]
     most: Mapping[str, Sequence[str]] = {}
     least: Mapping[str, Sequence[str]] = {}
+    own: Sequence[str] = ()
 
 
 def read_patterns(domain: Definition, beside: Path | None = None) -> Patterns:
@@ -66,7 +75,8 @@ def read_patterns(domain: Definition, beside: Path | None = None) -> Patterns:
             words = re.findall(r"[a-z]{3,}", f"{name} {slot.about}".lower())
             kept = dict.fromkeys(w for w in words if w not in STOPWORDS and w != domain.singular)
             given[name] = [f"{_stem(word)}*" for word in kept]
-    return Patterns(given, raw.get("others", []), raw.get("most", {}), raw.get("least", {}))
+    others, own = raw.get("others", []), raw.get("own", [])
+    return Patterns(given, others, raw.get("most", {}), raw.get("least", {}), own)
 
 
 def _stem(word: str) -> str:
@@ -107,10 +117,16 @@ class Cues:
         for phrase in _NO_NEGATIONS:
             self._add(phrase, 1.5, "")
         self._others = [_other(noun) for noun in patterns.others]
+        self._own = [compiled(phrase) for phrase in patterns.own]
         self._slots = frozenset(patterns.slots)
 
     def _add(self, phrase: str, weight: float, slot: str) -> None:
-        cue = _Cue(compiled(phrase), weight, slot, "{v}" in phrase.split() and phrase[0] != "=")
+        cue = _Cue(
+            compiled(phrase, several=slot != NOT),
+            weight,
+            slot,
+            "{v}" in phrase.split() and phrase[0] != "=",
+        )
         for start in _starts(phrase):
             self._by_start.setdefault(start, []).append(cue)
 
@@ -122,9 +138,12 @@ class Cues:
         """
         text = f" {clause} "
         own = self._find(text, slots)
+        spans = [match.span() for phrase in self._own for match in phrase.finditer(text)]
         for pattern in self._others:
             for match in pattern.finditer(text):
                 start, stop = match.span(match.lastgroup or 0)
+                if any(first <= start and stop <= last for first, last in spans):
+                    continue
                 told = self._find(f"{text[:start]}{_SOMEBODY}{text[stop:]}", slots)
                 if any(told.scores.get(slot) for slot in slots) or not any(
                     own.scores.get(slot) for slot in slots
@@ -196,15 +215,16 @@ def parted(
     return [list(items[start:end]) for start, end in zip([0, *cuts], cuts, strict=False)]
 
 
-def compiled(phrase: str) -> re.Pattern[str]:
-    """The pattern of a phrase."""
+def compiled(phrase: str, several: bool = False) -> re.Pattern[str]:
+    """The pattern of a phrase. `several`: its last word may also end in -s."""
     parts = []
     for word in phrase.lstrip("+=").split():
         if word == "..":
             parts.append(r"(?:[^\s,;]+\s){0,4}?")
         else:
             parts.append(_pattern_of(word) + r"\s")
-    return re.compile(r"(?<=\s)" + "".join(parts).removesuffix(r"\s") + r"(?=\s)")
+    ending = "s?" if several and re.search(r"[a-z]{3}$", phrase) else ""
+    return re.compile(r"(?<=\s)" + "".join(parts).removesuffix(r"\s") + ending + r"(?=\s)")
 
 
 def _pattern_of(word: str) -> str:

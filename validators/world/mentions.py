@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from retgen.validators.world.definitions import LISTED, Definition, Value
+from retgen.validators.world.definitions import LISTED, Definition
 
 TOKEN = re.compile(
     r"(?:Dr|Mr|Mrs|Ms|St|Jr|vs|v)\.(?=\s)"  # no ends of sentences
@@ -288,16 +288,21 @@ def _phrases(domain: Definition, parents: bool) -> dict[str, list[Phrase]]:
     slots: dict[tuple[str, ...], dict[str, str | int]] = {}
     above: dict[tuple[str, ...], dict[str, str]] = {}
     texts: dict[tuple[str, ...], str] = {}
+
+    def forms(*names: str) -> list[str]:
+        return [*names, *(many for one in names if parents and (many := _plural(one)))]
+
     for slot in domain.slots.values():
         if slot.type not in LISTED:
             continue
         for value in slot.values.values():
-            for one in (value.name, *value.synonyms, *(_plurals(value) if parents else ())):
+            for one in forms(value.name, *value.synonyms):
                 texts.setdefault(bare(one), one)
                 slots.setdefault(bare(one), {})[slot.name] = value.name
-            for one in value.parents if parents else ():
-                texts.setdefault(bare(one), one)
-                above.setdefault(bare(one), {})[slot.name] = one
+            for parent in value.parents if parents else ():
+                for one in forms(parent):
+                    texts.setdefault(bare(one), one)
+                    above.setdefault(bare(one), {})[slot.name] = parent
     result: dict[str, list[Phrase]] = {}
     for tokens, text in texts.items():
         own, parents_of = slots.get(tokens, {}), above.get(tokens, {})
@@ -309,13 +314,31 @@ def _phrases(domain: Definition, parents: bool) -> dict[str, list[Phrase]]:
     return result
 
 
-def _plurals(value: Value) -> Iterator[str]:
-    """What queries call several of a kind: "a ghost story" -> "ghost stories"."""
-    for one in (value.name, *value.synonyms):
-        article, _, noun = one.partition(" ")
-        if article in ("a", "an"):
-            stem = re.sub(r"(?<=[^aeiou])y$", "ie", noun)
-            yield stem + ("es" if re.search(r"(?:s|x|z|ch|sh)$", noun) else "s")
+def _plural(phrase: str) -> str:
+    """What queries call several of a kind: "a ghost story" -> "ghost stories"; "" for no kind."""
+    article, _, noun = phrase.partition(" ")
+    if article not in ("a", "an"):
+        return ""
+    head, _, rest = re.sub(
+        r" (?=(?:of|in|on|at|with|from|for|to) )", "\0", noun, count=1
+    ).partition("\0")
+    for ending, several in _PLURALS:
+        if re.search(ending, head):
+            head = re.sub(ending, several, head)
+            break
+    return f"{head} {rest}".strip()
+
+
+_PLURALS = (
+    (r"(?<=[^aeiou])y$", "ies"),
+    (r"(?<=m)an$", "en"),
+    (r"(?<=child)$", "ren"),
+    (r"\bmouse$", "mice"),
+    (r"(?:(?<=wol)|(?<=hal)|(?<=cal)|(?<=shel)|(?<=lea))f$", "ves"),
+    (r"(?<=li|ni|wi)fe$", "ves"),
+    (r"(?:(?<=[sxz])|(?<=ch)|(?<=sh))$", "es"),
+    (r"$", "s"),
+)
 
 
 class _Names:

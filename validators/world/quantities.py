@@ -45,7 +45,11 @@ _DECADES = {
         "twenties thirties forties fifties sixties seventies eighties nineties".split(), 2
     )
 }
-_FROM_TO = (("between", ("and",)), ("from", ("to", "until", "till", "through", "up")))
+_FROM_TO = (
+    ("between", ("and", "to")),
+    ("from", ("to", "until", "till", "through", "up")),
+    ("", ("to", "through")),
+)
 
 
 class Quantity(NamedTuple):
@@ -102,7 +106,7 @@ def _single(
     if isinstance(item, str):
         if match := re.fullmatch(r"(\d{3}0)['\u2019]?s", item):
             return i + 1, _years(int(match[1]), int(match[1]) + 9, of, item)
-        if item in _DECADES and i and items[i - 1] == "the":
+        if item in _DECADES and i and items[i - 1] in ("the", "or", "and", "to"):
             return i + 1, _years(1900 + _DECADES[item], 1909 + _DECADES[item], of, item)
         month = MONTHS.get(item.capitalize())
         step = 2 if i + 2 < len(items) and items[i + 1] == "of" else 1
@@ -168,8 +172,13 @@ def _range(before: list[Item], items: Sequence[Item]) -> Quantity | None:
         return None
     first = before[-1] if before else ""
     for start, middles in _FROM_TO:
-        if first == start and words[0] in middles and set(words[1:]) <= {"to", "the", "and"}:
-            before.pop()
+        if (
+            (first == start or not start)
+            and words[0] in middles
+            and set(words[1:]) <= {"to", "the", "and"}
+        ):
+            if start:
+                before.pop()
             slots = low.slots & high.slots
             if low.kind == "year" and high.kind == "number":  # its unit follows the second
                 slots = high.slots

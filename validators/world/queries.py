@@ -14,11 +14,14 @@ from retgen.validators.world.query_words import (
     AMONG,
     ANY,
     BOUNDS,
+    ELLIPTIC,
+    FIGURES,
     HAVE,
     HINT,
     INTRO,
     KIND_OF,
     NEUTRAL,
+    OR_MORE,
     RELATIVES,
     SOMEBODY,
     STOPS,
@@ -62,6 +65,7 @@ class QueryReader:
             form for noun in domain.nouns for form in (noun.split()[-1], noun.split()[-1] + "s")
         }
         self._nouns = frozenset(nouns)
+        self._several_nouns = frozenset(noun for noun in nouns if noun.endswith("s")) - {"ones"}
         some = "|".join(map(re.escape, sorted(nouns - {"one", "ones"})))
         self._another = re.compile(
             rf"\b(?:earlier|previous|another|other|older|prior|preceding) (?:{some})\b"
@@ -75,7 +79,8 @@ class QueryReader:
 
     def query(self, text: str) -> list[Any]:
         """The expression. Raises `Unread`."""
-        tokens = TOKEN.findall(KIND_OF.sub("", INTRO.sub("", text)))
+        text = OR_MORE.sub(lambda m: f"at {'least' if m[2] == 'more' else 'most'} {m[1]} ", text)
+        tokens = TOKEN.findall(FIGURES.sub(r"\1 to \2", KIND_OF.sub("", INTRO.sub("", text))))
         while tokens and tokens[-1] in ".?!":
             tokens.pop()
         if tokens and tokens[0][0].isupper() and not self._lexicon.starts(tokens[0]):
@@ -191,8 +196,8 @@ class QueryReader:
     def _boolean(self, items: list[Item]) -> list[Any]:
         nested = self._nested(items)
         if nested:
-            place, end, slot = nested
-            before = self._clauses(items[:place])
+            since, end, slot = nested
+            before = self._clauses(items[:since])
             inner = ["via", slot, self._set(items[end:])]
             return joined("and", [*(self._one(clause.words) for clause in before), inner])
         clauses = self._clauses(items)
@@ -213,8 +218,15 @@ class QueryReader:
         groups: list[list[Any]] = [[]]
         unwanted: list[Any] = []
         words = _connectives(clauses)
+        said: list[Item] = []
         for word, clause in zip(words, clauses, strict=True):
-            atom, negated = self._atom(clause.words)
+            if _is_elliptic(clause.words):
+                atom, negated, _ = self._read(clause.words, said)
+                if not clause.without and clause.joins & {"or", "nor"}:
+                    negated = negated or self.cues.find(wording_of(said), ()).negated
+            else:
+                said = clause.words
+                atom, negated = self._atom(said)
             if negated and all_unwanted and is_in(clause.words[0], RELATIVES):
                 raise Unread(f"{wording_of(clause.words)!r} is denied twice")
             if negated and not all_unwanted:
@@ -233,7 +245,8 @@ class QueryReader:
         "a film that ..." behind what a relation says, or behind a relative clause without a value.
         """
         for place in range(2, len(items) - 1):
-            end = self._somebody(items, place)
+            several = is_in(items[place], self._several_nouns)
+            end = place + 1 if several else self._somebody(items, place)
             if not end:
                 continue
             since = place
@@ -244,11 +257,15 @@ class QueryReader:
             scores, _, negated = self.cues.find(wording_of(words[start:]), self._relations)
             told = {slot: scores.get(slot, 0.0) for slot in self._relations}
             clause = len(words) > 1 and is_in(words[start], RELATIVES) and start + 1 < len(words)
-            plain = is_in(items[end], RELATIVES)
+            of_others = self.cues.told(wording_of(words[start:]))
+            plain = (
+                not several and is_in(items[end], RELATIVES) and of_others in ("", *self._relations)
+            )
             if told and (any(told.values()) or (clause and plain)):
                 if negated:
                     raise Unread(f"{wording_of(words[start:])!r} denies what it asks for")
-                return place, end, max(told, key=told.__getitem__)
+                first = since + start if is_in(words[start], RELATIVES) else place
+                return first, end, max(told, key=told.__getitem__)
         return None
 
     def _somebody(self, items: Sequence[Item], place: int) -> int:
@@ -295,7 +312,9 @@ class QueryReader:
                 before = f" {wording_of(waiting[:lead] or waiting[:2])} "
                 without = any(f" {phrase} " in before for phrase in WITHOUT)
                 self._known(waiting[:lead] if result and not without else [])
-                result.append(_Clause(frozenset(joins), without, waiting[lead:]))
+                denied: list[Item] = ["not"] if "nor" in joins and not without else []
+                words = [*denied, *waiting[lead:]]
+                result.append(_Clause(frozenset(joins), without, words))
                 joins, waiting = set(), []
         if waiting and result:
             result[-1].words.extend(waiting)
@@ -321,8 +340,12 @@ class QueryReader:
         """What leads to a condition behind another one is no word that may turn it round."""
         nouns = {self.domain.singular, self.domain.plural, *" ".join(self.domain.nouns).split()}
         for word in lead:
-            if isinstance(word, str) and word not in NEUTRAL | nouns:
+            if isinstance(word, str) and word not in NEUTRAL | nouns and not self._tells(word):
                 raise Unread(f"{word!r} in front of a condition is not understood")
+
+    def _tells(self, word: str) -> bool:
+        """Whether a word alone says something of a slot and denies nothing."""
+        return bool(self.cues.told(word)) or word in _PLAIN
 
     def _one(self, part: Sequence[Item]) -> list[Any]:
         clauses = self._clauses(part)
@@ -338,8 +361,13 @@ class QueryReader:
         atom, negated, _ = self._read(part)
         return atom, negated
 
-    def _read(self, part: Sequence[Item]) -> tuple[list[Any], bool, float]:
-        """The condition of a clause, whether it is denied, and the weight of the words for it."""
+    def _read(
+        self, part: Sequence[Item], said: Sequence[Item] = ()
+    ) -> tuple[list[Any], bool, float]:
+        """The condition of a clause, whether it is denied, and the weight of the words for it.
+
+        `said`: what the clause leaves out, as it was said of another value.
+        """
         values = values_of(part)
         words = wording_of(part)
         if len(values) > 1:
@@ -361,6 +389,8 @@ class QueryReader:
         if not slots:
             raise Unread(f"{value.text!r} is no value that is known")
         scores, _, negated = self.cues.find(words, slots)
+        if said and not any(scores.get(slot) for slot in slots):
+            scores = self.cues.find(wording_of(said), slots).scores
         scores = with_unit(scores, value.text, value.kind, slots)
         sure = not isinstance(value, Mention) or value.kind == "values"
         slot, problem = chosen(scores, slots, sure, self.domain)
@@ -369,6 +399,13 @@ class QueryReader:
         if problem:
             raise Unread(f"{words!r} {problem}")
         return slots[slot], negated, scores.get(slot, 0.0)
+
+
+_PLAIN = frozenset("by in on at of to from for with about into".split())
+
+
+def _is_elliptic(part: Sequence[Item]) -> bool:
+    return all(not isinstance(item, str) or item in ELLIPTIC for item in part)
 
 
 def _connectives(clauses: Sequence[_Clause]) -> list[str]:

@@ -50,6 +50,10 @@ INTRO = re.compile(
     r"show me|find me|find|list|name|give me|tell me)\b ",
     re.I,
 )
+# "30-40", no day such as 1987-05-03
+FIGURES = re.compile(r"(?<![-\w])(\d[\d,]*)\s?[-\u2013\u2014]\s?(\d[\d,]*)(?![-\w])")
+_NUMBERS = "|".join(NUMBER_WORDS)
+OR_MORE = re.compile(rf"\b([\d,]+|{_NUMBERS}) or (more|fewer|less) (?!of\b)(?=\w)")
 KIND_OF = re.compile(r"\b(?:any|some|whatever) (?:kind|sort|type|form) of ")
 HINT = 0.5  # weight of a superlative that suits a slot
 STOPS = frozenset((".", ";", ":", ","))
@@ -73,7 +77,13 @@ WITHOUT = (
 NEUTRAL = frozenset(
     "a all also an any anything are be being both each either else every if is it must of one "
     "ones other others should so some such the then these they this those too well what as in "
-    "addition furthermore moreover likewise equally again same was were do does did there".split()
+    "addition furthermore moreover likewise equally again same was were do does did there only "
+    "just merely simply even who whose which whom people person anybody anyone somebody someone "
+    "everybody everyone everything titles".split()
+)
+# all that stands beside a value where the words before are not said again: "set in Oslo or Turin"
+ELLIPTIC = frozenset(
+    "a an the in on at of to into by for with either neither nor not as else also even".split()
 )
 
 

@@ -12,7 +12,17 @@ from retgen.validators.world.mentions import OWN, TOKEN, Lexicon, Mention
 _BOUNDS = frozenset(("and", ",", ";", "but", "while", "whereas", "\u2013", "\u2014"))
 _HERSELF = frozenset(("herself", "himself", "itself", "this"))
 _ENDS = frozenset(".!?")
-_KEPT = 1 << 17  # clauses whose reading is kept
+_KEPT = 1 << 17  # sentences whose reading is kept, their values left out
+# begin a clause that says nothing of the one behind it
+_ASIDE = frozenset(
+    "whatever wherever whenever however although though while whereas if when since because unlike "
+    "despite once after before as".split()
+)
+# all that stands beside a value where the words before are not said again: "and this one in Oslo"
+_ELLIPTIC = frozenset(
+    "a an the in on at of to into from by for with as one this itself himself herself he she it "
+    "and just only about".split()
+) | {OWN, ","}
 
 
 class Fact(NamedTuple):
@@ -50,6 +60,20 @@ class _Clause(NamedTuple):
     score: float = 0.0
 
 
+class _Stated(NamedTuple):
+    """A fact of a sentence whose value is left out. `place`: of the value among its mentions."""
+
+    place: int
+    holder: str
+    slot: str
+    negated: bool
+
+
+class _Reading(NamedTuple):
+    stated: list[_Stated]
+    problem: str
+
+
 class Reader:
     """Reads texts of a domain."""
 
@@ -59,6 +83,7 @@ class Reader:
         nouns = (*domain.nouns, f"the {domain.singular}")
         self._nouns = [f"{noun} " for noun in dict.fromkeys(nouns)]
         self._lexicon = Lexicon(domain, parents=False)
+        self._readings: dict[str, _Reading] = {}
         self._clauses: dict[str, _Clause] = {}
 
     def document(self, title: str, text: str) -> Reading:
@@ -79,22 +104,54 @@ class Reader:
 
     def _sentence(self, items: Sequence[str | Mention]) -> tuple[list[Fact], str]:
         """The facts of a sentence, and what is wrong with it."""
-        if all(type(item) is str for item in items):
+        mentions = [item for item in items if type(item) is not str]
+        if not mentions:
             return [], ""
-        parts = _parts(items)
-        facts, problem = self._read(parts)
-        if problem and any(sum(map(_is_hard, part)) > 1 for part in parts):
-            apart = [one for part in parts for one in self._apart(part)]
-            facts_apart, problem_apart = self._read(apart)
-            if not problem_apart:
-                return facts_apart, ""
-        if problem and len(parts) > 1:  # words without a value may belong to the clause before
-            other = _parts(items, behind=True)
-            if other != parts:
-                facts_behind, problem_behind = self._read(other)
-                if not problem_behind:
-                    return facts_behind, ""
+        key = " ".join([x if type(x) is str else f"<{x.key}>" for x in items])  # type: ignore[union-attr]
+        reading = self._readings.get(key)
+        if reading is None:
+            reading = self._read_in_some_way(items)
+            if len(self._readings) >= _KEPT:
+                self._readings.clear()
+                self._clauses.clear()
+            self._readings[key] = reading
+        stated, problem = reading
+        facts = []
+        for place, holder, slot, negated in stated:
+            value = mentions[place].slots[slot]  # type: ignore[union-attr]
+            if self.domain.slots[slot].low is not None:
+                problem = problem or self._outside(slot, value)
+            facts.append(Fact(holder, slot, str(value), negated))
         return facts, problem
+
+    def _read_in_some_way(self, items: Sequence[str | Mention]) -> _Reading:
+        """What the words of a sentence say of its values: of several ways the first that reads."""
+        parts = _parts(items)
+        reading = self._read(parts)
+        if not reading.problem:
+            return reading
+        ways = []
+        if any(sum(map(_is_hard, part)) > 1 for part in parts):
+            ways.append([one for part in parts for one in self._apart(part)])
+        if len(parts) > 1:  # words without a value may belong to the clause before
+            ways.append(_parts(items, behind=True))
+        if (main := self._main(items)) is not items:
+            ways.append(_parts(main))
+        for way in ways:
+            if way != parts and not (other := self._read(way)).problem:
+                return other
+        return reading
+
+    def _main(self, items: Sequence[str | Mention]) -> Sequence[str | Mention]:
+        """A sentence without a clause in front that holds no value, denies nothing and opens with
+        "whatever", "although", ...
+        """
+        end = next((i for i, item in enumerate(items) if item == ","), 0)
+        words = [item for item in items[:end] if type(item) is str]
+        if len(words) < max(end, 1) or words[0] not in _ASIDE:
+            return items
+        found = self.cues.find(" ".join(words), ())
+        return items if found.negated or found.other else items[end + 1 :]
 
     def _apart(self, part: Sequence[str | Mention]) -> list[list[str | Mention]]:
         """A clause with several values cut into clauses with one each."""
@@ -107,31 +164,29 @@ class Reader:
         clause = self._clause(part)
         return -1.0 if clause.problem or not clause.slot else 1.0 + clause.score
 
-    def _read(self, parts: Sequence[Sequence[str | Mention]]) -> tuple[list[Fact], str]:
-        facts: list[Fact] = []
-        problem, holder = "", "self"
+    def _read(self, parts: Sequence[Sequence[str | Mention]]) -> _Reading:
+        stated: list[_Stated] = []
+        problem, holder, passed = "", "self", 0
         for part in parts:
-            mentions = [item for item in part if type(item) is not str]
             key = " ".join([x if type(x) is str else f"<{x.key}>" for x in part])  # type: ignore[union-attr]
             clause = self._clauses.get(key)
             if clause is None:
-                clause = self._clause(part)
-                if len(self._clauses) >= _KEPT:
-                    self._clauses.clear()
-                self._clauses[key] = clause
+                clause = self._clauses[key] = self._clause(part)
+            words = {word for word in part if type(word) is str}
+            of_itself = OWN in words or bool(_HERSELF & words)
             if clause.other:
                 holder = "other"
-            elif OWN in part or _HERSELF & {word for word in part if type(word) is str}:
+            elif of_itself:
                 holder = "self"
-            if clause.problem:
+            slot, place = clause.slot, clause.place
+            if not slot and stated and (of_itself or holder == "self") and words <= _ELLIPTIC:
+                slot, place = _continued(part, stated[-1].slot)
+            if slot:
+                stated.append(_Stated(passed + place, holder, slot, clause.negated))
+            else:
                 problem = problem or clause.problem
-            elif clause.slot:
-                mention = mentions[clause.place]
-                value = mention.slots[clause.slot]  # type: ignore[union-attr]
-                wrong = self._outside(clause.slot, value)
-                problem = problem or wrong
-                facts.append(Fact(holder, clause.slot, str(value), clause.negated))
-        return facts, problem
+            passed += sum(type(item) is not str for item in part)
+        return _Reading(stated, problem)
 
     def _outside(self, name: str, value: str | int) -> str:
         """What is wrong with a value that its slot cannot have."""
@@ -261,6 +316,14 @@ def _parts(items: Sequence[str | Mention], behind: bool = False) -> list[list[st
 def _is_hard(item: str | Mention) -> bool:
     """Whether an item must be a value or a name, and is no word with a capital."""
     return isinstance(item, Mention) and item.kind != "capital"
+
+
+def _continued(part: Sequence[str | Mention], slot: str) -> tuple[str, int]:
+    """The slot of the clause before, where a clause has one value that can be of it; else ""."""
+    mentions = [item for item in part if type(item) is not str]
+    if len(mentions) == 1 and slot in mentions[0].slots:  # type: ignore[union-attr]
+        return slot, 0
+    return "", 0
 
 
 def _kind(mention: object) -> str:

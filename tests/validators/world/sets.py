@@ -87,7 +87,7 @@ def documents(domain: str, count: int, seed: int = 1) -> list[Row]:
     ]
 
 
-def made(domain: str, count: int = 1500, sizes: Sequence[int] = (1, 10), each: int = 1) -> Set:
+def made(domain: str, count: int = 600, sizes: Sequence[int] = (1, 10), each: int = 1) -> Set:
     """A data set with each operator, number of answers and wording."""
     params = WorldParams(
         domain=domain, documents=count, answer_sizes=tuple(sizes), queries_per_cell=each

@@ -11,12 +11,7 @@ import pytest
 from retgen.world.domain import load_domain
 
 from .mutations import change_documents, change_qrel, change_query
-from .sets import DOMAINS, Set, documents, made
-
-
-@pytest.fixture(scope="module")
-def films() -> Set:
-    return made("films")
+from .sets import DOMAINS, Set, documents
 
 
 def _uncaught(one: Set, folder: Path, seed: int) -> tuple[Counter[str], list[tuple[str, str]]]:
