@@ -1,4 +1,8 @@
-"""200 sentences and queries that were written without sight of the patterns."""
+"""Twice 200 sentences and queries that were written without sight of the patterns.
+
+Nobody who writes patterns looks at those of unseen.jsonl: their rate is the honest one. Those of
+seen.jsonl were as strange when they were read first (67%); patterns were widened after that.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import retgen.world
 from retgen.validators.world.cues import read_patterns
@@ -15,13 +21,14 @@ from retgen.validators.world.reader import Reader
 
 from .sets import DOMAINS
 
-UNSEEN = Path(__file__).parent / "unseen.jsonl"
+HERE = Path(__file__).parent
 
 
-def test_rate() -> None:
+@pytest.mark.parametrize("name", ["unseen", "seen"])
+def test_rate(name: str) -> None:
     """At least 90% are read rightly. Run with -s to see the rate of each domain."""
     rows: list[dict[str, Any]] = [
-        json.loads(line) for line in UNSEEN.read_text("utf-8").splitlines()
+        json.loads(line) for line in (HERE / f"{name}.jsonl").read_text("utf-8").splitlines()
     ]
     right: Counter[tuple[str, str]] = Counter()
     total: Counter[tuple[str, str]] = Counter()
