@@ -18,6 +18,7 @@ ABSENT = -1  # the entity has no value of this slot
 Codes = NDArray[np.int64]
 _FULL = np.uint64(1 << 32)
 _BLOCK = 1 << 16  # entities drawn at a time
+_DRAWS = 4  # of a slot: three for its value, one for whether it has any
 
 
 class World:
@@ -40,8 +41,8 @@ class World:
             )
         self._stream = Stream(seed, f"world/{domain.name}/facts")
         slots = list(domain.slots.values())
-        self._place = {slot.name: 2 * i for i, slot in enumerate(slots)}  # its two draws
-        self._bounds = np.full(2 * len(slots), _FULL)
+        self._place = {slot.name: _DRAWS * i for i, slot in enumerate(slots)}
+        self._bounds = np.full(_DRAWS * len(slots), _FULL)
         self._ordered: dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
         self._frequency = {
             slot.name: self._thresholds(slot, tuple(range(len(slot.values))))
@@ -95,9 +96,11 @@ class World:
                 continue
             place = self._place[slot.name]
             drawn = draws[:, place]
+            if slot.ordered:  # the mean of three: most near the middle, and few near the ends
+                drawn = draws[:, place : place + 3].sum(axis=1) // 3
             codes = self._drawn(slot, drawn, result, start)
             if slot.share < 1:
-                without = draws[:, place + 1] >= int(slot.share * (1 << 32))
+                without = draws[:, place + 3] >= int(slot.share * (1 << 32))
                 codes = np.where(without, ABSENT, codes)
             result[slot.name] = codes
         return result

@@ -1,0 +1,256 @@
+"""World: facts first, then documents that state them, and queries that are executed on them.
+
+    facts     {"setting": "Leipzig", "release": 1987, "lead": "Ada Borg", ...}
+    document  "... The picture is set in Leipzig and came to cinemas in 1987. ..."
+    query     "I am looking for a film whose story unfolds in Germany, but not one ..."
+              ["and not", ["within", "setting", "Germany"], ["between", "release", 1980, 1989]]
+    qrels     every document whose facts meet that expression, and no other
+
+Queries are a full factorial: every operator with every number of answers in every wording. LIMIT+
+(arXiv 2605.03824) has operators too, but there the number of answers follows from the operator.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+
+from retgen.errors import RecipeError
+from retgen.generators.family import Family
+from retgen.generators.ids import Ids
+from retgen.generators.params import Job
+from retgen.generators.plan import Plan
+from retgen.generators.records import Example, Records, Rows, rows_of
+from retgen.generators.world.params import WorldParams
+from retgen.generators.world.questions import Questions, cells, questions
+from retgen.messages import did_you_mean
+from retgen.validators.rule import CorpusRule, Judgements
+from retgen.world.compose import Composer
+from retgen.world.domain import Domain, load_domain
+from retgen.world.facts import World as Facts
+
+if TYPE_CHECKING:
+    from retgen.generators.source_description import SourceDescription
+
+__all__ = ["World"]
+
+_QREL = 2 * 58  # bytes of a row of the qrels, and of one of the grades
+_QUERY = 480
+_SAMPLE = 50  # documents whose size stands for that of all, in plans
+_EXACT = 200_000  # documents up to which a plan finds the queries: a few seconds
+_LICENCE = "Apache-2.0 (retgen)"
+
+
+class World(Family[WorldParams]):
+    name = "world"
+    summary = "queries with operators, executed on the facts that the documents state"
+    paper = "ours; after LIMIT (arXiv 2508.21038), LIMIT+ (2605.03824) and MultiConIR (2503.08046)"
+    params = WorldParams
+    why_no_limit = (
+        "queries are drawn for a world of so many documents; set these instead, for example "
+        "--set params.documents=20000 --set params.answer_sizes=[1,10,100]"
+    )
+    proof = "its facts, read back from its words, meet the query, read back from its words"
+
+    def about(self, job: Job[WorldParams]) -> str:
+        domain = load_domain(job.params.domain)
+        return f"{domain.entity.plural}: {self.summary}"
+
+    def plan(self, job: Job[WorldParams]) -> Plan:
+        params = job.params
+        domain = load_domain(params.domain)
+        _check(params, domain)
+        corpus = _corpus(params, job.seed)
+        document = len(corpus.jsonl(0, min(_SAMPLE, corpus.count))) / min(_SAMPLE, corpus.count)
+        about = params.documents > _EXACT
+        if about:
+            all_cells = cells(params)
+            count = len(all_cells) * params.queries_per_cell
+            sizes = sum(cell.size for cell in all_cells) * params.queries_per_cell
+            qrels, size = sizes + count * params.hard_negatives, count * _QUERY
+        else:
+            asked = questions(params, job.seed)
+            count, qrels = len(asked.all), asked.qrels
+            size = len(rows_of(asked.query, count).jsonl(0, count))
+        return Plan(
+            documents=params.documents,
+            queries=count,
+            qrels=qrels,
+            bytes=int(params.documents * document) + size + qrels * _QREL,
+            about=about,
+        )
+
+    def generate(self, job: Job[WorldParams]) -> Records:
+        params, seed = job.params, job.seed
+        domain = load_domain(params.domain)
+        _check(params, domain)
+        asked = _Asked(params, seed)
+        return Records(
+            corpus=_corpus(params, seed),
+            queries=_Lazy(asked, "query"),
+            qrels={"test": _Lazy(asked, "qrel")},
+            graded={"test": _Lazy(asked, "grade")},
+            features={
+                "corpus": {"facts": ["string"]},
+                "queries": {
+                    "operator": "string",
+                    "answers": "int32",
+                    "wording": "string",
+                    "n_answers": "int32",
+                    "hard_negatives": "int32",
+                    "slots": ["string"],
+                    "expression": "string",
+                },
+            },
+            complete=True,
+            word_lists=self.word_lists(job),
+            card=_card(params, domain),
+            facts=_figures(params, domain),
+            licences={"documents and queries": _LICENCE},
+        )
+
+    def word_lists(self, job: Job[WorldParams]) -> Mapping[str, str]:
+        domain = load_domain(job.params.domain)
+        return {f"domain {domain.name}": hashlib.sha256(domain.path.read_bytes()).hexdigest()}
+
+    def checks(self, job: Job[WorldParams], judgements: Judgements) -> Sequence[CorpusRule]:
+        return []
+
+    def scaffold(self, source: SourceDescription | None = None) -> str:
+        return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The queries of a job, which are drawn when something of them is first needed.
+
+    Processes that only write parts of the corpus need nothing.
+    """
+
+    params: WorldParams
+    seed: int
+
+    def now(self) -> Questions:
+        return questions(self.params, self.seed)
+
+
+@dataclass(frozen=True)
+class _Lazy:
+    """A table of queries, qrels or grades."""
+
+    asked: _Asked
+    table: str
+
+    @property
+    def count(self) -> int:
+        asked = self.asked.now()
+        return len(asked.all) if self.table == "query" else asked.qrels
+
+    def jsonl(self, start: int, stop: int) -> bytes:
+        return rows_of(getattr(self.asked.now(), self.table), self.count).jsonl(start, stop)
+
+
+@dataclass(frozen=True)
+class _Corpus:
+    """Row i: the document of entity i."""
+
+    composer: Composer
+    ids: Ids
+    count: int
+
+    def jsonl(self, start: int, stop: int) -> bytes:
+        ids = self.ids.texts(np.arange(start, stop))
+        rows = zip(ids, self.composer.documents(start, stop), strict=True)
+        return b"".join(
+            orjson.dumps(
+                {
+                    "_id": name,
+                    "title": one.name,
+                    "text": one.text,
+                    "metadata": {"facts": one.facts},
+                },
+                option=orjson.OPT_APPEND_NEWLINE,
+            )
+            for name, one in rows
+        )
+
+
+def _corpus(params: WorldParams, seed: int) -> Rows:
+    world = Facts(load_domain(params.domain), seed, params.documents)
+    return _Corpus(Composer(world), Ids(seed, "world/ids", "d", params.documents), params.documents)
+
+
+def _check(params: WorldParams, domain: Domain) -> None:
+    """Raise `RecipeError` for what this domain, or so many documents, cannot give."""
+    for slot in params.slots or ():
+        if slot not in domain.slots:
+            hint = did_you_mean(slot, list(domain.slots)) or "."
+            raise RecipeError(
+                f"params.slots: domain {domain.name} has no slot {slot!r}{hint} It has: "
+                f"{', '.join(domain.slots)}"
+            )
+    asked = {name: domain.slots[name] for name in params.slots or domain.slots}
+    relations = any(slot.type == "relation" for slot in asked.values())
+    extremes = any(slot.most or slot.least for slot in asked.values())
+    for operator, there, needed in (
+        ("two-hop", relations, "a slot of type relation"),
+        ("superlative", extremes, "a slot with 'most' or 'least'"),
+        ("range", any(slot.ordered for slot in asked.values()), "years, dates or numbers"),
+    ):
+        if operator in params.operators and not there:
+            raise RecipeError(
+                f"params.operators: {operator} needs {needed}, and domain {domain.name} has none "
+                "among the slots that are asked about; leave the operator out, or add one"
+            )
+    largest = max(params.answer_sizes)
+    if 3 * largest > params.documents:
+        raise RecipeError(
+            f"params.answer_sizes: {largest:,} answers are too many for {params.documents:,} "
+            f"documents. Ask for at least {3 * largest:,} (params.documents), or leave {largest} "
+            "out"
+        )
+
+
+def _listed(values: Sequence[object]) -> str:
+    return ", ".join(f"{value:,}" if isinstance(value, int) else str(value) for value in values)
+
+
+def _figures(params: WorldParams, domain: Domain) -> dict[str, str]:
+    return {
+        "Domain": domain.name,
+        "Slots": f"{len(domain.slots):,}",
+        "Operators": f"{len(params.operators):,}",
+        "Answers a query": _listed(params.answer_sizes),
+        "Wordings": _listed(params.wordings),
+        "Queries of each": f"{params.queries_per_cell:,}",
+    }
+
+
+def _card(params: WorldParams, domain: Domain) -> list[str]:
+    text = [
+        f"{domain.about} Facts of each were drawn first (`metadata.facts`) and put into words. A "
+        "query is an expression over facts (`metadata.expression`), put into words too; its qrels "
+        "are that expression, executed on all facts, so they are complete.",
+        f"Queries are a full factorial of `operator` ({_listed(params.operators)}), `answers` "
+        f"({_listed(params.answer_sizes)}) and `wording` ({_listed(params.wordings)}): "
+        f"{params.queries_per_cell:,} of each. Up to ten, the number of relevant documents is "
+        "exactly `answers`, above within 10% of it (`n_answers`). A literal query asks in words "
+        "that documents use; a paraphrase in other words, with synonyms of values; an entailed "
+        "one asks for what holds the value: a country for a city, a decade for a year.",
+    ]
+    if params.hard_negatives:
+        text.append(
+            f"Pairs with score 0 are up to {params.hard_negatives:,} hard negatives a query, drawn "
+            "from all that there are (`hard_negatives`): documents that miss one condition; for "
+            "`and-not`, documents that meet both, the violators; for `two-hop`, documents that "
+            "meet the conditions themselves, in place of the one that they refer to; for a single "
+            "condition, documents with a value near to it. `qrels_graded` has the number of "
+            "conditions that each document meets."
+        )
+    return text

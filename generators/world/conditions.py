@@ -1,0 +1,212 @@
+"""All conditions that a query of a wording may have, and how many of some entities meet each.
+
+A pool holds the conditions over one slot as arrays, so that all of them are counted at once.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.world.domain import Slot
+from retgen.world.expressions import Between, Condition, Is, Scalar, Within
+from retgen.world.table import Table
+
+Counts = NDArray[np.int64]
+Kind = Literal["value", "parent", "compared"]
+
+_BOUNDS = 400  # ends of comparisons, at most
+_SPANS = 3000  # ranges with two ends
+
+
+class Pool:
+    """Conditions over one slot. `count`: of how many."""
+
+    def __init__(self, slot: str, count: int) -> None:
+        self.slot, self.count = slot, count
+
+    def counts(self, values: NDArray[Any]) -> Counts:
+        """Of entries of the slot's column (n,), how many meet each condition (count,)."""
+        raise NotImplementedError
+
+    def condition(self, index: int) -> Condition:
+        raise NotImplementedError
+
+
+class Values(Pool):
+    """The slot has a value: of slots whose values are no numbers."""
+
+    def __init__(self, table: Table, slot: str, size: int) -> None:
+        super().__init__(slot, size)
+        self._table = table
+
+    def counts(self, values: NDArray[Any]) -> Counts:
+        return np.bincount(values[values >= 0], minlength=self.count)
+
+    def condition(self, index: int) -> Condition:
+        return Is(self.slot, self._table.name(self.slot, index))
+
+
+class Parents(Pool):
+    """The slot's value stands under a parent."""
+
+    def __init__(self, slot: Slot) -> None:
+        self._parents = sorted({parent for value in slot.values for parent in value.parents})
+        super().__init__(slot.name, len(self._parents))
+        self._size = len(slot.values)
+        self._inside = np.array(
+            [[parent in value.parents for parent in self._parents] for value in slot.values],
+            np.int64,
+        ).reshape(self._size, self.count)
+
+    def counts(self, values: NDArray[Any]) -> Counts:
+        result: Counts = np.bincount(values[values >= 0], minlength=self._size) @ self._inside
+        return result
+
+    def condition(self, index: int) -> Condition:
+        return Within(self.slot, self._parents[index])
+
+
+_OPEN = 1 << 30  # beyond every value
+
+
+class Ranges(Pool):
+    """The slot's value lies between two ends, (count,) each; `made` says it."""
+
+    def __init__(
+        self, slot: str, low: Counts, high: Counts, made: Callable[[int, int], Condition]
+    ) -> None:
+        super().__init__(slot, len(low))
+        self._low, self._high, self._made = low, high, made
+
+    def counts(self, values: NDArray[Any]) -> Counts:
+        found = np.sort(values[values >= 0])
+        below = np.searchsorted(found, self._low, "left")
+        return np.searchsorted(found, self._high, "right") - below
+
+    def condition(self, index: int) -> Condition:
+        return self._made(int(self._low[index]), int(self._high[index]))
+
+
+class Conditions:
+    """The pools of a table by what they say, each made when it is first asked for."""
+
+    def __init__(self, table: Table, slots: Sequence[Slot]) -> None:
+        self._table, self._slots = table, slots
+        self._made: dict[Kind, list[Pool]] = {}
+        self._totals: dict[int, Counts] = {}
+
+    def kind(self, kind: Kind) -> list[Pool]:
+        if kind not in self._made:
+            self._made[kind] = [pool for slot in self._slots for pool in self._of(slot, kind)]
+        return self._made[kind]
+
+    def totals(self, pool: Pool) -> Counts:
+        """How many of all entities meet each condition of a pool."""
+        if id(pool) not in self._totals:
+            self._totals[id(pool)] = pool.counts(self._table.column(pool.slot))
+        return self._totals[id(pool)]
+
+    def _of(self, slot: Slot, kind: Kind) -> Iterator[Pool]:
+        if slot.ordered:
+            column = self._table.column(slot.name)
+            values = np.unique(column[column >= 0]).astype(np.int64)
+            if len(values):
+                yield from _RANGES[kind](slot, values)
+        elif kind == "value":
+            if slot.listed:
+                size = len(slot.values)
+            else:
+                size = slot.pool if slot.type == "person" else self._table.count
+            yield Values(self._table, slot.name, size)
+        elif kind == "parent" and any(value.parents for value in slot.values):
+            yield Parents(slot)
+
+
+def _points(slot: Slot, values: Counts) -> Iterator[Pool]:
+    def made(low: int, high: int) -> Condition:
+        return Is(slot.name, _scalar(slot, low))
+
+    yield Ranges(slot.name, values, values, made)
+
+
+def _steps(slot: Slot, values: Counts) -> Iterator[Pool]:
+    """One step up: the decade of a year, month and year of a day, a round range of numbers."""
+    first, last = int(values[0]), int(values[-1])
+    match slot.type:
+        case "year":
+            low = np.arange(first // 10 * 10, last + 1, 10)
+            yield _between(slot, zip(low.tolist(), (low + 9).tolist(), strict=True))
+        case "date":
+            begin, end = datetime.date.fromordinal(first), datetime.date.fromordinal(last)
+            years = range(begin.year, end.year + 1)
+            yield _between(slot, (_days(year, 1, 12) for year in years))
+            yield _between(slot, (_days(y, m, m) for y in years for m in range(1, 13)))
+        case _:
+            yield _between(slot, _round(first, last))
+
+
+def _round(first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Ranges with round ends: their widths are 1, 2 or 5 times a power of ten."""
+    unit = 1
+    while unit <= last - first:
+        for factor in (1, 2, 5):
+            width = unit * factor
+            if width > 1 and 2 * width <= last - first <= width * _SPANS:
+                grid = range(first // unit * unit, last + 1, unit)
+                yield from ((low, low + width) for low in grid)
+        unit *= 10
+
+
+def _compared(slot: Slot, values: Counts) -> Iterator[Pool]:
+    """Before, after, between; less than, more than. Days are compared by their years."""
+    first, last = int(values[0]), int(values[-1])
+    if slot.type == "date":
+        begin, end = datetime.date.fromordinal(first), datetime.date.fromordinal(last)
+        years = range(begin.year, end.year + 1)
+        days = np.array([_days(year, 1, 12) for year in years])
+        starts, stops = days[:, 0], days[:, 1]
+        open_starts, open_stops = starts, stops
+    else:
+        starts = stops = values[np.unique(np.linspace(0, len(values) - 1, _BOUNDS).astype(int))]
+        # "less than" names the next value that there can be, "more than" the one before
+        open_starts, open_stops = starts - slot.step + 1, stops + slot.step - 1
+    yield _between(slot, [(-_OPEN, stop) for stop in open_stops[:-1].tolist()])
+    yield _between(slot, [(start, _OPEN) for start in open_starts[1:].tolist()])
+    every = max(1, int(len(starts) / (2 * _SPANS) ** 0.5))
+    ends = [(i, j) for i in range(0, len(starts), every) for j in range(i + 1, len(stops), every)]
+    if ends:
+        yield _between(slot, [(int(starts[i]), int(stops[j])) for i, j in ends])
+
+
+_RANGES: dict[Kind, Callable[[Slot, Counts], Iterator[Pool]]] = {
+    "value": _points, "parent": _steps, "compared": _compared,
+}  # fmt: skip
+
+
+def _between(slot: Slot, ends: Iterable[tuple[int, int]]) -> Pool:
+    def made(low: int, high: int) -> Condition:
+        return Between(
+            slot.name,
+            None if low == -_OPEN else _scalar(slot, low),
+            None if high == _OPEN else _scalar(slot, high),
+        )
+
+    listed: Sequence[tuple[int, int]] = list(ends)
+    both = np.array(listed, np.int64).reshape(len(listed), 2)
+    return Ranges(slot.name, both[:, 0], both[:, 1], made)
+
+
+def _days(year: int, first: int, last: int) -> tuple[int, int]:
+    """The first day of a month of a year and the last one of another, as ordinals."""
+    after = datetime.date(year + last // 12, last % 12 + 1, 1)
+    return datetime.date(year, first, 1).toordinal(), after.toordinal() - 1
+
+
+def _scalar(slot: Slot, code: int) -> Scalar:
+    return datetime.date.fromordinal(code).isoformat() if slot.type == "date" else code

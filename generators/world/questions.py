@@ -1,0 +1,170 @@
+"""The queries of a data set with their answers and hard negatives: drawn once, then handed out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.errors import RecipeError
+from retgen.generators.ids import Ids
+from retgen.generators.world.negatives import hard_negatives
+from retgen.generators.world.params import WorldParams
+from retgen.generators.world.queries import Cell, Search, window
+from retgen.streams import Stream
+from retgen.world.asking import Asker
+from retgen.world.domain import load_domain
+from retgen.world.expressions import Expression, dumps, execute, grades, slots
+from retgen.world.facts import World
+from retgen.world.table import Table
+
+Rows = NDArray[np.int64]
+
+
+class Question(NamedTuple):
+    """A query. `relevant`, `negatives`: entities; `graded`: conditions that each of them meets, in
+    this order. `near`: how many hard negatives there are, of which `negatives` were drawn.
+    """
+
+    cell: Cell
+    expression: Expression
+    text: str
+    relevant: Rows
+    negatives: Rows
+    graded: list[int]
+    near: int
+
+    def metadata(self) -> Mapping[str, Any]:
+        """What stands beside its text."""
+        return {
+            "operator": self.cell.operator,
+            "answers": self.cell.size,
+            "wording": self.cell.wording,
+            "n_answers": len(self.relevant),
+            "hard_negatives": self.near,
+            "slots": slots(self.expression),
+            "expression": dumps(self.expression),
+        }
+
+
+class Questions:
+    """All queries of a job, in the order of their file, and the rows of their qrels."""
+
+    def __init__(self, params: WorldParams, seed: int) -> None:
+        self.table = Table(World(load_domain(params.domain), seed, params.documents))
+        found = _found(params, seed, self.table)
+        order = Stream(seed, "world/query order").permutation(len(found)).tolist()
+        self.all = [found[i] for i in order]
+        self.ids = Ids(seed, "world/ids", "q", len(found)).texts(np.arange(len(found)))
+        sizes = [len(one.graded) for one in self.all]
+        self._ends = np.cumsum(sizes)
+        self.qrels = int(self._ends[-1])
+        self._doc_ids = Ids(seed, "world/ids", "d", params.documents)
+
+    def query(self, i: int) -> Mapping[str, Any]:
+        """Row i of the queries."""
+        one = self.all[i]
+        return {"_id": self.ids[i], "text": one.text, "metadata": one.metadata()}
+
+    def qrel(self, i: int) -> Mapping[str, Any]:
+        """Row i of the qrels: 1 for an answer, 0 for a hard negative."""
+        query, place = self._place(i)
+        return self._row(query, place, int(place < len(self.all[query].relevant)))
+
+    def grade(self, i: int) -> Mapping[str, Any]:
+        """Row i of the grades: how many conditions are met."""
+        query, place = self._place(i)
+        return self._row(query, place, self.all[query].graded[place])
+
+    def _place(self, i: int) -> tuple[int, int]:
+        """The query that row i of the qrels is of, and which of its rows it is."""
+        query = int(np.searchsorted(self._ends, i, side="right"))
+        return query, i - (int(self._ends[query - 1]) if query else 0)
+
+    def _row(self, query: int, place: int, score: int) -> Mapping[str, Any]:
+        one = self.all[query]
+        before = len(one.relevant)
+        entity = one.relevant[place] if place < before else one.negatives[place - before]
+        document = self._doc_ids.texts(np.array([entity]))[0]
+        return {"query-id": self.ids[query], "corpus-id": document, "score": score}
+
+
+def questions(params: WorldParams, seed: int) -> Questions:
+    """The queries of a job, drawn once in a process."""
+    path = load_domain(params.domain).path
+    return _drawn(params, seed, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=2)
+def _drawn(params: WorldParams, seed: int, _changed: int) -> Questions:
+    return Questions(params, seed)
+
+
+def cells(params: WorldParams) -> list[Cell]:
+    """All of them: every operator with every number of answers and every wording."""
+    return [
+        Cell(operator, size, wording)
+        for operator in params.operators
+        for size in params.answer_sizes
+        for wording in params.wordings
+    ]
+
+
+def _found(params: WorldParams, seed: int, table: Table) -> list[Question]:
+    search = Search(table, seed, params.slots)
+    result = []
+    for cell in cells(params):
+        for number in range(params.queries_per_cell):
+            expression = search.find(cell, number)
+            if expression is None:
+                raise RecipeError(_none(cell, number, params, table))
+            purpose = f"{cell.operator}/{cell.size}/{cell.wording}/{number}"
+            result.append(_question(cell, expression, table, seed, purpose, params.hard_negatives))
+    return result
+
+
+def _question(
+    cell: Cell, expression: Expression, table: Table, seed: int, purpose: str, most: int
+) -> Question:
+    words = Stream(seed, f"world/words/{purpose}")
+    asker = Asker(table.domain, cell.wording, lambda bound: int(words.integers(bound, 1)[0]))
+    relevant = np.flatnonzero(execute(expression, table))
+    near = np.flatnonzero(hard_negatives(expression, table))
+    negatives = _some(near, most, Stream(seed, f"world/negatives/{purpose}"))
+    both = np.concatenate([relevant, negatives])
+    graded = grades(expression, table)[both].tolist()
+    text = asker.ask(expression)
+    return Question(cell, expression, text, relevant, negatives, graded, len(near))
+
+
+def _some(rows: Rows, most: int, stream: Stream) -> Rows:
+    """`most` rows at random, sorted; all where there are no more."""
+    if len(rows) <= most:
+        return rows
+    chosen: dict[int, None] = {}
+    while len(chosen) < most:
+        chosen |= dict.fromkeys(stream.integers(len(rows), most).tolist())
+    return rows[np.sort(np.array(list(chosen)[:most], np.int64))]
+
+
+def _none(cell: Cell, number: int, params: WorldParams, table: Table) -> str:
+    wanted, domain = window(cell.size), table.domain
+    size = f"{wanted.low:,} to {wanted.high:,}" if wanted.low < wanted.high else f"{cell.size:,}"
+    answers = "answer" if cell.size == 1 else "answers"
+    again = "another" if number else "a"
+    return (
+        f"params.answer_sizes: among {params.documents:,} {domain.entity.plural} of domain "
+        f"{domain.name} there is not {again} query with operator {cell.operator}, wording "
+        f"{cell.wording} and {size} {answers} ({number:,} of {params.queries_per_cell:,} were "
+        f"found). {_change(cell, params)}, or leave {cell.size} out of params.answer_sizes"
+    )
+
+
+def _change(cell: Cell, params: WorldParams) -> str:
+    if cell.size * 20 > params.documents:
+        return f"Ask for more documents, for example params.documents={cell.size * 100}"
+    fewer = "" if params.queries_per_cell == 1 else "lower params.queries_per_cell, "
+    return f"Ask for other params.documents, {fewer}name more params.slots"

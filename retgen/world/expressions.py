@@ -1,0 +1,357 @@
+"""What a query asks, as an algebra over facts: written as JSON, executed on columns of facts.
+
+    ["and", ["is", "setting", "Leipzig"], ["between", "release", null, 1949]]
+
+Execution works on whole columns and returns numpy arrays of one entry an entity, so that the
+answers of a query are complete. A slot that an entity does not have meets no condition.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+Mask = NDArray[np.bool_]
+Scalar = str | int
+
+
+@dataclass(frozen=True)
+class Is:
+    """The slot has this value: its name; a year or number as int, a date as ISO string."""
+
+    slot: str
+    value: Scalar
+
+
+@dataclass(frozen=True)
+class Within:
+    """The slot's value stands under this parent."""
+
+    slot: str
+    parent: str
+
+
+@dataclass(frozen=True)
+class Between:
+    """The slot's value lies between two ends, both of which belong; None: open."""
+
+    slot: str
+    low: Scalar | None
+    high: Scalar | None
+
+
+Condition = Is | Within | Between
+
+
+@dataclass(frozen=True)
+class And:
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class AndNot:
+    """What meets `kept` and does not meet `dropped`."""
+
+    kept: Expression
+    dropped: Expression
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """At least `k` of the parts are met."""
+
+    k: int
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """Of those that meet `of`, the `k` with the largest (`most`) or smallest value of the slot."""
+
+    k: int
+    slot: str
+    of: Expression
+    most: bool
+
+
+@dataclass(frozen=True)
+class Via:
+    """The other entity of a relation meets `of`."""
+
+    slot: str
+    of: Expression
+
+
+Expression = Condition | And | Or | AndNot | AtLeast | Extreme | Via
+
+
+def to_json(expression: Expression) -> list[Any]:
+    """As lists, in the order of the query's text."""
+    match expression:
+        case Is(slot, value):
+            return ["is", slot, value]
+        case Within(slot, parent):
+            return ["within", slot, parent]
+        case Between(slot, low, high):
+            return ["between", slot, low, high]
+        case And(parts):
+            return ["and", *map(to_json, parts)]
+        case Or(parts):
+            return ["or", *map(to_json, parts)]
+        case AndNot(kept, dropped):
+            return ["and not", to_json(kept), to_json(dropped)]
+        case AtLeast(k, parts):
+            return ["at least", k, *map(to_json, parts)]
+        case Extreme(k, slot, of, most):
+            return ["most" if most else "least", k, slot, to_json(of)]
+        case Via(slot, of):
+            return ["via", slot, to_json(of)]
+
+
+def dumps(expression: Expression) -> str:
+    """The canonical form: compact JSON."""
+    return orjson.dumps(to_json(expression)).decode()
+
+
+def loads(text: str | bytes) -> Expression:
+    """The expression that `dumps` wrote. Raises `ValueError` for what is none."""
+    return from_json(orjson.loads(text))
+
+
+def from_json(value: Any) -> Expression:
+    """The expression of lists as `to_json` makes them. Raises `ValueError` for what is none."""
+    match value:
+        case ["is", str(slot), str() | int() as one] if not isinstance(one, bool):
+            return Is(slot, one)
+        case ["within", str(slot), str(parent)]:
+            return Within(slot, parent)
+        case ["between", str(slot), low, high] if _ends(low, high):
+            return Between(slot, low, high)
+        case ["and" | "or" as name, *parts] if len(parts) > 1:
+            inner = tuple(map(from_json, parts))
+            return And(inner) if name == "and" else Or(inner)
+        case ["and not", kept, dropped]:
+            return AndNot(from_json(kept), from_json(dropped))
+        case ["at least", int(k), *parts] if 0 < k < len(parts):
+            return AtLeast(k, tuple(map(from_json, parts)))
+        case ["most" | "least" as name, int(k), str(slot), of] if k > 0:
+            return Extreme(k, slot, from_json(of), name == "most")
+        case ["via", str(slot), of]:
+            return Via(slot, from_json(of))
+    raise ValueError(f"no expression: {value!r}")
+
+
+def _ends(low: Any, high: Any) -> bool:
+    """Whether these are the ends of a range: of one kind, in order, not both open."""
+    kinds = {type(end) for end in (low, high) if end is not None}
+    if kinds not in ({int}, {str}):
+        return False
+    return low is None or high is None or low <= high
+
+
+def conditions(expression: Expression) -> Iterator[Condition]:
+    """The conditions of an expression, in order."""
+    match expression:
+        case And(parts) | Or(parts) | AtLeast(_, parts):
+            for part in parts:
+                yield from conditions(part)
+        case AndNot(kept, dropped):
+            yield from conditions(kept)
+            yield from conditions(dropped)
+        case Extreme(of=of) | Via(of=of):
+            yield from conditions(of)
+        case _:
+            yield expression
+
+
+def slots(expression: Expression) -> list[str]:
+    """The slots that an expression names, in order, each once."""
+    return list(dict.fromkeys(_slots(expression)))
+
+
+def _slots(expression: Expression) -> Iterator[str]:
+    match expression:
+        case And(parts) | Or(parts) | AtLeast(_, parts):
+            for part in parts:
+                yield from _slots(part)
+        case AndNot(kept, dropped):
+            yield from _slots(kept)
+            yield from _slots(dropped)
+        case Extreme(slot=slot, of=of):
+            yield from _slots(of)
+            yield slot
+        case Via(slot, of):
+            yield slot
+            yield from _slots(of)
+        case _:
+            yield expression.slot
+
+
+class Facts(Protocol):
+    """Columns of facts, and what values stand for in them."""
+
+    @property
+    def count(self) -> int:
+        """How many entities there are."""
+        ...
+
+    def column(self, slot: str) -> NDArray[Any]:
+        """A whole column: integers (count,), negative where an entity lacks the slot."""
+        ...
+
+    def code(self, slot: str, value: Scalar) -> int:
+        """What a value is in its column. Raises `KeyError` for one that the slot cannot have."""
+        ...
+
+    def under(self, slot: str, parent: str) -> Mask:
+        """Which codes stand under a parent, and False at the end: (values + 1,)."""
+        ...
+
+
+def ordinal(value: Scalar) -> int:
+    """An end of a range as it stands in a column: dates as proleptic ordinals."""
+    return value if isinstance(value, int) else datetime.date.fromisoformat(value).toordinal()
+
+
+def execute(expression: Expression, facts: Facts) -> Mask:
+    """Which entities are answers, (count,).
+
+    Raises `ValueError` for a superlative that no k entities meet, or with a tie at its edge.
+    """
+    match expression:
+        case And(parts):
+            return _reduced(np.logical_and, parts, facts)
+        case Or(parts):
+            return _reduced(np.logical_or, parts, facts)
+        case AndNot(kept, dropped):
+            return execute(kept, facts) & ~execute(dropped, facts)
+        case AtLeast(k, parts):
+            return _met(parts, facts) >= k
+        case Extreme():
+            return _extreme(expression, facts)
+        case Via(slot, of):
+            return through(execute(of, facts), facts.column(slot))
+        case _:
+            return holds(expression, facts.column(expression.slot), facts)
+
+
+def holds(condition: Condition, column: NDArray[Any], facts: Facts) -> Mask:
+    """Which entries of a slot's column (n,) meet a condition, (n,)."""
+    result: Mask
+    match condition:
+        case Is(slot, value):
+            result = column == facts.code(slot, value)
+        case Within(slot, parent):
+            result = facts.under(slot, parent)[column]  # a slot that is absent is the last entry
+        case Between(_, low, high):
+            result = column >= (0 if low is None else max(0, ordinal(low)))
+            if high is not None:
+                result &= column <= ordinal(high)
+    return result
+
+
+def through(values: NDArray[Any], relation: NDArray[Any]) -> NDArray[Any]:
+    """What `values` (count,) has for the other entity of a relation; 0 or False where none is."""
+    result = values[relation]
+    result[relation < 0] = 0
+    return result
+
+
+def _reduced(how: Callable[..., Any], parts: tuple[Expression, ...], facts: Facts) -> Mask:
+    result = execute(parts[0], facts)
+    for part in parts[1:]:
+        how(result, execute(part, facts), out=result)
+    return result
+
+
+def _met(parts: tuple[Expression, ...], facts: Facts) -> NDArray[np.int16]:
+    result = np.zeros(facts.count, np.int16)
+    for part in parts:
+        result += execute(part, facts)
+    return result
+
+
+def _extreme(expression: Extreme, facts: Facts) -> Mask:
+    column = facts.column(expression.slot)
+    rows = np.flatnonzero(execute(expression.of, facts) & (column >= 0))
+    k, values = expression.k, column[rows]
+    if len(rows) < k:
+        raise ValueError(f"{len(rows):,} entities, of which {k:,} are to be taken")
+    order = np.argsort(-values if expression.most else values, kind="stable")
+    if len(rows) > k and values[order[k - 1]] == values[order[k]]:
+        raise ValueError(f"entities {k:,} and {k + 1:,} tie")
+    result = np.zeros(facts.count, np.bool_)
+    result[rows[order[:k]]] = True
+    return result
+
+
+def grades(expression: Expression, facts: Facts) -> NDArray[np.int16]:
+    """How many conditions every entity meets, (count,).
+
+    The condition after "and not" is met by what it does not hold for. Those of a relation are met
+    by the other entity. A superlative is a condition more, met by those that are taken.
+    """
+    match expression:
+        case And(parts) | Or(parts) | AtLeast(_, parts):
+            result = np.zeros(facts.count, np.int16)
+            for part in parts:
+                result += grades(part, facts)
+            return result
+        case AndNot(kept, dropped):
+            return grades(kept, facts) + ~execute(dropped, facts)
+        case Extreme(of=of):
+            return grades(of, facts) + execute(expression, facts)
+        case Via(slot, of):
+            return through(grades(of, facts), facts.column(slot))
+        case _:
+            return execute(expression, facts).astype(np.int16)
+
+
+_FAR = 1000  # of what no change of a condition makes an answer
+
+
+def missing(expression: Expression, facts: Facts) -> NDArray[np.int16]:
+    """How many conditions would have to change for every entity to be an answer, (count,)."""
+    match expression:
+        case And(parts):
+            result = np.zeros(facts.count, np.int16)
+            for part in parts:
+                result += missing(part, facts)
+            return result
+        case Or(parts):
+            result = missing(parts[0], facts)
+            for part in parts[1:]:
+                np.minimum(result, missing(part, facts), out=result)
+            return result
+        case AndNot(kept, dropped):
+            return missing(kept, facts) + execute(dropped, facts)
+        case AtLeast(k, parts):
+            return np.maximum(k - _met(parts, facts), 0).astype(np.int16)
+        case Extreme(slot=slot, of=of, most=most):
+            column, taken = facts.column(slot), execute(expression, facts)
+            edge = column[taken].min() if most else column[taken].max()
+            beyond = (column >= edge if most else column <= edge) & (column >= 0)
+            return missing(of, facts) + ~beyond
+        case Via(slot, of):
+            relation = facts.column(slot)
+            result = missing(of, facts)[relation]
+            result[relation < 0] = _FAR
+            return result
+        case _:
+            return (~execute(expression, facts)).astype(np.int16)
+
+
+def violators(expression: AndNot, facts: Facts) -> Mask:
+    """Which entities meet all but what is after "and not", (count,)."""
+    return execute(expression.kept, facts) & execute(expression.dropped, facts)

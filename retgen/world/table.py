@@ -1,0 +1,66 @@
+"""The facts of all entities in memory, four bytes each, for expressions to be executed on."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.world.domain import Domain
+from retgen.world.expressions import Mask, Scalar, ordinal
+from retgen.world.facts import World
+
+_BLOCK = 1 << 16  # entities drawn at a time
+
+Column = NDArray[np.int32]
+
+
+class Table:
+    """Columns of a world (see `expressions.Facts`)."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.domain: Domain = world.domain
+        self.count = world.entities
+        self._known: dict[tuple[str, str], int] = {}
+        self._pools: set[str] = set()
+
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        """By slot, int32 (count,)."""
+        result = {slot: np.empty(self.count, np.int32) for slot in self.domain.slots}
+        for start in range(0, self.count, _BLOCK):
+            stop = min(start + _BLOCK, self.count)
+            for slot, codes in self.world.columns(start, stop).items():
+                result[slot][start:stop] = codes
+        return result
+
+    def column(self, slot: str) -> Column:
+        return self.columns[slot]
+
+    def name(self, slot: str, code: int) -> Scalar:
+        """What a code stands for, as expressions have it."""
+        of = self.domain.slots[slot]
+        if of.type in ("year", "number"):
+            return code
+        name = self.world.value_names(of, [code])[0]
+        if not of.ordered:
+            self._known[slot, name] = code
+        return name
+
+    def code(self, slot: str, value: Scalar) -> int:
+        of = self.domain.slots[slot]
+        if of.ordered:
+            return ordinal(value)
+        key = (slot, str(value))
+        if key not in self._known and slot not in self._pools:
+            self._pools.add(slot)  # all values, once: what was drawn here is known already
+            size = {"person": of.pool, "relation": self.count}.get(of.type, len(of.values))
+            names = self.world.value_names(of, range(size))
+            self._known |= {(slot, name): code for code, name in enumerate(names)}
+        return self._known[key]
+
+    def under(self, slot: str, parent: str) -> Mask:
+        inside = [parent in value.parents for value in self.domain.slots[slot].values]
+        return np.array([*inside, False])
