@@ -1,0 +1,173 @@
+"""What a domain's file defines: types, values, parents, ranges and names. Wordings are not read."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+TYPES = ("category", "place", "year", "date", "number", "person", "relation")
+LISTED = ("category", "place")  # types whose values are listed
+_BOUND = re.compile(r"\s*(\w+)\s*(?:([+-])\s*(\d+))?\s*")
+
+
+class BadDefinition(Exception):
+    """Why a file defines no domain."""
+
+
+class Value(NamedTuple):
+    """A value with its synonyms, and what it is a kind or a part of, nearest first."""
+
+    name: str
+    synonyms: tuple[str, ...]
+    parents: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What can be known of an entity.
+
+    `low`, `high`: years of a year or date, else numbers; None where there is no range. `unit`: its
+    singular and plural.
+    """
+
+    name: str
+    type: str
+    about: str
+    values: Mapping[str, Value]
+    low: int | None
+    high: int | None
+    step: int
+    unit: tuple[str, ...]
+    share: float
+
+    def parents(self) -> dict[str, list[str]]:
+        """Parent -> the values below it."""
+        result: dict[str, list[str]] = {}
+        for value in self.values.values():
+            for parent in value.parents:
+                result.setdefault(parent, []).append(value.name)
+        return result
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A domain. `name`: the pattern of names, in pieces: a literal text, or a part's values."""
+
+    domain: str
+    singular: str
+    plural: str
+    slots: Mapping[str, Slot]
+    name: tuple[str | tuple[str, ...], ...]
+    short: int | None  # the place in `name` of the part that stands as a short name
+    persons: tuple[frozenset[str], ...]  # given and family names of those who are no entities
+
+
+def read_definition(path: Path) -> Definition:
+    """The definition in a domain's file. Raises `BadDefinition`."""
+    try:
+        raw = yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise BadDefinition(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+    try:
+        return definition(raw)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadDefinition(f"{path} defines no domain: {error!r}") from error
+
+
+def definition(raw: Mapping[str, Any]) -> Definition:
+    """The definition in the content of a domain's file."""
+    lists = {key: list(_values(value)) for key, value in (raw.get("lists") or {}).items()}
+    bounds: dict[str, tuple[int | None, int | None]] = {}
+    slots = {}
+    for name, one in raw["slots"].items():
+        if one["type"] not in TYPES:
+            raise ValueError(f"slot {name} has the type {one['type']!r}")
+        given = one.get("values", [])
+        values = lists[given] if isinstance(given, str) else list(_values(given))
+        low, high = one.get("range", (None, None))
+        bounds[name] = _bound(low, bounds, 0), _bound(high, bounds, 1)
+        unit = one.get("unit") or ()
+        slots[name] = Slot(
+            name,
+            one["type"],
+            str(one.get("about", "")),
+            {value.name: value for value in values},
+            *bounds[name],
+            int(one.get("step", 1)),
+            (unit,) if isinstance(unit, str) else tuple(unit),
+            float(one.get("share", 1)),
+        )
+    pieces, places = _pieces(raw["name"])
+    short = re.fullmatch(r"\{(\w+)\}", str(raw["name"].get("short") or ""))
+    place = places[short[1]] if short else None
+    entity = raw["entity"]
+    return Definition(
+        str(raw["domain"]),
+        entity["singular"],
+        entity["plural"],
+        slots,
+        pieces,
+        place,
+        tuple(frozenset(_words(one)) for one in (raw.get("persons") or {}).values()),
+    )
+
+
+def _values(given: Any, parents: tuple[str, ...] = ()) -> Iterator[Value]:
+    """The leaves of nested lists, each with what it is nested in."""
+    if isinstance(given, Mapping):
+        for key, below in given.items():
+            yield from _values(below, (str(key).partition("|")[0].strip(), *parents))
+    elif isinstance(given, Sequence) and not isinstance(given, str):
+        for one in given:
+            yield from _values(one, parents)
+    else:
+        name, *synonyms = (part.strip() for part in str(given).split("|"))
+        yield Value(name, tuple(synonyms), parents)
+
+
+def _bound(
+    given: Any, earlier: Mapping[str, tuple[int | None, int | None]], end: int
+) -> int | None:
+    """A bound as a number; that of another slot gives the furthest it can be."""
+    if given is None or isinstance(given, int):
+        return given
+    if isinstance(given, datetime.date):
+        return given.year
+    text = str(given)
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+        return int(text[:4])
+    match = _BOUND.fullmatch(text)
+    if match is None:
+        raise ValueError(f"the bound {text!r}")
+    if match[1].isdigit():
+        return int(match[1])
+    other = earlier[match[1]][end]
+    shift = int(match[3] or 0)
+    return None if other is None else other + (shift if match[2] == "+" else -shift)
+
+
+def _pieces(
+    name: Mapping[str, Any],
+) -> tuple[tuple[str | tuple[str, ...], ...], dict[str, int]]:
+    """The pattern of names in pieces, and the place of each part."""
+    pieces: list[str | tuple[str, ...]] = []
+    places: dict[str, int] = {}
+    for number, piece in enumerate(re.split(r"\{(\w+)\}", name["pattern"])):
+        if number % 2:
+            places.setdefault(piece, len(pieces))
+            pieces.append(tuple(_words(name["parts"][piece])))
+        elif piece.strip():
+            pieces.append(piece.strip())
+    return tuple(pieces), places
+
+
+def _words(given: Any) -> Iterator[str]:
+    """The values of a part of a name, whose groups (those of a pronoun) do not matter."""
+    for value in _values(given):
+        yield value.name
