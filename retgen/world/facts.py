@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,28 @@ class World:
         found = iter(named)
         return [next(found) if code >= 0 else "" for code in codes]
 
+    def fits(self, name: str, codes: Codes, others: Mapping[str, Codes]) -> NDArray[np.bool_]:
+        """Whether values (n,) of a slot go with those of `others` (n,), as far as that is known.
+
+        What `others` lacks bounds nothing. A relation fits no other value of its slot `before`:
+        which entities come before it is drawn with the entity.
+        """
+        slot = self.domain.slots[name]
+        result = np.full(len(codes), slot.before not in others or not slot.before)
+        if slot.given_slot in others:
+            for keys, (allowed, _) in self._given[name]:
+                result &= ~np.isin(others[slot.given_slot], keys) | np.isin(codes, allowed)
+        if slot.ordered:
+            count = len(codes)
+            low, high = (one.slot in others for one in (slot.low, slot.high))
+            if low:
+                least = self._bound(slot, slot.low, others, count, last=False)
+                result &= codes >= least
+            if high:
+                most = self._bound(slot, slot.high, others, count, last=True)
+                result &= codes <= most
+        return result
+
     # --- drawing ------------------------------------------------------------------------------
 
     def _columns(self, start: int, stop: int, wanted: Container[str]) -> dict[str, Codes]:
@@ -124,7 +146,7 @@ class World:
         return low + ((drawn * steps) >> 32) * slot.step
 
     def _bound(
-        self, slot: Slot, bound: Bound, others: dict[str, Codes], count: int, *, last: bool
+        self, slot: Slot, bound: Bound, others: Mapping[str, Codes], count: int, *, last: bool
     ) -> Codes:
         if bound.slot is None:
             return np.full(count, bound.offset, np.int64)

@@ -20,7 +20,8 @@ class Spec(NamedTuple):
     `documents`, `ladders`: what a run keeps of its sources, `verdicts`: its table of the judge's
     verdicts, `rejected`: its rejected records, all one JSON object a line. `opening`: the first
     line of instruction-style queries. `orders`: breaking orders. `domain`: of all queries.
-    `asked`: ladders that were asked for, None: as many as the documents give.
+    `asked`: ladders that were asked for, None: as many as the documents give. `singles`: whether
+    there is a document for each condition that breaks it alone.
     """
 
     documents: Path
@@ -31,6 +32,7 @@ class Spec(NamedTuple):
     domain: str
     rejected: Path
     asked: int | None = None
+    singles: bool = False
 
 
 class Ladder(NamedTuple):

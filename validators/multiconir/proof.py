@@ -311,7 +311,7 @@ class LadderProof(CorpusRule):
         for number, name in enumerate(self.ladders.ids()):
             places = self._documents_of(number)
             rungs = [(broken[i], order[i], orders[i]) for i in places]
-            for what in ladder_faults(rungs, self.spec.orders):
+            for what in ladder_faults(rungs, self.spec.orders, self.spec.singles):
                 ids = [name, *(self.state.ids[i] for i in places)]
                 yield _error(ids, f"ladder {name}: {what}")
         yield from self._findings

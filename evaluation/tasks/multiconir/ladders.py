@@ -109,7 +109,8 @@ def _load(collection: Collection) -> tuple[list[Ladder], list[str]]:
         if not broken:
             positives[name] = text
             continue
-        for order in message.get("orders") or (1,):
+        named = message.get("orders")
+        for order in (1,) if named is None else named:
             orders.setdefault(name, {}).setdefault(int(order), []).append(Rung(text, broken))
     result = [
         Ladder(
