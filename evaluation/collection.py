@@ -10,6 +10,7 @@ import math
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
@@ -34,7 +35,8 @@ class Collection:
     `qrels`: query id -> document id -> relevance; `grades`: the grades beside binary qrels in the
     same shape, None where there are none. `complete`: a pair without a qrel is known to be
     not relevant. `notes`: what a reader of the scores must know. `missing`: judged documents that
-    the corpus does not hold.
+    the corpus does not hold. `breakdown`: columns of the queries by whose values the data set wants
+    its scores shown.
     """
 
     path: Path
@@ -49,6 +51,7 @@ class Collection:
     notes: list[str] = field(default_factory=list)
     missing: frozenset[str] = frozenset()
     grades: dict[str, dict[str, int]] | None = None
+    breakdown: tuple[str, ...] = ()
 
     @property
     def documents(self) -> int:
@@ -150,10 +153,11 @@ def load(
     missing = frozenset(doc.decode() for doc in listed[~np.isin(listed, ids)].tolist())
     if missing:
         notes.append(f"{len(missing):,} judged documents are not in the corpus and cannot be found")
+    manifest = _manifest(dataset)
     return Collection(
         path, path.resolve().name, split, dataset, ids, priority, kept,
-        {q.query_id: by_query.get(q.query_id, {}) for q in kept}, _complete(dataset), notes,
-        missing, _grades(dataset, path, split, kept),
+        {q.query_id: by_query.get(q.query_id, {}) for q in kept}, bool(manifest.get("complete")),
+        notes, missing, _grades(dataset, path, split, kept), tuple(manifest.get("breakdown", ())),
     )  # fmt: skip
 
 
@@ -264,11 +268,12 @@ def _ids(dataset: Dataset, path: Path, progress: Progress) -> NDArray[np.bytes_]
     return np.concatenate(parts)
 
 
-def _complete(dataset: Dataset) -> bool:
+def _manifest(dataset: Dataset) -> dict[str, Any]:
+    """What a run says of its data set; nothing of others."""
     if dataset.run is None:
-        return False
+        return {}
     try:
         manifest = orjson.loads((dataset.run / "manifest.json").read_bytes())
     except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and bool(manifest.get("complete"))
+        return {}
+    return manifest if isinstance(manifest, dict) else {}

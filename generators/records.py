@@ -72,7 +72,8 @@ class Records:
     `tables`: tables in a layout of the family's own, by the name of their file in
     tables/. `languages`: ISO 639-3 and the script (ISO 15924) of the texts. `facts`: a row of
     figures for the card, by their headings. `notes`: lines for the terminal, by a word for each.
-    `example`: a record laid out for a reader.
+    `example`: a record laid out for a reader. `breakdown`: columns of the queries by whose
+    values scores are shown where nothing else is asked for.
     """
 
     corpus: Rows
@@ -92,3 +93,4 @@ class Records:
     facts: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     example: Example | None = None
+    breakdown: Sequence[str] = ()

@@ -10,7 +10,7 @@
     ├── RunDirectoryError            2   a run directory belongs to something else, or is in use
     ├── ChecksFailed                 1   the data was written but did not pass its checks
     ├── BudgetReached                3   the next call could pass the cap; resumable
-    └── EndpointFailed               4   a model, or the Hub, did not answer; resumable
+    └── EndpointFailed               4   a model, the Hub or S3 did not answer; resumable
 
 Exceptions of other libraries are turned into one of these where they enter. A message says what
 happened, where, and what to do next; the command line prints it without a traceback (`-v` shows

@@ -104,6 +104,7 @@ def manifest_of(
             "rejected": len(records.rejected),
         },
         "complete": records.complete,
+        **({"breakdown": list(records.breakdown)} if records.breakdown else {}),
         "evidence": {
             "structural": result.proven,
             "judged": result.judged,

@@ -32,7 +32,7 @@ def test_commands_of_this_version() -> None:
     named = typer.main.get_command(app)
     assert named.list_commands(typer.Context(named)) == [  # type: ignore[attr-defined]
         "run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "review", "diff",
-        "export", "publish", "eval", "train", "capacity", "ledger", "doctor",
+        "export", "publish", "eval", "train", "capacity", "world", "ledger", "doctor",
     ]  # fmt: skip
 
 
@@ -233,7 +233,7 @@ def test_recipes(gen: Gen) -> None:
     ]
     names = [row["name"] for row in json.loads(gen("recipes", "--json").stdout)]
     assert names == sorted(names)
-    assert len(names) == 23
+    assert len(names) == 25
 
 
 def test_a_recipe_where_a_data_set_is_wanted(gen: Gen) -> None:
@@ -276,7 +276,7 @@ def test_new_writes_a_recipe_that_runs(gen: Gen, tmp_path: Path) -> None:
     wrong = gen("new", "limits")
     assert (
         wrong.stderr
-        == "gen: there is no family 'limits'. Families: capretrieval, limit, multiconir, niah\n"
+        == "gen: there is no family 'limits'. Families: capretrieval, limit, multiconir, niah, world\n"
     )
     ran = gen("run", "my_limit.yaml", "--set", "params.docs=200", "--set", "params.queries=50")
     assert ran.returncode == 0, ran.stderr
@@ -373,7 +373,7 @@ def test_doctor(gen: Gen) -> None:
     result = gen("doctor", "--json", env={"PATH": "", "OPENAI_API_KEY": "sk-secret-value"})
     checks = {check["what"]: check for check in json.loads(result.stdout)}
     assert checks["retgen"]["note"] == retgen.__version__
-    assert checks["families"]["note"] == "capretrieval, limit, multiconir, niah"
+    assert checks["families"]["note"] == "capretrieval, limit, multiconir, niah, world"
     assert (checks["OPENAI_API_KEY"]["state"], checks["HF_TOKEN"]["state"]) == ("ok", "absent")
     assert checks["numpy"]["state"] == "ok"
     assert checks["accelerator"]["state"] in ("ok", "absent")
@@ -598,4 +598,52 @@ def test_a_result_prints_in_a_line(small: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert (
         repr(retgen.run(small, out=out)) == f"RunResult(path={out!r}, repeated=False, aside=None)"
+    )
+
+
+BOATS = Path(__file__).parent / "world" / "boats.yaml"
+
+
+def test_a_domain_is_checked_and_shown(gen: Gen) -> None:
+    result = gen("world", "check", BOATS, "--documents", "1")
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[:3] == [
+        f"{BOATS} is sound: domain boats",
+        "  slots   7; 5 that every boat has; 5 that can be asked one step up",
+        "  names   240,000",
+    ]
+    assert [line.split(":")[0] for line in lines if ": " in line][1:] == [
+        "eq, literal", "and, paraphrase", "or, entailed", "and-not, literal", "k-of-n, paraphrase",
+        "range, entailed", "superlative, literal", "two-hop, paraphrase",
+    ]  # fmt: skip
+    assert lines[-1] == (
+        "Among 10,000 boats, 72 of 72 combinations of operator, number of answers and wording can "
+        "be asked."
+    )
+    shown = json.loads(gen("world", "check", BOATS, "--json").stdout)
+    assert shown["slots"]["model"] == "relation"
+    assert (len(shown["documents"]), len(shown["queries"]), shown["cannot_be_asked"]) == (2, 8, [])
+
+
+def test_a_domain_with_too_few_values_says_what_cannot_be_asked(gen: Gen, tmp_path: Path) -> None:
+    text = BOATS.read_text("utf-8").replace("range: [5, 90]", "range: [5, 6]")
+    text = text.replace("range: [1950-01-01, 1999-12-31]", "range: [1999-12-01, 1999-12-03]")
+    path = tmp_path / "few.yaml"
+    path.write_text(text.replace("domain: boats", "domain: few"))
+    result = gen("world", "check", path)
+    assert result.returncode == 0, result.stderr
+    assert "  not: eq, 1 answers, entailed" in result.stdout.splitlines()
+
+
+def test_a_domain_file_that_is_none(gen: Gen, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(BOATS.read_text("utf-8").replace("type: place", "type: plaice"))
+    result = gen("world", "check", path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"gen: {path}, line ")
+    assert "slots.home.type" in result.stderr
+    assert gen("world", "check", "filmz").stderr == (
+        "gen: there is no domain 'filmz'; did you mean films? Bundled: books, films, legal, "
+        "medical, people. One of your own is named by its .yaml file\n"
     )

@@ -55,7 +55,7 @@ HEAD = "name: x\nfamily: limit\n"
         (
             "name: x\nfamily: limits\nparams: {}\n",
             "{path}, line 2, family: there is no family 'limits'; did you mean limit? "
-            "Families: capretrieval, limit, multiconir, niah",
+            "Families: capretrieval, limit, multiconir, niah, world",
         ),
         (
             HEAD + "model: gpt-5-mini\nmodels: {wirte: openai:x}\nparams: {pattern: dense}\n",
@@ -179,6 +179,8 @@ PLANNED = {
     "niah": (3_234, 22, 6_160),
     "niah_arms": (5_632, 22, 7_040),
     "niah_train": (4_284, 34, 8_160),
+    "world_operators": (100_000, 480, 173_000),
+    "world_small": (10_000, 144, 16_625),
 }
 
 

@@ -215,10 +215,11 @@ class CorpusRule(Rule):
     """A rule over the documents of a corpus.
 
     `scan` is called with every batch of its part in order, and `findings` once at the end, when the
-    states of all parts are merged.
+    states of all parts are merged. `scratch`: folder for what is too large for memory.
     """
 
     state: State
+    scratch: str | None = None
 
     def __init__(self) -> None:
         self.start()

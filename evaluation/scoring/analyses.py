@@ -12,7 +12,7 @@ from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.retrievers import type_of
 from retgen.evaluation.scoring import misses as errors
-from retgen.evaluation.scoring import thresholds
+from retgen.evaluation.scoring import negatives, thresholds
 from retgen.evaluation.scoring.by_type import break_down
 from retgen.evaluation.scoring.columns import values_of
 from retgen.evaluation.scoring.scores import Score
@@ -72,6 +72,7 @@ class Analysis:
     _pairs: thresholds.Pairs | None = field(default=None, init=False)
     _outcomes: list[thresholds.Outcome] = field(default_factory=list, init=False)
     _tops: list[tuple[Score, errors.Top]] = field(default_factory=list, init=False)
+    _negatives: dict[str, negatives.Shares] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if self.wanted.threshold is not None:
@@ -84,7 +85,8 @@ class Analysis:
 
     def depth(self) -> int:
         """How deep rankings must reach for it."""
-        return min(errors.DEPTH, self.collection.documents) if self.wanted.misses else 1
+        wanted = self.wanted.misses or self.collection.breakdown
+        return min(errors.DEPTH, self.collection.documents) if wanted else 1
 
     def classify(self, name: str, retriever: Retriever, progress: Progress) -> None:
         """Look at the cosines of an embedder, where that is wanted."""
@@ -98,6 +100,10 @@ class Analysis:
         """Keep what is needed of a ranking."""
         if self.wanted.misses:
             self._tops.append((score, ranked.rankings.documents[:, : errors.DEPTH]))
+        if self.collection.breakdown:
+            shares = negatives.shares(self.collection, ranked.rankings.documents)
+            if shares is not None:
+                self._negatives[score.label] = shares
 
     def finish(self, scores: Sequence[Score], bootstrap: Bootstrap, folder: Path) -> list[Part]:
         """All that came out."""
@@ -105,7 +111,9 @@ class Analysis:
         by = {}
         for column, values in self._columns().items() if scores else ():
             measure = primary_of(scores[0].names, self.collection)
-            by[column] = break_down(column, values, self.collection, scores, bootstrap, measure)
+            by[column] = break_down(
+                column, values, self.collection, scores, bootstrap, measure, self._negatives
+            )
         if by:
             keys = {column: one.to_json() for column, one in by.items()}
             parts.append(Part({"by": keys}, [one.section() for one in by.values()]))
@@ -122,8 +130,8 @@ class Analysis:
 
     def _columns(self) -> dict[str, Mapping[str, str]]:
         dataset, path = self.collection.dataset, self.collection.path
-        if self.wanted.by:
-            return {column: values_of(dataset, column, path) for column in self.wanted.by}
+        if columns := self.wanted.by or self.collection.breakdown:
+            return {column: values_of(dataset, column, path) for column in columns}
         sets = {
             query.query_id: query.metadata["set"]
             for query in self.collection.queries

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.columns import NONE
+from retgen.evaluation.scoring.negatives import DEPTH, Shares, mean_share
 from retgen.evaluation.scoring.scores import Score
 from retgen.evaluation.scoring.significance import Bootstrap
 from retgen.evaluation.scoring.tables import in_order, interval_text
@@ -32,6 +33,7 @@ class Cell(NamedTuple):
     """One system on the queries of one value. `intervals`: (measures, 2), None of few queries.
 
     `better`, `worse`, `equal`: shares of the queries, against BM25; None without it and of itself.
+    `negatives`: the share of hard negatives among the first documents; None where that is unknown.
     """
 
     value: str
@@ -42,6 +44,7 @@ class Cell(NamedTuple):
     better: float | None = None
     worse: float | None = None
     equal: float | None = None
+    negatives: float | None = None
 
 
 class Breakdown(NamedTuple):
@@ -68,6 +71,8 @@ class Breakdown(NamedTuple):
         row["intervals"] = None if spans is None else dict(zip(names, spans.tolist(), strict=True))
         if cell.better is not None:
             row |= {"better": cell.better, "worse": cell.worse, "equal": cell.equal}
+        if cell.negatives is not None:
+            row[f"hard_negatives@{DEPTH}"] = cell.negatives
         return row
 
     def section(self) -> Section:
@@ -76,6 +81,12 @@ class Breakdown(NamedTuple):
             f"The same means over the queries of each {self.column}, with 95% intervals where "
             f"there are {FEW} queries and more."
         ]
+        if any(cell.negatives is not None for cell in self.cells):
+            text.append(
+                f"hard negatives@{DEPTH}: the share of a query's first {DEPTH} documents that are "
+                "its hard negatives, such as those that meet what the query rules out; estimated "
+                "where not all of them are judged. The lower, the better."
+            )
         tables = [self._scores()]
         if self.reference is not None and any(cell.better is not None for cell in self.cells):
             text.append(
@@ -96,11 +107,13 @@ class Breakdown(NamedTuple):
                 for place, name in enumerate(names, start=3)
             }
             best |= {(mine[row], column) for row, column in best_places(columns)}
+        known = any(cell.negatives is not None for cell in cells)
         return TableView(
-            [self.column, "system", "queries", *names],
+            [self.column, "system", "queries", *names, *[f"hard negatives@{DEPTH}"] * known],
             [
                 [c.value, c.score.label, f"{c.queries:,}"]
                 + [f"{c.metrics[name]:.4f}" for name in names]
+                + ["" if c.negatives is None else f"{c.negatives:.4f}"] * known
                 for c in cells
             ],
             names=2,
@@ -154,8 +167,10 @@ def break_down(
     scores: Sequence[Score],
     bootstrap: Bootstrap,
     measure: str,
+    negatives: Mapping[str, Shares] | None = None,
 ) -> Breakdown:
-    """Every system by the values of a column. `values`: query id -> value.
+    """Every system by the values of a column. `values`: query id -> value. `negatives`: by label of
+    a system, the share of hard negatives among each query's first documents.
 
     Raises `UsageError` for a column that tells nearly every query apart.
     """
@@ -163,7 +178,7 @@ def break_down(
     systems = in_order(scores, measure)
     reference = next((s for s in scores if s.model in _BM25), None)
     cells = [
-        _cell(value, mine, score, bootstrap, reference, measure)
+        _cell(value, mine, score, bootstrap, reference, measure, (negatives or {}).get(score.label))
         for value, mine in rows.items()
         for score in systems
     ]
@@ -177,11 +192,14 @@ def _cell(
     bootstrap: Bootstrap,
     reference: Score | None,
     measure: str,
+    negatives: Shares | None,
 ) -> Cell:
     means = map(float, score.values[rows].mean(axis=0))
     metrics = dict(zip(score.names, means, strict=True))
     spans = bootstrap.interval_within(score.values, rows) if len(rows) >= FEW else None
     cell = Cell(value, len(rows), score, metrics, spans)
+    if negatives is not None:
+        cell = cell._replace(negatives=mean_share(negatives, rows))
     if reference is None or score is reference:
         return cell
     at = score.names.index(measure)

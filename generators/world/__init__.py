@@ -16,7 +16,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
@@ -26,12 +26,13 @@ from retgen.generators.family import Family
 from retgen.generators.ids import Ids
 from retgen.generators.params import Job
 from retgen.generators.plan import Plan
-from retgen.generators.records import Example, Records, Rows, rows_of
+from retgen.generators.records import Records, Rows, rows_of
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.questions import Questions, cells, questions
 from retgen.messages import did_you_mean
+from retgen.validators import world as world_proof
 from retgen.validators.rule import CorpusRule, Judgements
-from retgen.world.compose import Composer
+from retgen.world.compose import Composer, Written
 from retgen.world.domain import Domain, load_domain
 from retgen.world.facts import World as Facts
 
@@ -56,6 +57,7 @@ class World(Family[WorldParams]):
         "queries are drawn for a world of so many documents; set these instead, for example "
         "--set params.documents=20000 --set params.answer_sizes=[1,10,100]"
     )
+    covers = world_proof.COVERS
     proof = "its facts, read back from its words, meet the query, read back from its words"
 
     def about(self, job: Job[WorldParams]) -> str:
@@ -109,6 +111,7 @@ class World(Family[WorldParams]):
                 },
             },
             complete=True,
+            breakdown=("operator", "answers", "wording"),
             word_lists=self.word_lists(job),
             card=_card(params, domain),
             facts=_figures(params, domain),
@@ -120,7 +123,8 @@ class World(Family[WorldParams]):
         return {f"domain {domain.name}": hashlib.sha256(domain.path.read_bytes()).hexdigest()}
 
     def checks(self, job: Job[WorldParams], judgements: Judgements) -> Sequence[CorpusRule]:
-        return []
+        domain = load_domain(job.params.domain)
+        return world_proof.proof_rules(world_proof.Spec(domain.path, job.params.documents), judgements)
 
     def scaffold(self, source: SourceDescription | None = None) -> str:
         return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
@@ -168,17 +172,13 @@ class _Corpus:
         ids = self.ids.texts(np.arange(start, stop))
         rows = zip(ids, self.composer.documents(start, stop), strict=True)
         return b"".join(
-            orjson.dumps(
-                {
-                    "_id": name,
-                    "title": one.name,
-                    "text": one.text,
-                    "metadata": {"facts": one.facts},
-                },
-                option=orjson.OPT_APPEND_NEWLINE,
-            )
+            orjson.dumps(_document(name, one), option=orjson.OPT_APPEND_NEWLINE)
             for name, one in rows
         )
+
+
+def _document(name: str, one: Written) -> Mapping[str, object]:
+    return {"_id": name, "title": one.name, "text": one.text, "metadata": {"facts": one.facts}}
 
 
 def _corpus(params: WorldParams, seed: int) -> Rows:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -157,9 +156,10 @@ def _round(first: int, last: int) -> Iterator[tuple[int, int]]:
     while unit <= last - first:
         for factor in (1, 2, 5):
             width = unit * factor
-            if width > 1 and 2 * width <= last - first <= width * _SPANS:
-                grid = range(first // unit * unit, last + 1, unit)
-                yield from ((low, low + width) for low in grid)
+            step = width if factor == 5 and unit > 1 else unit
+            if width > 1 and 2 * width <= last - first <= step * _SPANS:
+                begin = -(-first // step) * step
+                yield from ((low, low + width) for low in range(begin, last + 1, step))
         unit *= 10
 
 

@@ -45,7 +45,8 @@ def hard_negatives(expression: Expression, table: Table) -> Mask:
                 result |= hard_negatives(part, table)
             return result & ~execute(expression, table)
         case _:
-            return missing(expression, table) == 1
+            one: Mask = missing(expression, table) == 1
+            return one
 
 
 def _near(condition: Condition, table: Table) -> Mask:

@@ -60,10 +60,10 @@ class WorldParams(Params):
         description="how a condition is asked: in words of documents, in others, one step up",
     )  # fmt: skip
     queries_per_cell: int = Field(
-        5, ge=1, le=10_000, description="of each operator, number of answers and wording"
+        3, ge=1, le=10_000, description="of each operator, number of answers and wording"
     )
     hard_negatives: int = Field(
-        10, ge=0, le=1000, description="a query, at most: documents that miss one condition"
+        100, ge=0, le=1000, description="a query, at most: documents that miss one condition"
     )
     slots: Annotated[tuple[str, ...], Distinct] | None = Field(
         None, min_length=1, description="what queries may ask about; default: everything"

@@ -27,7 +27,6 @@ from retgen.world.expressions import (
     Or,
     Via,
     dumps,
-    execute,
     holds,
     through,
 )
@@ -107,7 +106,7 @@ class Search:
         self._seen: set[str] = set()
 
     def find(self, cell: Cell, number: int) -> Expression | None:
-        """The query `number` of a cell, none that was found before; None where tries are used up."""
+        """The query `number` of a cell, another than all before; None where tries are used up."""
         purpose = f"world/queries/{cell.operator}/{cell.size}/{cell.wording}/{number}"
         draw, wanted = _Draw(self._seed, purpose), window(cell.size)
         for _ in range(_TRIES):
@@ -161,12 +160,9 @@ class Search:
             return None
         count = len(kept.rows)
         taken = Window(max(1, count - wanted.high), count - wanted.low)
-        known = {
-            name
-            for name, slot in self._slots.items()
-            if slot.share == 1 and slot.type != "relation"
-        }
-        used = _used(kept.parts) | (self._slots.keys() - known)
+        # of these, another value is a contradiction: everybody has one
+        known = [one for one in self._slots.values() if one.share == 1 and one.type != "relation"]
+        used = _used(kept.parts) | (self._slots.keys() - {one.name for one in known})
         dropped = self._pick(cell.wording, taken, draw, kept.rows, used)
         return dropped and AndNot(_joined(kept.parts), dropped)
 
@@ -216,9 +212,9 @@ class Search:
         if not self._relations:
             return None
         relation = self._relations[draw.below(len(self._relations))]
-        there = np.flatnonzero(self._table.column(relation) >= 0)
-        found = self._narrow(cell.wording, wanted, draw, 1 + draw.below(2), there, via=relation)
-        return found and Via(relation, _joined(_shuffled(found.parts, draw)))
+        # one condition: after two, nobody could tell whom the second one is about
+        found = self._pick(cell.wording, wanted, draw, via=relation)
+        return found and Via(relation, found)
 
     # --- finding conditions -------------------------------------------------------------------
 
@@ -230,12 +226,10 @@ class Search:
         parts: int,
         rows: Rows | None = None,
         used: set[str] | None = None,
-        via: str = "",
     ) -> Found | None:
         """`parts` conditions (more where these do not do) that a wanted number of rows meets.
 
-        Each of them leaves some out. `rows`: those that are counted; None: all. `via`: conditions
-        are those of the other entity of this relation.
+        Each of them leaves some out. `rows`: those that are counted; None: all.
         """
         used, found = set(used or ()), list[Condition]()
         if wanted.high < 1 or wanted.low > wanted.high:
@@ -244,19 +238,19 @@ class Search:
             count = self._table.count if rows is None else len(rows)
             part = None
             if number >= parts:
-                part = self._pick(kind, wanted, draw, rows, used, via)
+                part = self._pick(kind, wanted, draw, rows, used)
                 last = part is not None
             if part is None:
                 last = False
                 least = max(wanted.high + 1, 2)
                 size = draw.between(least, count - 1)
                 wide = Window(max(least, size // 3), min(count - 1, size * 3))
-                part = self._pick(kind, wide, draw, rows, used, via)
+                part = self._pick(kind, wide, draw, rows, used)
             if part is None:
                 return None
             found.append(part)
             used.add(part.slot)
-            rows = self._of(part, rows, via)
+            rows = self._of(part, rows)
             if last:
                 return Found(found, rows)
         return None
@@ -271,7 +265,7 @@ class Search:
         first = self._pick(kind, few, draw, None, used, must=itself)
         if first is None:
             return None
-        rows = self._of(first, None, "")
+        rows = self._of(first, None)
         second = self._pick(kind, only, draw, rows, used | {first.slot}, must=itself)
         return second and And((first, second))
 
@@ -287,7 +281,8 @@ class Search:
     ) -> Condition | None:
         """A condition over an unused slot that a wanted number of rows meets, and those of `must`.
 
-        Slots come in an order at random, so that those with many values are not preferred.
+        Slots come in an order at random, so that those with many values are not preferred. `via`:
+        the condition is one of the other entity of this relation.
         """
         if wanted.high < 1:
             return None
@@ -328,9 +323,9 @@ class Search:
     def _holds(self, part: Condition) -> Mask:
         return holds(part, self._table.column(part.slot), self._table)
 
-    def _of(self, part: Condition, rows: Rows | None, via: str) -> Rows:
+    def _of(self, part: Condition, rows: Rows | None) -> Rows:
         """The rows that meet a condition."""
-        column = self._column(part.slot, via)
+        column = self._table.column(part.slot)
         if rows is None:
             return np.flatnonzero(holds(part, column, self._table))
         return rows[holds(part, column[rows], self._table)]

@@ -16,7 +16,7 @@ from retgen.generators.world.params import WorldParams
 from retgen.generators.world.queries import Cell, Search, window
 from retgen.streams import Stream
 from retgen.world.asking import Asker
-from retgen.world.domain import load_domain
+from retgen.world.domain import Domain, load_domain
 from retgen.world.expressions import Expression, dumps, execute, grades, slots
 from retgen.world.facts import World
 from retgen.world.table import Table
@@ -121,22 +121,29 @@ def _found(params: WorldParams, seed: int, table: Table) -> list[Question]:
             expression = search.find(cell, number)
             if expression is None:
                 raise RecipeError(_none(cell, number, params, table))
-            purpose = f"{cell.operator}/{cell.size}/{cell.wording}/{number}"
-            result.append(_question(cell, expression, table, seed, purpose, params.hard_negatives))
+            result.append(_question(cell, expression, table, seed, number, params.hard_negatives))
     return result
 
 
+def asker(domain: Domain, cell: Cell, seed: int, number: int) -> Asker:
+    """What puts query `number` of a cell into words."""
+    words = Stream(seed, f"world/words/{_purpose(cell, number)}")
+    return Asker(domain, cell.wording, lambda bound: int(words.integers(bound, 1)[0]))
+
+
+def _purpose(cell: Cell, number: int) -> str:
+    return f"{cell.operator}/{cell.size}/{cell.wording}/{number}"
+
+
 def _question(
-    cell: Cell, expression: Expression, table: Table, seed: int, purpose: str, most: int
+    cell: Cell, expression: Expression, table: Table, seed: int, number: int, most: int
 ) -> Question:
-    words = Stream(seed, f"world/words/{purpose}")
-    asker = Asker(table.domain, cell.wording, lambda bound: int(words.integers(bound, 1)[0]))
     relevant = np.flatnonzero(execute(expression, table))
     near = np.flatnonzero(hard_negatives(expression, table))
-    negatives = _some(near, most, Stream(seed, f"world/negatives/{purpose}"))
+    negatives = _some(near, most, Stream(seed, f"world/negatives/{_purpose(cell, number)}"))
     both = np.concatenate([relevant, negatives])
     graded = grades(expression, table)[both].tolist()
-    text = asker.ask(expression)
+    text = asker(table.domain, cell, seed, number).ask(expression)
     return Question(cell, expression, text, relevant, negatives, graded, len(near))
 
 

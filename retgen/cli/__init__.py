@@ -23,6 +23,7 @@ from retgen.cli import (
     run,
     train,
     validate,
+    world,
 )
 from retgen.cli.base import app
 
@@ -31,7 +32,7 @@ __all__ = ["app", "main"]
 # each says its own command when it is imported
 _COMMANDS = (
     run, plan, recipes, validate, report, review, diff, export, publish, evaluate, train,
-    capacity, ledger, ledger_care, doctor,
+    capacity, world, ledger, ledger_care, doctor,
 )  # fmt: skip
 
 

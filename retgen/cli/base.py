@@ -23,7 +23,8 @@ from retgen.version import __version__
 
 # as `gen --help` lists them
 _ORDER = ("run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "review",
-          "diff", "export", "publish", "eval", "train", "capacity", "ledger", "doctor")  # fmt: skip
+          "diff", "export", "publish", "eval", "train", "capacity", "world", "ledger",
+          "doctor")  # fmt: skip
 
 
 class _InOrder(TyperGroup):

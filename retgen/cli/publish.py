@@ -1,4 +1,4 @@
-"""`gen publish`: a run as others load it, on the Hub or in a folder."""
+"""`gen publish`: a run as others load it, on the Hub, in a folder or in a bucket."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from retgen.cli.base import Json, Quiet, RunArgument, Verbose, app, expected, pr
 @app.command(
     "publish",
     epilog="Examples:  gen publish outputs/kb hub:me/kb --dry-run  |  "
-    "gen publish outputs/kb hub:me/kb  |  gen publish outputs/kb file:/mnt/shared/kb",
+    "gen publish outputs/kb hub:me/kb  |  gen publish outputs/kb s3://bucket/kb",
 )
 @expected
 def publish_command(
     run: RunArgument,
     to: Annotated[
         str,
-        typer.Argument(metavar="DEST", show_default=False, help="hub:OWNER/NAME or file:PATH."),
+        typer.Argument(
+            metavar="DEST",
+            show_default=False,
+            help="hub:OWNER/NAME, file:PATH or s3://BUCKET/PATH.",
+        ),
     ],
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would change there, and change nothing.")

@@ -114,12 +114,18 @@ def _review(review: Mapping[str, Any] | None) -> list[str]:
 
 
 def _citation(manifest: Mapping[str, Any], paper: str) -> list[str]:
+    return [
+        "```bibtex", bibtex(manifest), "```", "", f"The method is that of: {escaped(paper)}.",
+    ]  # fmt: skip
+
+
+def bibtex(manifest: Mapping[str, Any]) -> str:
+    """An entry that cites a data set. Nobody is named: no run says who made it."""
     key = re.sub(r"\W+", "_", manifest["name"]).strip("_") or "dataset"
     title = re.sub(r"[{}\\]", "", " ".join(manifest["name"].split()))
     year = str(manifest.get("created", ""))[:4]
-    return [
-        "```bibtex", f"@misc{{{key},", f"  title = {{{title}}},",
+    return "\n".join([
+        f"@misc{{{key},", f"  title = {{{title}}},",
         *([f"  year = {{{year}}},"] if year.isdigit() else []),
-        "  note = {A data set made with retgen},", "}", "```", "",
-        f"The method is that of: {escaped(paper)}.",
-    ]  # fmt: skip
+        "  note = {A data set made with retgen},", "}",
+    ])  # fmt: skip

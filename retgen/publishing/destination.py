@@ -15,11 +15,13 @@ class Destination(ABC):
     """Where a tree can be put, in a module of its own under `destinations`, which names it.
 
     `address`: what stands behind the colon of `hub:me/kb`. The initialiser raises `UsageError`
-    for one that cannot be; it asks nobody. `about`: for the docs.
+    for one that cannot be; it asks nobody. `about`: for the docs. `makes_croissant`: it describes
+    a tree in Croissant itself, so the tree carries no croissant.json.
     """
 
     about: ClassVar[str] = ""
     example: ClassVar[str] = ""
+    makes_croissant: ClassVar[bool] = False
 
     def __init__(self, address: str) -> None:
         self.address = address

@@ -45,11 +45,12 @@ class Published:
 def publish(run: str | Path, to: str, *, dry_run: bool = False, force: bool = False) -> Published:
     """Publish a finished run: Parquet, card, manifest, recipe and what its review showed.
 
-    `to`: "hub:owner/name" or "file:PATH". All of it is there or nothing; what is there already is
-    left as it is. `dry_run`: only say what would change. `force`: publish what is refused, which
-    its card then says. Raises `UsageError` for a destination that cannot be, `DatasetError` for an
-    unfinished run, `ChecksFailed` for a run whose proof or certificate failed or whose licence
-    does not allow it, `EndpointFailed` where the network failed: the same again completes it.
+    `to`: "hub:owner/name", "file:PATH" or "s3://bucket/path". All of it is there or nothing; what
+    is there already is left as it is. `dry_run`: only say what would change. `force`: publish what
+    is refused, which its card then says. Raises `UsageError` for a destination that cannot be,
+    `DatasetError` for an unfinished run, `ChecksFailed` for a run whose proof or certificate failed
+    or whose licence does not allow it, `EndpointFailed` where the network failed: the same again
+    completes it.
     """
     target, run = destination(to), Path(run)
     manifest = read_manifest(run)
@@ -63,7 +64,10 @@ def publish(run: str | Path, to: str, *, dry_run: bool = False, force: bool = Fa
     standing = target.standing(manifest["name"], writing=not dry_run)
     with tempfile.TemporaryDirectory(prefix="retgen-publish-") as scratch:
         folder = Path(scratch) / "tree"
-        tree = write_tree(run, manifest, review, refused, target.loaded_as, folder)
+        tree = write_tree(
+            run, manifest, review, refused, target.loaded_as, folder,
+            with_croissant=not target.makes_croissant,
+        )  # fmt: skip
         listed = changes(tree.folder, tree.files, standing)
         result = Published(to, tree.name, listed, refused)
         if dry_run or result.unchanged:

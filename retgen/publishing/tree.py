@@ -13,6 +13,7 @@ from typing import Any
 from retgen.export import write_export
 from retgen.publishing.card import card
 from retgen.publishing.changes import LISTING
+from retgen.publishing.croissant import CROISSANT, croissant
 from retgen.write import FileInfo, dump_json, file_info, write_file
 
 REVIEW = "review.json"
@@ -34,10 +35,13 @@ def write_tree(
     refused: Sequence[str],
     loaded_as: str,
     folder: Path,
+    *,
+    with_croissant: bool = True,
 ) -> Tree:
     """Write what is published of a run. `refused`: what it is published in spite of.
 
-    `loaded_as`: what `load_dataset` is given. Raises `DatasetError` for tables that cannot be read.
+    `loaded_as`: what `load_dataset` is given. `with_croissant`: False for a destination that
+    makes its own. Raises `DatasetError` for tables that cannot be read.
     """
     exported = write_export(run, "parquet", folder)
     write_file(folder / "manifest.json", (run / "manifest.json").read_bytes())
@@ -48,6 +52,10 @@ def write_tree(
     write_file(folder / "README.md", text)
     paths = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     files = {path: file_info(folder / path) for path in paths}
+    if with_croissant:
+        made = croissant(run, manifest, review, refused, folder, files)
+        files[CROISSANT] = write_file(folder / CROISSANT, made)
+        files = dict(sorted(files.items()))
     listing = {"name": manifest["name"], "files": {p: one._asdict() for p, one in files.items()}}
     files[LISTING] = write_file(folder / LISTING, dump_json(listing))
     return Tree(manifest["name"], folder, files)

@@ -26,7 +26,7 @@ from retgen.recipe import Recipe
 from retgen.recipe_file import RuleSettings
 from retgen.rows import Problem
 from retgen.validation.states import States
-from retgen.validators.baselines import Terms, WordTerms
+from retgen.validators.baselines import WordTerms
 from retgen.validators.notes import extra, noted
 from retgen.validators.rule import Batch, CorpusRule, Judgements, RuleContext, State
 from retgen.validators.rules import corpus_rules
@@ -116,8 +116,7 @@ def build_rules(
     if recipe is not None:
         rules += recipe.family.checks(recipe.job, judgements)
     for rule in rules:
-        if isinstance(rule, Terms):
-            rule.scratch = scratch
+        rule.scratch = scratch
     return rules
 
 

@@ -56,7 +56,7 @@ _ANY = (
     "Do you know of {}?",
 )
 _EITHER = ("either {0} {1} or {0} {2}", "{0} {1}, or else {0} {2}", "either {0} {1} or one {2}")
-_BUT_EVERY = (", leaving out any {}", ", except for any {}", ", unless it is one {}")
+_BUT_EVERY = (", leaving out any {}", ", except for any {}", ", with the exception of any {}")
 _BUT_ANY = (", but not one {}", ", though not one {}")
 _SOME = (
     "Find every {s} {r} fits at least {k} of these {n} descriptions: {list}.",
@@ -73,7 +73,7 @@ _TAKEN = (
 
 
 class Asker:
-    """Puts the expressions of a domain into words. `pick` draws between words that mean the same."""
+    """Puts expressions of a domain into words. `pick` draws between words that mean the same."""
 
     def __init__(self, domain: Domain, wording: Wording, pick: Pick) -> None:
         self.domain = domain
@@ -218,15 +218,15 @@ def _listed(clauses: Sequence[str], word: str) -> str:
 
 
 def span(slot: Slot, low: Scalar | None, high: Scalar | None, wording: Wording) -> str:
-    """A range in words. Raises `ValueError` for one that has none (days in the middle of a year)."""
+    """A range in words. Raises `ValueError` for one without (days in the middle of a year)."""
     match slot.type:
         case "number":
             return _numbers(slot, _whole(low), _whole(high), wording)
         case "year":
             first, last = _whole(low), _whole(high)
-            if wording == "entailed" and first is not None and first % 10 == 0:
-                if last == first + 9:
-                    return f"in the {first}s"
+            decade = first is not None and first % 10 == 0 and last == first + 9
+            if wording == "entailed" and decade:
+                return f"in the {first}s"
             return _years(first, last, wording)
         case "date":
             begin = None if low is None else datetime.date.fromordinal(ordinal(low))
@@ -247,7 +247,8 @@ def _numbers(slot: Slot, low: int | None, high: int | None, wording: Wording) ->
         return f"{'less than' if plain else 'under'} {_counted(high + 1, slot)}"
     if high is None and low is not None:
         return f"{'more than' if plain else 'over'} {_counted(low - 1, slot)}"
-    assert low is not None and high is not None
+    if low is None or high is None:
+        raise ValueError("a range has an end")
     if wording == "paraphrase":
         return f"from {low:,} to {_counted(high, slot)}"
     return f"between {low:,} and {_counted(high, slot)}"
@@ -276,5 +277,6 @@ def _days(low: datetime.date | None, high: datetime.date | None, wording: Wordin
     ):
         if low is not None and high is not None and low.year == high.year:
             return f"in {low.year}"
-        return _years(low and low.year, high and high.year, wording)
+        first, last = (None if day is None else day.year for day in (low, high))
+        return _years(first, last, wording)
     raise ValueError(f"there are no words for the days {low} to {high}")

@@ -18,6 +18,7 @@ import orjson
 from numpy.typing import NDArray
 
 Mask = NDArray[np.bool_]
+Counts = NDArray[np.int16]
 Scalar = str | int
 
 
@@ -263,7 +264,7 @@ def holds(condition: Condition, column: NDArray[Any], facts: Facts) -> Mask:
 
 def through(values: NDArray[Any], relation: NDArray[Any]) -> NDArray[Any]:
     """What `values` (count,) has for the other entity of a relation; 0 or False where none is."""
-    result = values[relation]
+    result: NDArray[Any] = values[relation]
     result[relation < 0] = 0
     return result
 
@@ -275,7 +276,7 @@ def _reduced(how: Callable[..., Any], parts: tuple[Expression, ...], facts: Fact
     return result
 
 
-def _met(parts: tuple[Expression, ...], facts: Facts) -> NDArray[np.int16]:
+def _met(parts: tuple[Expression, ...], facts: Facts) -> Counts:
     result = np.zeros(facts.count, np.int16)
     for part in parts:
         result += execute(part, facts)
@@ -296,7 +297,7 @@ def _extreme(expression: Extreme, facts: Facts) -> Mask:
     return result
 
 
-def grades(expression: Expression, facts: Facts) -> NDArray[np.int16]:
+def grades(expression: Expression, facts: Facts) -> Counts:
     """How many conditions every entity meets, (count,).
 
     The condition after "and not" is met by what it does not hold for. Those of a relation are met
@@ -321,7 +322,7 @@ def grades(expression: Expression, facts: Facts) -> NDArray[np.int16]:
 _FAR = 1000  # of what no change of a condition makes an answer
 
 
-def missing(expression: Expression, facts: Facts) -> NDArray[np.int16]:
+def missing(expression: Expression, facts: Facts) -> Counts:
     """How many conditions would have to change for every entity to be an answer, (count,)."""
     match expression:
         case And(parts):
@@ -337,17 +338,19 @@ def missing(expression: Expression, facts: Facts) -> NDArray[np.int16]:
         case AndNot(kept, dropped):
             return missing(kept, facts) + execute(dropped, facts)
         case AtLeast(k, parts):
-            return np.maximum(k - _met(parts, facts), 0).astype(np.int16)
+            return np.maximum(k - _met(parts, facts), 0, dtype=np.int16)
         case Extreme(slot=slot, of=of, most=most):
             column, taken = facts.column(slot), execute(expression, facts)
             edge = column[taken].min() if most else column[taken].max()
             beyond = (column >= edge if most else column <= edge) & (column >= 0)
-            return missing(of, facts) + ~beyond
+            result = missing(of, facts)
+            result += ~beyond
+            return result
         case Via(slot, of):
             relation = facts.column(slot)
-            result = missing(of, facts)[relation]
-            result[relation < 0] = _FAR
-            return result
+            far: Counts = missing(of, facts)[relation]
+            far[relation < 0] = _FAR
+            return far
         case _:
             return (~execute(expression, facts)).astype(np.int16)
 

@@ -34,6 +34,7 @@ class World:
         self.seed = seed
         self.entities = entities
         self._names = Names(domain, seed)
+        self.names_count = self._names.count
         if entities > self._names.count:
             raise RecipeError(
                 f"domain {domain.name} has {self._names.count:,} names for {entities:,} entities: "

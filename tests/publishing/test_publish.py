@@ -22,8 +22,8 @@ from tests.conftest import Gen, read_jsonl
 from tests.project import ROOT
 
 FILES = [
-    "README.md", "corpus/corpus-00000-of-00001.parquet", "manifest.json", "published.json",
-    "qrels/test.parquet", "queries/queries.parquet", "recipe.yaml",
+    "README.md", "corpus/corpus-00000-of-00001.parquet", "croissant.json", "manifest.json",
+    "published.json", "qrels/test.parquet", "queries/queries.parquet", "recipe.yaml",
 ]  # fmt: skip
 
 
@@ -225,9 +225,9 @@ publish(sys.argv[1], "file:" + sys.argv[2])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [1, 7, 8, 9])
+@pytest.mark.parametrize("number", [1, 8, 9, 10])
 def test_a_publisher_that_is_killed_at_a_rename(kb: Path, tmp_path: Path, number: int) -> None:
-    """Of a file (1 to 7), or a folder: it is the old one, or not there between the last two."""
+    """Of a file (1 to 8), or a folder: it is the old one, or not there between the last two."""
     out = tmp_path / "out"
     publish(kb, f"file:{out}")
     old = files(out)
@@ -236,7 +236,7 @@ def test_a_publisher_that_is_killed_at_a_rename(kb: Path, tmp_path: Path, number
     words = [sys.executable, "-c", _KILLED, kb, out, str(number)]
     done = subprocess.run(words, cwd=ROOT, timeout=120)
     assert done.returncode == -9
-    assert (files(out) == old) if number < 9 else not out.exists()
+    assert (files(out) == old) if number < 10 else not out.exists()
     publish(kb, f"file:{out}")
     assert json.loads((out / "manifest.json").read_text())["usd"] == 1.0
     assert list(files(out)) == FILES

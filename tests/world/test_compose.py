@@ -15,14 +15,14 @@ def test_a_text_to_the_letter() -> None:
     one = Composer(WORLD).documents(3, 4)[0]
     assert one.name == "Eager Heron 7"
     assert one.text == (
-        "Eager Heron 7 was built after the plans of Amber Heron 17, and its first captain was "
-        "Ada Alm. The ship carried wine. Its length was 145 metres. The vessel flew a white flag. Its "
-        "launch came on 13 July 1929. The archives were lost. It was scrapped in 1950 and was "
-        "registered in Mumbai."
+        "Eager Heron 7 was built after the plans of Amber Plover 18, and its first captain "
+        "was Ada Alm. The ship carried wine. Its length was 205 metres. The vessel flew a red"
+        " flag. Its launch came on 28 May 1939. The archives were lost. It was scrapped in "
+        "1963 and was registered in Stavanger."
     )
     assert one.facts == [
-        "sister=Amber Heron 17", "captain=Ada Alm", "cargo=wine", "length=145", "flag=a white flag",
-        "launch=1929-07-13", "scrapped=1950", "home=Mumbai",
+        "sister=Amber Plover 18", "captain=Ada Alm", "cargo=wine", "length=205", "flag=a red flag",
+        "launch=1939-05-28", "scrapped=1963", "home=Stavanger",
     ]  # fmt: skip
 
 

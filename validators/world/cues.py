@@ -2,21 +2,19 @@
 
 A file of patterns (`patterns/DOMAIN.yaml`, or `my_domain.patterns.yaml` beside a domain of one's
 own) lists words and short phrases a slot. In a phrase `*` ends a word that has any ending, `(a|b)`
-is either, `..` up to four words in between, `{v}` the value. The longest phrase counts where
-several overlap.
+is either, `..` up to four words in between, `{v}` the value; `+` doubles the weight of its phrase.
+The longest phrase counts where several overlap.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
-
-import yaml
+from typing import Any, NamedTuple
 
 from retgen.tokenizer import STOPWORDS
-from retgen.validators.world.definitions import BadDefinition, Definition
+from retgen.validators.world.definitions import BadDefinition, Definition, read_yaml
 
 OTHER, NOT = "an other holder", "a denial"  # in place of a slot: slots have no blanks
 _BUNDLED = Path(__file__).parent / "patterns"
@@ -27,7 +25,9 @@ _NEGATIONS = (
     "fail* to", "refus* to", "false that", "untrue that", "deni* ", "cannot", "except",
 )  # fmt: skip
 _NO_NEGATIONS = ("not only", "no (other|doubt|less|fewer) than", "no doubt", "not least")
-_DETERMINERS = r"(?:her|his|its|their|the|a|an|one|another|that|this|ownname 's|\w+ 's)"
+_SOMEBODY = "somebody"
+_POSSESSIVES = r"(?:her|his|its|their|ownname 's|\w+ 's)"
+_DETERMINERS = rf"(?:{_POSSESSIVES}|the|a|an|one|another|that|this)"
 
 
 class Patterns(NamedTuple):
@@ -44,22 +44,22 @@ class Patterns(NamedTuple):
 
 
 def read_patterns(domain: Definition, beside: Path | None = None) -> Patterns:
-    """The patterns of a domain; without a file, those that its slots' names and definitions give.
+    """The patterns of a domain: those in a file beside its own, or bundled ones of its name.
 
-    `beside`: the domain's own file, where it is none of the bundled ones.
+    A slot that has none gets those that its name and definition give. `beside`: the domain's file.
+    Raises `BadDefinition`.
     """
     path = _BUNDLED / f"{domain.domain}.yaml"
-    if beside is not None:
-        path = beside.with_suffix("").with_suffix(".patterns.yaml")
-    raw = {}
+    if beside is not None and (own := beside.with_suffix(".patterns.yaml")).is_file():
+        path = own
+    raw: dict[str, Any] = {}
+    given: dict[str, list[str]] = {}
     if path.is_file():
         try:
-            raw = yaml.safe_load(path.read_text("utf-8")) or {}
+            raw = read_yaml(path)
             given = {name: list(map(str, listed)) for name, listed in raw["slots"].items()}
-        except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError, AttributeError) as e:
-            raise BadDefinition(f"{path} holds no patterns: {str(e).splitlines()[0]}") from e
-    else:
-        given = {}
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BadDefinition(f"{path} holds no patterns: {error!r}") from error
     for name, slot in domain.slots.items():
         if not given.get(name):
             words = re.findall(r"[a-z]{3,}", f"{name} {slot.about}".lower())
@@ -76,10 +76,16 @@ class _Cue(NamedTuple):
     pattern: re.Pattern[str]
     weight: float
     of: str
+    valued: bool = False  # it holds {v}, so it is of the slot only where the value can be
+
+
+_START = 3  # characters of a word by which cues are looked up
+_SHORTENED = re.compile(r"(?<=\s)\w+n['\u2019]t(?=\s)")
+_NO = _Cue(_SHORTENED, 1.0, NOT)
 
 
 class Found(NamedTuple):
-    """What the words of a clause say. `scores`: slot -> weight of its phrases, where there are any."""
+    """What the words of a clause say. `scores`: slot -> weight of its phrases, none where none."""
 
     scores: dict[str, float]
     other: bool
@@ -90,51 +96,78 @@ class Cues:
     """The phrases of a domain, compiled."""
 
     def __init__(self, patterns: Patterns) -> None:
-        self._cues = [
-            _Cue(compiled(phrase), _weight(phrase), slot)
-            for slot, phrases in patterns.slots.items()
-            for phrase in phrases
-        ]
-        self._cues += [_Cue(compiled(one), 1.0, NOT) for one in _NEGATIONS]
-        self._cues += [_Cue(re.compile(r"(?<=\s)(?:\w+n['\u2019]t)(?=\s)"), 1.0, NOT)]
-        self._cues += [_Cue(compiled(one), 1.5, "") for one in _NO_NEGATIONS]
+        self._by_start: dict[str, list[_Cue]] = {}  # beginning of a word that a cue cannot lack
+        for slot, phrases in patterns.slots.items():
+            for phrase in phrases:
+                self._add(phrase, _weight(phrase), slot)
+        for phrase in _NEGATIONS:
+            self._add(phrase, 1.0, NOT)
+        for phrase in _NO_NEGATIONS:
+            self._add(phrase, 1.5, "")
         self._others = [_other(noun) for noun in patterns.others]
+        self._slots = frozenset(patterns.slots)
 
-    def find(self, clause: str) -> Found:
-        """The phrases of a clause, whose words stand between single blanks, its value as {v}."""
+    def _add(self, phrase: str, weight: float, slot: str) -> None:
+        cue = _Cue(compiled(phrase), weight, slot, "{v}" in phrase.split())
+        for start in _starts(phrase):
+            self._by_start.setdefault(start, []).append(cue)
+
+    def find(self, clause: str, slots: Collection[str]) -> Found:
+        """The phrases of a clause, whose words stand between single blanks, its value as {v}.
+
+        `slots`: those that the value can have. Where words name somebody else, they say nothing of
+        a slot, unless nothing else does ("her spouse was {v}", "her spouse was born in {v}").
+        """
         text = f" {clause} "
+        own = self._find(text, slots)
+        for pattern in self._others:
+            for match in pattern.finditer(text):
+                start, stop = match.span(match.lastgroup or 0)
+                told = self._find(f"{text[:start]}{_SOMEBODY}{text[stop:]}", slots)
+                if any(told.scores.get(slot) for slot in slots) or not any(
+                    own.scores.get(slot) for slot in slots
+                ):
+                    return told._replace(other=True)
+        return own
+
+    def told(self, clause: str) -> str:
+        """The slot that the words of a clause would say best, whatever its value is; else ""."""
+        scores = self._find(f" {clause} ", self._slots).scores
+        return max(scores, key=scores.__getitem__) if scores else ""
+
+    def _find(self, text: str, slots: Collection[str]) -> Found:
+        starts = dict.fromkeys(word[:_START] for word in text.split())
+        cues = [cue for start in starts for cue in self._by_start.get(start, ())]
+        if _SHORTENED.search(text):
+            cues.append(_NO)
         matches = [
             (cue.weight, match.start(), match.end(), cue.of)
-            for cue in self._cues
+            for cue in dict.fromkeys(cues)
+            if not cue.valued or cue.of in slots
             for match in cue.pattern.finditer(text)
         ]
         matches.sort(key=lambda match: (-match[0], match[1]))
         taken: list[tuple[float, int, int, str]] = []
         for one in matches:
-            if not any(_hides(other, one) for other in taken):
+            if not any(_hides(other, one, slots) for other in taken):
                 taken.append(one)
         scores: dict[str, float] = {}
         for weight, _, _, of in dict.fromkeys(taken):
             scores[of] = scores.get(of, 0.0) + weight
         negated = scores.pop(NOT, 0.0) > 0
         scores.pop("", None)
-        return Found(scores, self._other(text, taken), negated)
+        return Found(scores, False, negated)
 
-    def _other(self, text: str, taken: Iterable[tuple[float, int, int, str]]) -> bool:
-        """Whether a clause is told of somebody else: its noun is no part of what a slot says."""
-        for pattern in self._others:
-            for match in pattern.finditer(text):
-                start, stop = match.span("noun")
-                if not any(
-                    of not in (NOT, "") and first <= start and stop <= last
-                    for _, first, last, of in taken
-                ):
-                    return True
+
+def _hides(
+    taken: tuple[float, int, int, str], one: tuple[float, int, int, str], slots: Collection[str]
+) -> bool:
+    """Whether a phrase that counts overlaps with another one that weighs less, or is its own.
+
+    A phrase of a slot that cannot have the value hides none of one that can.
+    """
+    if one[3] in slots and taken[3] not in slots and taken[3] not in (NOT, ""):
         return False
-
-
-def _hides(taken: tuple[float, int, int, str], one: tuple[float, int, int, str]) -> bool:
-    """Whether a phrase that counts overlaps with another one that weighs less, or is its own."""
     overlaps = taken[1] < one[2] and one[1] < taken[2]
     return overlaps and (taken[0] > one[0] or taken[3] == one[3])
 
@@ -142,23 +175,52 @@ def _hides(taken: tuple[float, int, int, str], one: tuple[float, int, int, str])
 def compiled(phrase: str) -> re.Pattern[str]:
     """The pattern of a phrase."""
     parts = []
-    for word in phrase.split():
+    for word in phrase.removeprefix("+").split():
         if word == "..":
             parts.append(r"(?:[^\s,;]+\s){0,4}?")
         else:
-            parts.append(re.escape(word).replace(r"\*", r"[\w'\u2019-]*")
-                         .replace(r"\(", "(?:").replace(r"\)", ")").replace(r"\|", "|") + r"\s")  # fmt: skip
+            parts.append(_pattern_of(word) + r"\s")
     return re.compile(r"(?<=\s)" + "".join(parts).removesuffix(r"\s") + r"(?=\s)")
 
 
+def _pattern_of(word: str) -> str:
+    pattern = re.escape(word).replace(r"\*", r"[\w'\u2019-]*")
+    return pattern.replace(r"\(", "(?:").replace(r"\)", ")").replace(r"\|", "|")
+
+
+def _starts(phrase: str) -> set[str]:
+    """The beginnings of a word of a phrase, of one of its words that is as long as can be."""
+    words = [w for w in phrase.removeprefix("+").split() if w not in ("..", "{v}")]
+    if not words:
+        return {"{v}"}
+    rated = []
+    for word in words:
+        ends = re.fullmatch(r"([^()]*)\(([^()]*)\)(.*)", word)
+        forms = [ends[1] + one + ends[3] for one in ends[2].split("|")] if ends else [word]
+        stems = [form.partition("*")[0] for form in forms]
+        rated.append((min(map(len, stems)), {stem[:_START] for stem in stems}, word))
+    shortest, starts, word = max(rated, key=lambda one: (one[0], one[2]))
+    if shortest < _START and "*" in word:
+        raise BadDefinition(f"pattern {phrase!r}: no word of it begins with {_START} letters")
+    return starts
+
+
 def _weight(phrase: str) -> float:
+    if phrase.startswith("+"):
+        return 2 * _weight(phrase[1:])
     words = [word for word in phrase.split() if word != ".."]
     light = sum(word == "{v}" or word.strip("*") in STOPWORDS for word in words)
     return len(words) - light + _LIGHT * light
 
 
 def _other(noun: str) -> re.Pattern[str]:
-    """Somebody else as the one a clause is about: at its start, or behind a preposition."""
+    """Somebody else as the one a clause is about.
+
+    At its start or behind a preposition; elsewhere as whose something is, or who does something.
+    """
     head = compiled(noun).pattern.removeprefix(r"(?<=\s)").removesuffix(r"(?=\s)")
     start = r"(?:^\s|(?<=\s)(?:that|where|when|which|whom|of|for|to|by|,)\s)"
-    return re.compile(rf"{start}{_DETERMINERS}\s(?:[\w-]+\s){{0,2}}?(?P<noun>{head})(?=\s)")
+    return re.compile(
+        rf"(?:{start}{_DETERMINERS}\s(?:[\w-]+\s){{0,2}}?(?P<noun>{head})(?=\s)"
+        rf"|(?<=\s){_POSSESSIVES}\s(?:[\w-]+\s){{0,2}}?(?P<doer>{head})(?=\s(?!\{{v\}}|$)))"
+    )

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 TYPES = ("category", "place", "year", "date", "number", "person", "relation")
 LISTED = ("category", "place")  # types whose values are listed
 _BOUND = re.compile(r"\s*(\w+)\s*(?:([+-])\s*(\d+))?\s*")
@@ -62,6 +60,7 @@ class Definition:
     domain: str
     singular: str
     plural: str
+    nouns: tuple[str, ...]  # what an entity may be called beside its name
     slots: Mapping[str, Slot]
     name: tuple[str | tuple[str, ...], ...]
     short: int | None  # the place in `name` of the part that stands as a short name
@@ -70,14 +69,23 @@ class Definition:
 
 def read_definition(path: Path) -> Definition:
     """The definition in a domain's file. Raises `BadDefinition`."""
-    try:
-        raw = yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadDefinition(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+    raw = read_yaml(path)
     try:
         return definition(raw)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadDefinition(f"{path} defines no domain: {error!r}") from error
+
+
+def read_yaml(path: Path) -> Any:
+    """What a file of YAML holds. Raises `BadDefinition`."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        return YAML(typ="safe").load(path.read_text("utf-8-sig"))
+    except (OSError, UnicodeDecodeError, YAMLError) as error:
+        why = str(error).splitlines()[0]
+        raise BadDefinition(f"{path} cannot be read: {why}") from error
 
 
 def definition(raw: Mapping[str, Any]) -> Definition:
@@ -111,6 +119,7 @@ def definition(raw: Mapping[str, Any]) -> Definition:
         str(raw["domain"]),
         entity["singular"],
         entity["plural"],
+        tuple(map(str, raw.get("nouns") or ())),
         slots,
         pieces,
         place,

@@ -76,9 +76,7 @@ class Lexicon:
         }
         self._kinds: dict[str, int] = {}  # what may begin with a token
 
-    def cut(
-        self, tokens: Sequence[str], own: str = "", short: str = ""
-    ) -> list[str | Mention]:
+    def cut(self, tokens: Sequence[str], own: str = "", short: str = "") -> list[str | Mention]:
         """The words (in lower case) and mentions of a sentence.
 
         `own`: the name of the entity that the text is about, `short` its short form: both stand as
@@ -101,8 +99,8 @@ class Lexicon:
             if found is None:
                 result.append(token.lower())
             else:
-                if isinstance(found, Mention) and found.kind == "values" and result:
-                    if result[-1] in ARTICLES:
+                if type(found) is Mention and found.kind == "values":
+                    while result and type(result[-1]) is str and result[-1] in ARTICLES:
                         result.pop()
                 result.append(found)
             i = stop
@@ -133,7 +131,7 @@ class Lexicon:
     def _at(
         self, tokens: Sequence[str], i: int, kind: int, own: str, short: str
     ) -> tuple[int, str | Mention | None]:
-        """Where what begins at a token ends, and what it is: a mention or `OWN`; None for a word."""
+        """Where what begins at a token ends, and what it is: a mention, `OWN`, None for a word."""
         if kind & _NAME and (stop := self._names.end(tokens, i)):
             text = _joined(tokens[i:stop])
             if text == own:
@@ -151,14 +149,18 @@ class Lexicon:
         if kind & _NUMBER and (found := self._number(tokens, i)):
             return found
         if kind & _CAPITAL:
-            return self._run(tokens, i, short)
+            return self._run(tokens, i, own, short)
         return i + 1, None
 
     # --- names ------------------------------------------------------------------------------
 
-    def _run(self, tokens: Sequence[str], i: int, short: str) -> tuple[int, str | Mention | None]:
+    def _run(
+        self, tokens: Sequence[str], i: int, own: str, short: str
+    ) -> tuple[int, str | Mention | None]:
         """A run of words with capitals."""
-        if not i and tokens[0].lower() in _OPENING:
+        if tokens[i] in _HONOURS:
+            return i + 1, None
+        if not i and (tokens[0].lower() in _OPENING or self._names.end(tokens, 1)):
             return 1, None
         stop = last = i + 1
         while stop < len(tokens):
@@ -172,10 +174,14 @@ class Lexicon:
         text = _joined(tokens[i:last])
         if text == short:
             return last, OWN
+        if not i and _joined(tokens[1:last]) in (short, own):
+            return 1, None
         if last == i + 1:
             if not i:
                 return last, None if text not in self._names.short else _name(text)
-            return last, _name(text) if text in self._names.short else Mention("capital", "capital", text, {})
+            return last, _name(text) if text in self._names.short else Mention(
+                "capital", "capital", text, {}
+            )
         known = self.domain.persons
         parts = tokens[i:last]
         if known and not (parts[0] in known[0] and " ".join(parts[1:]) in known[-1]):
@@ -212,15 +218,21 @@ class Lexicon:
             return stop, Mention("number", "number " + " ".join(slots), text, slots)
         if unit:
             return None
-        slots = dict.fromkeys(self._units, number)
         if len(token) == 4:
+            slots = dict.fromkeys(
+                (name for name, units in self._units.items() if not units), number
+            )
             years = dict.fromkeys(self._of_type["year"], number)
             return stop, Mention("year", "year", token, {**years, **slots})
+        slots = dict.fromkeys(self._units, number)
         return stop, Mention("number", "number", token, slots)
 
 
 _VALUE, _NUMBER, _NAME, _CAPITAL = 1, 2, 4, 8
 _KEPT = 1 << 17  # tokens whose kind is kept
+_HONOURS = frozenset(
+    "Judge Justice Dr Dr. Doctor Professor Mr Mr. Mrs Mrs. Ms Ms. Sir Lady Lord Dame".split()
+)
 # no names, though they begin a sentence
 _OPENING = frozenset(
     "a after among an and as at before both but by during each every few for from he her here hers "
@@ -261,7 +273,7 @@ def _name(text: str) -> Mention:
 
 
 def _joined(tokens: Sequence[str]) -> str:
-    return re.sub(r" (['\u2019]s\b|[,.;:])", r"\1", " ".join(tokens))
+    return re.sub(r" (['\u2019]s\b|[,.;:)\]])|(?<=[(\[]) ", r"\1", " ".join(tokens))
 
 
 def _phrases(domain: Definition, parents: bool) -> dict[str, list[Phrase]]:

@@ -24,13 +24,21 @@ _BEFORE = {
           "bigger than", "taller than", "subsequent to"),
     ">=": ("at least", "no less than", "not less than", "no fewer than", "not fewer than", "since",
            "not before", "no earlier than", "not earlier than", "a minimum of", "minimum",
-           "not under", "not below", "from"),
+           "not under", "not below"),
 }  # fmt: skip
 _BEHIND = {
     "<=": ("or less", "or fewer", "or earlier", "or before", "or shorter", "at most", "or under"),
-    ">=": ("or more", "or later", "or after", "or longer", "at least", "onwards", "onward", "or over",
-           "and later", "and more", "upwards", "on"),
+    ">=": ("or more", "or later", "or after", "or longer", "at least", "onwards", "onward",
+           "or over",
+           "and later", "and more", "upwards"),
 }  # fmt: skip
+# of time alone: "after 86 days" is no comparison
+_OF_TIME = frozenset(
+    ("before", "prior to", "earlier than", "ahead of", "until", "till", "no later than", "by",
+     "not later than", "not after", "after", "later than", "past", "following", "subsequent to",
+     "since", "not before", "no earlier than", "not earlier than", "up until", "or earlier",
+     "or before", "or later", "or after", "and later", "not yet")
+)  # fmt: skip
 _DECADES = {
     name: 10 * number
     for number, name in enumerate(
@@ -38,7 +46,6 @@ _DECADES = {
     )
 }
 _FROM_TO = (("between", ("and",)), ("from", ("to", "until", "till", "through", "up")))
-_FILL = frozenset(("in", "on", "the", "year", "years", "of", "and", "to"))
 
 
 class Quantity(NamedTuple):
@@ -105,7 +112,9 @@ def _single(
             last = calendar.monthrange(year, month)[1]
             first = f"{year:04}-{month:02}"
             text = f"{item} {year}"
-            return i + step + 1, Quantity("date", f"{first}-01", f"{first}-{last}", of["date"], text)
+            return i + step + 1, Quantity(
+                "date", f"{first}-01", f"{first}-{last}", of["date"], text
+            )
         return i + 1, item
     if item.kind == "year":
         year = int(item.text)
@@ -138,14 +147,14 @@ def _compared(items: list[Item]) -> list[Item]:
             result.append(joined)
             i = other + 1
             continue
-        how = _taken(result, _BEFORE, behind=False)
+        how = _taken(result, _BEFORE, one.kind, behind=False)
         i += 1
         if not how:
             rest: list[Item] = list(items[i : i + 2])
-            how = _taken(rest, _BEHIND, behind=True)
+            how = _taken(rest, _BEHIND, one.kind, behind=True)
             i += min(2, len(items) - i) - len(rest)
-        while result and result[-1] in ("in", "on", "the") and how:
-            break
+            if how and result[-1:] == ["from"]:
+                result.pop()
         result.append(_bounded(one, how) if how else one)
     return result
 
@@ -162,20 +171,22 @@ def _range(before: list[Item], items: Sequence[Item]) -> Quantity | None:
         if first == start and words[0] in middles and set(words[1:]) <= {"to", "the", "and"}:
             before.pop()
             slots = low.slots & high.slots
-            if low.kind != high.kind:
+            if low.kind == "year" and high.kind == "number":  # its unit follows the second
+                slots = high.slots
+            elif low.kind != high.kind:
                 return None
-            return Quantity(low.kind, low.low, high.high, slots, f"{low.text} to {high.text}")
+            return Quantity(high.kind, low.low, high.high, slots, f"{low.text} to {high.text}")
     return None
 
 
-def _taken(items: list[Item], listed: Mapping[str, Sequence[str]], behind: bool) -> str:
+def _taken(items: list[Item], listed: Mapping[str, Sequence[str]], kind: str, behind: bool) -> str:
     """The comparison whose words end (or begin) some items, which lose them; "" for none."""
     for length in (3, 2, 1):
         some = items[:length] if behind else items[-length:]
         if len(some) == length and all(isinstance(item, str) for item in some):
             phrase = " ".join(map(str, some))
             for how, phrases in listed.items():
-                if phrase in phrases and phrase not in _FILL:
+                if phrase in phrases and (kind != "number" or phrase not in _OF_TIME):
                     del items[slice(length) if behind else slice(len(items) - length, None)]
                     return how
     return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from retgen.validators.world.cues import Cues, Patterns
@@ -54,6 +54,8 @@ class Reader:
     def __init__(self, domain: Definition, patterns: Patterns) -> None:
         self.domain = domain
         self.cues = Cues(patterns)
+        nouns = (*domain.nouns, f"the {domain.singular}")
+        self._nouns = [f"{noun} " for noun in dict.fromkeys(nouns)]
         self._lexicon = Lexicon(domain, parents=False)
         self._clauses: dict[str, _Clause] = {}
 
@@ -138,33 +140,59 @@ class Reader:
             item if isinstance(item, str) else "{v}" if item is mention else item.text.lower()
             for item in part
         )
-        scores, other, negated = self.cues.find(words)
+        for noun in self._nouns:  # who a clause is about says nothing of what it says
+            if words.startswith(noun):
+                words = f"it {words[len(noun) :]}"
+        scores, other, negated = self.cues.find(words, mention.slots)
         if not mention.slots:
             if mention.kind == "name":
                 return _Clause("", other, False, "names somebody that the text is not about")
             if not scores:
                 return _Clause("", other, False)
-        slot, problem = chosen(scores, mention.slots)
-        return _Clause(slot, other, negated, problem, hard[0])
+        slot, problem = chosen(
+            with_unit(scores, mention.text, mention.kind, mention.slots),
+            mention.slots,
+            mention.kind in ("values", "number"),
+        )
+        if slot and not scores.get(slot) and (told := self.cues.told(words)):
+            problem = f"says of {told} what only {slot} can be"
+        return _Clause("" if problem else slot, other, negated, problem, hard[0])
 
 
-def chosen(scores: dict[str, float], slots: Sequence[str] | dict[str, object]) -> tuple[str, str]:
-    """The slot that a clause is about among those that its value can have, or what is wrong."""
-    ranked = sorted(((scores.get(slot, 0.0), slot) for slot in slots), reverse=True)
+def chosen(scores: Mapping[str, float], slots: Collection[str], sure: bool) -> tuple[str, str]:
+    """The slot that a clause is about among those that its value can have, or what is wrong.
+
+    `sure`: a value that is of one slot alone needs no word beside it; it must be told of no other.
+    """
     best = max(scores.values(), default=0.0)
-    if not ranked:
-        slot = max(scores, key=scores.__getitem__)
-        return "", f"holds no value that {slot} can have"
+    told = max(scores, key=scores.__getitem__) if scores else ""
+    if not slots:
+        return "", f"holds no value that {told} can have"
+    ranked = sorted(((scores.get(slot, 0.0), slot) for slot in slots), reverse=True)
     score, slot = ranked[0]
-    if len(ranked) > 1 and score == ranked[1][0]:
-        if score and score == best:
-            return "", f"reads as {slot} and as {ranked[1][1]}"
-        if not best:
-            return "", "holds a value and says of no slot that it is"
-    if score < best:
-        told = max(scores, key=scores.__getitem__)
+    if len(ranked) == 1:
+        if score * 2 < best:
+            return "", f"says of {told} what only {slot} can be"
+        if not score and not sure:
+            return "", f"names what {slot} can be, and does not say that it is"
+        return slot, ""
+    if score < best and not score:
         return "", f"says of {told} what only {' or '.join(sorted(slots))} can be"
+    if score == ranked[1][0]:
+        if score:
+            return "", f"reads as {slot} and as {ranked[1][1]}"
+        return "", f"does not say whether it is {' or '.join(sorted(slots))}"
     return slot, ""
+
+
+def with_unit(
+    scores: dict[str, float], text: str, kind: str, slots: Iterable[str]
+) -> dict[str, float]:
+    """A number's unit is a word for its slots."""
+    if kind == "number" and text.strip("<>= ").partition(" ")[2]:
+        for slot in slots:
+            scores[slot] = scores.get(slot, 0.0) + 1
+    return scores
 
 
 def sentences(text: str) -> list[list[str]]:
@@ -182,9 +210,7 @@ def sentences(text: str) -> list[list[str]]:
     return result
 
 
-def _parts(
-    items: Sequence[str | Mention], behind: bool = False
-) -> list[list[str | Mention]]:
+def _parts(items: Sequence[str | Mention], behind: bool = False) -> list[list[str | Mention]]:
     """The clauses of a sentence, each with a value; words that have none belong to the next.
 
     `behind`: they belong to the one before.

@@ -30,6 +30,7 @@ _CLIENTS = ("httpx", "httpx2", "httpcore", "requests", "urllib3")
 class Hub(Destination):
     about = "a data set's repository on the Hugging Face Hub (or HF_ENDPOINT), in one commit"
     example = "hub:OWNER/NAME"
+    makes_croissant = True
 
     def __init__(self, address: str) -> None:
         super().__init__(address)

@@ -177,4 +177,5 @@ def test_every_bundled_drawing_is_in_the_package() -> None:
         "limit",
         "multiconir",
         "niah",
+        "world",
     ]

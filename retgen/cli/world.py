@@ -1,0 +1,46 @@
+"""`gen world check`: a domain file of one's own, checked and shown."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from retgen.cli.base import Json, Verbose, app, expected, print_json
+
+commands = typer.Typer(
+    help="Domains of the family world: what documents and queries can be about.",
+    epilog="Examples:  gen world check my_domain.yaml  |  gen world check films --documents 5",
+    no_args_is_help=True,
+)
+app.add_typer(commands, name="world")
+
+
+@commands.command("check", epilog="Example:  gen world check my_domain.yaml")
+@expected
+def check_command(
+    domain: Annotated[
+        str,
+        typer.Argument(
+            metavar="DOMAIN", show_default=False,
+            help="A .yaml file of your own, or the name of a bundled domain.",
+        ),
+    ],
+    documents: Annotated[
+        int, typer.Option("--documents", min=1, max=100, help="Documents to show.")
+    ] = 2,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another one shows others.")] = 42,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:  # fmt: skip
+    """Check a domain file, compose a few documents, ask a query of every operator.
+
+    It says besides which numbers of answers the queries over it cannot have.
+    """
+    from retgen.generators.world.trial import trial
+
+    result = trial(domain, seed, documents)
+    if json:
+        print_json(result.to_json())
+        return
+    print("\n".join(result.lines()))

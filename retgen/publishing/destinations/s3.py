@@ -1,0 +1,260 @@
+"""S3, or a store that speaks it: a folder that never changes for each revision, and a pointer.
+
+    PATH/revisions/REVISION/...    the tree; REVISION is the digest of its published.json
+    PATH/current.json              which revision is the published one
+
+S3 has no rename, but it writes an object only where it is (If-Match), or is not there
+(If-None-Match), as it was seen. So the pointer is the commit: until it is written all is as before,
+and of two publishers the second is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NoReturn
+
+import orjson
+
+from retgen.errors import EndpointFailed, RetgenError, UsageError
+from retgen.publishing.changes import LISTING, Change, Standing, Stored
+from retgen.publishing.destination import Destination
+from retgen.publishing.tree import Tree
+from retgen.write import dump_json
+
+POINTER, REVISIONS = "current.json", "revisions/"
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
+_PART = re.compile(r"(?!\.{1,2}$)[\w.=-]+", re.ASCII)
+# what S3 says of keys that are not, or no longer, somebody's
+_KEYS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken")
+_MOVED = (409, 412)
+
+
+class S3(Destination):
+    about = (
+        "a folder for each revision in a bucket of S3 (or AWS_ENDPOINT_URL), and `current.json`, "
+        "which says which one it is; `pip install 'retgen[s3]'`"
+    )
+    example = "s3://BUCKET/PATH"
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self._url = f"s3:{address}".rstrip("/")
+        bucket, _, path = self._url.removeprefix("s3://").partition("/")
+        parts = path.split("/")
+        if not (
+            address.startswith("//") and _BUCKET.fullmatch(bucket)
+            and all(_PART.fullmatch(part) for part in parts)
+        ):  # fmt: skip
+            raise UsageError(
+                f"s3:{address} is no place in a bucket: write s3://BUCKET/PATH, the path of "
+                "letters, digits, '-', '_', '.' and '=', its parts separated by '/'"
+            )
+        try:
+            import s3fs  # noqa: F401
+        except ImportError as error:
+            raise UsageError(
+                f"{self._url} needs the package {error.name}: pip install 'retgen[s3]'"
+            ) from error
+        self._bucket, self._path = bucket, f"{path}/"
+
+    @cached_property
+    def _store(self) -> Any:
+        """Keys, endpoint and patience are those of the environment, as AWS's own tools read it."""
+        import fsspec
+
+        store = fsspec.filesystem("s3", skip_instance_cache=True, use_listings_cache=False)
+        store.retries = 1  # the client below tries again by itself: AWS_MAX_ATTEMPTS
+        return store
+
+    @property
+    def loaded_as(self) -> str:
+        """A folder that was downloaded: the same tree as of `file:`."""
+        return "PATH_OF_THIS_FOLDER"
+
+    def standing(self, name: str, *, writing: bool) -> Standing:
+        """The files of the current revision, as far as they are what was published."""
+        with self._errors():
+            # before the pointer is read: if it changes in between, this is too old to be replaced
+            version = self._version()
+            if version is None:
+                self._refuse_others()
+                return Standing()
+            revision = self._revision(name)
+            # what is no file of the listing that the revision is named after is not ours
+            listing = self._listing(revision)
+            files = {
+                path: stored
+                for path in sorted(listing)
+                if (stored := self._stored(f"{REVISIONS}{revision}/{path}")) is not None
+            }
+        return Standing(files, listing, f"{revision} {version}")
+
+    def _version(self) -> str | None:
+        """What S3 knows the pointer by; None where there is none."""
+        found = self._list(Prefix=self._path + POINTER, MaxKeys=1).get("Contents", [])
+        ours = [one["ETag"] for one in found if one["Key"] == self._path + POINTER]
+        return str(ours[0]) if ours else None
+
+    def _list(self, **words: Any) -> Any:
+        return self._store.call_s3("list_objects_v2", Bucket=self._bucket, **words)
+
+    def _refuse_others(self) -> None:
+        page = self._list(Prefix=self._path, Delimiter="/", MaxKeys=10)
+        found = [one["Key"] for one in page.get("Contents", ())]
+        found += [one["Prefix"] for one in page.get("CommonPrefixes", ())]
+        names = {key.removeprefix(self._path) for key in found}
+        # the mark of an empty folder, and what a publish that was cut short has left
+        others = sorted(names - {"", REVISIONS})
+        if others:
+            self._taken(f"holds {', '.join(others[:3])}, which gen publish did not put there")
+
+    def _revision(self, name: str) -> str:
+        try:
+            pointer = orjson.loads(self._store.cat_file(f"{self._url}/{POINTER}"))
+            published, revision = pointer["name"], pointer["revision"]
+            if not re.fullmatch(r"[0-9a-f]{16}", revision):
+                raise ValueError(revision)
+        except (ValueError, KeyError, TypeError):
+            self._taken(f"holds a {POINTER} that gen publish did not write")
+        if published != name:
+            self._taken(f"holds the data set {published!r}, not {name!r}")
+        return str(revision)
+
+    def _listing(self, revision: str) -> frozenset[str]:
+        """The paths of a revision; none where its listing is gone, or is not the one it had."""
+        try:
+            data = self._store.cat_file(f"{self._url}/{REVISIONS}{revision}/{LISTING}")
+        except FileNotFoundError:
+            return frozenset()
+        if _named(hashlib.sha256(data).hexdigest()) != revision:
+            return frozenset()
+        return frozenset(orjson.loads(data)["files"]) | {LISTING}
+
+    def put(self, tree: Tree, standing: Standing, changes: list[Change], message: str) -> str:
+        """Upload what is not there under the tree's own digest, then let the pointer name it."""
+        revision = _named(tree.files[LISTING].sha256)
+        pointer = dump_json({"name": tree.name, "revision": revision}).encode()
+        before, _, version = (standing.version or "").partition(" ")
+        kept = {one.path for one in changes if one.kind == "unchanged"}
+        # the listing last: a revision that has one is whole
+        paths = [*(path for path in tree.files if path != LISTING), LISTING]
+        with self._errors():
+            for path in paths:
+                key, info = f"{REVISIONS}{revision}/{path}", tree.files[path]
+                if self._stored(key) == Stored(f"sha256 {info.sha256}", info.bytes):
+                    continue  # of a publish that was cut short
+                marks = {"Metadata": {"sha256": info.sha256}}
+                if path in kept:  # the store copies it by itself
+                    there = f"{self._url}/{REVISIONS}{before}/{path}"
+                    self._store.cp_file(there, f"{self._url}/{key}", **marks)
+                else:
+                    self._store.put_file(str(tree.folder / path), f"{self._url}/{key}", **marks)
+        try:
+            with self._errors():
+                self._store.pipe_file(
+                    f"{self._url}/{POINTER}", pointer, ContentType="application/json",
+                    **({"IfMatch": version} if version else {"IfNoneMatch": "*"}),
+                )  # fmt: skip
+        except EndpointFailed:
+            if not self._is_there(pointer):  # its answer was lost, or somebody published the same
+                raise
+        return f"{self._url}/{REVISIONS}{revision}/"
+
+    def _is_there(self, pointer: bytes) -> bool:
+        try:
+            with self._errors():
+                return bool(self._store.cat_file(f"{self._url}/{POINTER}") == pointer)
+        except RetgenError:
+            return False
+
+    def _stored(self, key: str) -> Stored | None:
+        """An object, by the digest that was written with it: another tool's writing drops that."""
+        try:
+            head = self._store.call_s3("head_object", Bucket=self._bucket, Key=self._path + key)
+        except FileNotFoundError:
+            return None
+        return Stored(f"sha256 {head['Metadata'].get('sha256', '')}", head["ContentLength"])
+
+    def _taken(self, why: str) -> NoReturn:
+        raise UsageError(
+            f"{self._url} is taken: it {why}. Name another path; nothing was published"
+        )
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """What S3 and the network say, in words of our own: a server's could hold keys."""
+        from aiohttp import ClientError as HttpError
+        from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.parsers import ResponseParserError
+
+        said = (OSError, ClientError, BotoCoreError, ResponseParserError, HttpError, ValueError)
+        try:
+            yield
+        except RetgenError:
+            raise
+        except said as error:
+            # no cause: a traceback of it could show what a server echoes
+            self._say(error)
+
+    def _say(self, error: Exception) -> NoReturn:
+        from aiohttp import ClientError as HttpError
+        from botocore import exceptions as boto
+        from botocore.parsers import ResponseParserError
+
+        where, nothing = self._url, "Nothing was published"
+        response = getattr(error, "response", None) or getattr(error.__cause__, "response", None)
+        if response is None:
+            if isinstance(error, boto.NoCredentialsError | boto.PartialCredentialsError):
+                raise UsageError(
+                    f"{where} needs keys: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
+                    f"AWS_SECRET_ACCESS_KEY. {nothing}"
+                ) from None
+            said = type(error).__name__
+            network = (OSError, HttpError, ResponseParserError)
+            if isinstance(error, (*network, boto.ConnectionError, boto.HTTPClientError)):
+                self._failed(said)
+            raise UsageError(
+                f"{where}: the settings of AWS in the environment or in ~/.aws cannot be used "
+                f"({said}): AWS_PROFILE, AWS_ENDPOINT_URL and AWS_REGION are among them. {nothing}"
+            ) from None
+        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        code = str(response.get("Error", {}).get("Code", ""))
+        said = f"{code} {status}" if re.fullmatch("[A-Za-z]{1,50}", code) else str(status)
+        if status in _MOVED or code == "NoSuchKey":
+            raise EndpointFailed(
+                f"{where}: somebody else published there meanwhile, and nothing of this run was. "
+                "--dry-run shows what would change now"
+            ) from None
+        if status >= 500 or status in (408, 429) or code in ("SlowDown", "RequestTimeout"):
+            self._failed(said)
+        if code == "NoSuchBucket":
+            raise UsageError(
+                f"{where}: there is no bucket {self._bucket}: look at its name, or make it first "
+                f"(`aws s3 mb s3://{self._bucket}`). {nothing}"
+            ) from None
+        if code in _KEYS:
+            raise UsageError(
+                f"{where}: S3 does not take the keys ({said}): look at AWS_PROFILE, or "
+                f"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. {nothing}"
+            ) from None
+        if status in (401, 403):
+            raise UsageError(
+                f"{where}: the keys may not do that ({said}). They need s3:ListBucket of the "
+                f"bucket, and s3:GetObject and s3:PutObject below {where}. {nothing}"
+            ) from None
+        raise UsageError(f"{where}: S3 refuses it ({said}). {nothing}") from None
+
+    def _failed(self, said: str) -> NoReturn:
+        raise EndpointFailed(
+            f"{self._url}: S3 did not answer as it should ({said}). What was uploaded is in no "
+            "published revision; the same command goes on"
+        ) from None
+
+
+def _named(digest: str) -> str:
+    """What a revision is called, by the SHA-256 of its listing."""
+    return digest[:16]

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from retgen.generators.world.drawing import view
+from retgen.review.records import Shown
+from retgen.review.web.drawing import draw
+from retgen.review.web.views import environment
+
+TEXT = "Drab Auk 7 is moored in Oslo. Its length is 12,500 metres. It was launched on 3 May 1987."
+FACTS = ["home=Oslo", "length=12500", "launch=1987-05-03", "home=Bergen"]
+BLIND: dict[str, Any] = {}
+
+
+def drawn(expression: str, **context: Any) -> dict[str, Any]:
+    query = {"text": "?", "metadata": {"expression": expression}}
+    document = {"text": TEXT, "metadata": {"facts": FACTS}}
+    return view(query, document, {"revealed": True, "label": 1, "positives": ()} | context)
+
+
+@pytest.mark.parametrize(
+    ("expression", "rows", "marked"),
+    [
+        ('["is","home","Oslo"]', [("home", "Oslo", "Oslo")], ["Oslo"]),
+        (
+            '["and not",["within","home","Norway"],["between","length",null,90]]',
+            [("home", "within Norway", "Oslo"), ("length", "to 90", "12500")],
+            ["Oslo", "12,500"],
+        ),
+        (
+            '["most",1000,"launch",["between","refit",1980,1989]]',
+            [("refit", "from 1980 to 1989", ""), ("launch", "among the 1,000 largest", "1987-05-03")],
+            ["3 May 1987"],
+        ),
+        (
+            '["via","model",["within","home","Norway"]]',
+            [("model", "one with home: within Norway", "")],
+            [],
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_asked_stands_beside_what_is_stated(
+    expression: str, rows: list[tuple[str, str, str]], marked: list[str]
+) -> None:
+    shown = drawn(expression)
+    assert shown["asked"] == rows
+    assert [piece.text for piece in shown["document"] if piece.kind] == marked
+    assert "".join(piece.text for piece in shown["document"]) == TEXT
+
+
+@pytest.mark.parametrize("expression", ["", "[]", "nothing", '["is"]', None])
+def test_an_expression_that_is_none_is_left_out(expression: Any) -> None:
+    assert drawn(expression) == {"asked": []}
+
+
+def test_a_blind_page_has_the_texts_alone() -> None:
+    shown = Shown(
+        "Find every boat that is moored in Oslo.", "Drab Auk 7", TEXT,
+        {"expression": '["is","home","Oslo"]'}, {"facts": FACTS},
+    )  # fmt: skip
+    one = draw("world", shown, revealed=False, label=None, positives=())
+    html = environment().get_template(one.template).render({**one.values, "prefix": "", "level": 2})
+    assert "stated here" not in html
+    one = draw("world", shown, revealed=True, label=1, positives=())
+    html = environment().get_template(one.template).render({**one.values, "prefix": "", "level": 2})
+    assert '<td dir="auto">Oslo</td><td dir="auto">Oslo</td>' in html
+    assert '<mark class="found" id="found-1">Oslo</mark>' in html

@@ -1,0 +1,465 @@
+"""Publishing to an S3 server on loopback, with faults at every request."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from retgen import publish
+from retgen.errors import EndpointFailed, UsageError
+from retgen.publishing.changes import Change, Standing
+from retgen.publishing.destinations import destination
+from retgen.publishing.tree import Tree
+from retgen.write import file_info
+from tests.conftest import Gen
+from tests.publishing import s3_server
+from tests.publishing.s3_server import BUCKET, KEY, SECRET, SESSION, Fault, State
+from tests.publishing.test_hub import change
+from tests.publishing.test_publish import FILES, files
+from tests.publishing.test_s3 import READ
+
+pytestmark = pytest.mark.slow
+TO, HERE = f"s3://{BUCKET}/data/kb", "data/kb/"
+IN_ORDER = [*(path for path in FILES if path != "published.json"), "published.json"]
+# of a first publish, in order: what is there, the files, the pointer
+FIRST = [
+    "GET list", "GET list",
+    *(f"{method} {HERE}revisions/REV/{p}" for p in IN_ORDER for method in ("HEAD", "PUT")),
+    f"PUT {HERE}current.json",
+]  # fmt: skip
+UNCHANGED = [
+    "GET list", f"HEAD {HERE}current.json", f"GET {HERE}current.json",
+    f"HEAD {HERE}revisions/REV/published.json", f"GET {HERE}revisions/REV/published.json",
+    *(f"HEAD {HERE}revisions/REV/{path}" for path in FILES),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[State]:
+    with s3_server.serving() as state:
+        yield state
+
+
+@pytest.fixture
+def s3(server: State, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[State]:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name, value in {
+        "AWS_ENDPOINT_URL": server.url, "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_MAX_ATTEMPTS": "1",
+        "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": str(tmp_path / "none"),
+        "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none"),
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+    server.client().create_bucket(Bucket=BUCKET)
+    server.requests.clear()
+    yield server
+    calm(server)
+    server.empty()
+    server.client().delete_bucket(Bucket=BUCKET)
+
+
+def calm(s3: State) -> None:
+    s3.fault, s3.before = lambda number, request: None, lambda request: None
+
+
+def tree_of(run: Path, folder: Path) -> dict[str, bytes]:
+    """What a run's tree is, by the folder that it is published to."""
+    publish(run, f"file:{folder}")
+    return files(folder)
+
+
+def read(s3: State) -> dict[str, bytes] | None:
+    """What a reader finds: the files that the pointer leads to, each as its listing says."""
+    pointer = s3.objects(f"{HERE}current.json")
+    if not pointer:
+        return None
+    start = f"{HERE}revisions/{json.loads(*pointer.values())['revision']}/"
+    found = {key.removeprefix(start): data for key, data in s3.objects(start).items()}
+    listing = json.loads(found["published.json"])["files"]
+    assert sorted([*listing, "published.json"]) == sorted(found)
+    assert all(hashlib.sha256(found[p]).hexdigest() == one["sha256"] for p, one in listing.items())
+    return found
+
+
+def test_the_same_tree_as_a_folder_and_an_unchanged_run_writes_nothing(
+    kb: Path, tmp_path: Path, s3: State, gen: Gen
+) -> None:
+    result = publish(kb, TO)
+    assert [(one.path, one.kind) for one in result.changes] == [(p, "added") for p in FILES]
+    assert s3.requests == FIRST
+    tree = tree_of(kb, tmp_path / "out")
+    assert read(s3) == tree
+    revision = hashlib.sha256(tree["published.json"]).hexdigest()[:16]
+    assert result.where == f"{TO}/revisions/{revision}/"
+    s3.requests.clear()
+    done = gen("publish", kb, f"{TO}/")
+    assert (done.returncode, done.stdout) == (
+        0, f"unchanged: 7 files\n{TO}/ holds all of it already: nothing to do\n",
+    )  # fmt: skip
+    assert s3.requests == UNCHANGED
+
+
+def test_a_dry_run_writes_nothing_and_says_what_would_change(
+    kb: Path, s3: State, gen: Gen, tmp_path: Path
+) -> None:
+    done = gen("publish", kb, TO, "--dry-run")
+    assert [line.split()[:2] for line in done.stdout.splitlines()] == [["added", p] for p in FILES]
+    assert (s3.writes(), s3.objects()) == ([], {})
+    publish(kb, TO)
+    old, s3.requests[:] = read(s3), []
+    change(kb)
+    done = gen("publish", kb, TO, "--dry-run", "--json")
+    kinds = {one["path"]: one["kind"] for one in json.loads(done.stdout)["files"]}
+    changed = dict.fromkeys(("README.md", "manifest.json", "published.json"), "changed")
+    assert kinds == {**dict.fromkeys(FILES, "unchanged"), **changed}
+    assert (s3.writes(), read(s3)) == ([], old)
+
+
+def test_a_change_is_a_new_revision_and_the_old_one_stays(
+    kb: Path, tmp_path: Path, s3: State
+) -> None:
+    first, tree = publish(kb, TO).where, tree_of(kb, tmp_path / "out")
+    s3.write(f"{HERE}notes.md", b"of somebody")
+    change(kb)
+    s3.requests.clear()
+    second = publish(kb, TO).where
+    assert first != second
+    # what is the same is not sent again
+    assert s3.writes() == [
+        *(
+            f"{'PUT' if path in ('README.md', 'manifest.json', 'published.json') else 'COPY'} "
+            f"{HERE}revisions/REV/{path}" for path in IN_ORDER
+        ),
+        f"PUT {HERE}current.json",
+    ]  # fmt: skip
+    assert read(s3) == tree_of(kb, tmp_path / "out") != tree
+    objects = s3.objects()
+    old = first.removeprefix(f"s3://{BUCKET}/")
+    assert {p: objects[old + p] for p in FILES} == tree
+    assert objects[f"{HERE}notes.md"] == b"of somebody"
+    assert len(objects) == 2 * len(FILES) + 2
+    assert publish(kb, TO).unchanged
+
+
+@pytest.mark.parametrize("fault", ["drop", "cut", 500, 503])
+def test_a_network_that_ends_at_any_request_leaves_nothing_half_and_a_repeat_completes(
+    kb: Path, tmp_path: Path, s3: State, fault: Fault
+) -> None:
+    tree = tree_of(kb, tmp_path / "out")
+    for number in range(1, len(FIRST) + 1):
+        s3.requests.clear()
+        s3.fault = lambda n, request, at=number: fault if n >= at else None
+        with pytest.raises(EndpointFailed, match="S3 did not answer as it should"):
+            publish(kb, TO)
+        # the pointer is the last request, and of "cut" only the answer is lost
+        there = read(s3)
+        assert there is None or (fault, number, there) == ("cut", len(FIRST), tree)
+        expected = once(FIRST[:number])
+        assert once(s3.requests)[: len(expected)] == expected
+        calm(s3)
+        sent = {one for one in FIRST[: number - 1] if one.startswith("PUT")}
+        s3.requests.clear()
+        publish(kb, TO)
+        assert read(s3) == tree
+        assert not sent & set(s3.writes())  # what had been uploaded is not sent again
+        s3.empty()
+
+
+def once(requests: list[str]) -> list[str]:
+    """The client below asks again by itself where a connection that it kept was closed."""
+    return [one for i, one in enumerate(requests) if requests[i - 1 : i] != [one]]
+
+
+def test_an_update_that_ends_at_any_request_is_the_old_or_the_new(
+    kb: Path, tmp_path: Path, s3: State
+) -> None:
+    # looks at what is there, before writing and of the store's own copies; and the writes
+    last = len(UNCHANGED) + 7 + 5 + 8
+    change(kb, 0)
+    publish(kb, TO)
+    for number in range(1, last + 1):
+        change(kb, number)  # manifest and listing, the other five are copied
+        old, new = read(s3), tree_of(kb, tmp_path / "out")
+        fault: Fault = ("drop", "late", 503)[number % 3]
+        s3.requests.clear()
+        s3.fault = lambda n, request, at=number, fault=fault: fault if n == at else None
+        with contextlib.suppress(EndpointFailed):
+            publish(kb, TO)
+            assert read(s3) == new
+        assert read(s3) in (old, new)
+        assert len(s3.requests) >= number
+        calm(s3)
+        publish(kb, TO)
+        assert read(s3) == new != old
+    change(kb, last + 1)
+    s3.requests.clear()
+    publish(kb, TO)
+    assert len(s3.requests) == last
+    change(kb, 0)  # back to a revision that is still there
+    s3.requests.clear()
+    publish(kb, TO)
+    assert s3.writes() == [f"PUT {HERE}current.json"]
+    assert read(s3) == tree_of(kb, tmp_path / "out")
+
+
+@pytest.mark.parametrize("fault", ["late", "drop after"])
+@pytest.mark.parametrize("attempts", ["1", "2"])
+def test_an_answer_that_is_lost_at_the_pointer(
+    kb: Path, tmp_path: Path, s3: State, monkeypatch: pytest.MonkeyPatch, fault: Fault,
+    attempts: str,
+) -> None:  # fmt: skip
+    """It is there, whether or not the client asked again and was refused for that."""
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", attempts)
+    s3.fault = lambda n, request: fault if n == len(FIRST) else None
+    assert publish(kb, TO).where
+    asked = s3.requests.count(f"PUT {HERE}current.json")
+    assert asked == (1 if (fault, attempts) == ("late", "1") else 2)
+    assert s3.requests[-1] == f"GET {HERE}current.json"
+    assert read(s3) == tree_of(kb, tmp_path / "out")
+
+
+def test_two_publishers_never_mix(kb: Path, tmp_path: Path, s3: State, gen: Gen) -> None:
+    other = shutil.copytree(kb, tmp_path / "other")
+    change(other, 2.0)
+    theirs = tree_of(other, tmp_path / "theirs")
+    for first in (True, False):
+        if not first:
+            s3.empty()
+            publish(kb, TO)
+            change(kb)
+        looked: list[str] = []
+
+        def meanwhile(request: str, looked: list[str] = looked) -> None:
+            if request == f"PUT {HERE}current.json" and not looked:
+                looked.append(request)
+                publish(other, TO)
+
+        s3.before = meanwhile
+        done = gen("publish", kb, TO)
+        assert done.returncode == 4
+        assert done.stderr.startswith(
+            f"gen: {TO}: somebody else published there meanwhile, and nothing of this run was. "
+        )
+        assert read(s3) == theirs
+        calm(s3)
+        publish(kb, TO)
+        assert read(s3) == tree_of(kb, tmp_path / "mine")
+
+
+def test_of_two_that_switch_at_once_one_is_told(kb: Path, tmp_path: Path, s3: State) -> None:
+    runs = [kb, shutil.copytree(kb, tmp_path / "other")]
+    for usd in range(4):
+        change(runs[0], 2.0 * usd)
+        # the last round: both publish the same
+        change(runs[1], 2.0 * usd + (usd < 3))
+        trees = [tree_of(run, tmp_path / f"out{i}") for i, run in enumerate(runs)]
+        gate, told = threading.Barrier(2), []
+
+        def wait(request: str, gate: threading.Barrier = gate) -> None:
+            if request == f"PUT {HERE}current.json":
+                gate.wait(30)
+
+        def one(run: Path, told: list[str] = told) -> None:
+            try:
+                told.append(publish(run, TO).where)
+            except EndpointFailed as error:
+                told.append(str(error))
+
+        s3.before = wait
+        threads = [threading.Thread(target=one, args=(run,)) for run in runs]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        calm(s3)
+        assert sum("meanwhile" in said for said in told) == (1 if usd < 3 else 0)
+        assert len(told) == 2
+        assert read(s3) in trees
+
+
+@pytest.mark.parametrize(
+    ("held", "message"),
+    [
+        ({"model.bin": b"x"}, "is taken: it holds model.bin, which gen publish did not put there"),
+        ({"a/b/c": b"x"}, "is taken: it holds a/, which gen publish did not put there"),
+        ({"current.json": b"{"}, "is taken: it holds a current.json that gen publish did not"),
+        ({"current.json": b'{"name": "limit_small", "revision": "../../x"}'}, "did not write"),
+        (
+            {"current.json": b'{"name": "other", "revision": "0123456789abcdef"}'},
+            "is taken: it holds the data set 'other', not 'limit_small'",
+        ),
+    ],
+)
+def test_a_path_that_is_taken(kb: Path, s3: State, held: dict[str, bytes], message: str) -> None:
+    for name, data in held.items():
+        s3.write(HERE + name, data)
+    before = s3.objects()
+    with pytest.raises(UsageError, match=message):
+        publish(kb, TO)
+    assert (s3.objects(), s3.writes()) == (before, [])
+
+
+def test_what_stands_beside_or_is_an_empty_folder_is_no_hindrance(kb: Path, s3: State) -> None:
+    aside = {"data/kb": b"1", "data/kb2/x": b"2", "data/kb/": b"", "data/kb-old.txt": b"3"}
+    for key, data in aside.items():
+        s3.write(key, data)
+    publish(kb, TO)
+    assert {key: data for key, data in s3.objects().items() if key in aside} == aside
+
+
+@pytest.mark.parametrize("damage", ["other bytes", "gone", "listing", "listing gone"])
+def test_a_revision_that_somebody_changed_is_made_whole(
+    kb: Path, tmp_path: Path, s3: State, damage: str
+) -> None:
+    where = publish(kb, TO).where
+    tree, key = tree_of(kb, tmp_path / "out"), where.removeprefix(f"s3://{BUCKET}/")
+    path = "published.json" if "listing" in damage else "qrels/test.parquet"
+    if "gone" in damage:
+        s3.client().delete_object(Bucket=BUCKET, Key=key + path)
+    else:
+        s3.write(key + path, bytes(len(tree[path])))
+    kinds = {one.path: one.kind for one in publish(kb, TO, dry_run=True).changes}
+    assert kinds == (
+        dict.fromkeys(FILES, "added")
+        if path == "published.json"
+        else {**dict.fromkeys(FILES, "unchanged"), path: "added" if damage == "gone" else "changed"}
+    )
+    s3.requests.clear()
+    assert publish(kb, TO).where == where
+    assert s3.writes() == [f"PUT {HERE}revisions/REV/{path}", f"PUT {HERE}current.json"]
+    assert read(s3) == tree
+
+
+def test_keys_and_rights(kb: Path, s3: State, gen: Gen, monkeypatch: pytest.MonkeyPatch) -> None:
+    from moto.core.authorization import enable_iam_authentication
+
+    iam = s3.client("iam")
+    iam.create_user(UserName="reader")
+    iam.put_user_policy(
+        UserName="reader", PolicyName="read",
+        PolicyDocument=json.dumps({
+            "Version": "2012-10-17",
+            "Statement": [
+                {"Effect": "Allow", "Action": ["s3:ListBucket", "s3:GetObject"], "Resource": "*"}
+            ],
+        }),
+    )  # fmt: skip
+    reader = iam.create_access_key(UserName="reader")["AccessKey"]
+    for key, secret, said in [
+        (KEY, SECRET, "S3 does not take the keys (InvalidAccessKeyId 403): look at AWS_PROFILE, "),
+        (reader["AccessKeyId"], SECRET, "S3 does not take the keys (SignatureDoesNotMatch 403): "),
+        (
+            reader["AccessKeyId"], reader["SecretAccessKey"],
+            "the keys may not do that (AccessDenied 403). They need s3:ListBucket of the bucket, ",
+        ),
+    ]:  # fmt: skip
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", key)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
+        with enable_iam_authentication():
+            done = gen("publish", kb, TO, "-v")
+        assert done.returncode == 2
+        assert f"gen: {TO}: {said}" in done.stderr
+        assert "Nothing was published" in done.stderr
+        assert key not in done.stderr + done.stdout
+        assert secret not in done.stderr + done.stdout
+    assert s3.objects() == {}
+    with enable_iam_authentication():  # who may only read can look
+        assert gen("publish", kb, TO, "--dry-run").returncode == 0
+
+
+def test_a_server_that_echoes_what_it_was_told(
+    kb: Path, tmp_path: Path, s3: State, gen: Gen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SESSION_TOKEN", SESSION)
+    for number in range(1, len(FIRST) + 1):
+        s3.requests.clear()
+        s3.fault = lambda n, request, at=number: "echo" if n == at else None
+        done = gen("publish", kb, TO, "-v")
+        # a HEAD that is refused is asked again, for the region that it may be of
+        if done.returncode or not FIRST[number - 1].startswith("HEAD"):
+            assert done.returncode == 2
+            assert f"gen: {TO}: S3 refuses it (400). Nothing was published" in done.stderr
+            assert read(s3) is None
+        s3.empty()
+        assert not [one for one in (KEY, SECRET, SESSION) if one in done.stderr + done.stdout]
+    calm(s3)
+    assert publish(kb, TO).where
+    written = [*s3.objects().values(), *files(kb).values()]
+    assert not [1 for data in written for one in (KEY, SECRET, SESSION) if one.encode() in data]
+
+
+def test_settings_that_cannot_be(
+    kb: Path, s3: State, gen: Gen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = gen("publish", kb, "s3://nobody/kb")
+    assert done.stderr == (
+        "gen: s3://nobody/kb: there is no bucket nobody: look at its name, or make it first "
+        "(`aws s3 mb s3://nobody`). Nothing was published\n"
+    )
+    settings = "the settings of AWS in the environment or in ~/.aws cannot be used"
+    for name, value, code, said in [
+        ("AWS_PROFILE", "nobody", 2, f": {settings} (ProfileNotFound): AWS_PROFILE, "),
+        ("AWS_ENDPOINT_URL", "nonsense", 2, f": {settings} (ValueError): AWS_PROFILE, "),
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:9", 4, ": S3 did not answer as it should ("),
+        ("AWS_SECRET_ACCESS_KEY", None, 2, " needs keys: set AWS_PROFILE, or AWS_ACCESS_KEY_ID "),
+        ("AWS_ACCESS_KEY_ID", None, 2, " needs keys: set AWS_PROFILE, or AWS_ACCESS_KEY_ID "),
+    ]:
+        with monkeypatch.context() as patch:
+            if value is None:
+                patch.delenv(name)
+            else:
+                patch.setenv(name, value)
+            if name == "AWS_ACCESS_KEY_ID":
+                patch.delenv("AWS_SECRET_ACCESS_KEY")
+            done = gen("publish", kb, TO)
+        assert done.stderr.startswith(f"gen: {TO}{said}"), done.stderr
+        assert done.returncode == code
+    assert s3.objects() == {}
+
+
+def test_a_file_that_is_sent_in_parts(tmp_path: Path, s3: State) -> None:
+    """Above 100 MiB: of 110 MiB, three parts."""
+    (tmp_path / "big.bin").write_bytes(b"retgen\n" * (110 * 2**20 // 7))
+    (tmp_path / "published.json").write_text("{}")
+    infos = {path: file_info(tmp_path / path) for path in ("big.bin", "published.json")}
+    tree = Tree("big", tmp_path, infos)
+    changes = [Change(path, "added", one.bytes) for path, one in infos.items()]
+    for number in range(1, 7):
+        s3.requests.clear()
+        s3.fault = lambda n, request, at=number: "drop" if n >= at else None
+        with pytest.raises(EndpointFailed, match="S3 did not answer as it should"):
+            destination(TO).put(tree, Standing(), changes, "")
+        calm(s3)
+        assert s3.objects() == {}
+    destination(TO).put(tree, Standing(), changes, "")
+    data = s3.objects()[f"{HERE}revisions/{infos['published.json'].sha256[:16]}/big.bin"]
+    assert hashlib.sha256(data).hexdigest() == infos["big.bin"].sha256
+
+
+def test_a_fresh_process_downloads_and_loads_it(kb: Path, tmp_path: Path, s3: State) -> None:
+    """By the lines of docs/publishing.md."""
+    publish(kb, TO)
+    change(kb)
+    publish(kb, TO)
+    program = READ.replace("s3://bucket/kb", TO) + (
+        "print(len(corpus), len(queries), len(qrels), queries[0])"
+    )
+    env = {**os.environ, "HF_HOME": str(tmp_path / "home")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=env, cwd=tmp_path, capture_output=True, text=True,
+        timeout=120,
+    )  # fmt: skip
+    first = json.loads((kb / "dataset" / "queries.jsonl").read_text().splitlines()[0])
+    assert (done.stdout, done.returncode) == (f"15 100 200 {first}\n", 0), done.stderr
+    assert files(tmp_path / "kb_here") == tree_of(kb, tmp_path / "out")

@@ -1,0 +1,284 @@
+"""`world-proof`: what the words say is what the metadata says, and the qrels follow from the words.
+
+Every document is read back to its facts and every query to its expression; the facts go into
+SQLite, which executes the queries.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import orjson
+
+from retgen.data import Dataset, Qrel, Query
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.world.cues import read_patterns
+from retgen.validators.world.definitions import Definition, read_definition
+from retgen.validators.world.execute import Facts, Impossible, row_of, slots_of
+from retgen.validators.world.queries import QueryReader, Unread
+from retgen.validators.world.reader import Reader
+
+_OPERATORS = {
+    "is": "eq", "within": "eq", "between": "range", "and": "and", "or": "or",
+    "and not": "and-not", "at least": "k-of-n", "most": "superlative", "least": "superlative",
+    "via": "two-hop",
+}  # fmt: skip
+_EXACT = (
+    10  # answers up to which a query has exactly as many as it is to have; above, 10% more or less
+)
+_SPOOL = 64 << 20  # bytes of a file of facts, after which a new one begins
+
+
+class Spec(NamedTuple):
+    """What the proof reads beside the data set: the domain's file. `documents`: None for any."""
+
+    domain: Path
+    documents: int | None = None
+
+
+@dataclass
+class _Read(State):
+    """Files with a row of facts a document, and what is wrong."""
+
+    documents: int = 0
+    wrong: list[tuple[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+
+    def files(self) -> Sequence[str]:
+        return self.paths
+
+    def merge(self, later: Self, offset: int) -> None:
+        self.documents += later.documents
+        self.wrong += later.wrong
+        self.paths += later.paths
+
+
+class WorldProof(CorpusRule):
+    """Reads documents and queries, and derives the qrels again."""
+
+    name = "world-proof"
+    severity = "error"
+    state: _Read
+
+    def __init__(self, spec: Spec, judgements: Judgements) -> None:
+        self.spec, self.judgements = spec, judgements
+        self.domain: Definition = read_definition(spec.domain)
+        patterns = read_patterns(self.domain, spec.domain)
+        self.reader = Reader(self.domain, patterns)
+        self.queries = QueryReader(self.domain, patterns)
+        self._always = [name for name, slot in self.domain.slots.items() if slot.share == 1]
+        self._dataset: Dataset | None = None
+        self.start()
+
+    def start(self) -> None:
+        self.state = _Read()
+
+    def about(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+
+    # --- documents --------------------------------------------------------------------------
+
+    def scan(self, batch: Batch) -> None:
+        lines = []
+        for doc_id, title, text, metadata in zip(
+            batch.ids, batch.titles, batch.texts, batch.metadata, strict=True
+        ):
+            facts, problems = self.reader.document(title, text)
+            stated = [str(fact) for fact in facts]
+            noted = metadata.get("facts") if isinstance(metadata, dict) else None
+            if noted != stated:
+                problems = problems or [_unlike(stated, noted)]
+            held: dict[str, str] = {}
+            for fact in facts:
+                if fact.holder == "self" and not fact.negated:
+                    if fact.slot in held:
+                        problems.append(f"it states {fact.slot} twice")
+                    held[fact.slot] = fact.value
+            if not problems and (lacks := [name for name in self._always if name not in held]):
+                problems.append(f"it does not state its {lacks[0]}, which every document does")
+            self.state.wrong += [(doc_id, problem) for problem in problems]
+            row = row_of(doc_id, title, held, self.domain)
+            lines.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+        self.state.documents += len(batch)
+        self._spool(b"".join(lines))
+
+    def _spool(self, lines: bytes) -> None:
+        paths = self.state.paths
+        if not paths or os.path.getsize(paths[-1]) >= _SPOOL:
+            handle, path = tempfile.mkstemp(prefix="facts-", dir=self.scratch)
+            os.close(handle)
+            paths.append(path)
+        with open(paths[-1], "ab") as file:
+            file.write(lines)
+
+    def _rows(self) -> Iterator[Any]:
+        for path in self.state.paths:
+            with open(path, "rb") as file:
+                yield from map(orjson.loads, file)
+
+    # --- the verdict ------------------------------------------------------------------------
+
+    def findings(self) -> Iterable[Finding]:
+        for doc_id, wrong in self.state.wrong:
+            yield _error("document", [doc_id], f"document {doc_id}: {wrong}")
+        wanted = self.spec.documents
+        if wanted is not None and self.state.documents != wanted:
+            message = f"{self.state.documents:,} documents, the recipe says {wanted:,}"
+            yield _error("documents", [], message)
+        asked: dict[str, list[Any]] = {}
+        for query in self.judgements.queries:
+            try:
+                asked[query.query_id] = self.queries.query(query.text)
+            except Unread as error:
+                yield _of_query(query, f"cannot be read: {error}")
+                continue
+            yield from _expression(query, asked[query.query_id])
+        with tempfile.TemporaryDirectory(prefix="facts-", dir=self.scratch) as folder:
+            facts = Facts(Path(folder) / "facts.sqlite", self.domain)
+            try:
+                facts.add(self._rows())
+                facts.index(set().union(*map(slots_of, asked.values())))
+                yield from self._names(facts)
+                yield from self._labels(facts, asked)
+            finally:
+                facts.close()
+
+    def _names(self, facts: Facts) -> Iterator[Finding]:
+        for name, ids in facts.namesakes():
+            yield _error("names", ids, f"{len(ids):,} documents are named {name!r}")
+        for doc_id, slot, name in facts.unresolved():
+            message = f"document {doc_id}: its {slot} is {name!r}, which no document is named"
+            yield _error("names", [doc_id], message)
+
+    def _labels(self, facts: Facts, asked: Mapping[str, list[Any]]) -> Iterator[Finding]:
+        queries = {query.query_id: query for query in self.judgements.queries}
+        judged = {
+            split: _by_query(qrels) for split, qrels in self.judgements.splits()
+        }  # "" is the split under test
+        elsewhere = {one for split, rows in judged.items() if split for one in rows}
+        graded = self._graded()
+        for query_id, expression in asked.items():
+            try:
+                answers = facts.answers(expression)
+            except Impossible as error:
+                yield _of_query(queries[query_id], str(error))
+                continue
+            yield from _size(queries[query_id], len(answers))
+            for split, rows in judged.items():
+                if query_id in rows or (not split and query_id not in elsewhere):
+                    yield from _compare(query_id, split, rows.get(query_id, {}), answers)
+            if query_id in graded:
+                grades = facts.grades(expression, list(graded[query_id]))
+                yield from _grades(query_id, graded[query_id], grades)
+
+    def _graded(self) -> dict[str, dict[str, float]]:
+        """The grades of the split under test, which may not be there."""
+        split = self.judgements.split
+        if self._dataset is None or split not in self._dataset.graded:
+            return {}
+        return _by_query(self._dataset.read_graded(split)[0])
+
+
+def _unlike(stated: Sequence[str], noted: Any) -> str:
+    """How what a text states differs from what its metadata says."""
+    if not isinstance(noted, list) or not all(isinstance(one, str) for one in noted):
+        return "its metadata has no facts"
+    place = next(
+        (i for i, both in enumerate(zip(stated, noted, strict=False)) if both[0] != both[1]),
+        min(len(stated), len(noted)),
+    )
+    read = repr(stated[place]) if place < len(stated) else "nothing"
+    said = repr(noted[place]) if place < len(noted) else "nothing"
+    if sorted(stated) == sorted(noted):
+        return f"its text states {read} as fact {place + 1}, its metadata {said}: another order"
+    return f"its text states {read} as fact {place + 1}, its metadata {said}"
+
+
+def _expression(query: Query, expression: list[Any]) -> Iterator[Finding]:
+    """What a query's metadata says of its expression."""
+    note = query.metadata if isinstance(query.metadata, dict) else {}
+    text = orjson.dumps(expression).decode()
+    if note.get("expression") != text:
+        yield _of_query(query, f"reads as {text}, its metadata says {note.get('expression')}")
+        return
+    operators = {_OPERATORS[expression[0]]}
+    if "range" not in operators and any(part[0] == "between" for part in _parts(expression)):
+        operators.add("range")  # of conditions that are met together, one is a range
+    if expression[0] == "between":
+        operators.add("eq")  # a year asked for by its decade
+    if (operator := note.get("operator")) is not None and operator not in operators:
+        yield _of_query(query, f"its operator is {expression[0]!r}, its metadata says {operator!r}")
+    slots = note.get("slots")
+    if slots is not None and (not isinstance(slots, list) or set(slots) != slots_of(expression)):
+        named = ", ".join(sorted(slots_of(expression)))
+        yield _of_query(query, f"asks about {named}, its metadata says {slots}")
+
+
+def _parts(expression: list[Any]) -> list[list[Any]]:
+    return expression[1:] if expression[0] == "and" else []
+
+
+def _size(query: Query, count: int) -> Iterator[Finding]:
+    """Whether a query has as many answers as its metadata says."""
+    note = query.metadata if isinstance(query.metadata, dict) else {}
+    if (noted := note.get("n_answers")) is not None and noted != count:
+        yield _of_query(query, f"has {count:,} answers, its metadata says {noted}")
+    size = note.get("answers")
+    if not isinstance(size, int):
+        return
+    if count != size and (size <= _EXACT or abs(count - size) * 10 > size):
+        yield _of_query(query, f"has {count:,} answers, and is one of those with {size:,}")
+
+
+def _compare(
+    query_id: str, split: str, judged: Mapping[str, float], answers: set[str]
+) -> Iterator[Finding]:
+    """Whether the positives of a query are its answers, and nothing judged 0 is one."""
+    positive = {doc_id for doc_id, relevance in judged.items() if relevance > 0}
+    for doc_id in sorted(positive - answers):
+        message = (
+            f"query {query_id}: {doc_id} is relevant in the qrels{split}, and does not meet it"
+        )
+        yield _error("qrels", [query_id, doc_id], message)
+    missing = sorted(answers - positive)
+    for doc_id in missing:
+        if doc_id in judged:
+            message = f"query {query_id}: {doc_id} meets it, and has 0 in the qrels{split}"
+            yield _error("qrels", [query_id, doc_id], message)
+    if absent := [doc_id for doc_id in missing if doc_id not in judged]:
+        more = f" and {len(absent) - 1:,} more" if len(absent) > 1 else ""
+        verb = "meet" if len(absent) > 1 else "meets"
+        message = f"query {query_id}: {absent[0]}{more} {verb} it, with no row in the qrels{split}"
+        yield _error("qrels", [query_id, *absent], message)
+
+
+def _grades(
+    query_id: str, graded: Mapping[str, float], right: Mapping[str, int]
+) -> Iterator[Finding]:
+    for doc_id, grade in graded.items():
+        met = right.get(doc_id)
+        if met is not None and grade != met:
+            message = (
+                f"query {query_id}: {doc_id} meets {met} of its conditions, its grade is {grade:g}"
+            )
+            yield _error("grades", [query_id, doc_id], message)
+
+
+def _by_query(qrels: Iterable[Qrel]) -> dict[str, dict[str, float]]:
+    result: dict[str, dict[str, float]] = {}
+    for query_id, doc_id, relevance in qrels:
+        result.setdefault(query_id, {})[doc_id] = relevance
+    return result
+
+
+def _of_query(query: Query, message: str) -> Finding:
+    return _error("query", [query.query_id], f"query {query.query_id}: {message}")
+
+
+def _error(kind: str, ids: Iterable[str], message: str) -> Finding:
+    return Finding(f"world-proof/{kind}", "error", list(ids), message)
