@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
@@ -174,7 +174,8 @@ class MultiConIR(Family[MultiConIRParams]):
         spec = proof.Spec(
             sources / DOCUMENTS, sources / LADDERS, run / "tables" / "verdicts.jsonl",
             _opening(job), job.params.orders, domain.name, run / "rejected.jsonl", asked,
-            job.params.singles,
+            job.params.singles, _rests_on(job),
+            world_of(job.params).path if drawn(job) else None,
         )  # fmt: skip
         return proof.proof_rules(spec, judgements)
 
@@ -212,6 +213,12 @@ def _plan(
         notes=notes,
         unknown=unknown,
     )
+
+
+def _rests_on(job: Job[MultiConIRParams]) -> Literal["facts", "figures", "judge"]:
+    if VERIFY.name in job.live:
+        return "judge"
+    return "facts" if drawn(job) else "figures"
 
 
 def _opening(job: Job[MultiConIRParams]) -> str:

@@ -40,6 +40,8 @@ _DRAWS = 400  # of a pair, 32 bits each
 _PAIRS = 4  # that there are for a ladder; some are too much alike
 _WORLDS = {"movies": "films"}  # other domains go by their names
 _WIDTHS = [factor * 10**power for power in range(6) for factor in (1, 2, 5)]
+# after "that", the subject of "that A wrote"
+_NO_VERBS = frozenset(("{v}", "a", "an", "the", "its", "her", "his", "their", "bookshops"))
 # two facts in a sentence; {0} is the entity's, {1} another's
 _BOTH = ("{0}, while {1}", "{0}, whereas {1}", "{0}, but {1}", "{0}; {1}")
 _OTHER_FIRST = ("while {1}, {0}", "{1}, but {0}", "{1}, while {0}", "{1}; {0}")
@@ -65,6 +67,13 @@ class _Asked(NamedTuple):
     frame: str
     first: Condition
     second: Condition
+
+    def listed(self, relative: str) -> str:
+        """The condition as it stands in a list, which needs no "that" before a verb."""
+        clause = self.clause(self.first)
+        if self.frame.removeprefix(f"{relative} ").partition(" ")[0] in _NO_VERBS:
+            return _capital(clause)
+        return _capital(clause.removeprefix(f"{relative} "))
 
     def clause(self, condition: Condition) -> str:
         """A relative clause."""
@@ -244,7 +253,7 @@ class Drawing:
             self._sentences(pair, one, strategies[c], c == named) for c, one in enumerate(asked)
         ]
         clauses = [one.clause(one.first) for one in asked]
-        relative = f"{self.domain.entity.relative} "
+        relative = self.domain.entity.relative
         verdicts = [
             Evidence(c, of, verdict, value)._asdict()
             for c, one in enumerate(asked, 1)
@@ -259,7 +268,7 @@ class Drawing:
             id=name,
             title=pair.forms[0],
             sentences=[sentence for sentence, _ in texts],
-            conditions=[_capital(clause.removeprefix(relative)) for clause in clauses],
+            conditions=[one.listed(relative) for one in asked],
             queries=[
                 f"{self._opening} {_listed(clauses[:n])}." for n in range(1, CONDITIONS + 1)
             ],
@@ -287,10 +296,10 @@ class Drawing:
         subjects = self._composer.subjects(pair.forms)
         behind = strategy == "reassign" and not named and pick(2) == 1  # another's fact is first
         subject = subjects[0]  # the pronoun, most of the time
-        if named:
+        if named or behind:  # after "her sister" nobody knows who "she" is
             subject = pair.forms[0]
-        elif pick(4) == 0 or behind:  # after "her sister" nobody knows who "she" is
-            subject = subjects[1 + pick(len(subjects) - 1)] if len(subjects) > 1 else subject
+        elif pick(4) == 0:
+            subject = subjects[pick(len(subjects))]
         codes = np.array([pair.first[slot.name], pair.second[slot.name]])
         first, second = self._composer.spoken(slot, codes)
         assert first is not None and second is not None
@@ -301,7 +310,7 @@ class Drawing:
         if strategy == "modify":
             return _capital(own[0]) + ".", _capital(own[1]) + "."
         cut = self._composer.wordings[slot.name]
-        able = [i for i in range(len(cut)) if cut[i].alone]
+        able = [i for i in range(len(cut)) if cut[i].alone and cut[i].first != "O"]
         which, holder = able[pick(len(able))], pick(len(self.domain.others))
         frames = _OTHER_FIRST if behind else _BOTH
         frame = frames[pick(len(frames))]

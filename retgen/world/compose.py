@@ -195,7 +195,7 @@ class Composer:
         if one.holder >= 0:
             subject = self._others[one.holder].format(_FORMS[pronoun][1])
         is_pronoun = subject == _FORMS[pronoun][0]
-        return wording.text.format(
+        return f"{wording.text[0].lower()}{wording.text[1:]}".format(
             _declined(wording.first, subject, is_pronoun, pronoun), v=value, n=bare,
             **dict(zip("spo", _FORMS[pronoun], strict=True)),
         )  # fmt: skip
