@@ -24,12 +24,12 @@ import orjson
 
 from retgen.errors import SourceRefused
 from retgen.generators.family import Evidence, Family
-from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, VERIFY
+from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, EXTRACT, REWRITE, VERIFY
 from retgen.generators.multiconir.calibration import CALIBRATION, in_words
 from retgen.generators.multiconir.drawn import FACTS, drawn, openings, world_of
 from retgen.generators.multiconir.estimate import call_estimates
 from retgen.generators.multiconir.exported import STYLES, Exported
-from retgen.generators.multiconir.figures import FIGURES
+from retgen.generators.multiconir.figures import FIGURES, WITH_A_MODEL
 from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladders, Rungs
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.multiconir.review import review_tables
@@ -86,7 +86,7 @@ class MultiConIR(Family[MultiConIRParams]):
         params = job.params
         if drawn(job):
             return _plan(job, min(params.count(), job.limit or params.count()))
-        params.rewriting()
+        params.rewriting(REWRITE.name in job.live)
         available = _available(params)
         asked = [n for n in (params.ladders, job.limit) if n is not None]
         wanted = min([*asked, *([] if available is None else [available])], default=0)
@@ -101,6 +101,8 @@ class MultiConIR(Family[MultiConIRParams]):
             )
         if params.ladders is None:
             notes.append("documents that give no ladder are rejected, so there may be fewer")
+        if EXTRACT.name not in job.live:
+            notes.append(f"a demonstration: {WITH_A_MODEL}")
         if CALIBRATE.name in job.live:
             notes.append(
                 f"{CALIBRATE.name} is asked once for each model and prompt: the ledger answers "
@@ -157,7 +159,7 @@ class MultiConIR(Family[MultiConIRParams]):
                 },
                 "training/ladders": {"docs": ["string"], "labels": ["int32"]},
             },
-            card=[_CARD, *((_HOW_DRAWN,) if drawn(job) else ())],
+            card=[_CARD, *_how(job)],
             word_lists=self.word_lists(job),
             facts=_facts(job, exported),
             example=_example(exported),
@@ -291,6 +293,16 @@ _HOW_DRAWN = (
     "others (paraphrase), or for what the value entails (entailed); `expression` says what a query "
     "asks for."
 )
+
+_BY_FIGURES = (
+    "This is a demonstration without a model: each sentence holds one figure, its hard negatives "
+    "another in its place, so what they meet follows from their words."
+)
+
+
+def _how(job: Job[MultiConIRParams]) -> list[str]:
+    """How ladders came about without a model."""
+    return {"facts": [_HOW_DRAWN], "figures": [_BY_FIGURES], "judge": []}[_rests_on(job)]
 
 
 def _facts(job: Job[MultiConIRParams], exported: Exported) -> dict[str, str]:

@@ -47,7 +47,9 @@ class Domain(Params):
     features: tuple[Phrase, ...] = Field(min_length=1, description="what conditions are about")
     instruction: Phrase = Field(description="the opening of an instruction-style query")
     descriptive: Phrase = Field(description="the opening of a descriptive-style query")
-    where: Phrase = Field("where", description="before a condition with a subject of its own: in which")
+    where: Phrase = Field(
+        "where", description="before a condition with a subject of its own: in which"
+    )
     strategy: Strategy = Field("modify", description="how a sentence is rewritten")
     examples: Examples
     rewrites: tuple[Rewrite, ...] = Field(min_length=1)

@@ -194,9 +194,11 @@ class Drawing:
         one, two = pair.first[slot.name], pair.second[slot.name]
         if ABSENT in (one, two) or one == two:
             return False
-        if self.params.half and not slot.listed and {half_of(slot, one), half_of(slot, two)} != {
+        if (
             self.params.half
-        }:
+            and not slot.listed
+            and {half_of(slot, one), half_of(slot, two)} != {self.params.half}
+        ):
             return False
         said = [set(tokens(text)) for text in self._spoken(slot, pair, bare=True)]
         return not (said[0] <= said[1] or said[1] <= said[0])
@@ -204,7 +206,8 @@ class Drawing:
     def _spoken(self, slot: Slot, pair: _Pair, *, bare: bool = False) -> tuple[str, str]:
         codes = np.array([pair.first[slot.name], pair.second[slot.name]])
         one, two = self._composer.spoken(slot, codes)
-        assert one is not None and two is not None  # both have a value
+        assert one is not None  # both have a value
+        assert two is not None
         return one[1][bare], two[1][bare]
 
     def _mix(self, one: str, two: str, pair: _Pair) -> bool:
@@ -221,7 +224,7 @@ class Drawing:
         """A condition over a slot; None where it cannot be asked so."""
         pick = pair.pick
         codes = pair.first[slot.name], pair.second[slot.name]
-        told = range(len(slot.document))
+        told = list(range(len(slot.document)))
         if wording == "entailed":
             both = step_up(slot, *codes, pick)
             if both is None:
@@ -255,11 +258,12 @@ class Drawing:
         clauses = [one.clause(one.first) for one in asked]
         relative = self.domain.entity.relative
         verdicts = [
-            Evidence(c, of, verdict, value)._asdict()
-            for c, one in enumerate(asked, 1)
-            for of, verdict, value in zip(
+            Evidence(c, of, verdict, _quoted(text, value))._asdict()
+            for c, (one, both) in enumerate(zip(asked, texts, strict=True), 1)
+            for of, verdict, text, value in zip(
                 ("sentence", "rewrite"),
                 ("satisfied", "violated"),
+                both,
                 self._spoken(one.slot, pair, bare=True),
                 strict=True,
             )
@@ -269,9 +273,7 @@ class Drawing:
             title=pair.forms[0],
             sentences=[sentence for sentence, _ in texts],
             conditions=[one.listed(relative) for one in asked],
-            queries=[
-                f"{self._opening} {_listed(clauses[:n])}." for n in range(1, CONDITIONS + 1)
-            ],
+            queries=[f"{self._opening} {_listed(clauses[:n])}." for n in range(1, CONDITIONS + 1)],
             rewrites=[rewrite for _, rewrite in texts],
             verdicts=verdicts,
             refused=[],
@@ -288,9 +290,7 @@ class Drawing:
         _shuffle(drawn, pick)
         return drawn
 
-    def _sentences(
-        self, pair: _Pair, one: _Asked, strategy: str, named: bool
-    ) -> tuple[str, str]:
+    def _sentences(self, pair: _Pair, one: _Asked, strategy: str, named: bool) -> tuple[str, str]:
         """The sentence of a condition and its rewrite. `named`: its subject is the full name."""
         pick, slot = pair.pick, one.slot
         subjects = self._composer.subjects(pair.forms)
@@ -302,7 +302,8 @@ class Drawing:
             subject = subjects[pick(len(subjects))]
         codes = np.array([pair.first[slot.name], pair.second[slot.name]])
         first, second = self._composer.spoken(slot, codes)
-        assert first is not None and second is not None
+        assert first is not None
+        assert second is not None
         own = [
             self._composer.clause(pair.forms, Stated(slot.name, *said, one.told), subject)
             for said in (first, second)
@@ -335,7 +336,8 @@ def step_up(
         levels = [
             level
             for level in range(min(len(one), len(two)))
-            if one[level] not in two and two[level] not in one
+            if one[level] not in two
+            and two[level] not in one
             and not content_stems(slot.values[first].name) & content_stems(one[level])
             and not content_stems(slot.values[second].name) & content_stems(two[level])
         ]
@@ -418,6 +420,12 @@ def _shuffle(items: list[T], pick: Callable[[int], int]) -> None:
 def _listed(clauses: Sequence[str]) -> str:
     *first, last = clauses
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def _quoted(text: str, value: str) -> str:
+    """A value as its sentence has it, which may begin with it."""
+    at = text.casefold().find(value.casefold())
+    return text[at : at + len(value)]
 
 
 def _capital(text: str) -> str:

@@ -52,7 +52,7 @@ def call_estimates(job: Job[MultiConIRParams], records: int) -> dict[str, CallEs
     """What a plan says of the calls for so many documents, by live agent."""
     if not job.live:
         return {}
-    strategy = job.params.rewriting()
+    strategy = job.params.rewriting(REWRITE.name in job.live)
     # calls of a ladder, from few to many
     calls: dict[Agent[Any, Any], tuple[float, float]] = {
         EXTRACT: (1.0, 1.1),

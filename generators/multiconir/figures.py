@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import xxhash
 
 from retgen.generators.multiconir.checks import check_condition, check_sentence
 from retgen.generators.multiconir.sentences import split
 
+N = TypeVar("N")
+
 FIGURES = "figures"  # in place of a judge
 WITH_A_MODEL = (
     "without a model only sentences with one date, year or number are altered; a model alters "
     "others: --model openai:gpt-5-mini --max-usd 5"
 )
-_MONTHS = (
-    "January|February|March|April|May|June|July|August|September|October|November|December"
-)
+_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _WORDS = tuple(
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen twenty".split()
@@ -37,7 +37,9 @@ _FIGURE = re.compile(
 )
 # a figure beside one of these is no quantity: No. 5, 3rd, 5-4, 3:15, F16, version 2.0.1
 _BESIDE = re.compile(r"[\w.,:/#&+'’°§-]")
-_NAMING = re.compile(r"\b(?:nos?\.|numbers?|version|page|pages|chapter|part|act|section|§|one) $", re.I)
+_NAMING = re.compile(
+    r"\b(?:nos?\.|numbers?|version|page|pages|chapter|part|act|section|§|one) $", re.I
+)
 _CODE = re.compile(r"[\\<>{}\[\]()|@#^~*=`]|://|^[\"'“‘]|\d[.)] ?[A-Z]|--")
 # a sentence that begins with one of these leans on another
 _LEANING = frozenset(
@@ -113,9 +115,9 @@ def _others(figure: re.Match[str]) -> Iterator[str]:
             yield text.replace(year[0], str(int(year[0]) + step))
     elif figure["word"]:
         known = _WORDS.index(text.casefold())
-        for step in _turned((-5, -3, -2, 2, 3, 5), turn):
-            if 0 <= known + step < len(_WORDS):
-                other = _WORDS[known + step]
+        for shift in _turned((-5, -3, -2, 2, 3, 5), turn):
+            if 0 <= known + shift < len(_WORDS):
+                other = _WORDS[known + shift]
                 yield other.capitalize() if text[0].isupper() else other
     else:
         plain = text.replace(",", "")
@@ -126,9 +128,9 @@ def _others(figure: re.Match[str]) -> Iterator[str]:
                 yield f"{value:{',' if ',' in text else ''}.{decimals}f}"
 
 
-def _turned(steps: Sequence[float], turn: int) -> Sequence[float]:
+def _turned(steps: Sequence[N], turn: int) -> Sequence[N]:
     at = turn % len(steps)
-    return (*steps[at:], *steps[:at])  # type: ignore[return-value]
+    return [*steps[at:], *steps[:at]]
 
 
 def verdict(text: str, condition: str) -> tuple[Literal["satisfied", "violated"], str] | None:

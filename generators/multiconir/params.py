@@ -98,12 +98,22 @@ class MultiConIRParams(Params):
         """How sentences of drawn ladders are rewritten."""
         return self.negatives.strategy or "mixed"
 
-    def rewriting(self) -> Strategy:
-        """How those of documents are. Raises `RecipeError` for a mixture."""
-        strategy = self.negatives.strategy or self.the_domain().strategy
-        if strategy == "mixed":
+    def rewriting(self, written: bool) -> Strategy:
+        """How sentences of documents are rewritten; `written`: by a model.
+
+        Raises `RecipeError` for what nobody can.
+        """
+        named = self.negatives.strategy
+        if named == "mixed":
             raise RecipeError(
                 "params.negatives.strategy: mixed is for ladders that are drawn, without a model "
                 "and without params.source; documents are rewritten by modify or by reassign"
             )
-        return strategy
+        if written:
+            return named or self.the_domain().strategy
+        if named == "reassign":
+            raise RecipeError(
+                "params.negatives.strategy: reassign takes a model, as in --model "
+                "openai:gpt-5-mini; without one, figures are modified"
+            )
+        return "modify"

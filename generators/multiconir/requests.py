@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from retgen.generators.multiconir.agents import REWRITE
 from retgen.generators.multiconir.checks import negates
 from retgen.generators.multiconir.draft import Draft, Shown
 from retgen.generators.multiconir.params import MultiConIRParams
@@ -17,7 +18,10 @@ class Requests:
 
     def __init__(self, job: Job[MultiConIRParams]) -> None:
         self.limits = job.params.negatives
-        self.domain, self.strategy = job.params.the_domain(), job.params.rewriting()
+        self.domain, self.strategy = (
+            job.params.the_domain(),
+            job.params.rewriting(REWRITE.name in job.live),
+        )
         # how many rewrites of a ladder may merely negate
         self.negations = round(self.limits.negations * CONDITIONS)
 

@@ -69,9 +69,10 @@ def _draw(job: Job[MultiConIRParams], context: Context) -> None:
     drawing = Drawing(job.params, job.seed)
     wanted = context.pilot_size(min(drawing.wanted, job.limit or drawing.wanted))
     stage = context.stage("ladders", wanted)
-    with AtomicFile(context.folder / LADDERS) as file, AtomicFile(
-        context.folder / DOCUMENTS
-    ) as documents:
+    with (
+        AtomicFile(context.folder / LADDERS) as file,
+        AtomicFile(context.folder / DOCUMENTS) as documents,
+    ):
         for ladder in islice(drawing.ladders(), wanted):
             file.write(ladder.line())
             text = ladder.text(places(job.seed, ladder.id))

@@ -180,7 +180,7 @@ class Composer:
         return Written(name, " ".join(sentences), [one.fact for one in ordered])
 
     def subjects(self, forms: tuple[str, str, str]) -> list[str]:
-        """What the subject of a sentence can be beside the name: the pronoun, a short name, nouns."""
+        """What a subject can be beside the name: the pronoun first, a short name, nouns."""
         _, short, pronoun = forms
         return [_FORMS[pronoun][0], *((short,) if short else ()), *self.domain.nouns]
 

@@ -18,11 +18,15 @@ def figure_faults(ladder: Ladder) -> Iterator[str]:
     """What is wrong with the conditions of a ladder."""
     parts = zip(ladder.conditions, ladder.sentences, ladder.rewrites, strict=True)
     for number, (condition, sentence, rewrite) in enumerate(parts, 1):
-        asked, met, broken = (_TOKEN.findall(one.casefold()) for one in (condition, sentence, rewrite))
+        asked, met, broken = (
+            _TOKEN.findall(one.casefold()) for one in (condition, sentence, rewrite)
+        )
         changed = [place for place, one in enumerate(met) if broken[place : place + 1] != [one]]
         if len(met) != len(broken) or len(changed) != 1:
             yield f"condition {number}: its rewrite differs in more than a figure"
-        elif not all(one[0].isdigit() or one in _WORDS for one in (met[changed[0]], broken[changed[0]])):
+        elif not all(
+            one[0].isdigit() or one in _WORDS for one in (met[changed[0]], broken[changed[0]])
+        ):
             yield f"condition {number}: its rewrite differs in what is no figure"
         elif asked != met[: len(asked)] or len(asked) <= changed[0]:
             yield f"condition {number}: it does not ask for the figure of its sentence"

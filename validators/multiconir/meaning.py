@@ -57,7 +57,8 @@ class _Meaning:
             if isinstance(found, str):
                 yield found
                 return
-        assert not isinstance(met, str) and not isinstance(broken, str)
+        assert not isinstance(met, str)
+        assert not isinstance(broken, str)
         if len({fact.slot for fact in met}) < TEN:
             yield "two of its sentences are about the same"
         for c, clause in enumerate(clauses):

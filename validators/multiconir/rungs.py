@@ -24,7 +24,7 @@ def ladder_faults(
     if alone - {broken for broken, *_ in documents}:
         yield "a condition is broken alone by none of its documents"
     if any(
-        not named and broken not in alone or named >> orders for broken, _, named in documents
+        (not named and broken not in alone) or named >> orders for broken, _, named in documents
     ):
         yield f"a document belongs to no breaking order, or to one beyond the {orders} there are"
     newly = []
