@@ -20,8 +20,8 @@ TITLES = {
     "task1": "Task 1: win rate (%) of the positive over HN1, by conditions asked for (Table 2)",
     "task2": "Task 2: win rate (%) of neighbours on the ladder under the longest query (Table 13)",
     "task3": "Task 3: flip rate (%), neighbours that change places between styles (Table 3)",
-    "singles": "Win rate (%) of the positive over documents that violate one of n conditions alone, at "
-    "a random place, and how often it beats all n of them",
+    "singles": "Win rate (%) of the positive over documents that violate one of n conditions "
+    "alone, at a random place, and how often it beats all n of them",
     "wordings": "The same of the longest query, by how the violated condition asks; ties as half",
     "controls": "Controls: win rates (%), and of the blind ones the share that ties, so is lost",
 }

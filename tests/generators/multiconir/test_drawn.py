@@ -105,3 +105,31 @@ def test_what_is_entailed_excludes_the_other() -> None:
 def test_more_than_a_domain_has_names_for() -> None:
     with pytest.raises(RecipeError, match="names for"):
         Drawing(MultiConIRParams(domain="movies", ladders=1_000_000), 42)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["modify", "reassign", "mixed"])
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_no_document_tells_its_origin(domain: str, strategy: str) -> None:
+    """A classifier that sees no query: within 0.45 and 0.55 at 1,000 ladders, HN1 and HN10."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import GroupKFold
+
+    ladders = drawn(domain=domain, ladders=1000, negatives={"strategy": strategy})
+    for rungs in (1, 10):
+        texts, of = [], np.repeat(np.arange(1000), 2)
+        for one in ladders:
+            order = places(42, one.id)
+            texts += [one.text(order), one.text(order, frozenset(range(rungs)))]
+        labels = np.tile([1, 0], 1000)
+        features = TfidfVectorizer(ngram_range=(1, 2), min_df=2).fit_transform(texts)
+        scores = np.zeros(2000)
+        for train, test in GroupKFold(5).split(features, labels, of):
+            model = LogisticRegression(max_iter=200, C=10).fit(features[train], labels[train])
+            scores[test] = model.decision_function(features[test])
+        pooled = roc_auc_score(labels, scores)
+        paired = np.mean(scores[::2] > scores[1::2]) + np.mean(scores[::2] == scores[1::2]) / 2
+        assert 0.45 < pooled < 0.55
+        assert 0.45 < paired < 0.55
