@@ -307,3 +307,14 @@ def test_a_rule_can_be_switched_off_but_the_proof_stays(tmp_path: Path) -> None:
             "multiconir_legal", out=tmp_path / "other", limit=1,
             overrides={"validate.off": {"ladder-proof": "for a test"}},
         )  # fmt: skip
+
+
+def test_what_sentences_mean_is_read(two: Path, tmp_path: Path) -> None:
+    """A sentence and its rewrite that change places are no longer what their condition asks for."""
+
+    def change(rows: list[Row]) -> None:
+        one = rows[0]
+        one["sentences"][4], one["rewrites"][4] = one["rewrites"][4], one["sentences"][4]
+
+    result = messages(altered(two, tmp_path, "sources/ladders.jsonl", change))
+    assert any("ladder legal-00001: condition 5 asks [" in message for message in result)
