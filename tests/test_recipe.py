@@ -176,7 +176,7 @@ PLANNED = {
     "limit_small": (46, 1000, 2000),
     "limit_train": (50_000, 1000, 2000),
     **{
-        f"multiconir_{domain}": (264, 480, 5280)
+        f"multiconir_{domain}": (4000, 4000, 80_000)
         for domain in ("books", "legal", "medical", "movies", "people")
     },
     "niah": (3_234, 22, 6_160),

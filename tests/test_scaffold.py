@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,16 +10,14 @@ from retgen.errors import DatasetError, OutputError, RetgenError, UsageError
 from retgen.plan import plan
 from retgen.scaffold import describe, new_recipe
 from tests.command import in_process as gen
-
-BOOKS = Path(__file__).parent.parent / "generators" / "multiconir" / "documents" / "books.jsonl"
+from tests.generators.multiconir.stories import stories
 
 
 @pytest.fixture
 def kb(tmp_path: Path) -> Path:
     folder = tmp_path / "kb"
     folder.mkdir()
-    for line in BOOKS.read_text("utf-8").splitlines()[:3]:
-        row = json.loads(line)
+    for row in stories(3):
         (folder / f"{row['_id']}.md").write_text(f"# {row['title']}\n\n{row['text']}\n", "utf-8")
     return folder
 
@@ -37,7 +34,7 @@ def test_a_recipe_for_documents_runs(kb: Path, monkeypatch: pytest.MonkeyPatch) 
     assert lines[3] == "wrote recipes/kb.yaml; look at it, then: gen plan recipes/kb.yaml"
     assert len(lines) == 4
     assert "    path: ../kb\n" in Path("recipes/kb.yaml").read_text()
-    assert plan("recipes/kb.yaml").documents == 33
+    assert plan("recipes/kb.yaml").documents == 60
     made = gen("run", "recipes/kb.yaml", "--out", "out")
     assert made.returncode == 0, made.stderr
 

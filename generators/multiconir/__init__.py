@@ -15,26 +15,29 @@ out, as in the paper's examples.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
 from retgen.errors import SourceRefused
 from retgen.generators.family import Evidence, Family
-from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, VERIFY
+from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, EXTRACT, REWRITE, VERIFY
 from retgen.generators.multiconir.calibration import CALIBRATION, in_words
+from retgen.generators.multiconir.drawn import FACTS, drawn, openings, world_of
 from retgen.generators.multiconir.estimate import call_estimates
 from retgen.generators.multiconir.exported import STYLES, Exported
-from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladders, breaking_orders, rungs
+from retgen.generators.multiconir.figures import FIGURES, WITH_A_MODEL
+from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladders, Rungs
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.multiconir.review import review_tables
 from retgen.generators.multiconir.sentences import CONDITIONS, word_count
 from retgen.generators.multiconir.sourcing import documents_of, on_the_hub, source_of
 from retgen.generators.multiconir.with_agents import generate_ladders
 from retgen.generators.params import Job
-from retgen.generators.plan import Plan
+from retgen.generators.plan import CallEstimate, Plan
 from retgen.generators.records import Example, Records
 from retgen.sources import Refused, refusals
 from retgen.validators import multiconir as proof
@@ -47,7 +50,10 @@ if TYPE_CHECKING:
 __all__ = ["MultiConIR"]
 
 # bytes, for plans
-_DOCUMENT, _QUERY, _QREL = 1100, 520, 58
+_DOCUMENT, _QUERY, _QREL = 800, 620, 58
+_LICENCE = "Apache-2.0 (retgen)"
+# of a drawn ladder's queries, beside the others
+_DRAWN = {"wordings": ["string"], "strategies": ["string"], "expression": "string"}
 
 
 class MultiConIR(Family[MultiConIRParams]):
@@ -78,12 +84,12 @@ class MultiConIR(Family[MultiConIRParams]):
 
     def plan(self, job: Job[MultiConIRParams]) -> Plan:
         params = job.params
+        if drawn(job):
+            return _plan(job, min(params.count(), job.limit or params.count()))
+        params.rewriting(REWRITE.name in job.live)
         available = _available(params)
         asked = [n for n in (params.ladders, job.limit) if n is not None]
         wanted = min([*asked, *([] if available is None else [available])], default=0)
-        documents = wanted * len(rungs(breaking_orders(params.orders)))
-        queries = wanted * 2 * CONDITIONS
-        qrels = queries * (documents // max(1, wanted))
         notes = []
         unknown = on_the_hub(params) and not wanted
         if on_the_hub(params):
@@ -95,25 +101,20 @@ class MultiConIR(Family[MultiConIRParams]):
             )
         if params.ladders is None:
             notes.append("documents that give no ladder are rejected, so there may be fewer")
-        if params.strategy() == "reassign" and params.domain != "people" and not job.live:
-            notes.append("the offline rules of strategy reassign are made for texts about people")
+        if EXTRACT.name not in job.live:
+            notes.append(f"a demonstration: {WITH_A_MODEL}")
         if CALIBRATE.name in job.live:
             notes.append(
                 f"{CALIBRATE.name} is asked once for each model and prompt: the ledger answers "
                 "later runs"
             )
-        return Plan(
-            documents=documents,
-            queries=queries,
-            qrels=qrels,
-            bytes=documents * _DOCUMENT + queries * _QUERY + 2 * qrels * _QREL,
-            call_estimates=call_estimates(job, wanted),
-            notes=tuple(notes),
-            unknown=unknown,
-        )
+        return _plan(job, wanted, call_estimates(job, wanted), tuple(notes), unknown)
 
     def required_agents(self, job: Job[MultiConIRParams]) -> frozenset[str]:
-        return frozenset(agent.name for agent in AGENTS)
+        return frozenset() if drawn(job) else frozenset(agent.name for agent in AGENTS)
+
+    def prepares(self, job: Job[MultiConIRParams]) -> bool:
+        return True  # ladders are drawn, or agents asked
 
     async def generate_with_agents(self, job: Job[MultiConIRParams], context: Context) -> None:
         await generate_ladders(job, context)
@@ -123,19 +124,27 @@ class MultiConIR(Family[MultiConIRParams]):
         return source is None or isinstance(source.path, Path)  # no folder, which may change
 
     def evidence(self, job: Job[MultiConIRParams]) -> Evidence:
-        return "judged"
+        return "judged" if VERIFY.name in job.live else "structural"
+
+    def word_lists(self, job: Job[MultiConIRParams]) -> Mapping[str, str]:
+        if not drawn(job):
+            return {}
+        domain = world_of(job.params)
+        return {f"domain {domain.name}": hashlib.sha256(domain.path.read_bytes()).hexdigest()}
 
     def judges(self, job: Job[MultiConIRParams]) -> Mapping[str, Mapping[str, Any]]:
+        if VERIFY.name not in job.live:
+            return {}
         result = _calibration(job)
         return {VERIFY.name: {**result, "measured": in_words(result)}}
 
     def generate(self, job: Job[MultiConIRParams]) -> Records:
         params, domain = job.params, job.params.the_domain()
         ladders = Ladders(_sources(job) / LADDERS)
-        judge = VERIFY.name, _calibration(job)["model"]
         exported = Exported(
-            ladders, job.seed, params.orders, domain.instruction, domain.name, judge
-        )
+            ladders, job.seed, Rungs(params.orders, params.singles), _opening(job), domain.name,
+            _judge(job),
+        )  # fmt: skip
         return Records(
             corpus=exported.corpus(),
             queries=exported.queries(),
@@ -146,10 +155,12 @@ class MultiConIR(Family[MultiConIRParams]):
                 "queries": {
                     "ladder": "string", "domain": "string", "style": "string",
                     "conditions": "int32",
+                    **(_DRAWN if drawn(job) else {}),
                 },
                 "training/ladders": {"docs": ["string"], "labels": ["int32"]},
             },
-            card=[_CARD],
+            card=[_CARD, *_how(job)],
+            word_lists=self.word_lists(job),
             facts=_facts(job, exported),
             example=_example(exported),
             tables={**exported.tables(), **review_tables(exported)},
@@ -160,10 +171,13 @@ class MultiConIR(Family[MultiConIRParams]):
     def checks(self, job: Job[MultiConIRParams], judgements: Judgements) -> Sequence[CorpusRule]:
         sources = _sources(job)
         domain, run = job.params.the_domain(), sources.parent
-        asked = min(filter(None, (job.params.ladders, job.limit)), default=None)
+        count = job.params.count() if drawn(job) else job.params.ladders
+        asked = min(filter(None, (count, job.limit)), default=None)
         spec = proof.Spec(
             sources / DOCUMENTS, sources / LADDERS, run / "tables" / "verdicts.jsonl",
-            domain.instruction, job.params.orders, domain.name, run / "rejected.jsonl", asked,
+            _opening(job), job.params.orders, domain.name, run / "rejected.jsonl", asked,
+            job.params.singles, _rests_on(job),
+            world_of(job.params).path if drawn(job) else None,
         )  # fmt: skip
         return proof.proof_rules(spec, judgements)
 
@@ -181,6 +195,43 @@ def _sources(job: Job[MultiConIRParams]) -> Path:
     if job.sources is None:
         raise ValueError("the agents of this job have not been asked")
     return job.sources
+
+
+def _plan(
+    job: Job[MultiConIRParams],
+    ladders: int,
+    calls: Mapping[str, CallEstimate] | None = None,
+    notes: tuple[str, ...] = (),
+    unknown: bool = False,
+) -> Plan:
+    each = len(Rungs(job.params.orders, job.params.singles).all)
+    documents, queries = ladders * each, ladders * 2 * CONDITIONS
+    return Plan(
+        documents=documents,
+        queries=queries,
+        qrels=queries * each,
+        bytes=documents * _DOCUMENT + queries * _QUERY + 2 * queries * each * _QREL,
+        call_estimates=dict(calls or {}),
+        notes=notes,
+        unknown=unknown,
+    )
+
+
+def _rests_on(job: Job[MultiConIRParams]) -> Literal["facts", "figures", "judge"]:
+    if VERIFY.name in job.live:
+        return "judge"
+    return "facts" if drawn(job) else "figures"
+
+
+def _opening(job: Job[MultiConIRParams]) -> str:
+    return openings(job.params)[0] if drawn(job) else job.params.the_domain().instruction
+
+
+def _judge(job: Job[MultiConIRParams]) -> tuple[str, str]:
+    """Whose verdicts stand behind the labels, and of which model."""
+    if VERIFY.name in job.live:
+        return VERIFY.name, _calibration(job)["model"]
+    return (FACTS if drawn(job) else FIGURES), ""
 
 
 def _calibration(job: Job[MultiConIRParams]) -> Any:
@@ -216,11 +267,13 @@ def _available(params: MultiConIRParams) -> int | None:
 
 
 def _licences(job: Job[MultiConIRParams]) -> dict[str, str]:
+    if drawn(job):
+        return {"documents and queries": _LICENCE}
     writers = {agent.name for agent in AGENTS if agent.role == "write"}
     written = "as the terms of the model that wrote them say"
     return {
         "documents": source_of(job.params).licence,
-        "queries and rewrites": written if writers & job.live else "Apache-2.0 (retgen)",
+        "queries and rewrites": written if writers & job.live else _LICENCE,
     }
 
 
@@ -232,6 +285,24 @@ _CARD = (
     "conditions each of them meets stands in `qrels_graded` (config `graded`). Documents of other "
     "ladders are not judged."
 )
+
+_HOW_DRAWN = (
+    "Ladders are drawn: facts first, then sentences that state them. A hard negative has another "
+    "value in the same words (`strategies`: modify), or the value of somebody else who is named "
+    "beside (reassign). A condition asks in the words of its sentence (`wordings`: literal), in "
+    "others (paraphrase), or for what the value entails (entailed); `expression` says what a query "
+    "asks for."
+)
+
+_BY_FIGURES = (
+    "This is a demonstration without a model: each sentence holds one figure, its hard negatives "
+    "another in its place, so what they meet follows from their words."
+)
+
+
+def _how(job: Job[MultiConIRParams]) -> list[str]:
+    """How ladders came about without a model."""
+    return {"facts": [_HOW_DRAWN], "figures": [_BY_FIGURES], "judge": []}[_rests_on(job)]
 
 
 def _facts(job: Job[MultiConIRParams], exported: Exported) -> dict[str, str]:
@@ -250,10 +321,16 @@ def _facts(job: Job[MultiConIRParams], exported: Exported) -> dict[str, str]:
         "Hard negatives": f"{count * (len(exported.rungs) - 1):,}",
         "Words a query": f"{of_queries / max(1, count * exported.asked):.1f}",
         "Words a positive": f"{of_documents / max(1, count):.1f}",
-        "Source": "bundled" if job.params.source is None else "the recipe's",
-        "Licence": source_of(job.params).licence,
+        "Source": _source(job),
+        "Licence": _LICENCE if drawn(job) else source_of(job.params).licence,
         "Example": example,
     }
+
+
+def _source(job: Job[MultiConIRParams]) -> str:
+    if drawn(job):
+        return f"drawn, world of {world_of(job.params).entity.plural}"
+    return "bundled" if job.params.source is None else "the recipe's"
 
 
 def _example(exported: Exported) -> Example | None:

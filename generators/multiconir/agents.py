@@ -14,9 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from retgen.agents.agent import Agent
-from retgen.generators.multiconir import offline
+from retgen.generators.multiconir import figures, offline
 from retgen.generators.multiconir.checks import check_rewrite
-from retgen.generators.multiconir.judge import judge, survey
 from retgen.generators.multiconir.questions import (
     Extract,
     Extracted,
@@ -47,9 +46,7 @@ def rewrite_fault(question: Negatives, one: Falsify, rewrite: str) -> str | None
 
 def _extract(question: Extract) -> Extracted:
     known = [*question.taken, *(one.sentence for one in question.refused)]
-    result = offline.extract(
-        question.document, question.count, known, question.noun, question.subject
-    )
+    result = figures.extract(question.document, question.count, known)
     return Extracted(found=[Found(sentence=text, condition=asked) for text, asked in result])
 
 
@@ -57,9 +54,7 @@ def _rewrite(question: Negatives) -> Rewrites:
     """The first alteration of each sentence that passes; an empty text where there is none."""
     made = []
     for one in question.sentences:
-        options = offline.rewrites(
-            one.sentence, question.conditions[one.condition - 1], question.strategy, question.noun
-        )
+        options = figures.rewrites(one.sentence)
         fit = (text for text in options if rewrite_fault(question, one, text) is None)
         made.append(Rewrite(condition=one.condition, rewrite=next(fit, "")))
     return Rewrites(rewrites=made)
@@ -67,19 +62,20 @@ def _rewrite(question: Negatives) -> Rewrites:
 
 def _verify(question: Verify) -> Verdicts:
     made = []
-    for one in survey(question.texts, question.conditions):
-        quote = judge(question.texts[one.sentence], question.conditions[one.condition]).evidence
-        where = {"condition": one.condition + 1, "text": one.sentence + 1}
-        made.append(Judged(**where, verdict=one.verdict, quote=quote))
-    for number in sorted(set(question.asked) - {one.condition for one in made}):
-        made.append(Judged(condition=number, text=0, verdict="cannot_tell", quote=""))
+    for number in question.asked:
+        condition = question.conditions[number - 1]
+        found = [(place, figures.verdict(text, condition)) for place, text in
+                 enumerate(question.texts, 1)]  # fmt: skip
+        stated = [(place, one) for place, one in found if one is not None]
+        for place, (verdict, quote) in stated:
+            made.append(Judged(condition=number, text=place, verdict=verdict, quote=quote))
+        if not stated:
+            made.append(Judged(condition=number, text=0, verdict="cannot_tell", quote=""))
     return Verdicts(verdicts=made)
 
 
 def _write(question: Queries) -> Written:
-    texts = offline.descriptive(
-        question.conditions, question.opening, question.who, question.where, question.subject
-    )
+    texts = offline.descriptive(question.conditions, question.opening, question.where)
     return Written(queries=[Query(number=n, text=texts[n - 1]) for n in question.counts])
 
 

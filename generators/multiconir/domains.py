@@ -14,6 +14,7 @@ from pydantic import Field
 from retgen.generators.params import Params
 
 Strategy = Literal["modify", "reassign"]
+Strategies = Literal["modify", "reassign", "mixed"]
 
 Line = Annotated[str, Field(min_length=1, max_length=2000, pattern=r"^[^\x00-\x09\x0b-\x1f]*$")]
 
@@ -39,20 +40,16 @@ class Rewrite(Params):
 
 
 class Domain(Params):
-    """A domain. `who`, `where`: what a relative clause about its documents begins with.
-
-    `subject`: pronouns that mean the noun itself, as "she" the person: offline, a condition leaves
-    them out.
-    """
+    """A domain. `where`: what a clause about one of its documents begins with."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
     noun: Phrase = Field(description="one document's subject, for example: movie")
     features: tuple[Phrase, ...] = Field(min_length=1, description="what conditions are about")
     instruction: Phrase = Field(description="the opening of an instruction-style query")
     descriptive: Phrase = Field(description="the opening of a descriptive-style query")
-    who: Phrase = Field("that", description="before a condition without a subject: who, that")
-    where: Phrase = Field("where", description="before a condition with a subject of its own")
-    subject: tuple[Phrase, ...] = Field((), description="pronouns that mean the noun: She, He")
+    where: Phrase = Field(
+        "where", description="before a condition with a subject of its own: in which"
+    )
     strategy: Strategy = Field("modify", description="how a sentence is rewritten")
     examples: Examples
     rewrites: tuple[Rewrite, ...] = Field(min_length=1)

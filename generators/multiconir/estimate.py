@@ -1,9 +1,8 @@
 """What the agents will be asked, for plans: prompts and answers as long as those of the documents.
 
-Stand-ins are rendered for the first documents of the source: their own sentences, conditions cut by
-the offline rules, rewrites as long as their sentences. How often something has to be asked again
-was measured with the offline baselines answering through a model's protocol; models err less, or
-more.
+Stand-ins are rendered for the first documents of the source: their own sentences, conditions as
+long, rewrites as long as their sentences. How often something has to be asked again was measured
+with rules that answered through a model's protocol; models err less, or more.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.agents.agent import Agent, Question, Shape
-from retgen.generators.multiconir import offline
 from retgen.generators.multiconir.agents import CALIBRATE, EXTRACT, QUERY, REWRITE, VERIFY
 from retgen.generators.multiconir.calibration import sheets
 from retgen.generators.multiconir.draft import Draft
@@ -54,7 +52,7 @@ def call_estimates(job: Job[MultiConIRParams], records: int) -> dict[str, CallEs
     """What a plan says of the calls for so many documents, by live agent."""
     if not job.live:
         return {}
-    strategy = job.params.strategy()
+    strategy = job.params.rewriting(REWRITE.name in job.live)
     # calls of a ladder, from few to many
     calls: dict[Agent[Any, Any], tuple[float, float]] = {
         EXTRACT: (1.0, 1.1),
@@ -88,9 +86,8 @@ def _documents(params: MultiConIRParams) -> Iterator[SourceDocument]:
 def _sizes(job: Job[MultiConIRParams], document: SourceDocument) -> dict[str, _Size]:
     """The sizes of each agent's first question on a document."""
     requests, draft = Requests(job), Draft(document, job.seed)
-    subject = job.params.the_domain().subject
     texts = list(dict.fromkeys(one for one in split(document.text) if usable(one)))
-    result = [Found(sentence=one, condition=offline.condition(one, subject)) for one in texts]
+    result = [Found(sentence=one, condition=one.rstrip(".")) for one in texts]
     count = min(CONDITIONS + SPARE, len(result))
     extract = requests.sentences(draft, count)
     draft.spare = result[:count]

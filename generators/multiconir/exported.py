@@ -17,9 +17,8 @@ from retgen.generators.multiconir.ladders import (
     Ladder,
     Ladders,
     Rung,
-    breaking_orders,
+    Rungs,
     places,
-    rungs,
 )
 from retgen.generators.multiconir.padding import padded
 from retgen.generators.multiconir.sentences import CONDITIONS
@@ -57,6 +56,18 @@ def instruction(opening: str, conditions: Sequence[str]) -> str:
     return "\n".join([opening, *listed])
 
 
+def _of_drawn(ladder: Ladder, n: int) -> dict[str, Any]:
+    """What is known of the first conditions of a drawn ladder."""
+    if not ladder.expressions:
+        return {}
+    parts = ladder.expressions[:n]
+    return {
+        "wordings": ladder.wordings[:n],
+        "strategies": ladder.strategies[:n],
+        "expression": f'["and",{",".join(parts)}]' if n > 1 else parts[0],
+    }
+
+
 def _block(index: int, size: int) -> NDArray[np.int64]:
     """The numbers of a ladder's rows, of which every ladder has `size`."""
     return np.arange(index * size, (index + 1) * size)
@@ -70,13 +81,13 @@ class Exported:
     """
 
     def __init__(
-        self, ladders: Ladders, seed: int, orders: int, opening: str, domain: str,
+        self, ladders: Ladders, seed: int, rungs: Rungs, opening: str, domain: str,
         judge: tuple[str, str],
     ) -> None:  # fmt: skip
         self.ladders, self.seed, self.opening, self.domain = ladders, seed, opening, domain
         self.judge = judge
-        self.rungs: list[Rung] = rungs(breaking_orders(orders))
-        self.chain = self.rungs if orders == 1 else rungs(breaking_orders(1))
+        self.rungs: list[Rung] = rungs.all
+        self.chain = rungs.first
         purpose = f"multiconir/ids/{domain}"  # sets of several domains can be joined
         self._doc_ids = Ids(seed, purpose, "d", len(ladders) * len(self.rungs))
         self._query_ids = Ids(seed, purpose, "q", len(ladders) * self.asked)
@@ -160,6 +171,7 @@ class Exported:
                 "text": text,
                 "metadata": {
                     "ladder": ladder.id, "domain": self.domain, "style": style, "conditions": n,
+                    **_of_drawn(ladder, n),
                 },
             }
             for style in STYLES

@@ -44,7 +44,8 @@ class Ladder(NamedTuple):
 
     `queries`: descriptive, the first for condition 1, the last for all. `verdicts`: what the judge
     found of each sentence and rewrite, as `Evidence` says. `refused`: sentences of the document
-    that agents chose and that did not do, and why.
+    that agents chose and that did not do, and why. Of drawn ladders: `wordings`, how each condition
+    asks; `strategies`, how its sentence is rewritten; `expressions`, what it asks, as JSON.
     """
 
     id: str
@@ -55,6 +56,9 @@ class Ladder(NamedTuple):
     rewrites: Sequence[str]
     verdicts: Sequence[Mapping[str, Any]]
     refused: Sequence[Mapping[str, str]]
+    wordings: Sequence[str] = ()
+    strategies: Sequence[str] = ()
+    expressions: Sequence[str] = ()
 
     def line(self) -> bytes:
         """One line of the file."""
@@ -150,10 +154,19 @@ def breaking_orders(count: int) -> list[list[int]]:
     return [rows[i * n // count] for i in range(count)]
 
 
-def rungs(orders: Sequence[Sequence[int]]) -> list[Rung]:
-    """The distinct documents of a ladder: the positive, then rung by rung of every order."""
-    result: dict[frozenset[int], list[int]] = {}
-    for steps in range(CONDITIONS + 1):
-        for number, order in enumerate(orders):
-            result.setdefault(frozenset(order[:steps]), []).append(number)
-    return [Rung(broken, tuple(numbers)) for broken, numbers in result.items()]
+class Rungs:
+    """The distinct documents of a ladder: the positive, then rung by rung of every order.
+
+    `singles`: then those that break one condition alone and are no rung, which have no order.
+    """
+
+    def __init__(self, orders: int, singles: bool = False) -> None:
+        result: dict[frozenset[int], list[int]] = {}
+        for steps in range(CONDITIONS + 1):
+            for number, order in enumerate(breaking_orders(orders)):
+                result.setdefault(frozenset(order[:steps]), []).append(number)
+        if singles:
+            for c in range(CONDITIONS):
+                result.setdefault(frozenset([c]), [])
+        self.all = [Rung(broken, tuple(numbers)) for broken, numbers in result.items()]
+        self.first = [rung for rung in self.all if 0 in rung.orders]

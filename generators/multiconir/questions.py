@@ -1,16 +1,18 @@
 """What MultiConIR's agents are asked, and the shapes of their answers.
 
-Lists are numbered from 1, in prompts and answers. Fields that a prompt does not show (`subject`,
-`opening`, ...) are what the offline baselines go by where a model follows the examples.
+Lists are numbered from 1, in prompts and answers. Fields that a prompt does not show (`opening`,
+`where`) are what the offline baselines go by where a model follows the examples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 from retgen.agents.agent import Question, Shape
 from retgen.generators.multiconir.domains import Strategy
-from retgen.generators.multiconir.judge import Verdict
+
+Verdict = Literal["satisfied", "violated", "cannot_tell"]
 
 
 class Refused(Question):
@@ -31,7 +33,6 @@ class Extract(Question):
     document: str
     taken: tuple[str, ...] = ()
     refused: tuple[Refused, ...] = ()
-    subject: tuple[str, ...] = ()
 
     def variables(self) -> dict[str, str]:
         return {
@@ -166,9 +167,7 @@ class Queries(Question):
     counts: tuple[int, ...]
     refused: tuple[str, ...] = ()
     opening: str = ""
-    who: str = ""
     where: str = ""
-    subject: tuple[str, ...] = ()
 
     def variables(self) -> dict[str, str]:
         return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from retgen.generators.multiconir.agents import REWRITE
 from retgen.generators.multiconir.checks import negates
 from retgen.generators.multiconir.draft import Draft, Shown
 from retgen.generators.multiconir.params import MultiConIRParams
@@ -17,7 +18,10 @@ class Requests:
 
     def __init__(self, job: Job[MultiConIRParams]) -> None:
         self.limits = job.params.negatives
-        self.domain, self.strategy = job.params.the_domain(), job.params.strategy()
+        self.domain, self.strategy = (
+            job.params.the_domain(),
+            job.params.rewriting(REWRITE.name in job.live),
+        )
         # how many rewrites of a ladder may merely negate
         self.negations = round(self.limits.negations * CONDITIONS)
 
@@ -26,7 +30,7 @@ class Requests:
         domain = self.domain
         return Extract(
             noun=domain.noun, features=domain.features, examples=domain.examples.instruction,
-            count=count, document=draft.document.text, subject=domain.subject,
+            count=count, document=draft.document.text,
             taken=tuple(one.sentence for one in draft.taken), refused=tuple(draft.refused),
         )  # fmt: skip
 
@@ -75,8 +79,7 @@ class Requests:
             noun=domain.noun, examples=domain.examples.descriptive,
             conditions=tuple(draft.conditions), counts=tuple(counts),
             refused=tuple(f"query {n}: {faults[n]}" for n in counts if n in faults),
-            opening=domain.descriptive, who=domain.who, where=domain.where,
-            subject=domain.subject,
+            opening=domain.descriptive, where=domain.where,
         )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,8 @@ import xxhash
 from retgen.agents.agent import RepairsFailed
 from retgen.generators.multiconir.agents import EXTRACT, QUERY, REWRITE, VERIFY
 from retgen.generators.multiconir.calibration import calibrate
-from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladder
+from retgen.generators.multiconir.drawn import Drawing, drawn
+from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladder, places
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.multiconir.sourcing import documents_of
 from retgen.generators.multiconir.writing import Writing
@@ -25,12 +27,16 @@ if TYPE_CHECKING:
 
 
 async def generate_ladders(job: Job[MultiConIRParams], context: Context) -> None:
-    """Calibrate the judge, then make ladders of the source's documents.
+    """Draw ladders; or calibrate the judge, then make them of the source's documents.
 
-    Leaves `documents.jsonl` (the documents, as they were read), `calibration.json` and
-    `ladders.jsonl`.
+    Leaves `documents.jsonl` (the documents, as they were read or drawn), `ladders.jsonl` and, where
+    a model judges, `calibration.json`.
     """
-    await calibrate(context)
+    if drawn(job):
+        _draw(job, context)
+        return
+    if not context.offline(VERIFY):
+        await calibrate(context)
     refused, read = _read(job.params, context.folder)
     most = min(filter(None, (read, job.params.ladders, job.limit)), default=0)
     wanted = job.params.ladders if job.limit is None else None
@@ -56,6 +62,24 @@ async def generate_ladders(job: Job[MultiConIRParams], context: Context) -> None
             admit, exact=wanted is not None,
         ):  # fmt: skip
             file.write(ladder.line())
+
+
+def _draw(job: Job[MultiConIRParams], context: Context) -> None:
+    """Write drawn ladders, and the positive of each as its document."""
+    drawing = Drawing(job.params, job.seed)
+    wanted = context.pilot_size(min(drawing.wanted, job.limit or drawing.wanted))
+    stage = context.stage("ladders", wanted)
+    with (
+        AtomicFile(context.folder / LADDERS) as file,
+        AtomicFile(context.folder / DOCUMENTS) as documents,
+    ):
+        for ladder in islice(drawing.ladders(), wanted):
+            file.write(ladder.line())
+            text = ladder.text(places(job.seed, ladder.id))
+            row = {"id": ladder.id, "text": text, "title": ladder.title}
+            documents.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+            stage.done += 1
+            context.show(stage)
 
 
 def _read(params: MultiConIRParams, folder: Path) -> tuple[list[Refused], int]:

@@ -16,6 +16,7 @@ from retgen.agents.agent import RepairsFailed
 from retgen.generators.multiconir.agents import EXTRACT, QUERY, REWRITE, VERIFY, rewrite_fault
 from retgen.generators.multiconir.checks import check_query
 from retgen.generators.multiconir.draft import Draft, Shown, Text
+from retgen.generators.multiconir.figures import WITH_A_MODEL
 from retgen.generators.multiconir.ladders import Evidence, Ladder
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.multiconir.questions import Falsify, Negatives
@@ -78,7 +79,9 @@ class Writing:
                 last = draft.refused[-1]
                 message += f"{len(draft.refused)} were refused, the last: {last.sentence!r}: "
                 message += last.reason
-            else:
+            if self.context.offline(EXTRACT):
+                message = f"{message.rstrip('; ')}; {WITH_A_MODEL}"
+            elif not draft.refused:
                 message += "in the others no fact was found that can be changed for sure"
             raise draft.give_up("extract_conditions/sentences", message)
         draft.fill()

@@ -179,6 +179,27 @@ class Composer:
         self._idle_sentences(sentences, draws, pronoun, marks)
         return Written(name, " ".join(sentences), [one.fact for one in ordered])
 
+    def subjects(self, forms: tuple[str, str, str]) -> list[str]:
+        """What a subject can be beside the name: the pronoun first, a short name, nouns."""
+        _, short, pronoun = forms
+        return [_FORMS[pronoun][0], *((short,) if short else ()), *self.domain.nouns]
+
+    def clause(self, forms: tuple[str, str, str], one: Stated, subject: str) -> str:
+        """One fact of an entity or of another holder, with neither capital nor full stop.
+
+        `subject`: of the entity's own facts, its name or one of `subjects`.
+        """
+        pronoun = forms[2]
+        wording = self.wordings[one.slot][one.wording]
+        value, bare = one.spoken
+        if one.holder >= 0:
+            subject = self._others[one.holder].format(_FORMS[pronoun][1])
+        is_pronoun = subject == _FORMS[pronoun][0]
+        return f"{wording.text[0].lower()}{wording.text[1:]}".format(
+            _declined(wording.first, subject, is_pronoun, pronoun), v=value, n=bare,
+            **dict(zip("spo", _FORMS[pronoun], strict=True)),
+        )  # fmt: skip
+
     def _begin(self, stated: Sequence[Stated]) -> list[Stated]:
         """The same facts; one that begins with the entity's name comes first."""
         ordered = list(stated)

@@ -107,6 +107,28 @@ class World:
             result[slot.name] = fits | (codes == ABSENT)
         return result
 
+    def fits(self, name: str, codes: Codes, others: Mapping[str, Codes]) -> NDArray[np.bool_]:
+        """Whether values (n,) of a slot go with those of `others` (n,), as far as that is known.
+
+        What `others` lacks bounds nothing. A relation fits no other value of its slot `before`:
+        which entities come before it is drawn with the entity.
+        """
+        slot = self.domain.slots[name]
+        result = np.full(len(codes), slot.before not in others or not slot.before)
+        if slot.given_slot in others:
+            for keys, (allowed, _) in self._given[name]:
+                result &= ~np.isin(others[slot.given_slot], keys) | np.isin(codes, allowed)
+        if slot.ordered:
+            count = len(codes)
+            low, high = (one.slot in others for one in (slot.low, slot.high))
+            if low:
+                least = self._bound(slot, slot.low, others, count, last=False)
+                result &= codes >= least
+            if high:
+                most = self._bound(slot, slot.high, others, count, last=True)
+                result &= codes <= most
+        return result
+
     # --- drawing ------------------------------------------------------------------------------
 
     def _columns(self, start: int, stop: int, wanted: Container[str]) -> dict[str, Codes]:

@@ -76,7 +76,7 @@ def _of(noun: str) -> Domain:
 def _extract(v: dict[str, str]) -> Extract:
     return Extract(
         noun=v["noun"], features=_listed(v["features"]), examples=(), count=int(v["count"]),
-        document=v["document"], taken=_listed(v["taken"]), subject=_of(v["noun"]).subject,
+        document=v["document"], taken=_listed(v["taken"]),
         refused=tuple(
             Refused(sentence=sentence, condition=condition, reason=reason)
             for sentence, condition, reason in _cells(v["refused"])
@@ -113,7 +113,7 @@ def _queries(v: dict[str, str]) -> Queries:
     return Queries(
         noun=domain.noun, examples=(), conditions=_numbered(v["conditions"]),
         counts=_counted(v["counts"]), refused=_listed(v["refused"]), opening=domain.descriptive,
-        who=domain.who, where=domain.where, subject=domain.subject,
+        where=domain.where,
     )  # fmt: skip
 
 

@@ -121,7 +121,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "multiconir": (
-        "--sizes 3 8 --domains books",
+        "--sizes 3 8 --domain books",
         [
             "...",
             *(rf"     {size} ladders: written in {F} s \({N} MB\), proven in {F} s; "

@@ -12,10 +12,9 @@ from ruamel.yaml import YAML
 from retgen import run
 from tests.agents.ladder_mind import ladder_mind
 from tests.agents.server import serving
-from tests.conftest import read_jsonl
+from tests.generators.multiconir.stories import stories
 from tests.pages import Read, rendered
 
-ROOT = Path(__file__).parents[2]
 TITLE = "<script>alert('t')</script> | [Salt](https://evil.example) ![](x)\n\n# Clerk\n---\n| x |"
 LICENCE = "MIT\n---\nlicense: mit\n---\n<img src=x onerror=alert(1)> [terms](javascript:x) `a` |"
 MODEL = "gpt\n\n## <b onclick=x>five</b> | `m` <!-- \n- [x](y)"
@@ -27,9 +26,8 @@ HEADER = [
 def made(folder: Path, title: str, licence: str, model: str) -> Path:
     """A run of two ladders whose model says what the baselines would."""
     folder.mkdir()
-    documents = read_jsonl(ROOT / "generators" / "multiconir" / "documents" / "movies.jsonl")[:2]
     rows = [{"_id": f"{title} {i}", "title": title, "text": d["text"]}
-            for i, d in enumerate(documents)]  # fmt: skip
+            for i, d in enumerate(stories(2))]  # fmt: skip
     (folder / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with serving(ladder_mind) as server:
         recipe: dict[str, Any] = {
@@ -38,6 +36,7 @@ def made(folder: Path, title: str, licence: str, model: str) -> Path:
             "model": {"provider": "openai", "name": model, "base_url": server.url},
             "params": {
                 "domain": "movies",
+                "singles": False,
                 "source": {"path": "own.jsonl", "licence": licence},
             },
         }
@@ -105,13 +104,8 @@ def test_the_report_of_the_same_run(hostile: Path) -> None:
     ],
 )
 def test_only_a_free_licence_is_taken_for_one(tmp_path: Path, licence: str, stated: str) -> None:
-    overrides = {
-        "params.source": {
-            "path": str(ROOT / "generators" / "multiconir" / "documents" / "movies.jsonl"),
-            "limit": 1,
-            "licence": licence,
-        }
-    }
+    (tmp_path / "ships.jsonl").write_text("".join(json.dumps(d) + "\n" for d in stories(2)))
+    overrides = {"params.source": {"path": str(tmp_path / "ships.jsonl"), "licence": licence}}
     path = run("multiconir_movies", out=tmp_path / "out", overrides=overrides).path
     card = (path / "dataset" / "README.md").read_text()
     header = YAML(typ="safe").load(card.removeprefix("---\n").partition("\n---\n")[0])

@@ -17,8 +17,13 @@ from retgen.review.certificates import in_words
 from retgen.review.chance import chance
 from retgen.review.report import report
 from retgen.statistics import order, rates, sequences
+from tests.agents.ladder_mind import ladder_mind
+from tests.agents.server import serving
+from tests.command import in_process
 from tests.conftest import Gen
 from tests.review.counted import PEOPLE, Counted
+from tests.with_agents.conftest import environment
+from tests.with_agents.test_multiconir import ships
 
 LOOKS = 120
 
@@ -329,11 +334,13 @@ def test_the_command_refuses(limit_run: Path, gen: Gen) -> None:
 def test_a_judge_against_people(tmp_path: Path) -> None:
     import shutil
 
-    import retgen
-
-    run = retgen.run(
-        "multiconir_movies", out=tmp_path / "run", overrides={"params.ladders": 2}
-    ).path
+    with serving(ladder_mind) as server:
+        done = in_process(
+            "run", ships(tmp_path, count=1), "--model", "openai:gpt-5-mini", "--out", "run",
+            "--set", "params.singles=false", cwd=tmp_path, env=environment(server),
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    run = tmp_path / "run"
     shutil.rmtree(run / "tables")
     review = open_review(run, plants=0)
     assert report(review)["judge"] is None  # nobody has looked
@@ -347,8 +354,8 @@ def test_a_judge_against_people(tmp_path: Path) -> None:
     one, found = result["judge"], result["rates"]
     assert one["judges"] == ["verify_conditions"]
     size = {name: part["size"] for name, part in result["populations"].items()}
-    assert size == {"positives": 40, "others": 400}
-    wrong = sum(found[name]["estimate"] * size[name] for name in size) / 440
+    assert size == {"positives": 20, "others": 200}
+    wrong = sum(found[name]["estimate"] * size[name] for name in size) / 220
     assert one["accuracy"] == pytest.approx(1 - wrong)
     assert one["low"] < one["accuracy"] < one["high"]
     assert one["precision"] == pytest.approx(1 - found["positives"]["estimate"])
@@ -358,6 +365,6 @@ def test_a_judge_against_people(tmp_path: Path) -> None:
     strata = result["strata"]["others"]
     assert {"document broken", "query style", "query conditions", "rank", "grade"} <= set(strata)
     for values in strata.values():
-        assert sum(rate["population"] for rate in values.values()) == 400
+        assert sum(rate["population"] for rate in values.values()) == 200
         assert sum(rate["errors"] for rate in values.values()) == found["others"]["errors"]
     assert list(strata["document broken"])[:2] == ["1 listed", "2 listed"]

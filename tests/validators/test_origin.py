@@ -242,7 +242,7 @@ def test_what_is_said() -> None:
 
 
 def test_ladders_say_it_everywhere(tmp_path: Path, gen: Any) -> None:
-    done = gen("run", "multiconir_legal", "--out", "run")
+    done = gen("run", "multiconir_legal", "--limit", "24", "--out", "run")
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "run"
     origin = json.loads((folder / "manifest.json").read_text())["origin"]

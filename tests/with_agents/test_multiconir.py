@@ -21,7 +21,7 @@ from tests.agents.ladder_mind import ladder_mind
 from tests.agents.server import Server, serving
 from tests.command import in_process
 from tests.conftest import read_jsonl
-from tests.generators.multiconir.test_texts import documents
+from tests.generators.multiconir.stories import stories
 from tests.with_agents.conftest import Gen, contents, environment
 from tests.with_agents.test_kill import still_open
 
@@ -42,22 +42,22 @@ def asked_for(server: Server) -> dict[str, int]:
 CALIBRATION = 24  # calls
 
 
-@pytest.mark.parametrize(
-    ("domain", "calls"),
-    [
-        # 24 ladders: 6.25 calls each, and 11.75 where the offline rules reassign
-        ("movies", {"Extracted": 24, "Rewrites": 37, "Verdicts": CALIBRATION + 65, "Written": 24}),
-        pytest.param(
-            "people",
-            {"Extracted": 26, "Rewrites": 89, "Verdicts": CALIBRATION + 143, "Written": 24},
-            marks=pytest.mark.slow,
-        ),
-    ],
-)
-def test_a_model_that_says_what_the_baselines_say(
-    ask: Gen, server: Server, tmp_path: Path, domain: str, calls: dict[str, int]
-) -> None:
-    recipe = f"multiconir_{domain}"
+def ships(folder: Path, count: int = 24, begin: int = 0, name: str = "ships") -> Path:
+    """A recipe on documents that the rules without a model can alter."""
+    rows = "".join(json.dumps(row) + "\n" for row in stories(begin + count)[begin:])
+    (folder / f"{name}.jsonl").write_text(rows)
+    path = folder / f"{name}.yaml"
+    path.write_text(
+        f"name: {name}\nfamily: multiconir\n"
+        f"params: {{domain: legal, source: {{path: {name}.jsonl}}}}\n"
+    )
+    return path
+
+
+def test_a_model_that_says_what_the_baselines_say(ask: Gen, server: Server, tmp_path: Path) -> None:
+    """24 ladders of 5 calls each."""
+    calls = {"Extracted": 24, "Rewrites": 24, "Verdicts": CALIBRATION + 48, "Written": 24}
+    recipe = ships(tmp_path)
     assert ask("run", recipe, "--out", "offline").returncode == 0
     done = ask("run", recipe, *MODEL, "--max-usd", "5", "--out", "asked")
     assert done.returncode == 0, done.stderr
@@ -74,18 +74,20 @@ def test_a_model_that_says_what_the_baselines_say(
     ]
     # who judged, and who wrote, is all that differs
     assert [name for name in same if offline[name] != asked[name]] == [
-        "dataset/README.md", "sources/calibration.json", "tables/verdicts.jsonl",
-        "training/README.md",
+        "dataset/README.md", "tables/verdicts.jsonl",
     ]  # fmt: skip
+    assert sorted(asked.keys() - offline.keys()) == ["sources/calibration.json"]
     judged = [json.loads(line) for line in asked["tables/verdicts.jsonl"].splitlines()]
     assert {row["model"] for row in judged} == {"openai:gpt-5-mini"}
-    assert [row | {"model": "offline"} for row in judged] == [
+    assert [row | {"agent": "figures", "model": ""} for row in judged] == [
         json.loads(line) for line in offline["tables/verdicts.jsonl"].splitlines()
     ]
     a, b = (json.loads(files["manifest.json"]) for files in (offline, asked))
     assert a["counts"] == b["counts"]
-    judge = a["judges"]["verify_conditions"]
-    assert b["judges"] == {"verify_conditions": judge | {"model": "openai:gpt-5-mini"}}
+    assert (a["evidence"]["structural"], b["evidence"]["judged"]) == (9_600, 9_600)
+    assert a["judges"] == {}
+    judge = b["judges"]["verify_conditions"]
+    assert (judge["cases"], judge["model"]) == (240, "openai:gpt-5-mini")
     assert asked_for(server) == calls
     assert b["calls"] == len(server.requests)
     assert set(b["models"]) == {
@@ -94,25 +96,11 @@ def test_a_model_that_says_what_the_baselines_say(
     }  # fmt: skip
 
 
-@pytest.mark.slow  # 96 ladders; those of one domain are counted above
-def test_a_ladder_takes_six_calls(ask: Gen, server: Server) -> None:
-    """On average over the four domains whose rewrites modify; without the calibration."""
-    domains = ("books", "movies", "medical", "legal")
-    for domain in domains:
-        assert ask("run", f"multiconir_{domain}", *MODEL, "--out", domain).returncode == 0
-    ladders = 24 * len(domains)
-    # the judge is calibrated once: the ledger answers the other runs
-    assert (len(server.requests) - CALIBRATION) / ladders == 579 / 96 < 8.5
-
-
-@pytest.mark.parametrize("domain", ["books", pytest.param("people", marks=pytest.mark.slow)])
-def test_plan_and_pilot_agree_with_what_is_paid(
-    ask: Gen, server: Server, tmp_path: Path, domain: str
-) -> None:
-    """The middles of calls and dollars lie within 15% of what the run is charged."""
+def test_plan_and_pilot_agree_with_what_is_paid(ask: Gen, server: Server, tmp_path: Path) -> None:
+    """The middles lie within 30% of what is charged: they expect repairs, and none are needed."""
     server.usage = None  # four bytes a token
     model = ("--model", "openai:gpt-4.1-mini")
-    recipe = f"multiconir_{domain}"
+    recipe = ships(tmp_path)
     planned = json.loads(ask("plan", recipe, *model, "--json").stdout)
     assert planned["calls"]["calibrate_judge"] == CALIBRATION
     assert planned["notes"][-2] == (
@@ -124,16 +112,20 @@ def test_plan_and_pilot_agree_with_what_is_paid(
     paid = json.loads((tmp_path / "a" / "manifest.json").read_text())
     assert paid["calls"] == len(server.requests)
     for message in (planned, tried):
-        assert sum(message["calls"].values()) == pytest.approx(paid["calls"], rel=0.15)
+        assert sum(message["calls"].values()) == pytest.approx(paid["calls"], rel=0.3)
         middle = (message["usd"]["low"] + message["usd"]["high"]) / 2
-        assert middle == pytest.approx(paid["usd"], rel=0.15)
+        assert middle == pytest.approx(paid["usd"], rel=0.3)
 
 
-def test_the_judge_is_calibrated_once_for_a_ledger(ask: Gen, server: Server) -> None:
-    assert ask("run", "multiconir_legal", *MODEL, "--limit", "2", "--out", "a").returncode == 0
+def test_the_judge_is_calibrated_once_for_a_ledger(
+    ask: Gen, server: Server, tmp_path: Path
+) -> None:
+    first = ships(tmp_path, count=4)
+    assert ask("run", first, *MODEL, "--limit", "2", "--out", "a").returncode == 0
     assert asked_for(server)["Verdicts"] > CALIBRATION
     server.requests.clear()
-    assert ask("run", "multiconir_movies", *MODEL, "--limit", "2", "--out", "b").returncode == 0
+    second = ships(tmp_path, count=4, begin=4, name="more")
+    assert ask("run", second, *MODEL, "--limit", "2", "--out", "b").returncode == 0
     every = {sheet.question.variables()["texts"] for sheet in sheets()}
     assert [one for one in server.requests if any(t in str(one) for t in every)] == []
     assert asked_for(server)["Verdicts"] <= 2 * 4
@@ -141,10 +133,8 @@ def test_the_judge_is_calibrated_once_for_a_ledger(ask: Gen, server: Server) -> 
 
 @pytest.mark.slow
 def test_killed_and_resumed(tmp_path: Path) -> None:
-    recipe = tmp_path / "six.yaml"
-    recipe.write_text(
-        "name: six\nfamily: multiconir\nmodel: openai:gpt-5-mini\nlimit: 6\nparams: {domain: legal}\n"
-    )
+    recipe = ships(tmp_path)
+    recipe.write_text(f"model: openai:gpt-5-mini\nlimit: 6\n{recipe.read_text()}")
     command = [sys.executable, "-m", "retgen.cli", "run", str(recipe), "-q", "--out"]
     with serving(ladder_mind, delay=0.02) as server:
         env = environment(server)
@@ -216,7 +206,7 @@ def changed(title: str, change: Callable[[dict[str, Any], str], Any]) -> Mind:
 
 
 LONG = "The file held " + "one more letter to the harbour office, " * 9 + "and a map."
-STORY = documents("legal")[1]["text"]
+STORY = stories(2)[1]["text"]
 
 
 def recipe_of(folder: Path, text: str) -> Path:
@@ -414,7 +404,7 @@ def test_answers_that_cannot_be_taken(
     """Every document is rejected with the rule and the reason; the cost is bounded."""
     with serving(changed(title, change)) as server:
         done = in_process(
-            "run", "multiconir_legal", *MODEL, "--limit", "2", "--set", "params.replacements=1",
+            "run", ships(tmp_path), *MODEL, "--limit", "2", "--set", "params.replacements=1",
             "--out", "a", cwd=tmp_path, env=environment(server),
         )  # fmt: skip
         assert done.returncode == 1, done.stderr
@@ -435,7 +425,7 @@ def test_a_model_that_gives_no_json(tmp_path: Path) -> None:
 
     with serving(mind) as server:
         done = in_process(
-            "run", "multiconir_legal", *MODEL, "--limit", "2", "--out", "a",
+            "run", ships(tmp_path), *MODEL, "--limit", "2", "--out", "a",
             cwd=tmp_path, env=environment(server),
         )  # fmt: skip
         assert done.returncode == 1, done.stderr

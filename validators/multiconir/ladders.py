@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -20,7 +20,9 @@ class Spec(NamedTuple):
     `documents`, `ladders`: what a run keeps of its sources, `verdicts`: its table of the judge's
     verdicts, `rejected`: its rejected records, all one JSON object a line. `opening`: the first
     line of instruction-style queries. `orders`: breaking orders. `domain`: of all queries.
-    `asked`: ladders that were asked for, None: as many as the documents give.
+    `asked`: ladders that were asked for, None: as many as the documents give. `singles`: whether
+    there is a document for each condition that breaks it alone. `rests_on`: what labels follow
+    from; `world`: the file of the domain whose facts these are.
     """
 
     documents: Path
@@ -31,6 +33,9 @@ class Spec(NamedTuple):
     domain: str
     rejected: Path
     asked: int | None = None
+    singles: bool = False
+    rests_on: Literal["facts", "figures", "judge"] = "judge"
+    world: Path | None = None
 
 
 class Ladder(NamedTuple):
@@ -42,6 +47,7 @@ class Ladder(NamedTuple):
     rewrites: list[str]
     conditions: list[str]
     queries: list[str]
+    title: str
 
 
 class LadderFile:
@@ -73,6 +79,11 @@ class LadderFile:
 
     def __len__(self) -> int:
         return len(self._starts)
+
+    def __iter__(self) -> Iterator[Ladder]:
+        with open(self._path, "rb") as file:
+            for number, line in enumerate(file):
+                yield _ladder(number, line)
 
     def ids(self) -> list[str]:
         """All ids, by number."""
@@ -125,9 +136,9 @@ class LadderFile:
 def _ladder(number: int, line: bytes) -> Ladder:
     row = orjson.loads(line)
     made = Ladder(number, *(row[name] for name in Ladder._fields[1:]))
-    for part in made[2:]:
+    for part in made[2:-1]:
         if type(part) is not list or not all(type(one) is str for one in part):
             raise TypeError("not a list of texts")
-    if type(made.id) is not str:
+    if type(made.id) is not str or type(made.title) is not str:
         raise TypeError("not a text")
     return made

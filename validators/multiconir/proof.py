@@ -21,6 +21,7 @@ from retgen.validators.chance import spearman
 from retgen.validators.multiconir.accounts import unaccounted
 from retgen.validators.multiconir.counts import Counts
 from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, Spec
+from retgen.validators.multiconir.meaning import meaning_faults
 from retgen.validators.multiconir.pieces import bits, listed, pieces
 from retgen.validators.multiconir.query_index import QueryIndex
 from retgen.validators.multiconir.rungs import ladder_faults
@@ -311,7 +312,7 @@ class LadderProof(CorpusRule):
         for number, name in enumerate(self.ladders.ids()):
             places = self._documents_of(number)
             rungs = [(broken[i], order[i], orders[i]) for i in places]
-            for what in ladder_faults(rungs, self.spec.orders):
+            for what in ladder_faults(rungs, self.spec.orders, self.spec.singles):
                 ids = [name, *(self.state.ids[i] for i in places)]
                 yield _error(ids, f"ladder {name}: {what}")
         yield from self._findings
@@ -328,6 +329,8 @@ class LadderProof(CorpusRule):
             path = self.spec.rejected
             for name, what in unaccounted(self.spec, self.ladders):
                 yield _error([name], f"document {name} of the source: {what}")
+            for name, what in meaning_faults(self.spec, self.ladders):
+                yield _error([name], f"ladder {name}: {what}")
             path = self.spec.verdicts
             for name, what in verdict_faults(path, self.ladders, self._broken_of):
                 yield _error([name], f"ladder {name}: {what}")

@@ -8,16 +8,24 @@ from itertools import pairwise
 from retgen.validators.multiconir.ladders import TEN
 
 
-def ladder_faults(documents: Sequence[tuple[int, int, int]], orders: int) -> Iterator[str]:
+def ladder_faults(
+    documents: Sequence[tuple[int, int, int]], orders: int, singles: bool = False
+) -> Iterator[str]:
     """In one order of places, every rung of every breaking order once, and orders in balance.
 
-    `documents`: of each its broken conditions, its order of places, its breaking orders.
+    `documents`: of each its broken conditions, its order of places, its breaking orders. `singles`:
+    every condition is broken alone, by documents that may belong to no breaking order.
     """
     if len({order for _, order, _ in documents}) > 1:
         yield "the sentences of its documents do not stand in one order"
     if len({broken for broken, *_ in documents}) < len(documents):
         yield "two of its documents break the same conditions"
-    if any(not named or named >> orders for *_, named in documents):
+    alone = {1 << c for c in range(TEN)} if singles else set[int]()
+    if alone - {broken for broken, *_ in documents}:
+        yield "a condition is broken alone by none of its documents"
+    if any(
+        (not named and broken not in alone) or named >> orders for broken, _, named in documents
+    ):
         yield f"a document belongs to no breaking order, or to one beyond the {orders} there are"
     newly = []
     for number in range(orders):

@@ -141,9 +141,8 @@ class OrderLeak(LeakRule):
             if name not in orders or (name != _FILE and orders[name] == orders[_FILE]):
                 continue
             places = np.array([orders[name][doc_id] for doc_id in ids])
-            if self.unit is not _itself:  # its documents stand together, so they are one place
-                units = self._units(orders[name], {}).values()
-                places = np.array([np.mean([one[1] for one in seen]) for seen in units])
+            if self.unit is not _itself:
+                places = np.array(self._one_each(orders[name]))
             places = (places + 0.5) / self.state.count
             p = ks_p_value(places)
             if p >= self.p:
@@ -159,6 +158,15 @@ class OrderLeak(LeakRule):
             )
             if name == _STRINGS:  # numbers are mostly in the same order
                 return
+
+    def _one_each(self, places: dict[str, float]) -> list[float]:
+        """The place of a relevant document of every unit, whose documents stand together."""
+        result: dict[str, float] = {}
+        for query in self.judgements.queries:
+            for doc_id in self.judgements.positives.get(query.query_id, ()):
+                if doc_id in places:
+                    result.setdefault(self.unit(query), places[doc_id])
+        return list(result.values())
 
     def _agreement(self, orders: dict[str, dict[str, float]]) -> Iterator[Finding]:
         """Queries run through their documents in no order, neither of files nor of ids."""

@@ -38,7 +38,8 @@ class Rung(NamedTuple):
 @dataclass(frozen=True)
 class Ladder:
     """`queries`: by style, the one that asks for conditions 1..n at n - 1. `orders`: the hard
-    negatives HN1, HN2, ... of each order in which conditions are broken. `padded`: by words and
+    negatives HN1, HN2, ... of each order in which conditions are broken. `singles`: by condition,
+    the document that violates it alone; `wordings`: how each condition asks. `padded`: by words and
     style, query 10 with the positive and its hard negatives. `moved`: at i, a query with one
     condition at place i + 1, with the positive and the document that violates just that one; the
     next condition's after them, if a table has several.
@@ -49,6 +50,8 @@ class Ladder:
     queries: Mapping[str, Sequence[str]]
     positive: str
     orders: Mapping[int, Sequence[Rung]]
+    singles: Mapping[int, str] = field(default_factory=dict)
+    wordings: Sequence[str] = ()
     padded: dict[int, dict[str, CandidateSet]] = field(default_factory=dict)
     moved: list[CandidateSet] = field(default_factory=list)
 
@@ -89,6 +92,7 @@ def _load(collection: Collection) -> tuple[list[Ladder], list[str]]:
     path = collection.path
     queries: dict[str, dict[str, dict[int, str]]] = {}
     domains: dict[str, str] = {}
+    wordings: dict[str, Sequence[str]] = {}
     for query in collection.queries:
         message = query.metadata
         if _names(message):
@@ -96,9 +100,14 @@ def _load(collection: Collection) -> tuple[list[Ladder], list[str]]:
             of = styles.setdefault(str(message["style"]), {})
             of[int(message["conditions"])] = query.text
             domains[str(message["ladder"])] = str(message.get("domain") or collection.name)
+            asks = message.get("wordings") or ()
+            wordings[str(message["ladder"])] = max(
+                wordings.get(str(message["ladder"]), ()), asks, key=len
+            )
     left_out = _incomplete(collection, queries)
     positives: dict[str, str] = {}
     orders: dict[str, dict[int, list[Rung]]] = {}
+    singles: dict[str, dict[int, str]] = {}
     for document in collection.dataset.documents(strict=path):
         message = document.metadata
         if not isinstance(message, dict) or message.get("ladder") is None:
@@ -109,7 +118,10 @@ def _load(collection: Collection) -> tuple[list[Ladder], list[str]]:
         if not broken:
             positives[name] = text
             continue
-        for order in message.get("orders") or (1,):
+        if len(broken) == 1:
+            singles.setdefault(name, {})[min(broken)] = text
+        named = message.get("orders")
+        for order in (1,) if named is None else named:
             orders.setdefault(name, {}).setdefault(int(order), []).append(Rung(text, broken))
     result = [
         Ladder(
@@ -119,6 +131,8 @@ def _load(collection: Collection) -> tuple[list[Ladder], list[str]]:
             _there(path, name, positives),
             {order: _hard_negatives(path, name, order, rungs)
              for order, rungs in sorted(_there(path, name, orders).items())},
+            singles.get(name, {}),
+            wordings[name],
         )
         for name, of in queries.items()
     ]  # fmt: skip

@@ -20,6 +20,9 @@ TITLES = {
     "task1": "Task 1: win rate (%) of the positive over HN1, by conditions asked for (Table 2)",
     "task2": "Task 2: win rate (%) of neighbours on the ladder under the longest query (Table 13)",
     "task3": "Task 3: flip rate (%), neighbours that change places between styles (Table 3)",
+    "singles": "Win rate (%) of the positive over documents that violate one of n conditions "
+    "alone, at a random place, and how often it beats all n of them",
+    "wordings": "The same of the longest query, by how the violated condition asks; ties as half",
     "controls": "Controls: win rates (%), and of the blind ones the share that ties, so is lost",
 }
 
@@ -78,6 +81,16 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
             ],
             [view["task3"]],
         )
+    if "singles" in view:
+        yield Section(
+            "One condition violated, wherever it stands",
+            [
+                "Against the positive stands each document that violates one of the n conditions "
+                "alone. Pair by pair a longer query changes little; that the positive beats all n "
+                "of them, as whoever takes the first document needs, becomes rare.",
+            ],
+            [view[name] for name in ("singles", "wordings") if name in view],
+        )
     notes = [
         "blind: under the query of another ladder, so from the documents alone. Chance is 50% less "
         "half of what ties, since a tie is lost; what is above or below is a trace of the rewriting"
@@ -135,8 +148,40 @@ def tables(results: Sequence[SystemResult[Rates]]) -> dict[str, TableView]:
     }  # fmt: skip
     if any(read.rates.where("flip") for read in reads.values()):
         result["task3"] = _flips(results, list(reads))
+    if any(read.rates.where("single") for read in reads.values()):
+        result["singles"] = _singles(reads)
+        if any(read.wordings for read in reads.values()):
+            result["wordings"] = _wordings(reads)
     result["controls"] = _controls(reads)
     return result
+
+
+def _singles(reads: dict[str, Reading]) -> TableView:
+    """Two rows a system: its win rates over single violations, and how often it beats them all."""
+    lengths = range(1, max(read.conditions for read in reads.values()) + 1)
+    rows = []
+    for label, read in reads.items():
+        for name, kind in (("wins", "single"), ("beats all", "beats all")):
+            cells = [_percent(read(*read.single(n, kind)), 1) for n in lengths]
+            rows.append([label, name, *cells, *_whole(read(*read.singles(kind)))])
+    rows.append(["random order", "wins", *("50.0" for _ in lengths), "50.00", ""])
+    chance = [100 / (n + 1) for n in lengths]
+    mean = sum(chance) / len(chance)
+    rows.append(["random order", "beats all", *(f"{one:.1f}" for one in chance), f"{mean:.2f}", ""])
+    head = ["system", "", *(f"Q{n}" for n in lengths), "average", "95% interval"]
+    return TableView(head, rows, names=2, faint=[len(rows) - 2, len(rows) - 1])
+
+
+def _wordings(reads: dict[str, Reading]) -> TableView:
+    """A row a system: win rates with ties as half, of Task 1 and by wording."""
+    names = list(dict.fromkeys(name for read in reads.values() for name in read.wordings))
+    rows = []
+    for label, read in reads.items():
+        task1 = read.rates.halved(read.task1(), ("tied", "task1"))
+        halves = [read.by_wording(name)[1] for name in names]
+        rows.append([label, _spanned(task1), *map(_spanned, halves)])
+    rows.append(["random order", *("50.0" for _ in (0, *names))])
+    return TableView(["system", "Task 1", *names], rows, faint=[len(rows) - 1])
 
 
 def _decline(read: Reading) -> Estimate | None:

@@ -12,7 +12,11 @@ for, and no other (Task 1: v = 1) |
 | blind, style, n; blind rung, style, i | Tasks 1 and 2 under the query of another ladder |
 | length, words, style, i | Task 2 on padded documents (Task 4) |
 | place, i; margin, i | the moved condition at place i: pairs won, and by how much (section 5.2) |
-| tied, part | pairs of task1, task2, blind task1, blind task2 that tie, which are lost |
+| single, style, n | the positive and each document that violates one of the n conditions alone |
+| beats all, style, n | 1 where the positive wins all of these |
+| wording, w | those of the longest query, by how the violated condition asks |
+| tied, part | pairs of task1, task2, blind task1, blind task2, single, wording w \
+that tie, which are lost |
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from retgen.evaluation.tasks.multiconir.ladders import Ladder, Rung
 Cell = tuple[str | int, ...]
 
 TASKS = frozenset({"task1", "task2"})  # what paid models are asked
-ALL = TASKS | {"violated", "blind", "length", "place"}
+ALL = TASKS | {"violated", "blind", "length", "place", "single"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,8 @@ class Counts:
 class Plan:
     """Candidate sets, each once, and the pairs in them: (ladder, cell, group, better, worse).
 
-    `flips`: (ladder, cell, pair, pair), the same documents under two styles.
+    `flips`: (ladder, cell, pair, pair), the same documents under two styles. `beats`: (ladder,
+    cell, pair, pair), the first and the last of pairs that are won together or not at all.
     """
 
     ladders: int
@@ -54,6 +59,7 @@ class Plan:
     cells: list[Cell] = field(default_factory=list)
     pairs: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     flips: list[tuple[int, int, int, int]] = field(default_factory=list)
+    beats: list[tuple[int, int, int, int]] = field(default_factory=list)
     _group: dict[CandidateSet, int] = field(default_factory=dict)
     _cell: dict[Cell, int] = field(default_factory=dict)
 
@@ -88,7 +94,8 @@ class Plan:
         margin = first - second
         near = noise * np.maximum(np.abs(first), np.abs(second))
         wins, ties = margin > near, np.abs(margin) <= near
-        cells = [*self.cells, *(("tied", part) for part in _TIED)]
+        parts = sorted({part for name in self.cells if (part := _part(name))} | {*_TIED})
+        cells = [*self.cells, *(("tied", part) for part in parts)]
         won = np.zeros((self.ladders, len(cells)))
         pairs = np.zeros_like(won)
 
@@ -98,12 +105,16 @@ class Plan:
 
         margins = np.array([name[0] == "margin" for name in self.cells], bool)[cell]
         add(ladder, cell, np.where(margins, margin, wins))
-        tied = np.array([_TIED.index(p) if (p := _part(name)) else -1 for name in self.cells])[cell]
+        tied = np.array([parts.index(p) if (p := _part(name)) else -1 for name in self.cells])[cell]
         here = tied >= 0
         add(ladder[here], len(self.cells) + tied[here], ties[here])
         if self.flips:
             of, which, one, other = np.array(self.flips, np.int64).T
             add(of, which, wins[one] != wins[other])
+        if self.beats:
+            of, which, one, other = np.array(self.beats, np.int64).T
+            before = np.concatenate([[0], np.cumsum(wins)])
+            add(of, which, before[other + 1] - before[one] == other + 1 - one)
         return Counts(cells, won, pairs)
 
 
@@ -121,6 +132,10 @@ def _part(cell: Cell) -> str | None:
             return "blind task1"
         case "blind rung":
             return "blind task2"
+        case "single":
+            return "single"
+        case "wording":
+            return f"wording {cell[1]}"
     return None
 
 
@@ -133,6 +148,8 @@ def make_plan(ladders: Sequence[Ladder], parts: frozenset[str] = ALL) -> Plan:
         scored = []
         for style, queries in ladder.queries.items():
             _violations(plan, number, ladder, style, parts)
+            if "single" in parts:
+                _singles(plan, number, ladder, style)
             if "task2" in parts:
                 scored.append(_climb(plan, number, ladder, queries[-1], "rung", style))
             if "blind" in parts and other is not None and style in other.queries:
@@ -169,6 +186,22 @@ def _violations(plan: Plan, number: int, ladder: Ladder, style: str, parts: froz
             if v == 1 and len(ladder.orders) > 1 and "violated" in parts:
                 (condition,) = rung.broken
                 plan.pairs.append((number, plan.cell("condition", style, n, condition), at, 0, 1))
+
+
+def _singles(plan: Plan, number: int, ladder: Ladder, style: str) -> None:
+    """The positive against all documents that violate one condition of a query alone."""
+    if set(ladder.singles) != set(range(1, ladder.conditions + 1)):
+        return
+    queries = ladder.queries[style]
+    for n, query in enumerate(queries, start=1):
+        broken = [ladder.singles[c] for c in range(1, n + 1)]
+        at = plan.group(CandidateSet(query, (ladder.positive, *broken)))
+        begin = len(plan.pairs)
+        cell = plan.cell("single", style, n)
+        plan.pairs += [(number, cell, at, 0, c) for c in range(1, n + 1)]
+        plan.beats.append((number, plan.cell("beats all", style, n), begin, len(plan.pairs) - 1))
+    for c, wording in enumerate(ladder.wordings, start=1):
+        plan.pairs.append((number, plan.cell("wording", wording), at, 0, c))
 
 
 def _climb(plan: Plan, number: int, ladder: Ladder, query: str, *cell: str) -> list[int]:

@@ -52,6 +52,14 @@ class Rates:
             return None
         return _estimate(self.values[columns].mean(), self.draws[:, columns].mean(axis=1))
 
+    def halved(self, cells: Iterable[Cell], tied: Cell) -> Estimate | None:
+        """The mean of some cells, of which the share `tied` is no loss but half a win."""
+        columns, ties = self._columns(cells), self._columns([tied])
+        if not columns or not ties:
+            return None
+        draws = self.draws[:, columns].mean(axis=1) + self.draws[:, ties[0]] / 2
+        return _estimate(self.values[columns].mean() + self.values[ties[0]] / 2, draws)
+
     def difference(self, first: Iterable[Cell], second: Iterable[Cell]) -> Estimate | None:
         """The mean of some cells less that of others."""
         one, two = self._columns(first), self._columns(second)

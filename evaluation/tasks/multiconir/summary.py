@@ -14,6 +14,10 @@
 - `blind`: `task1`, `by_query`, `task2` under the query of another ladder
 - `tied`: the share of pairs that tie, which are lost: of `task1`, `task2`, `blind task1`,
   `blind task2`; where t of them tie, chance is (1 - t) / 2
+- `singles`: of the positive against every document that violates one condition alone: `by_query`,
+  `average`, `ties_half`; `beats_all`: how often it beats all of them, by query, and `random`, what
+  a random order gets; `by_wording`: of the longest query, by how the violated condition asks
+- `ties_half`: of `task1` and `task2`, where a tie is no loss but half a win
 - `random`: what a random order is expected to get
 - `domains`: their names, or all of this for each where there are several
 
@@ -65,6 +69,24 @@ class Reading:
         """Task 2, all rungs."""
         return [cell for i in range(1, self.rungs + 1) for cell in self.rung(i, style, kind)]
 
+    def single(self, n: int, kind: str = "single") -> list[Cell]:
+        """The positive against documents that violate one of n conditions alone, or all of them."""
+        return [(kind, s, n) for s in self.styles]
+
+    def singles(self, kind: str = "single") -> list[Cell]:
+        """The same, of all queries."""
+        return [cell for n in range(1, self.conditions + 1) for cell in self.single(n, kind)]
+
+    @property
+    def wordings(self) -> list[str]:
+        """How conditions ask."""
+        return sorted({str(cell[1]) for cell in self.rates.where("wording")}, key=_wording)
+
+    def by_wording(self, wording: str) -> tuple[Estimate | None, Estimate | None]:
+        """Win rates where conditions that ask so are violated: strictly, and with ties as half."""
+        cell = ("wording", wording)
+        return self(cell), self.rates.halved([cell], ("tied", f"wording {wording}"))
+
     def blind(self) -> list[Cell]:
         """Task 1 under another ladder's queries."""
         return [("blind", s, n) for n in range(1, self.conditions + 1) for s in self.styles]
@@ -75,6 +97,13 @@ class Reading:
 
     def _of(self, style: str | None) -> list[str]:
         return self.styles if style is None else [style]
+
+
+_WORDINGS = ("literal", "paraphrase", "entailed")
+
+
+def _wording(name: str) -> tuple[int, str]:
+    return _WORDINGS.index(name) if name in _WORDINGS else len(_WORDINGS), name
 
 
 def summary(rates: Rates) -> dict[str, Any]:
@@ -151,6 +180,24 @@ def summary(rates: Rates) -> dict[str, Any]:
         if any(int(cell[3]) > 1 for cell in rates.where("violated"))
         else None,
         "by_condition": values(conditions) if rates.where("condition") else None,
+        "singles": {
+            "by_query": values([read.single(n) for n in lengths]),
+            "average": _json(read(*read.singles())),
+            "ties_half": _json(rates.halved(read.singles(), ("tied", "single"))),
+            "beats_all": values([read.single(n, "beats all") for n in lengths]),
+            "random": [1 / (n + 1) for n in lengths],
+            "by_wording": {
+                name: dict(zip(("win_rate", "ties_half"), map(_json, both), strict=True))
+                for name in read.wordings
+                for both in [read.by_wording(name)]
+            },
+        }
+        if rates.where("single")
+        else None,
+        "ties_half": {
+            "task1": _json(rates.halved(read.task1(), ("tied", "task1"))),
+            "task2": _json(rates.halved(read.task2(), ("tied", "task2"))),
+        },
         "blind": {
             "task1": _json(read(*read.blind())),
             "by_query": values([[("blind", s, n) for s in read.styles] for n in lengths]),

@@ -11,16 +11,16 @@ import pytest
 from retgen.generators.multiconir.ladders import (
     Ladder,
     Ladders,
+    Rungs,
     breaking_orders,
     condition_order,
     places,
-    rungs,
 )
 
 TEN = list(range(10))
 LADDER = Ladder(
     "a", "Title", [f"S{i}." for i in TEN], [f"c{i}" for i in TEN], [f"q{i}" for i in TEN],
-    [f"R{i}." for i in TEN], [], [],
+    [f"R{i}." for i in TEN], [], [], [], [], [],
 )  # fmt: skip
 
 
@@ -44,13 +44,11 @@ def test_fewer_breaking_orders(count: int) -> None:
 
 
 def test_one_order_has_eleven_documents() -> None:
-    assert [sorted(rung.broken) for rung in rungs(breaking_orders(1))] == [
-        TEN[:i] for i in range(11)
-    ]
+    assert [sorted(rung.broken) for rung in Rungs(1).all] == [TEN[:i] for i in range(11)]
 
 
 def test_several_orders_share_the_positive_and_the_last_rung() -> None:
-    result = rungs(breaking_orders(4))
+    result = Rungs(4).all
     assert result[0] == (frozenset(), (0, 1, 2, 3))
     assert result[-1] == (frozenset(TEN), (0, 1, 2, 3))
     assert len({rung.broken for rung in result}) == len(result) <= 2 + 4 * 9

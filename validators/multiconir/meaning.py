@@ -1,0 +1,107 @@
+"""What the sentences of drawn ladders mean, and that their labels follow from it.
+
+The reader of `validators/world` reads every sentence and rewrite to the fact that it states of the
+entity, and every condition to its expression. Nothing of what the generator noted is used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from retgen.validators.multiconir.figures import figure_faults
+from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, Spec
+from retgen.validators.world.cues import read_patterns
+from retgen.validators.world.definitions import Definition, read_definition
+from retgen.validators.world.queries import QueryReader, Unread
+from retgen.validators.world.reader import Fact, Reader
+
+
+def meaning_faults(spec: Spec, ladders: LadderFile) -> Iterator[tuple[str, str]]:
+    """(ladder, what is wrong), of ladders whose labels rest on facts or figures."""
+    if spec.rests_on == "figures":
+        for ladder in ladders:
+            for fault in figure_faults(ladder):
+                yield ladder.id, fault
+    if spec.world is not None:
+        meaning = _Meaning(spec.world, spec.opening)
+        for ladder in ladders:
+            for fault in meaning.faults(ladder):
+                yield ladder.id, fault
+
+
+class _Meaning:
+    """Reads the ladders of a domain of facts."""
+
+    def __init__(self, path: Path, opening: str) -> None:
+        self.domain: Definition = read_definition(path)
+        patterns = read_patterns(self.domain, path)
+        # "Find a film that meets the following conditions:"
+        self._relative = opening.partition(" meets ")[0].rpartition(" ")[2]
+        self._reader = Reader(self.domain, patterns)
+        self._queries = QueryReader(self.domain, patterns)
+
+    def faults(self, ladder: Ladder) -> Iterator[str]:
+        """What is wrong with a ladder."""
+        begin = re.split(rf" (?:{self._relative}|whose) ", ladder.queries[0])[0]
+        clauses = [_clause(one, self._relative) for one in ladder.conditions]
+        for n, query in enumerate(ladder.queries, 1):
+            if query != f"{begin} {_listed(clauses[:n])}.":
+                yield f"its descriptive query {n} does not ask for its first {n} conditions"
+                return
+        met = self._facts(ladder, ladder.sentences)
+        broken = self._facts(ladder, ladder.rewrites)
+        for found in (met, broken):
+            if isinstance(found, str):
+                yield found
+                return
+        assert not isinstance(met, str)
+        assert not isinstance(broken, str)
+        if len({fact.slot for fact in met}) < TEN:
+            yield "two of its sentences are about the same"
+        for c, clause in enumerate(clauses):
+            try:
+                asked = self._queries.query(f"{begin} {clause}.")
+            except Unread as error:
+                yield f"condition {c + 1} cannot be read: {error}"
+                continue
+            if met[c].slot != broken[c].slot or not self._meets(met[c], asked):
+                yield f"condition {c + 1} asks {asked}, its sentence says {met[c]}"
+            elif self._meets(broken[c], asked):
+                yield f"condition {c + 1} asks {asked}, its rewrite says {broken[c]}"
+
+    def _facts(self, ladder: Ladder, texts: Sequence[str]) -> list[Fact] | str:
+        """What each text says of the entity; or what is wrong."""
+        facts, problems = self._reader.document(ladder.title, " ".join(texts))
+        own = [fact for fact in facts if fact.holder == "self" and not fact.negated]
+        if problems:
+            return problems[0]
+        if len(own) != TEN or len(facts) > 2 * TEN:
+            return f"its sentences state {len(own)} facts of {ladder.title}, not ten"
+        return own
+
+    def _meets(self, fact: Fact, asked: Any) -> bool:
+        kind, slot, *values = asked
+        if slot != fact.slot:
+            return False
+        of = self.domain.slots[slot]
+        if kind == "within":
+            return values[0] in of.values[fact.value].parents
+        if kind == "between":
+            value = fact.value if of.type == "date" else int(fact.value)
+            low, high = values
+            return (low is None or low <= value) and (high is None or value <= high)
+        return kind == "is" and str(values[0]) == fact.value
+
+
+def _clause(condition: str, relative: str) -> str:
+    """A condition of a list as a relative clause."""
+    lower = condition[:1].lower() + condition[1:]
+    return lower if lower.startswith((f"{relative} ", "whose ")) else f"{relative} {lower}"
+
+
+def _listed(clauses: Sequence[str]) -> str:
+    *first, last = clauses
+    return f"{', '.join(first)} and {last}" if first else last
