@@ -205,20 +205,20 @@ class QueryReader:
             raise Unread("it asks for nothing")
         first = next((i for i, clause in enumerate(clauses) if clause.without), len(clauses))
         wanted, unwanted = self._combined(clauses[:first])
-        _, more = self._combined(clauses[first:], all_unwanted=True)
+        said = clauses[first - 1].words if first else []
+        _, more = self._combined(clauses[first:], all_unwanted=True, said=said)
         if not wanted:
             raise Unread("it says only what is not asked for")
         without = [one for one in (unwanted, more) if one]
         return ["and not", wanted, joined("or", without)] if without else wanted
 
     def _combined(
-        self, clauses: Sequence[_Clause], all_unwanted: bool = False
+        self, clauses: Sequence[_Clause], all_unwanted: bool = False, said: Sequence[Item] = ()
     ) -> tuple[list[Any], list[Any]]:
         """What clauses ask for, and what they deny; "and" binds before "or"."""
         groups: list[list[Any]] = [[]]
         unwanted: list[Any] = []
         words = _connectives(clauses)
-        said: list[Item] = []
         for word, clause in zip(words, clauses, strict=True):
             if _is_elliptic(clause.words):
                 atom, negated, _ = self._read(clause.words, said)
