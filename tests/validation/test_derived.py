@@ -33,10 +33,12 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "params.relevant_docs": 20, "params.queries": 60, "params.catalogue.split": "train",
         "params.form.hard_negatives": 2,
     }  # fmt: skip
+    (folder / "ships.jsonl").write_text("".join(json.dumps(d) + "\n" for d in stories(4)))
+    ships = {"path": str(folder / "ships.jsonl")}
     made = {
         "test": ("limit_dense", {**small, "params.queries": 60}, None),
         "train": ("limit_conditions", {**small, **conditions}, None),
-        "ladders": ("multiconir_legal", {"params.orders": 2}, 3),
+        "ladders": ("multiconir_legal", {"params.orders": 2, "params.source": ships}, 3),
     }
     return {
         name: run(recipe, out=folder / name, overrides=changes, limit=limit).path
@@ -331,13 +333,9 @@ BESIDE: list[tuple[str, Change, str]] = [
     ("ladders", stating("complete", True), "complete is true, must be false"),
     ("test", stating("evidence.structural", 121), "evidence.structural is 121, must be 120"),
     ("test", stating("evidence.human", 120), "evidence.human is 120, must be 0"),
-    ("ladders", stating("evidence", {"structural": 1200, "judged": 0, "human": 0}),
-     "evidence.structural is 1200, must be 0; evidence.judged is 0, must be 1200"),
-    ("ladders", stating("judges.verify_conditions.accuracy", 0.99),
-     "judges.verify_conditions.accuracy is 0.99, must be 0.7"),
-    ("ladders", stating("judges.verify_conditions.measured", "never wrong"),
-     'judges.verify_conditions.measured is "never wrong", must be "wrong in 72 of 240'),
-    ("ladders", stating("judges", {}), "judges.verify_conditions is missing"),
+    ("ladders", stating("evidence", {"structural": 0, "judged": 1680, "human": 0}),
+     "evidence.structural is 0, must be 1680; evidence.judged is 1680, must be 0"),
+    ("ladders", stating("judges", {"x": "never wrong"}), 'judges.x is "never wrong"; must not be'),
     ("ladders", stating("structure", "everything"), 'structure is "everything", must be "which sent'),
     ("ladders", stating("tests", ""), 'tests is "", must be "Whether a retriever orders'),
     ("test", stating("judged", "a judge"), 'judged is "a judge", must be ""'),
@@ -372,7 +370,6 @@ BESIDE: list[tuple[str, Change, str]] = [
 PAGES: list[tuple[str, Change, str]] = [
     ("test", text(CARD, "120 of 120 qrels are proven", "121 of 121 qrels are proven"),
      f'{CARD}: line '),
-    ("ladders", text(CARD, "wrong in 72 of 240", "wrong in 2 of 240"), f"{CARD}: line "),
     ("test", text(CARD, "license: apache-2.0", "license: mit"), f"{CARD}: line "),
     ("test", text(CARD, "| random |", "| random order |"), f"{CARD}: line "),
     ("test", file(CARD, ""), f"{CARD}: line 1 is "),
@@ -384,8 +381,8 @@ PAGES: list[tuple[str, Change, str]] = [
      "report.json: findings is 1 entries, must be 0 entries"),
     ("ladders", report(lambda r: r["statistics"].update(documents=1)),
      "report.json: statistics.documents is 1, must be "),
-    ("ladders", stating("manifest.judges.verify_conditions.accuracy", 1.0, "report.json"),
-     "report.json: manifest.judges.verify_conditions.accuracy is 1.0, must be 0.7"),
+    ("ladders", stating("manifest.evidence.judged", 5, "report.json"),
+     "report.json: manifest.evidence.judged is 5, must be 0"),
     ("test", report(lambda r: r["picture"].update(shared=[])), "report.json: picture.shared is "),
     ("test", stating("seconds.scan", -1, "report.json"), "report.json: seconds.scan is -1, must be null"),
     ("test", text("report.html", "<title>", "<title>Perfect: "),
@@ -642,11 +639,7 @@ def test_shards_are_compared_in_processes(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_ladders_of_documents_of_ones_own(tmp_path: Path) -> None:
     """A file is copied into the run, so it is read again; a folder may have changed since."""
-    import retgen.generators.multiconir as family
-
-    bundled = Path(family.__file__).parent / "documents" / "legal.jsonl"
-    rows = [json.loads(line) for line in bundled.read_text("utf-8").splitlines()[:3]]
-    rows.append({"id": "short", "text": "Too short."})
+    rows = [*stories(3), {"id": "short", "text": "Too short."}]
     (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "mine").mkdir()
     for row in rows:
