@@ -1,10 +1,11 @@
-"""What is dear to make and only read: made once, whichever of the test processes needs it first."""
+"""What tests share: things dear to make, made once, whichever process needs them first; samples."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import filelock
 import pytest
@@ -22,3 +23,11 @@ def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], obje
             make(folder)
             done.touch()
     return folder
+
+
+def sample(cases: list[Any]) -> list[Any]:
+    """Every third case by default, since each is a run copied and checked; all of them if slow."""
+    return [
+        pytest.param(*case, marks=[pytest.mark.slow] if number % 3 else [])
+        for number, case in enumerate(cases)
+    ]

@@ -195,6 +195,7 @@ def test_what_is_no_finished_run(kb: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_run_whose_checks_failed_and_the_same_with_the_check_switched_off(
     tmp_path: Path, gen: Gen
 ) -> None:

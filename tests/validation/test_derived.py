@@ -19,6 +19,7 @@ from retgen.validation.validate import prove
 from retgen.validators.validation import Validation
 from retgen.write import dump_json, file_info
 from tests.generators.multiconir.stories import stories
+from tests.shared import sample
 
 Change = Callable[[Path], Any]
 Rows = list[dict[str, Any]]
@@ -398,14 +399,6 @@ def test_a_finished_run_is_silent(finished: dict[str, Path], name: str, tmp_path
     assert findings(validate(untouched)) == []
     files = json.loads((untouched / "manifest.json").read_text())["files"]
     assert "recipe.yaml" in files
-
-
-def sample(cases: list[Any]) -> list[Any]:
-    """Every third case by default, since each is a run copied and checked; all of them if slow."""
-    return [
-        pytest.param(*case, marks=[pytest.mark.slow] if number % 3 else [])
-        for number, case in enumerate(cases)
-    ]
 
 
 @pytest.mark.parametrize(("name", "change", "rule", "message"), sample(TABLES))

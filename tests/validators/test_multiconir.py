@@ -14,6 +14,7 @@ from retgen import run, validate
 from retgen.errors import RecipeError
 from retgen.write import dump_json, file_info
 from tests.conftest import read_jsonl
+from tests.shared import sample
 
 Row = dict[str, Any]
 
@@ -80,7 +81,7 @@ def swapped(text: str) -> str:
 
 @pytest.mark.parametrize(
     ("name", "change", "text"),
-    [
+    sample([
         (CORPUS, lambda rows: at(rows, 3).update(text=at(rows, 3)["text"].replace("the", "teh", 1)),
          "its text is not made of the sentences of its ladder, or of their rewrites"),
         (CORPUS, lambda rows: at(rows, 3).update(text=at(rows, 3)["text"].replace(". ", ".  ", 1)),
@@ -166,7 +167,7 @@ def swapped(text: str) -> str:
          "ladder legal-00001: no verdict stands behind its labels"),
         (VERDICTS, lambda rows: rows.append(rows[0]),
          "ladder legal-00001: its verdicts stand twice, or it is no ladder of the run"),
-    ],
+    ]),
 )  # fmt: skip
 def test_what_is_altered_is_named(
     two: Path, tmp_path: Path, name: str, change: Callable[[list[Row]], Any], text: str

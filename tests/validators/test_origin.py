@@ -241,6 +241,7 @@ def test_what_is_said() -> None:
     assert in_words(result | {"auc": 0.54}) == "positives are hardly told" + end.format(0.54, 0.45)
 
 
+@pytest.mark.slow
 def test_ladders_say_it_everywhere(tmp_path: Path, gen: Any) -> None:
     done = gen("run", "multiconir_legal", "--limit", "24", "--out", "run")
     assert done.returncode == 0, done.stderr

@@ -54,6 +54,7 @@ def ships(folder: Path, count: int = 24, begin: int = 0, name: str = "ships") ->
     return path
 
 
+@pytest.mark.slow
 def test_a_model_that_says_what_the_baselines_say(ask: Gen, server: Server, tmp_path: Path) -> None:
     """24 ladders of 5 calls each."""
     calls = {"Extracted": 24, "Rewrites": 24, "Verdicts": CALIBRATION + 48, "Written": 24}
@@ -96,6 +97,7 @@ def test_a_model_that_says_what_the_baselines_say(ask: Gen, server: Server, tmp_
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_plan_and_pilot_agree_with_what_is_paid(ask: Gen, server: Server, tmp_path: Path) -> None:
     """The middles lie within 30% of what is charged: they expect repairs, and none are needed."""
     server.usage = None  # four bytes a token

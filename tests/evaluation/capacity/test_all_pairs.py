@@ -113,6 +113,7 @@ def test_an_incomplete_result_replaces_no_complete_one(tmp_path: Path) -> None:
     assert result.critical["paper"][12].documents == 40
 
 
+@pytest.mark.slow
 def test_what_else_is_asked_for_changes_nothing(tmp_path: Path) -> None:
     alone = retgen.capacity(protocols=["paper"], dims=[4], seeds=2, out=tmp_path / "alone")
     among = retgen.capacity(protocols=["paper"], dims=[2, 3, 4], seeds=2, out=tmp_path / "among")

@@ -137,6 +137,7 @@ def compared(
         )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_arms_differ_in_their_negatives_alone(compared: Training) -> None:
     result = compared.to_json()
     stored = json.loads((compared.folder / "train.json").read_text())

@@ -117,6 +117,7 @@ def split(
         return retgen.train(two_sided, short, outside=outside, out=two_sided.parent / "out", **CALL)
 
 
+@pytest.mark.slow
 def test_arms_differ_in_their_pairs_alone(split: Training) -> None:
     """sm has one negative a pair, so all arms have; steps are those of the first."""
     result = split.to_json()

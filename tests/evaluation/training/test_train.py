@@ -204,6 +204,7 @@ def test_a_model_that_is_gone_or_changed_is_trained_anew(
     )
 
 
+@pytest.mark.slow
 def test_only_matryoshka_training_is_called_so(limit_run: Path, tmp_path: Path, short: str) -> None:
     for name, settings, text in (
         ("plain", {"max_steps": 1}, False),

@@ -113,6 +113,7 @@ def test_grades_follow_from_the_facts(
     assert Chinese(album()).query(asked, first) == chinese
 
 
+@pytest.mark.slow
 def test_both_languages_show_the_same_scenes_and_ask_the_same() -> None:
     english, chinese = made("en"), made("zh")
     assert rows(english, "qrels") == rows(chinese, "qrels")
@@ -176,6 +177,7 @@ def test_a_scene_depends_on_nothing_but_its_number() -> None:
     assert kinds["document"] == 160
 
 
+@pytest.mark.slow
 def test_more_than_the_scenes_give_is_refused() -> None:
     with pytest.raises(RecipeError) as error:
         made("en", captions=53_001)

@@ -22,10 +22,8 @@ from tests.shared import once
 
 _SLOW = pytest.mark.slow
 DOMAINS = (
-    "books",
-    "medical",
     "people",
-    *(pytest.param(n, marks=_SLOW) for n in ("legal", "movies")),
+    *(pytest.param(n, marks=_SLOW) for n in ("books", "legal", "medical", "movies")),
 )
 
 WORLDS = {name: name for name in ("books", "medical", "people", "legal")} | {"movies": "films"}

@@ -294,6 +294,7 @@ def test_a_length_more_changes_no_other_haystack(small: Path, tmp_path: Path) ->
     assert texts[0] == texts[1]
 
 
+@pytest.mark.slow
 def test_a_tokenizer_that_counts_words_otherwise_at_the_beginning(tmp_path: Path) -> None:
     """Byte-level: a word has other tokens where no blank stands before it."""
     tokenizer = Tokenizer(models.BPE())
