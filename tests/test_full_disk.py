@@ -84,7 +84,10 @@ def fill(folder: Path, small: str, size: str, form: str, workers: int) -> tuple[
     return (folder / "first.txt").read_text(), left
 
 
-@pytest.mark.parametrize(("form", "workers"), [("jsonl", 1), ("jsonl", 2), ("parquet", 2)])
+@pytest.mark.parametrize(
+    ("form", "workers"),
+    [("jsonl", 1), *(pytest.param(n, 2, marks=pytest.mark.slow) for n in ("jsonl", "parquet"))],
+)
 def test_while_documents_are_written(tmp_path: Path, form: str, workers: int) -> None:
     size = "1024k" if form == "jsonl" else "448k"
     text, left = fill(tmp_path, "out/dataset", size, form, workers)

@@ -144,7 +144,12 @@ def test_overrides() -> None:
     assert str(error.value) == "--set params.k: write key=value, for example --set params.k=3"
 
 
-@pytest.mark.parametrize("name", bundled())
+_LARGE = ("capretrieval_album_zh", "world_operators")  # some seconds each
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n in _LARGE else ()) for n in bundled()]
+)
 def test_bundled_recipe(name: str) -> None:
     path = bundled()[name]
     lines = path.read_text("utf-8").splitlines()

@@ -105,7 +105,7 @@ def kinds(result: Sequence[Any]) -> dict[str, int]:
          "no answer: no choices, or no content (4 tries; the server answers others)", 4),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("concurrency", [1, 64])
+@pytest.mark.parametrize("concurrency", [pytest.param(1, marks=pytest.mark.slow), 64])
 def test_a_record_that_is_always_refused(
     ledger: Ledger, fault: Canned, why: str, reason: str, sent: int, concurrency: int
 ) -> None:
@@ -263,8 +263,8 @@ def reasoning(hidden: int, visible: int = 40) -> Callable[[Any], Canned]:
     return answer
 
 
-@pytest.mark.parametrize("hidden", [700, 1500])
-@pytest.mark.parametrize("room", [512, 1024, 2048])
+@pytest.mark.parametrize("hidden", [700, pytest.param(1500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("room", [512, 1024, pytest.param(2048, marks=pytest.mark.slow)])
 def test_a_model_that_reasons(ledger: Ledger, hidden: int, room: int) -> None:
     """345 requests, as in LIMIT with descriptions: at most a tenth of the money is wasted."""
     with serving(reasoning(hidden)) as server:

@@ -274,7 +274,7 @@ TABLES: list[tuple[str, Change, str, str]] = [
     ("ladders", jsonl("tables/position.jsonl", swapped(0, 1, "Query4")), EXPORTED,
      "tables/position.jsonl, row 1: Query4 is "),
     ("ladders", jsonl("tables/verdicts.jsonl", swapped(0, 2, "query-ids")), EXPORTED,
-     "tables/verdicts.jsonl, row 1: its queries are not those of legal-"),
+     "tables/verdicts.jsonl, row 1: its queries are not those of ship-"),
     ("ladders", jsonl("tables/verdicts.jsonl", lambda rows: rows[0].update(model="gpt")), "regenerated",
      'tables/verdicts.jsonl is not what the recipe makes: row 1 model is "gpt", must be "offline"'),
     ("ladders", jsonl("tables/review_queries.jsonl", swapped(0, 1, "query")), EXPORTED,

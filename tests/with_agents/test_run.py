@@ -305,7 +305,8 @@ def test_what_passes_is_retried_without_a_trace(ask: Gen, asked: Path, server: S
         assert good[name] == flaky[name]
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c(asked: Path, times: int) -> None:
     free, full, released = 8, threading.Event(), threading.Event()
 

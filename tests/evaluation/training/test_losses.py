@@ -53,7 +53,10 @@ def test_margin_by_hand() -> None:
     assert given_vectors("margin", temperature=t, margin=m) == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("loss", ["mnrl", "triplet", "margin", "listwise"])
+@pytest.mark.parametrize(
+    "loss",
+    ["mnrl", *(pytest.param(n, marks=pytest.mark.slow) for n in ("triplet", "margin", "listwise"))],
+)
 def test_every_loss_falls(
     loss: str, pairs: Pairs, static: SentenceTransformer, tmp_path: Path
 ) -> None:

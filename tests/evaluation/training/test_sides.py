@@ -24,6 +24,8 @@ from retgen.evaluation.training.result import Training
 from retgen.evaluation.training.sides import Side, Sides
 from tests.conftest import Gen
 
+pytestmark = pytest.mark.slow  # models are trained
+
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 ARMS = ["kw+sm", "kw", "sm"]

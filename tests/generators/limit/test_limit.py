@@ -470,7 +470,14 @@ BRACKETS = {
 }
 
 
-@pytest.mark.parametrize("name", [n for n in bundled() if n in BRACKETS])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=() if n == "limit_dense" else pytest.mark.slow)
+        for n in bundled()
+        if n in BRACKETS
+    ],
+)
 def test_bundled_recipes_run(tmp_path: Path, name: str) -> None:
     """At reduced size where they are large; limit_5m is `make bench-large`."""
     overrides = {} if name in ("limit_small", "limit_balanced") else {"params.docs": 2000}
