@@ -24,9 +24,7 @@ from retgen.evaluation.training.result import Training
 from retgen.evaluation.training.sides import Side, Sides
 from tests.conftest import Gen
 
-pytestmark = pytest.mark.slow  # models are trained
-
-pytestmark = pytest.mark.usefixtures("one_torch_thread")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_torch_thread")]  # it trains
 
 ARMS = ["kw+sm", "kw", "sm"]
 CALL: dict[str, Any] = {
