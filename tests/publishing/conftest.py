@@ -28,4 +28,5 @@ def unscored(monkeypatch: pytest.MonkeyPatch) -> None:
 def ladders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """3 ladders: 33 documents with metadata of several lengths, 60 queries, training tables."""
     out = tmp_path_factory.mktemp("runs") / "ladders"
-    return retgen.run("multiconir_people", out=out, limit=3).path
+    rungs = {"params.singles": False}
+    return retgen.run("multiconir_people", out=out, limit=3, overrides=rungs).path

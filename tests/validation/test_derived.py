@@ -246,7 +246,7 @@ TABLES: list[tuple[str, Change, str, str]] = [
         row.update(positive=row["negative"], negative=row["positive"]) for row in rows
     ]), EXPORTED, f"{TRIPLETS}, row 1: positive is "),
     ("ladders", parquet(TRIPLETS, swapped(0, 1, "query-id")), EXPORTED,
-     "is not that of the instruction query of 1 conditions of ladder legal-"),
+     "is not that of the instruction query of 1 conditions of ladder ship-"),
     ("ladders", parquet(TRIPLETS, lambda rows: rows.pop()), EXPORTED,
      f"{TRIPLETS}, row 60: there is no such row"),
     ("ladders", parquet("training/pairs.parquet", lambda rows: rows.append(rows[0])), EXPORTED,
@@ -276,7 +276,7 @@ TABLES: list[tuple[str, Change, str, str]] = [
     ("ladders", jsonl("tables/verdicts.jsonl", swapped(0, 2, "query-ids")), EXPORTED,
      "tables/verdicts.jsonl, row 1: its queries are not those of ship-"),
     ("ladders", jsonl("tables/verdicts.jsonl", lambda rows: rows[0].update(model="gpt")), "regenerated",
-     'tables/verdicts.jsonl is not what the recipe makes: row 1 model is "gpt", must be "offline"'),
+     'tables/verdicts.jsonl is not what the recipe makes: row 1 model is "gpt", must be ""'),
     ("ladders", jsonl("tables/review_queries.jsonl", swapped(0, 1, "query")), EXPORTED,
      "tables/review_queries.jsonl, row 1: query is not that of q"),
     ("ladders", jsonl("tables/review_labels.jsonl", lambda rows: rows[4].update(label=1)), EXPORTED,
@@ -601,7 +601,8 @@ def test_every_document_of_the_source_is_accounted_for(
         "document more of the source: it is neither a ladder nor in rejected.jsonl",
     ]  # fmt: skip
     enough = validate(forged(finished["ladders"], tmp_path / "some", lambda folder: None))
-    assert enough.findings == []  # three of 24 documents
+    # three of four documents are enough
+    assert [one for one in enough.findings if one.rule != "origin"] == []
 
 
 # --- nothing is said of what is right -----------------------------------------------------------
