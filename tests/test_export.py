@@ -68,7 +68,8 @@ def test_mteb_scores_a_set_with_metadata_of_any_shape(
 
     from retgen.evaluation.embedders.loading import load_model
 
-    path = run("multiconir_legal", out=tmp_path / "run", limit=2).path
+    rungs = {"params.singles": False}
+    path = run("multiconir_legal", out=tmp_path / "run", limit=2, overrides=rungs).path
     folder = export(path, "mteb", tmp_path / "mteb")
     names: dict[str, Any] = runpy.run_path(str(folder / "task.py"))
     model = load_model("static:minilm", "cpu")
