@@ -6,6 +6,7 @@ A pool holds the conditions over one slot as arrays, so that all of them are cou
 from __future__ import annotations
 
 import datetime
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -23,18 +24,19 @@ _BOUNDS = 400  # ends of comparisons, at most
 _SPANS = 3000  # ranges with two ends
 
 
-class Pool:
+class Pool(ABC):
     """Conditions over one slot. `count`: of how many."""
 
     def __init__(self, slot: str, count: int) -> None:
         self.slot, self.count = slot, count
 
+    @abstractmethod
     def counts(self, values: NDArray[Any]) -> Counts:
         """Of entries of the slot's column (n,), how many meet each condition (count,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def condition(self, index: int) -> Condition:
-        raise NotImplementedError
+        """The condition of an index below `count`."""
 
 
 class Values(Pool):
