@@ -148,9 +148,9 @@ class World(Family[WorldParams]):
             licences = {"documents": prose.LICENCE, "queries": _LICENCE}
         return Records(
             corpus=corpus or _corpus(params, seed),
-            queries=_Lazy(asked, "query"),
-            qrels={"test": _Lazy(asked, "qrel")},
-            graded={"test": _Lazy(asked, "grade")},
+            queries=_Queries(asked),
+            qrels={"test": _Labels(asked, "qrel")},
+            graded={"test": _Labels(asked, "grade")},
             features={
                 "corpus": {"facts": ["string"]},
                 "queries": {
@@ -205,19 +205,31 @@ class _Asked:
 
 
 @dataclass(frozen=True)
-class _Lazy:
-    """A table of queries, qrels or grades."""
+class _Queries:
+    asked: _Asked
+
+    @property
+    def count(self) -> int:
+        return len(self.asked.now().all)
+
+    def jsonl(self, start: int, stop: int) -> bytes:
+        return rows_of(self.asked.now().query, self.count).jsonl(start, stop)
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """The qrels ("qrel") or the grades ("grade")."""
 
     asked: _Asked
     table: str
 
     @property
     def count(self) -> int:
-        asked = self.asked.now()
-        return len(asked.all) if self.table == "query" else asked.qrels
+        return self.asked.now().qrels
 
     def jsonl(self, start: int, stop: int) -> bytes:
-        return rows_of(getattr(self.asked.now(), self.table), self.count).jsonl(start, stop)
+        rows = self.asked.now().labels(self.table, start, stop)
+        return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -67,37 +67,32 @@ class Questions:
         order = Stream(seed, "world/query order").permutation(len(found)).tolist()
         self.all = [found[i] for i in order]
         self.ids = Ids(seed, "world/ids", "q", len(found)).texts(np.arange(len(found)))
-        sizes = [len(one.graded) for one in self.all]
-        self._ends = np.cumsum(sizes)
-        self.qrels = int(self._ends[-1])
+        self._query = np.repeat(np.arange(len(found)), [len(one.graded) for one in self.all])
+        self._document = np.concatenate([np.r_[one.relevant, one.negatives] for one in self.all])
+        self.qrels = len(self._query)
         self._doc_ids = Ids(seed, "world/ids", "d", params.documents)
+        self._scores = {
+            "qrel": np.concatenate([_binary(one) for one in self.all]),
+            "grade": np.concatenate([np.asarray(one.graded, np.int64) for one in self.all]),
+        }
 
     def query(self, i: int) -> Mapping[str, Any]:
         """Row i of the queries."""
         one = self.all[i]
         return {"_id": self.ids[i], "text": one.text, "metadata": one.metadata()}
 
-    def qrel(self, i: int) -> Mapping[str, Any]:
-        """Row i of the qrels: 1 for an answer, 0 for a hard negative."""
-        query, place = self._place(i)
-        return self._row(query, place, int(place < len(self.all[query].relevant)))
+    def labels(self, table: str, start: int, stop: int) -> Iterator[Mapping[str, Any]]:
+        """Rows start..stop-1 of the qrels (1 for an answer, 0 for a hard negative), or of the
+        grades: how many conditions are met.
+        """
+        documents = self._doc_ids.texts(self._document[start:stop])
+        scores = self._scores[table][start:stop].tolist()
+        for query, document, score in zip(self._query[start:stop], documents, scores, strict=True):
+            yield {"query-id": self.ids[query], "corpus-id": document, "score": score}
 
-    def grade(self, i: int) -> Mapping[str, Any]:
-        """Row i of the grades: how many conditions are met."""
-        query, place = self._place(i)
-        return self._row(query, place, self.all[query].graded[place])
 
-    def _place(self, i: int) -> tuple[int, int]:
-        """The query that row i of the qrels is of, and which of its rows it is."""
-        query = int(np.searchsorted(self._ends, i, side="right"))
-        return query, i - (int(self._ends[query - 1]) if query else 0)
-
-    def _row(self, query: int, place: int, score: int) -> Mapping[str, Any]:
-        one = self.all[query]
-        before = len(one.relevant)
-        entity = one.relevant[place] if place < before else one.negatives[place - before]
-        document = self._doc_ids.texts(np.array([entity]))[0]
-        return {"query-id": self.ids[query], "corpus-id": document, "score": score}
+def _binary(one: Question) -> Rows:
+    return np.repeat([1, 0], [len(one.relevant), len(one.negatives)])
 
 
 def questions(params: WorldParams, seed: int, kept: tuple[int, ...] | None = None) -> Questions:

@@ -103,6 +103,6 @@ def made(domain: str, count: int = 600, sizes: Sequence[int] = (1, 10), each: in
         load_domain(domain),
         corpus,
         [dict(asked.query(i)) for i in range(len(asked.all))],
-        [dict(asked.qrel(i)) for i in range(asked.qrels)],
-        [dict(asked.grade(i)) for i in range(asked.qrels)],
+        [dict(row) for row in asked.labels("qrel", 0, asked.qrels)],
+        [dict(row) for row in asked.labels("grade", 0, asked.qrels)],
     )
