@@ -27,6 +27,7 @@ from retgen.generators.album.concepts import album, digest
 from retgen.generators.album.english import English
 from retgen.generators.album.params import AlbumParams, Language
 from retgen.generators.album.scenes import Scene, Scenes
+from retgen.generators.album.training import Training
 from retgen.generators.family import Family
 from retgen.generators.ids import Ids
 from retgen.generators.params import Job
@@ -71,8 +72,7 @@ class Album(Family[AlbumParams]):
 
     def plan(self, job: Job[AlbumParams]) -> Plan:
         tables = _tables(job.params, job.seed)
-        records = self.generate(job)
-        written = (records.corpus, records.queries, *records.qrels.values())
+        written = (_corpus(tables), _queries(tables), _qrels(tables))
         few = 400  # rows say how long the others are
         size = 0
         for rows in written:
@@ -87,12 +87,14 @@ class Album(Family[AlbumParams]):
 
     def generate(self, job: Job[AlbumParams]) -> Records:
         tables = _tables(job.params, job.seed)
+        training = _training(job.params, job.seed) if job.params.training else {}
         strong = sum(g == 2 for query in tables.queries for g in query.grades.values())
         weak = sum(len(query.grades) for query in tables.queries) - strong
         return Records(
             corpus=_corpus(tables),
             queries=_queries(tables),
             qrels={"test": _qrels(tables)},
+            training=training,
             features={
                 "corpus": {"facts": ["string"]},
                 "queries": {
@@ -102,7 +104,7 @@ class Album(Family[AlbumParams]):
             },
             complete=True,
             word_lists={"album": digest()},
-            card=_CARD,
+            card=[*_CARD, *([_TRAINING] if training else [])],
             languages=["zho-Hans" if job.params.language == "zh" else "eng-Latn"],
             licences={"captions and queries": "Apache-2.0 (retgen)"},
             facts={
@@ -113,7 +115,8 @@ class Album(Family[AlbumParams]):
         )  # fmt: skip
 
     def checks(self, job: Job[AlbumParams], judgements: Judgements) -> Sequence[CorpusRule]:
-        spec = proof.Spec(job.params.language, job.params.captions, job.params.queries)
+        params = job.params
+        spec = proof.Spec(params.language, params.captions, params.queries, bool(params.training))
         return proof.proof_rules(spec, judgements)
 
     def scaffold(self, source: SourceDescription | None = None) -> str:
@@ -133,22 +136,48 @@ _CARD = [
 ]
 
 
+_TRAINING = (
+    "`training/kw.parquet` and `training/sm.parquet` hold pairs of captions that are not in the "
+    "corpus: keywords, which name anything that a caption holds, and summaries of its whole scene. "
+    "The negative of each shares a fact with the positive and has the grade 0. No query of the "
+    "test set is among them; names of things are the same ones."
+)
+
+
 @lru_cache(maxsize=2)
 def _tables(params: AlbumParams, seed: int) -> _Tables:
-    words = album()
-    scenes = Scenes(words, seed).take(params.captions)
-    speaker = _speaker(params.language)
-    dealt = Stream(seed, f"album/words/{params.language}")
+    scenes, captions, speaker = _captions(params.language, params.captions, seed)
+    count = params.captions
+    asking = Asking(album(), scenes, seed, speaker.query)
+    queries = asking.draw(params.queries)
+    doc_ids = Ids(seed, "album/ids", "d", count).texts(np.arange(count))
+    query_ids = Ids(seed, "album/ids", "q", len(queries)).texts(np.arange(len(queries)))
+    return _Tables(scenes, captions, queries, doc_ids, query_ids)
+
+
+@lru_cache(maxsize=2)
+def _training(params: AlbumParams, seed: int) -> Mapping[str, Rows]:
+    """Pairs of captions that follow those of the corpus."""
+    first = params.captions
+    scenes, captions, speaker = _captions(params.language, first + params.training, seed)
+    kept_out = frozenset(query.asked for query in _tables(params, seed).queries)
+    return Training(
+        album(), scenes[first:], captions[first:], seed, speaker.query, kept_out
+    ).tables()
+
+
+def _captions(
+    language: Language, count: int, seed: int
+) -> tuple[list[Scene], list[str], English | Chinese]:
+    scenes = Scenes(album(), seed).take(count)
+    speaker = _speaker(language)
+    dealt = Stream(seed, f"album/words/{language}")
     draws = dealt.draws(0, len(scenes), np.full(_DRAWS, _BELOW, np.uint64))
     captions = [
         speaker.caption(scene, _dealer(row.tolist()))
         for scene, row in zip(scenes, draws, strict=True)
     ]
-    asking = Asking(words, scenes, seed, speaker.query)
-    queries = asking.draw(params.queries)
-    doc_ids = Ids(seed, "album/ids", "d", len(scenes)).texts(np.arange(len(scenes)))
-    query_ids = Ids(seed, "album/ids", "q", len(queries)).texts(np.arange(len(queries)))
-    return _Tables(scenes, captions, queries, doc_ids, query_ids)
+    return scenes, captions, speaker
 
 
 def _speaker(language: Language) -> English | Chinese:

@@ -121,7 +121,7 @@ class Asking:
             for i in self._stream.permutation(len(self._scenes)):
                 if len(result) == count:
                     return result
-                choices = list(_together(kind, self._scenes[i]))
+                choices = list(together(kind, self._scenes[i]))
                 if not choices:
                     continue
                 asked = choices[self._below(len(choices))]
@@ -171,7 +171,7 @@ class Asking:
         return int(self._stream.integers(bound, 1)[0])
 
 
-def _together(kind: str, scene: Scene) -> Iterator[Asked]:
+def together(kind: str, scene: Scene) -> Iterator[Asked]:
     """What of a scene can be asked for together."""
     acts: dict[str, Any] = {"action": scene.action, "object": scene.object}
     number = scene.number if scene.number > 1 else None

@@ -17,3 +17,6 @@ class AlbumParams(Params):
     language: Language = "en"
     captions: int = Field(3024, ge=100)
     queries: int = Field(404, ge=8)
+    training: int = Field(
+        0, ge=0, description="captions more, to train on: keywords and summaries ask for them"
+    )

@@ -6,6 +6,7 @@ Nothing of the generator is used, and none of its words: the reader has a lexico
 from __future__ import annotations
 
 from retgen.validators.album.proof import AlbumProof, Spec
+from retgen.validators.album.training import TrainingPairs
 from retgen.validators.rule import CorpusRule, Judgements
 
 __all__ = ["COVERS", "RULES", "Spec", "proof_rules"]
@@ -18,5 +19,6 @@ RULES = frozenset({"album-proof"})
 
 
 def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
-    """All rules of the proof."""
-    return [AlbumProof(spec, judgements)]
+    """All rules of the proof: captions, queries and labels, training pairs."""
+    proof = AlbumProof(spec, judgements)
+    return [proof, TrainingPairs(proof)]

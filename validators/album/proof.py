@@ -22,6 +22,7 @@ class Spec(NamedTuple):
     language: str
     captions: int
     queries: int
+    training: bool = False
 
 
 @dataclass

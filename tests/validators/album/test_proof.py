@@ -61,7 +61,7 @@ def found(made: Tables, changed: Tables) -> list[Finding]:
         [Query(row["_id"], row["text"], row["metadata"]) for row in changed.queries],
         [Qrel(*row) for row in changed.qrels],
     )
-    (rule,) = proof_rules(Spec(made.language, CAPTIONS, QUERIES), judgements)
+    rule, _training = proof_rules(Spec(made.language, CAPTIONS, QUERIES), judgements)
     old = read(made.language)
     for before, row in zip(made.corpus, changed.corpus, strict=True):
         if row is before:
@@ -73,7 +73,7 @@ def found(made: Tables, changed: Tables) -> list[Finding]:
 
 @cache
 def read(language: str) -> dict[str, list[str]]:
-    (rule,) = proof_rules(Spec(language, CAPTIONS, QUERIES), Judgements([], []))
+    rule, _training = proof_rules(Spec(language, CAPTIONS, QUERIES), Judgements([], []))
     rule.scan(batch(tables(language).corpus))
     assert rule.state.broken == []
     return dict(zip(rule.state.ids, rule.state.facts, strict=True))
