@@ -88,6 +88,7 @@ class Exported:
         self.judge = judge
         self.rungs: list[Rung] = rungs.all
         self.chain = rungs.first
+        self.singles = rungs.singles
         purpose = f"multiconir/ids/{domain}"  # sets of several domains can be joined
         self._doc_ids = Ids(seed, purpose, "d", len(ladders) * len(self.rungs))
         self._query_ids = Ids(seed, purpose, "q", len(ladders) * self.asked)
@@ -280,12 +281,18 @@ class Exported:
     # --- training ---------------------------------------------------------------------------
 
     def training(self) -> dict[str, Rows]:
-        """Triplets for embedders, listwise ladders and pairs for rankers."""
+        """Triplets for embedders, listwise ladders and pairs for rankers.
+
+        Triplets have HN1, which breaks the first condition of every query. In `singles` a query of
+        n conditions has the document that breaks the n-th alone: every place is broken once.
+        """
         made = {
             "triplets": (self.asked, self._triplets),
             "ladders": (len(STYLES), self._listwise),
             "pairs": (len(STYLES) * CONDITIONS, self._pairs),
         }
+        if self.singles:
+            made["singles"] = (self.asked, self._singles)
         return {
             name: PerLadder(len(self.ladders), each, make) for name, (each, make) in made.items()
         }
@@ -295,6 +302,17 @@ class Exported:
         positive, negative = self._plain(ladder)[:2]
         return [
             {"anchor": row["text"], "positive": positive, "negative": negative,
+             "query-id": row["_id"]}
+            for row in self.queries_of(index)
+        ]  # fmt: skip
+
+    def _singles(self, index: int) -> list[dict[str, Any]]:
+        ladder = self.ladders[index]
+        order = places(self.seed, ladder.id)
+        positive = ladder.text(order, frozenset())
+        return [
+            {"anchor": row["text"], "positive": positive,
+             "negative": ladder.text(order, frozenset([row["metadata"]["conditions"] - 1])),
              "query-id": row["_id"]}
             for row in self.queries_of(index)
         ]  # fmt: skip

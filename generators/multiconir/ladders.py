@@ -161,6 +161,7 @@ class Rungs:
     """
 
     def __init__(self, orders: int, singles: bool = False) -> None:
+        self.singles = singles
         result: dict[frozenset[int], list[int]] = {}
         for steps in range(CONDITIONS + 1):
             for number, order in enumerate(breaking_orders(orders)):

@@ -6,7 +6,7 @@ in its documents; queries are named by the ids that the data set gives them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,15 +33,25 @@ class _Query(NamedTuple):
 class _Parts(NamedTuple):
     """What rows of a ladder are made of.
 
-    `queries`: by style; `rungs`: the positive, HN1, ..., HN10, each as its ten pieces in order.
+    `queries`: by style; `order`: conditions as their sentences stand; `rungs`: the positive, HN1,
+    ..., HN10, each as its ten pieces in this order.
     """
 
     ladder: Ladder
     queries: tuple[list[str], list[str]]
+    order: Sequence[int]
     rungs: list[list[str]]
 
     def document(self, rung: int) -> str:
         return " ".join(self.rungs[rung])
+
+    def single(self, condition: int) -> str:
+        """The document that breaks a condition, counted from 1, alone."""
+        ladder = self.ladder
+        pieces = (
+            (ladder.rewrites if c == condition - 1 else ladder.sentences)[c] for c in self.order
+        )
+        return " ".join(pieces)
 
 
 class ExportedTables(CorpusRule):
@@ -74,6 +84,8 @@ class ExportedTables(CorpusRule):
             "tables/task2_3.jsonl": (None, lambda parts: self._flat(parts, TEN + 1)),
             "tables/position.jsonl": (None, self._position),
         }
+        if self.proof.spec.singles:
+            tables["training/singles.parquet"] = _TRIPLETS, self._singles
         for name, (columns, rows) in tables.items():
             self._findings += self._file(dataset.run, name, columns, rows)
         for words in (512, 1024):
@@ -96,13 +108,19 @@ class ExportedTables(CorpusRule):
                 [(ladder.rewrites if c < rung else ladder.sentences)[c] for c in order]
                 for rung in range(TEN + 1)
             ]
-            yield _Parts(ladder, (asked, ladder.queries), rungs)
+            yield _Parts(ladder, (asked, ladder.queries), order, rungs)
 
     def _triplets(self, parts: _Parts) -> Iterator[Row]:
+        return self._against(parts, lambda n: parts.document(1))
+
+    def _singles(self, parts: _Parts) -> Iterator[Row]:
+        return self._against(parts, parts.single)
+
+    def _against(self, parts: _Parts, negative: Callable[[int], str]) -> Iterator[Row]:
         for style in range(len(STYLES)):
             for n, text in enumerate(parts.queries[style], 1):
                 yield {
-                    "anchor": text, "positive": parts.document(0), "negative": parts.document(1),
+                    "anchor": text, "positive": parts.document(0), "negative": negative(n),
                     "query-id": _Query(parts.ladder.number, style, n),
                 }  # fmt: skip
 

@@ -112,12 +112,13 @@ def test_no_negative_is_relevant_to_its_query(finished: Path) -> None:
     ids = {row["text"]: row["_id"] for row in read_jsonl(finished / "dataset" / "corpus.jsonl")}
     rows = read_jsonl(finished / "dataset" / "qrels.jsonl")
     qrels = {(row["query-id"], row["corpus-id"]): row["score"] for row in rows}
-    triplets = pq.read_table(finished / "training" / "triplets.parquet").to_pylist()
-    counts = Counter(
-        tuple(qrels[row["query-id"], ids[row[part]]] for part in ("positive", "negative"))
-        for row in triplets
-    )
-    assert counts == {(1, 0): 20 * 24}
+    for name in ("triplets", "singles"):
+        triplets = pq.read_table(finished / "training" / f"{name}.parquet").to_pylist()
+        counts = Counter(
+            tuple(qrels[row["query-id"], ids[row[part]]] for part in ("positive", "negative"))
+            for row in triplets
+        )
+        assert counts == {(1, 0): 20 * 24}
 
 
 def test_labels_are_structural_and_proven(finished: Path) -> None:
@@ -209,6 +210,23 @@ def test_training_tables(finished: Path) -> None:
     assert len(set(lists[0]["docs"])) == 11
     assert list(pairs[0]) == ["query", "better", "worse", "query-id"]
     assert (pairs[0]["better"], pairs[0]["worse"]) == tuple(lists[0]["docs"][:2])
+
+
+def test_singles_break_the_last_condition_of_their_query(finished: Path) -> None:
+    """So that a model that is trained on them cannot do by looking at the first one."""
+    rows = pq.read_table(finished / "training" / "singles.parquet").to_pylist()
+    assert list(rows[0]) == ["anchor", "positive", "negative", "query-id"]
+    broken = {
+        row["text"]: row["metadata"]["broken"]
+        for row in read_jsonl(finished / "dataset" / "corpus.jsonl")
+    }
+    conditions = {
+        row["_id"]: row["metadata"]["conditions"]
+        for row in read_jsonl(finished / "dataset" / "queries.jsonl")
+    }
+    assert [broken[row["negative"]] for row in rows] == [
+        [conditions[row["query-id"]]] for row in rows
+    ]
 
 
 def test_the_card_has_the_columns_of_table_1(finished: Path) -> None:
