@@ -177,7 +177,7 @@ def _wordings(reads: dict[str, Reading]) -> TableView:
     names = list(dict.fromkeys(name for read in reads.values() for name in read.wordings))
     rows = []
     for label, read in reads.items():
-        task1 = read.rates.halved(read.task1(), ("tied", "task1"))
+        task1 = read.rates.halved(read.task1())
         halves = [read.by_wording(name)[1] for name in names]
         rows.append([label, _spanned(task1), *map(_spanned, halves)])
     rows.append(["random order", *("50.0" for _ in (0, *names))])
