@@ -214,6 +214,8 @@ class Drawing:
         """Whether each entity's value of a slot goes with the other's of another one."""
         for name, other in ((one, two), (two, one)):
             if (name, other) in self._links:
+                if self.domain.slots[name].before == other:
+                    return False  # which entities come before one is drawn with it
                 codes = np.array([pair.first[name], pair.second[name]])
                 crossed = np.array([pair.second[other], pair.first[other]])
                 if not self.world.fits(name, codes, {other: crossed}).all():
