@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.tasks.multiconir.ladders import Ladder, Rung
-from retgen.evaluation.tasks.multiconir.page import tables
 from retgen.evaluation.tasks.multiconir.pairs import ALL, TASKS, Counts, Plan, make_plan
 from retgen.evaluation.tasks.multiconir.rates import Rates, measured, over_domains
 from retgen.evaluation.tasks.multiconir.summary import summary
+from retgen.evaluation.tasks.multiconir.tables import tables
 from retgen.evaluation.tasks.task import SystemResult
 
 
