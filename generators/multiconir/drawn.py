@@ -13,24 +13,24 @@ that not even the words are others.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from retgen.errors import RecipeError
-from retgen.generators.multiconir.halves import halved
+from retgen.generators.multiconir.asked import Asked, capital, step_up
+from retgen.generators.multiconir.halves import half_of, halved
 from retgen.generators.multiconir.ladders import Evidence, Ladder, places
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.multiconir.sentences import CONDITIONS
 from retgen.generators.params import Job
 from retgen.streams import Stream
-from retgen.tokenizer import content_stems, tokens
-from retgen.world.asking import span, with_article
-from retgen.world.compose import Composer, Stated, said_of
+from retgen.tokenizer import tokens
+from retgen.world.asking import with_article
+from retgen.world.compose import Composer, Stated
 from retgen.world.domain import Domain, Slot, load_domain
-from retgen.world.expressions import Between, Condition, Is, Within, dumps, ordinal
+from retgen.world.expressions import Is, dumps
 from retgen.world.facts import ABSENT, World
 
 T = TypeVar("T")
@@ -39,9 +39,6 @@ FACTS = "facts"  # in place of a judge
 _DRAWS = 400  # of a pair, 32 bits each
 _PAIRS = 4  # that there are for a ladder; some are too much alike
 _WORLDS = {"movies": "films"}  # other domains go by their names
-_WIDTHS = [factor * 10**power for power in range(6) for factor in (1, 2, 5)]
-# after "that", the subject of "that A wrote"
-_NO_VERBS = frozenset(("{v}", "a", "an", "the", "its", "her", "his", "their", "bookshops"))
 # two facts in a sentence; {0} is the entity's, {1} another's
 _BOTH = ("{0}, while {1}", "{0}, whereas {1}", "{0}, but {1}", "{0}; {1}")
 _OTHER_FIRST = ("while {1}, {0}", "{1}, but {0}", "{1}, while {0}", "{1}; {0}")
@@ -54,32 +51,6 @@ class _Pair(NamedTuple):
     second: dict[str, int]
     forms: tuple[str, str, str]
     pick: Callable[[int], int]
-
-
-class _Asked(NamedTuple):
-    """A condition. `told`: the document wording of its sentence; `frame`: the relative clause that
-    asks; `first`, `second`: what it asks of the first entity, and would ask of the second.
-    """
-
-    slot: Slot
-    wording: str
-    told: int
-    frame: str
-    first: Condition
-    second: Condition
-
-    def listed(self, relative: str) -> str:
-        """The condition as it stands in a list, which needs no "that" before a verb."""
-        clause = self.clause(self.first)
-        if self.frame.removeprefix(f"{relative} ").partition(" ")[0] in _NO_VERBS:
-            return _capital(clause)
-        return _capital(clause.removeprefix(f"{relative} "))
-
-    def clause(self, condition: Condition) -> str:
-        """A relative clause."""
-        bare = "{n}" in self.frame
-        value = _value(self.slot, condition, bare)
-        return self.frame.replace("{n}" if bare else "{v}", value)
 
 
 def drawn(job: Job[MultiConIRParams]) -> bool:
@@ -168,7 +139,7 @@ class Drawing:
                 return self._written(name, pair, asked)
         return None
 
-    def _conditions(self, pair: _Pair) -> list[_Asked]:
+    def _conditions(self, pair: _Pair) -> list[Asked]:
         """Ten conditions, or as many as there are, over slots on which the two differ."""
         pick, wordings = pair.pick, self.params.wordings
         turns = [*wordings] * (CONDITIONS // len(wordings))
@@ -178,7 +149,7 @@ class Drawing:
         turns.sort(key="entailed".__ne__)  # which the fewest slots have
         free = [slot for slot in self.domain.slots.values() if self._differ(slot, pair)]
         _shuffle(free, pick)
-        taken: list[_Asked] = []
+        taken: list[Asked] = []
         for wording in turns:
             for slot in free:
                 if all(self._mix(slot.name, one.slot.name, pair) for one in taken) and (
@@ -214,13 +185,15 @@ class Drawing:
         """Whether each entity's value of a slot goes with the other's of another one."""
         for name, other in ((one, two), (two, one)):
             if (name, other) in self._links:
+                if self.domain.slots[name].before == other:
+                    return False  # which entities come before one is drawn with it
                 codes = np.array([pair.first[name], pair.second[name]])
                 crossed = np.array([pair.second[other], pair.first[other]])
                 if not self.world.fits(name, codes, {other: crossed}).all():
                     return False
         return True
 
-    def _asked(self, slot: Slot, wording: str, pair: _Pair) -> _Asked | None:
+    def _asked(self, slot: Slot, wording: str, pair: _Pair) -> Asked | None:
         """A condition over a slot; None where it cannot be asked so."""
         pick = pair.pick
         codes = pair.first[slot.name], pair.second[slot.name]
@@ -245,11 +218,11 @@ class Drawing:
         if wording == "literal":
             mark, _, rest = slot.document[which].partition(" ")
             frame = f"{self.domain.entity.relative if mark == '{S}' else 'whose'} {rest}"
-        return _Asked(slot, wording, which, frame, *both)
+        return Asked(slot, wording, which, frame, *both)
 
     # --- in words -----------------------------------------------------------------------------
 
-    def _written(self, name: str, pair: _Pair, asked: Sequence[_Asked]) -> Ladder:
+    def _written(self, name: str, pair: _Pair, asked: Sequence[Asked]) -> Ladder:
         strategies = self._strategies(pair.pick)
         named = places(self.seed, name)[0]  # the sentence that stands first
         texts = [
@@ -290,7 +263,7 @@ class Drawing:
         _shuffle(drawn, pick)
         return drawn
 
-    def _sentences(self, pair: _Pair, one: _Asked, strategy: str, named: bool) -> tuple[str, str]:
+    def _sentences(self, pair: _Pair, one: Asked, strategy: str, named: bool) -> tuple[str, str]:
         """The sentence of a condition and its rewrite. `named`: its subject is the full name."""
         pick, slot = pair.pick, one.slot
         subjects = self._composer.subjects(pair.forms)
@@ -309,7 +282,7 @@ class Drawing:
             for said in (first, second)
         ]
         if strategy == "modify":
-            return _capital(own[0]) + ".", _capital(own[1]) + "."
+            return capital(own[0]) + ".", capital(own[1]) + "."
         cut = self._composer.wordings[slot.name]
         able = [i for i in range(len(cut)) if cut[i].alone and cut[i].first != "O"]
         which, holder = able[pick(len(able))], pick(len(self.domain.others))
@@ -320,80 +293,7 @@ class Drawing:
             for said in (second, first)
         ]
         made = [frame.format(a, b) for a, b in zip(own, others, strict=True)]
-        return _capital(made[0]) + ".", _capital(made[1]) + "."
-
-
-def step_up(
-    slot: Slot, first: int, second: int, pick: Callable[[int], int]
-) -> tuple[Condition, Condition] | None:
-    """What two values entail and the other does not; None where there is nothing of the kind.
-
-    No parent that repeats a word of its value: that would be asking literally.
-    """
-    name = slot.name
-    if slot.listed:
-        one, two = slot.values[first].parents, slot.values[second].parents
-        levels = [
-            level
-            for level in range(min(len(one), len(two)))
-            if one[level] not in two
-            and two[level] not in one
-            and not content_stems(slot.values[first].name) & content_stems(one[level])
-            and not content_stems(slot.values[second].name) & content_stems(two[level])
-        ]
-        if not levels:
-            return None
-        level = levels[pick(len(levels))]
-        return Within(name, one[level]), Within(name, two[level])
-    if slot.type == "year":
-        low, high = first // 10 * 10, second // 10 * 10
-        if low == high:
-            return None
-        return Between(name, low, low + 9), Between(name, high, high + 9)
-    if slot.type == "date":
-        years = [datetime.date.fromordinal(code).year for code in (first, second)]
-        if years[0] // 10 == years[1] // 10 or {year % 10 for year in years} & {0, 9}:
-            return None  # a year at an end would be named
-        decades = [year // 10 * 10 for year in years]
-        both = [Between(name, f"{low}-01-01", f"{low + 9}-12-31") for low in decades]
-        return both[0], both[1]
-    if slot.type == "number":
-        widths = [
-            width for width in _WIDTHS
-            if 2 < width <= abs(first - second) and first % width and second % width
-        ]  # fmt: skip
-        if not widths:
-            return None
-        width = widths[pick(len(widths))]
-        lows = first // width * width, second // width * width
-        if lows[0] == lows[1] or 0 in lows:
-            return None
-        return Between(name, lows[0], lows[0] + width), Between(name, lows[1], lows[1] + width)
-    return None
-
-
-def half_of(slot: Slot, code: int) -> str:
-    """The half of a value of a slot that has no list: by persons and entities, decades, tens."""
-    match slot.type:
-        case "year":
-            code //= 10
-        case "date":
-            code = datetime.date.fromordinal(code).year // 10
-        case "number":
-            code //= 10 * slot.step
-    return "ab"[code % 2]
-
-
-def _value(slot: Slot, condition: Condition, bare: bool) -> str:
-    match condition:
-        case Within(_, parent):
-            return parent
-        case Between(_, low, high):
-            return span(slot, low, high, "literal" if slot.type == "date" else "entailed")
-        case Is(_, value):
-            if slot.ordered:
-                return said_of(slot.type, slot.unit, ordinal(value))[1][bare]
-            return str(value)
+        return capital(made[0]) + ".", capital(made[1]) + "."
 
 
 def _links(domain: Domain) -> frozenset[tuple[str, str]]:
@@ -426,7 +326,3 @@ def _quoted(text: str, value: str) -> str:
     """A value as its sentence has it, which may begin with it."""
     at = text.casefold().find(value.casefold())
     return text[at : at + len(value)]
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]

@@ -7,6 +7,7 @@ numbers keep their ranges, which hang together.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, TypeVar
@@ -29,6 +30,18 @@ def halved(domain: Domain, half: Half) -> Domain:
         persons=persons,
         others=tuple(_every_second(domain.others, half)),
     )
+
+
+def half_of(slot: Slot, code: int) -> str:
+    """The half of a value of a slot that has no list: by persons and entities, decades, tens."""
+    match slot.type:
+        case "year":
+            code //= 10
+        case "date":
+            code = datetime.date.fromordinal(code).year // 10
+        case "number":
+            code //= 10 * slot.step
+    return "ab"[code % 2]
 
 
 def _every_second(items: Sequence[_T], half: Half) -> Sequence[_T]:

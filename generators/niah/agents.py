@@ -5,11 +5,11 @@ Without a model the groups are the bundled ones, so offline answers there are no
 
 from __future__ import annotations
 
-from typing import Literal, NoReturn
+from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from retgen.agents.agent import Agent, Question, RepairsFailed, Shape
+from retgen.agents.agent import Agent, Question, Shape, models_work
 from retgen.generators.niah.firewall import fault_of
 from retgen.generators.niah.groups import Group
 from retgen.prompts import bundled
@@ -138,18 +138,13 @@ def distinct(terms: list[str]) -> list[str]:
     return list(result.values())
 
 
-def _nobody(name: str) -> NoReturn:
-    message = f"{name} is a model's work: name one (--model)"
-    raise RepairsFailed(f"{name}/offline", message, ())
-
-
 WRITE_NEEDLES = Agent(
     name="write_needles",
     role="write",
     prompt=bundled("niah/write_needles"),
     question=AskNeedles,
     answer=WrittenGroups,
-    offline=lambda asked: _nobody("write_needles"),
+    offline=models_work("write_needles"),
     check=_check_groups,
     max_tokens=6000,
 )
@@ -159,7 +154,7 @@ JUDGE_NEEDLE = Agent(
     prompt=bundled("niah/judge_needle"),
     question=AskJudge,
     answer=Verdicts,
-    offline=lambda asked: _nobody("judge_needle"),
+    offline=models_work("judge_needle"),
     check=_check_verdicts,
 )
 EXPAND_QUERY = Agent(
@@ -168,7 +163,7 @@ EXPAND_QUERY = Agent(
     prompt=bundled("niah/expand_query"),
     question=AskTerms,
     answer=Terms,
-    offline=lambda asked: _nobody("expand_query"),
+    offline=models_work("expand_query"),
     check=_check_terms,
     max_tokens=4096,
 )

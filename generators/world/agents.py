@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import NoReturn
 
-from retgen.agents.agent import Agent, Question, RepairsFailed, Shape
+from retgen.agents.agent import Agent, Question, Shape, models_work
 from retgen.prompts import bundled
 
 _SHORTEST = 100  # characters of a document
@@ -109,18 +108,13 @@ def _check_facts(asked: AskFacts, answer: ReadFacts) -> str | None:
     return None
 
 
-def _nobody(name: str) -> NoReturn:
-    message = f"{name} is a model's work: name one (--model)"
-    raise RepairsFailed(f"{name}/offline", message, ())
-
-
 WRITE_DOCUMENT = Agent(
     name="write_document",
     role="write",
     prompt=bundled("world/write_document"),
     question=AskDocument,
     answer=WrittenDocument,
-    offline=lambda asked: _nobody("write_document"),
+    offline=models_work("write_document"),
     check=_check_document,
 )
 READ_FACTS = Agent(
@@ -129,7 +123,7 @@ READ_FACTS = Agent(
     prompt=bundled("world/read_facts"),
     question=AskFacts,
     answer=ReadFacts,
-    offline=lambda asked: _nobody("read_facts"),
+    offline=models_work("read_facts"),
     check=_check_facts,
 )
 # a name of its own: what a plan and a ledger say of documents does not depend on the calibration

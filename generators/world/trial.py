@@ -11,10 +11,9 @@ import orjson
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.queries import Cell, Search
 from retgen.generators.world.questions import asker, cells
-from retgen.validators.world.cues import read_patterns
-from retgen.validators.world.definitions import BadDefinition, read_definition
-from retgen.validators.world.queries import QueryReader, Unread
-from retgen.validators.world.reader import Reader
+from retgen.validators.world.definitions import BadDefinition
+from retgen.validators.world.queries import Unread
+from retgen.validators.world.readers import readers_of
 from retgen.world.compose import Composer, Written
 from retgen.world.domain import Domain, load_domain
 from retgen.world.expressions import dumps
@@ -142,11 +141,10 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
 def _read(path: Path, written: Sequence[Written], asked: Sequence[Asked]) -> Readings:
     """What the proof makes of them, which knows the definition of the domain alone."""
     try:
-        definition = read_definition(path)
-        patterns = read_patterns(definition, path)
+        _, reader, queries = readers_of(path)
     except BadDefinition as error:
         return Readings((0, len(written)), (0, len(asked)), [str(error)])
-    reader, queries, problems = Reader(definition, patterns), QueryReader(definition, patterns), []
+    problems: list[str] = []
     right = read = 0
     for one in written:
         facts, said = reader.document(one.name, one.text)

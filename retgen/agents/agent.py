@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, NoReturn, Protocol, TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -82,6 +82,16 @@ class Answering(Protocol):
     async def ask(self, request: Request, agent: str) -> str:
         """The answer's text. Raises `Unusable`."""
         ...
+
+
+def models_work(agent: str, task: str = "") -> Callable[[Any], NoReturn]:
+    """`offline` of an agent that no rule can stand in for. `task`: what it does, in words."""
+
+    def offline(question: Any) -> NoReturn:
+        message = f"{task or agent} is a model's work: name one (--model)"
+        raise RepairsFailed(f"{agent}/offline", message, ())
+
+    return offline
 
 
 @dataclass(frozen=True)

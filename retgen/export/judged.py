@@ -197,14 +197,6 @@ class Judged:
             qrels += sum(1 for _ in group)
         return queries, qrels
 
-    def most_positives(self) -> int:
-        """The largest number of positives that a query has in a split."""
-        found = self._one(
-            "select max(c) from (select count(distinct d) as c from qrel where score > 0 "
-            "group by split, q)"
-        )
-        return int(found or 0)
-
     def most(self) -> float:
         """The highest relevance."""
         return float(self._one("select max(score) from qrel") or 0)

@@ -89,44 +89,34 @@ class World:
 
     def coherent(self, columns: Mapping[str, Codes]) -> dict[str, NDArray[np.bool_]]:
         """By slot whether its values in whole columns (n,) go with those of the earlier slots."""
-        count = len(next(iter(columns.values())))
-        result = {}
-        for slot in self.domain.slots.values():
-            codes = columns[slot.name]
-            fits = np.ones(count, np.bool_)
-            for code, allowed in slot.given.items():
-                fits &= (columns[slot.given_slot] != code) | np.isin(codes, allowed)
-            if slot.ordered:
-                low = self._bound(slot, slot.low, columns, count, last=False)
-                high = np.maximum(self._bound(slot, slot.high, columns, count, last=True), low)
-                fits &= (codes >= low) & (codes <= high) & ((codes - low) % slot.step == 0)
-            elif slot.type == "relation":
-                least, most = slot.by
-                apart = columns[slot.before] - self._of(slot.before, np.maximum(codes, 0))
-                fits &= (apart >= least) & (most is None or apart <= most)
-            result[slot.name] = fits | (codes == ABSENT)
-        return result
+        return {name: self.fits(name, columns[name], columns) for name in self.domain.slots}
 
     def fits(self, name: str, codes: Codes, others: Mapping[str, Codes]) -> NDArray[np.bool_]:
-        """Whether values (n,) of a slot go with those of `others` (n,), as far as that is known.
+        """Whether values (n,) of a slot go with those of earlier slots in `others` (n,).
 
-        What `others` lacks bounds nothing. A relation fits no other value of its slot `before`:
-        which entities come before it is drawn with the entity.
+        What `others` lacks bounds nothing, and no value at all goes with everything.
         """
         slot = self.domain.slots[name]
-        result = np.full(len(codes), slot.before not in others or not slot.before)
+        result = np.ones(len(codes), np.bool_)
         if slot.given_slot in others:
             for keys, (allowed, _) in self._given[name]:
                 result &= ~np.isin(others[slot.given_slot], keys) | np.isin(codes, allowed)
         if slot.ordered:
-            count = len(codes)
-            low, high = (one.slot in others for one in (slot.low, slot.high))
-            if low:
-                least = self._bound(slot, slot.low, others, count, last=False)
-                result &= codes >= least
-            if high:
-                most = self._bound(slot, slot.high, others, count, last=True)
-                result &= codes <= most
+            least, most = (
+                self._bound(slot, end, others, len(codes), last=bool(last))
+                if end.slot is None or end.slot in others
+                else None
+                for last, end in enumerate((slot.low, slot.high))
+            )
+            if least is not None:
+                result &= (codes >= least) & ((codes - least) % slot.step == 0)
+            if most is not None:  # one below the other end bounds nothing, as in drawing
+                result &= codes <= (most if least is None else np.maximum(most, least))
+        if slot.before in others:
+            near, far = slot.by
+            apart = others[slot.before] - self._of(slot.before, np.maximum(codes, 0))
+            result &= (apart >= near) & (far is None or apart <= far)
+        result |= codes == ABSENT
         return result
 
     # --- drawing ------------------------------------------------------------------------------

@@ -103,3 +103,19 @@ def test_other_values_go_with_earlier_slots() -> None:
     columns["shooting"] = world.drawn(world.domain.slots["shooting"], columns, draws)
     assert (columns["shooting"] != world.columns(0, 300)["shooting"]).mean() > 0.9
     assert all(one.all() for one in world.coherent(columns).values())
+
+
+def test_a_value_goes_with_what_is_known_of_others() -> None:
+    world = World(load_domain("films"), 7, 300)
+    columns = world.columns(0, 300)
+    shooting = columns["shooting"]  # one or two years before the release
+    assert world.fits("shooting", shooting - 40 * 366, {}).all()
+    release = {"release": columns["release"]}
+    assert world.fits("shooting", shooting, release).all()
+    for days in (-2 * 366, 2 * 366):
+        assert not world.fits("shooting", shooting + days, release).any()
+    assert not world.fits("release", columns["release"] + 64, {}).any()  # 1931 to 1994 alone
+    earlier = columns["predecessor"]  # by 2 to 12 years
+    assert world.fits("predecessor", earlier, release).all()
+    close = {"release": columns["release"] - 12}
+    assert world.fits("predecessor", earlier, close).tolist() == (earlier == ABSENT).tolist()

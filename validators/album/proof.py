@@ -145,11 +145,9 @@ class AlbumProof(CorpusRule):
 def _described(asked: dict[str, Any]) -> tuple[str, str, str]:
     """Type, granularity and level of what a query asks for."""
     known = lexicon()
-    roles = {word.meaning: word.role for word in known.words.values()}
     conditions = len(asked.keys() - {"object"})
     names = [value for key, value in asked.items() if key not in ("number", "colour")]
-    kinds = {kind for above in known.above.values() for kind in above}
-    level = "hypernym" if any(name in kinds for name in names) else "named"
+    level = "hypernym" if any(name in known.kinds for name in names) else "named"
     if "other" in asked:
         return "conjunction", "middle", level
     if conditions == 2:
@@ -159,9 +157,9 @@ def _described(asked: dict[str, Any]) -> tuple[str, str, str]:
     if "action" in asked:
         return "event", "fine", level
     what = names[0]
-    if roles[what] in _CONCEPTS:
+    if known.roles[what] in _CONCEPTS:
         kind = "concept"
-    elif roles[what] in _PLACES:
+    elif known.roles[what] in _PLACES:
         kind = "place"
     else:
         kind = "person" if _PERSONS in (what, *known.above[what]) else "object"

@@ -44,10 +44,15 @@ class Thing(NamedTuple):
 
 
 class Lexicon(NamedTuple):
-    """`words`: role and meaning by the word; `above`: what each meaning is a kind of, all steps."""
+    """`words`: role and meaning by the word; `above`: what each meaning is a kind of, all steps.
+
+    `roles`: by meaning; `kinds`: the meanings that others are a kind of.
+    """
 
     words: Mapping[str, Word]
     above: Mapping[str, frozenset[str]]
+    roles: Mapping[str, str]
+    kinds: frozenset[str]
     longest: int
 
 
@@ -74,7 +79,8 @@ def lexicon() -> Lexicon:
             one = parent[one]
             line.append(one)
         above[word.meaning] = frozenset(line)
-    return Lexicon(words, above, max(map(len, words)))
+    roles = {word.meaning: word.role for word in words.values()}
+    return Lexicon(words, above, roles, frozenset().union(*above.values()), max(map(len, words)))
 
 
 _LETTERS = re.compile(r"[a-zà-ÿ-]+")

@@ -13,10 +13,9 @@ from typing import Any
 
 from retgen.validators.multiconir.figures import figure_faults
 from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, Spec
-from retgen.validators.world.cues import read_patterns
-from retgen.validators.world.definitions import Definition, read_definition
-from retgen.validators.world.queries import QueryReader, Unread
-from retgen.validators.world.reader import Fact, Reader
+from retgen.validators.world.queries import Unread
+from retgen.validators.world.reader import Fact
+from retgen.validators.world.readers import readers_of
 
 
 def meaning_faults(spec: Spec, ladders: LadderFile) -> Iterator[tuple[str, str]]:
@@ -36,12 +35,9 @@ class _Meaning:
     """Reads the ladders of a domain of facts."""
 
     def __init__(self, path: Path, opening: str) -> None:
-        self.domain: Definition = read_definition(path)
-        patterns = read_patterns(self.domain, path)
         # "Find a film that meets the following conditions:"
         self._relative = opening.partition(" meets ")[0].rpartition(" ")[2]
-        self._reader = Reader(self.domain, patterns)
-        self._queries = QueryReader(self.domain, patterns)
+        self.domain, self._reader, self._queries = readers_of(path)
 
     def faults(self, ladder: Ladder) -> Iterator[str]:
         """What is wrong with a ladder."""

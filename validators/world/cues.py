@@ -53,6 +53,11 @@ class Patterns(NamedTuple):
     own: Sequence[str] = ()
 
 
+def own_patterns(domain: Path) -> Path:
+    """Where the patterns for a domain's file stand that are not bundled."""
+    return domain.with_suffix(".patterns.yaml")
+
+
 def read_patterns(domain: Definition, beside: Path | None = None) -> Patterns:
     """The patterns of a domain: those in a file beside its own, or bundled ones of its name.
 
@@ -60,7 +65,7 @@ def read_patterns(domain: Definition, beside: Path | None = None) -> Patterns:
     Raises `BadDefinition`.
     """
     path = _BUNDLED / f"{domain.domain}.yaml"
-    if beside is not None and (own := beside.with_suffix(".patterns.yaml")).is_file():
+    if beside is not None and (own := own_patterns(beside)).is_file():
         path = own
     raw: dict[str, Any] = {}
     given: dict[str, list[str]] = {}

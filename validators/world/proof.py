@@ -17,11 +17,9 @@ import orjson
 
 from retgen.data import Dataset, Qrel, Query
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
-from retgen.validators.world.cues import read_patterns
-from retgen.validators.world.definitions import Definition, read_definition
 from retgen.validators.world.execute import Facts, Impossible, row_of, slots_of
-from retgen.validators.world.queries import QueryReader, Unread
-from retgen.validators.world.reader import Reader
+from retgen.validators.world.queries import Unread
+from retgen.validators.world.readers import readers_of
 
 _OPERATORS = {
     "is": "eq", "within": "eq", "between": "range", "and": "and", "or": "or",
@@ -73,10 +71,7 @@ class WorldProof(CorpusRule):
 
     def __init__(self, spec: Spec, judgements: Judgements) -> None:
         self.spec, self.judgements = spec, judgements
-        self.domain: Definition = read_definition(spec.domain)
-        patterns = read_patterns(self.domain, spec.domain)
-        self.reader = Reader(self.domain, patterns)
-        self.queries = QueryReader(self.domain, patterns)
+        self.domain, self.reader, self.queries = readers_of(spec.domain)
         self._always = [name for name, slot in self.domain.slots.items() if slot.share == 1]
         self._dataset: Dataset | None = None
         self.start()

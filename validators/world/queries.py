@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from retgen.validators.world.cues import Cues, Patterns, compiled, parted
+from retgen.validators.world.clauses import Clause, ClauseReader, Unread, nouns_of
+from retgen.validators.world.cues import Cues, Patterns, compiled
 from retgen.validators.world.definitions import Definition
-from retgen.validators.world.mentions import TOKEN, Lexicon, Mention
+from retgen.validators.world.mentions import TOKEN, Lexicon
 from retgen.validators.world.quantities import Item, Quantity, quantities
 from retgen.validators.world.query_words import (
     AMONG,
@@ -20,15 +20,12 @@ from retgen.validators.world.query_words import (
     HINT,
     INTRO,
     KIND_OF,
-    NEUTRAL,
     OR_MORE,
     RELATIVES,
     SOMEBODY,
     STOPS,
-    WITHOUT,
     count_of,
     is_in,
-    is_value,
     is_word,
     joined,
     split_at,
@@ -36,19 +33,8 @@ from retgen.validators.world.query_words import (
     values_of,
     wording_of,
 )
-from retgen.validators.world.reader import chosen, with_unit
 
-
-class Unread(Exception):
-    """Why a query cannot be read."""
-
-
-class _Clause(NamedTuple):
-    """A condition in words. `joins`: what stands between it and the one before."""
-
-    joins: frozenset[str]
-    without: bool  # it begins what is not wanted
-    words: list[Item]
+__all__ = ["QueryReader", "Unread"]
 
 
 class QueryReader:
@@ -57,19 +43,13 @@ class QueryReader:
     def __init__(self, domain: Definition, patterns: Patterns) -> None:
         self.domain = domain
         self.cues = Cues(patterns)
+        self._conditions = ClauseReader(domain, self.cues)
         self._lexicon = Lexicon(domain, parents=True)
         self._relations = domain.of_type("relation")
         self._ordered = domain.of_type("year", "date", "number")
-        nouns = {domain.singular, domain.plural, "one", "ones"}
-        nouns |= {
-            form for noun in domain.nouns for form in (noun.split()[-1], noun.split()[-1] + "s")
-        }
+        nouns = nouns_of(domain) | {"one", "ones"}
         self._nouns = frozenset(nouns)
         self._several_nouns = frozenset(noun for noun in nouns if noun.endswith("s")) - {"ones"}
-        some = "|".join(map(re.escape, sorted(nouns - {"one", "ones"})))
-        self._another = re.compile(
-            rf"\b(?:earlier|previous|another|other|older|prior|preceding) (?:{some})\b"
-        )
         self._extremes = [
             (kind, compiled(phrase), slot)
             for kind, listed in (("most", patterns.most), ("least", patterns.least))
@@ -181,14 +161,14 @@ class QueryReader:
             if ";" in (item for item in listed if isinstance(item, str)):
                 parts = split_at(listed, ";")
             else:
-                parts = [clause.words for clause in self._clauses(listed)]
+                parts = [clause.words for clause in self._conditions.clauses(listed)]
             frame = wording_of(items[:colon])
             if self.cues.find(frame, ()).negated:
                 raise Unread(f"{frame!r} denies what it asks for")
             said = [count_of(one) for one in items[place + 1 : colon] if count_of(one)]
             if said and said[-1] != len(parts):
                 raise Unread(f"it names {len(parts)} conditions, not {said[-1]}")
-            return ["at least", number, *(self._one(part) for part in parts)]
+            return ["at least", number, *(self._conditions.one(part) for part in parts)]
         return None
 
     # --- and, or, not -----------------------------------------------------------------------
@@ -197,10 +177,12 @@ class QueryReader:
         nested = self._nested(items)
         if nested:
             since, end, slot = nested
-            before = self._clauses(items[:since])
+            before = self._conditions.clauses(items[:since])
             inner = ["via", slot, self._set(items[end:])]
-            return joined("and", [*(self._one(clause.words) for clause in before), inner])
-        clauses = self._clauses(items)
+            return joined(
+                "and", [*(self._conditions.one(clause.words) for clause in before), inner]
+            )
+        clauses = self._conditions.clauses(items)
         if not clauses:
             raise Unread("it asks for nothing")
         first = next((i for i, clause in enumerate(clauses) if clause.without), len(clauses))
@@ -213,7 +195,7 @@ class QueryReader:
         return ["and not", wanted, joined("or", without)] if without else wanted
 
     def _combined(
-        self, clauses: Sequence[_Clause], all_unwanted: bool = False, said: Sequence[Item] = ()
+        self, clauses: Sequence[Clause], all_unwanted: bool = False, said: Sequence[Item] = ()
     ) -> tuple[list[Any], list[Any]]:
         """What clauses ask for, and what they deny; "and" binds before "or"."""
         groups: list[list[Any]] = [[]]
@@ -221,12 +203,12 @@ class QueryReader:
         words = _connectives(clauses)
         for word, clause in zip(words, clauses, strict=True):
             if _is_elliptic(clause.words):
-                atom, negated, _ = self._read(clause.words, said)
+                atom, negated, _ = self._conditions.read(clause.words, said)
                 if not clause.without and clause.joins & {"or", "nor"}:
                     negated = negated or self.cues.find(wording_of(said), ()).negated
             else:
                 said = clause.words
-                atom, negated = self._atom(said)
+                atom, negated = self._conditions.atom(said)
             if negated and all_unwanted and is_in(clause.words[0], RELATIVES):
                 raise Unread(f"{wording_of(clause.words)!r} is denied twice")
             if negated and not all_unwanted:
@@ -281,134 +263,12 @@ class QueryReader:
                 return 0
         return 0
 
-    def _clauses(self, items: Sequence[Item]) -> list[_Clause]:
-        """The conditions; each has a value. What introduces one is no part of its words."""
-        parts: list[tuple[set[str], list[Item]]] = [(set(), [])]
-        for item in items:
-            words = parts[-1][1]
-            if is_in(item, BOUNDS):
-                if words:
-                    parts.append(({str(item)}, []))
-                else:
-                    parts[-1][0].add(str(item))
-            elif (
-                is_in(item, RELATIVES)
-                and values_of(words)
-                and any(is_in(w, RELATIVES) for w in words)
-            ):
-                parts.append(({"and"}, [item]))
-            else:
-                words.append(item)
-        result: list[_Clause] = []
-        joins: set[str] = set()
-        waiting: list[Item] = []
-        for words_between, part in parts:
-            joins |= words_between
-            waiting += part
-            if values_of(part):
-                lead = next((i for i, word in enumerate(waiting) if is_in(word, RELATIVES)), 0)
-                if values_of(waiting[:lead]):
-                    lead = 0
-                before = f" {wording_of(waiting[:lead] or waiting[:2])} "
-                without = any(f" {phrase} " in before for phrase in WITHOUT)
-                self._known(waiting[:lead] if result and not without else [])
-                denied: list[Item] = ["not"] if "nor" in joins and not without else []
-                words = [*denied, *waiting[lead:]]
-                result.append(_Clause(frozenset(joins), without, words))
-                joins, waiting = set(), []
-        if waiting and result:
-            result[-1].words.extend(waiting)
-        return [one for clause in result for one in self._apart(clause)]
-
-    def _apart(self, clause: _Clause) -> list[_Clause]:
-        """A clause with several values cut into clauses with one each."""
-        if len(values_of(clause.words)) < 2:
-            return [clause]
-        first, *others = parted(clause.words, is_value, self._score)
-        and_words = frozenset(("and",))
-        return [clause._replace(words=first), *(_Clause(and_words, False, one) for one in others)]
-
-    def _score(self, part: Sequence[Item]) -> float:
-        """How well a part with one value reads; negative where it does not."""
-        try:
-            _, _, score = self._read(part)
-        except Unread:
-            return -1.0
-        return 1.0 + score
-
-    def _known(self, lead: Sequence[Item]) -> None:
-        """What leads to a condition behind another one is no word that may turn it round."""
-        nouns = {self.domain.singular, self.domain.plural, *" ".join(self.domain.nouns).split()}
-        for word in lead:
-            if isinstance(word, str) and word not in NEUTRAL | nouns and not self._tells(word):
-                raise Unread(f"{word!r} in front of a condition is not understood")
-
-    def _tells(self, word: str) -> bool:
-        """Whether a word alone says something of a slot and denies nothing."""
-        return bool(self.cues.told(word)) or word in _PLAIN
-
-    def _one(self, part: Sequence[Item]) -> list[Any]:
-        clauses = self._clauses(part)
-        if len(clauses) != 1:
-            raise Unread(f"{wording_of(part)!r} is not one condition")
-        atom, negated = self._atom(clauses[0].words)
-        if negated or clauses[0].without:
-            raise Unread(f"{wording_of(part)!r} denies what it asks for")
-        return atom
-
-    def _atom(self, part: Sequence[Item]) -> tuple[list[Any], bool]:
-        """The condition of a clause, and whether it is denied."""
-        atom, negated, _ = self._read(part)
-        return atom, negated
-
-    def _read(
-        self, part: Sequence[Item], said: Sequence[Item] = ()
-    ) -> tuple[list[Any], bool, float]:
-        """The condition of a clause, whether it is denied, and the weight of the words for it.
-
-        `said`: what the clause leaves out, as it was said of another value.
-        """
-        values = values_of(part)
-        words = wording_of(part)
-        if len(values) > 1:
-            raise Unread(f"{words!r} holds more than one value")
-        if self._another.search(words):
-            raise Unread(
-                f"{words!r} describes another {self.domain.singular} and no relation to it"
-            )
-        value = values[0]
-        if isinstance(value, Quantity):
-            slots: dict[str, list[object]] = {
-                name: condition
-                for name in value.slots
-                if (condition := value.condition(self.domain.slots[name])) is not None
-            }
-        else:
-            slots = {name: ["within", name, parent] for name, parent in value.parents.items()}
-            slots |= {name: ["is", name, one] for name, one in value.slots.items()}
-        if not slots:
-            raise Unread(f"{value.text!r} is no value that is known")
-        scores, _, negated = self.cues.find(words, slots)
-        if said and not any(scores.get(slot) for slot in slots):
-            scores = self.cues.find(wording_of(said), slots).scores
-        scores = with_unit(scores, value.text, value.kind, slots)
-        sure = not isinstance(value, Mention) or value.kind == "values"
-        slot, problem = chosen(scores, slots, sure, self.domain)
-        if slot and not scores.get(slot) and (told := self.cues.told(words)):
-            problem = f"says of {told} what only {slot} can be"
-        if problem:
-            raise Unread(f"{words!r} {problem}")
-        return slots[slot], negated, scores.get(slot, 0.0)
-
-
-_PLAIN = frozenset("by in on at of to from for with about into".split())
-
 
 def _is_elliptic(part: Sequence[Item]) -> bool:
     return all(not isinstance(item, str) or item in ELLIPTIC for item in part)
 
 
-def _connectives(clauses: Sequence[_Clause]) -> list[str]:
+def _connectives(clauses: Sequence[Clause]) -> list[str]:
     """ "and" or "or" in front of each clause; a comma stands for the word of those that follow."""
     result: list[str] = []
     word = "and"

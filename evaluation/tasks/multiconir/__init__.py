@@ -52,7 +52,7 @@ class Ladders(Task[Rates]):
         return summary(mean_rates(result)) | {"domains": each or list(result.domains)}
 
     def tables(self, results: Sequence[SystemResult[Rates]]) -> dict[str, TableView]:
-        from retgen.evaluation.tasks.multiconir.page import TITLES, tables
+        from retgen.evaluation.tasks.multiconir.tables import TITLES, tables
 
         return {TITLES[name]: view for name, view in tables(results).items()}
 
@@ -62,7 +62,7 @@ class Ladders(Task[Rates]):
         return sections(results, figures)
 
     def sentences(self, results: Sequence[SystemResult[Rates]]) -> Sequence[str]:
-        from retgen.evaluation.tasks.multiconir.page import readings
         from retgen.evaluation.tasks.multiconir.sentences import sentences
+        from retgen.evaluation.tasks.multiconir.tables import readings
 
         return sentences(readings(results))

@@ -1,37 +1,31 @@
-"""What `gen eval` shows of ladders: the paper's tables, the controls beside them, the pictures."""
+"""What the page of `gen eval` shows of ladders: sections with their tables, and the pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from retgen.evaluation import plots as draw
-from retgen.evaluation.tasks.multiconir.compare import mean_rates
 from retgen.evaluation.tasks.multiconir.pairs import Cell
-from retgen.evaluation.tasks.multiconir.rates import Estimate, Rates
-from retgen.evaluation.tasks.multiconir.summary import RANDOM, Reading
+from retgen.evaluation.tasks.multiconir.rates import Rates
+from retgen.evaluation.tasks.multiconir.summary import Reading
+from retgen.evaluation.tasks.multiconir.tables import (
+    averages,
+    by_condition,
+    by_place,
+    by_style,
+    by_violations,
+    by_words,
+    controls,
+    has_violations,
+    readings,
+    tables,
+)
 from retgen.evaluation.tasks.task import SystemResult
-from retgen.pages import Figure, Fold, Place, Section, TableView, best_places
+from retgen.pages import Figure, Fold, Section, TableView
 
-_MATRICES = 4  # systems whose win rates are shown by conditions and violations
 _CURVES = 6  # systems in a picture
 _FEW = 50  # ladders; below, intervals need a word
-TITLES = {
-    "task1": "Task 1: win rate (%) of the positive over HN1, by conditions asked for (Table 2)",
-    "task2": "Task 2: win rate (%) of neighbours on the ladder under the longest query (Table 13)",
-    "task3": "Task 3: flip rate (%), neighbours that change places between styles (Table 3)",
-    "singles": "Win rate (%) of the positive over documents that violate one of n conditions "
-    "alone, at a random place, and how often it beats all n of them",
-    "wordings": "The same of the longest query, by how the violated condition asks; ties as half",
-    "controls": "Controls: win rates (%), and of the blind ones the share that ties, so is lost",
-}
-
-
-def readings(results: Sequence[SystemResult[Rates]]) -> dict[str, Reading]:
-    """The measures of each system by its label, the highest average of Task 1 first."""
-    reads = [(one.label, Reading(mean_rates(one))) for one in results]
-    averages = {label: result.value for label, read in reads if (result := read(*read.task1()))}
-    return dict(sorted(reads, key=lambda one: -averages.get(one[0], 0.0)))
 
 
 def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[Section]:
@@ -48,7 +42,7 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
             "Below each stands its 95% bootstrap interval; ladders are what is drawn. Decline is "
             "Q1 less the longest query; blind is under the query of another ladder.",
         ],
-        [_averages(reads)],
+        [averages(reads)],
     )
     yield Section(
         "Task 1: more conditions",
@@ -59,7 +53,7 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
         ],
         [view["task1"]],
         [_by_length(reads, folder)],
-        folded=_folds("Each query style by itself", _by_style(reads, "task1")),
+        folded=_folds("Each query style by itself", by_style(reads, "task1")),
     )
     yield Section(
         "Task 2: down the ladder",
@@ -70,7 +64,7 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
         ],
         [view["task2"]],
         [_down(reads, folder)],
-        folded=_folds("Each query style by itself", _by_style(reads, "task2")),
+        folded=_folds("Each query style by itself", by_style(reads, "task2")),
     )
     if "task3" in view:
         yield Section(
@@ -101,12 +95,12 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
             "too narrow"
         )
     folded = [
-        *_folds("Task 4: longer documents", _padded(reads)),
-        *_folds("The place of the violated condition in the query", _places(reads)),
-        *_folds("Which condition is violated", _conditions(reads)),
-        *_folds("Win rates by conditions asked for and violated", list(_matrices(reads))),
+        *_folds("Task 4: longer documents", by_words(reads)),
+        *_folds("The place of the violated condition in the query", by_place(reads)),
+        *_folds("Which condition is violated", by_condition(reads)),
+        *_folds("Win rates by conditions asked for and violated", list(by_violations(reads))),
     ]
-    figures = [_by_violations(reads, folder)] if any(_violations(r) for r in reads.values()) else []
+    figures = [_violated(reads, folder)] if any(has_violations(r) for r in reads.values()) else []
     yield Section(
         "Controls",
         [
@@ -115,7 +109,7 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
             "win rate by how many of the conditions asked for are violated, and the one where all "
             "of them are, whatever n.",
         ],
-        [_controls(reads, small=True)],
+        [controls(reads, small=True)],
         figures,
         notes,
         folded,
@@ -124,267 +118,6 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
 
 def _folds(title: str, views: Sequence[TableView]) -> list[Fold]:
     return [Fold(title, views)] if views else []
-
-
-def tables(results: Sequence[SystemResult[Rates]]) -> dict[str, TableView]:
-    reads = readings(results)
-    conditions = max(read.conditions for read in reads.values())
-    rungs = max(read.rungs for read in reads.values())
-    result = {
-        "task1": _table(
-            [f"Q{n}" for n in range(1, conditions + 1)], reads,
-            lambda read: [read(*read.query(n)) for n in range(1, conditions + 1)],
-            lambda read: read(*read.task1()),
-            lambda read: [_decline(read)],
-            ["50.00"] * conditions, ["0.00", "50.00"],
-        ),
-        "task2": _table(
-            [f"{_rung(i - 1)}>{_rung(i)}" for i in range(1, rungs + 1)], reads,
-            lambda read: [read(*read.rung(i)) for i in range(1, rungs + 1)],
-            lambda read: read(*read.task2()),
-            lambda read: [],
-            ["50.00"] * rungs, ["50.00"],
-        ),
-    }  # fmt: skip
-    if any(read.rates.where("flip") for read in reads.values()):
-        result["task3"] = _flips(results, list(reads))
-    if any(read.rates.where("single") for read in reads.values()):
-        result["singles"] = _singles(reads)
-        if any(read.wordings for read in reads.values()):
-            result["wordings"] = _wordings(reads)
-    result["controls"] = _controls(reads)
-    return result
-
-
-def _singles(reads: dict[str, Reading]) -> TableView:
-    """Two rows a system: its win rates over single violations, and how often it beats them all."""
-    lengths = range(1, max(read.conditions for read in reads.values()) + 1)
-    rows = []
-    for label, read in reads.items():
-        for name, kind in (("wins", "single"), ("beats all", "beats all")):
-            cells = [_percent(read(*read.single(n, kind)), 1) for n in lengths]
-            rows.append([label, name, *cells, *_whole(read(*read.singles(kind)))])
-    rows.append(["random order", "wins", *("50.0" for _ in lengths), "50.00", ""])
-    chance = [100 / (n + 1) for n in lengths]
-    mean = sum(chance) / len(chance)
-    rows.append(["random order", "beats all", *(f"{one:.1f}" for one in chance), f"{mean:.2f}", ""])
-    head = ["system", "", *(f"Q{n}" for n in lengths), "average", "95% interval"]
-    return TableView(head, rows, names=2, faint=[len(rows) - 2, len(rows) - 1])
-
-
-def _wordings(reads: dict[str, Reading]) -> TableView:
-    """A row a system: win rates with ties as half, of Task 1 and by wording."""
-    names = list(dict.fromkeys(name for read in reads.values() for name in read.wordings))
-    rows = []
-    for label, read in reads.items():
-        task1 = read.rates.halved(read.task1(), ("tied", "task1"))
-        halves = [read.by_wording(name)[1] for name in names]
-        rows.append([label, _spanned(task1), *map(_spanned, halves)])
-    rows.append(["random order", *("50.0" for _ in (0, *names))])
-    return TableView(["system", "Task 1", *names], rows, faint=[len(rows) - 1])
-
-
-def _decline(read: Reading) -> Estimate | None:
-    return read.rates.difference(read.query(1), read.query(read.conditions))
-
-
-def _table(
-    columns: Sequence[str],
-    reads: dict[str, Reading],
-    cells: Callable[[Reading], list[Estimate | None]],
-    average: Callable[[Reading], Estimate | None],
-    decline: Callable[[Reading], list[Estimate | None]],
-    chance: Sequence[str],
-    chances: Sequence[str],
-) -> TableView:
-    """A row a system: `cells`, a decline where asked for, the average, its interval."""
-    values = {label: [*cells(read), *decline(read), average(read)] for label, read in reads.items()}
-    rows = [[label, *map(_percent, of[:-1]), *_whole(of[-1])] for label, of in values.items()]
-    rows.append(["random order", *chance, *chances, ""])
-    decline_at = len(columns) + 1 if len(chances) > 1 else None  # neither is better
-    more = ["decline"] * (len(chances) - 1)
-    head = ["system", *columns, *more, "average", "95% interval"]
-    best = {(row, column) for row, column in _best(list(values.values())) if column != decline_at}
-    return TableView(head, rows, faint=[len(rows) - 1], best=best)
-
-
-def _best(rows: Sequence[Sequence[Estimate | None]], lowest: Sequence[int] = ()) -> set[Place]:
-    """The best cells of rows that begin in column 1."""
-    columns = {
-        at: [one.value if one else None for one in column]
-        for at, column in enumerate(zip(*rows, strict=True), start=1)
-    }
-    return best_places(columns, lowest)
-
-
-def _averages(reads: dict[str, Reading]) -> TableView:
-    """A row a system: its average in each task, and of the blind control."""
-    columns: list[tuple[str, str, Callable[[Reading], Estimate | None]]] = [
-        ("Task 1", "50.0", lambda read: read(*read.task1())),
-        ("decline", "0.0", _decline),
-        ("Task 2", "50.0", lambda read: read(*read.task2())),
-        ("Task 3: flips", "50.0", lambda read: read(*read.rates.where("flip"))),
-        ("Task 1, blind", "50.0", lambda read: read(*read.blind())),
-    ]
-    result = [[get(read) for _, _, get in columns] for read in reads.values()]
-    there = [i for i in range(len(columns)) if any(row[i] for row in result)]
-    result = [[row[i] for i in there] for row in result]
-    names = [columns[i][0] for i in there]
-    rows = [
-        [label, *(_percent(one, 1) for one in row)]
-        for label, row in zip(reads, result, strict=True)
-    ]
-    lowest = [names.index(name) + 1 for name in ("Task 3: flips",) if name in names]
-    plain = ("decline", "Task 1, blind")  # of which neither more nor less is better
-    every = _best(result, lowest)
-    best = {(row, column) for row, column in every if names[column - 1] not in plain}
-    rows.append(["random order", *(columns[i][1] for i in there)])
-    return TableView(
-        ["system", *names], rows, faint=[len(rows) - 1], best=best, beside=_intervals(result)
-    )
-
-
-def _intervals(rows: Sequence[Sequence[Estimate | None]]) -> dict[Place, str]:
-    """The interval of each cell, for rows that begin in column 1."""
-    return {
-        (at, column): f"{100 * one.low:.1f}{'–' if one.low >= 0 else ' to '}{100 * one.high:.1f}"
-        for at, row in enumerate(rows)
-        for column, one in enumerate(row, start=1)
-        if one is not None
-    }
-
-
-def _rung(i: int) -> str:
-    return str(i) if i else "P"
-
-
-def _flips(results: Sequence[SystemResult[Rates]], order: Sequence[str]) -> TableView:
-    domains = list(dict.fromkeys(name for one in results for name in one.domains))
-    rows, values = [], []
-    for one in sorted(results, key=lambda one: order.index(one.label)):
-        each = {name: rates.mean(rates.where("flip")) for name, rates in one.domains.items()}
-        rates = mean_rates(one)
-        values.append([*(each.get(name) for name in domains), rates.mean(rates.where("flip"))])
-        rows.append([one.label, *map(_percent, values[-1][:-1]), *_whole(values[-1][-1])])
-    chance = f"{100 * RANDOM['flip_rate']:.2f}"
-    rows.append(["random order", *(chance for _ in domains), chance, ""])
-    head = ["system", *domains, "average", "95% interval"]
-    best = _best(values, lowest=range(1, len(domains) + 2))
-    return TableView(head, rows, faint=[len(rows) - 1], best=best)
-
-
-def _controls(reads: dict[str, Reading], small: bool = False) -> TableView:
-    """Win rates that hold one thing apart. `small`: intervals stand below the cells of a page."""
-    words = sorted({w for read in reads.values() for w in read.words})
-    places = max(read.places for read in reads.values())
-    columns: list[tuple[str, Callable[[Reading], list[Cell]]]] = [
-        ("Task 1", lambda read: read.task1()),
-        ("Task 1 blind", lambda read: read.blind()),
-        ("tied", lambda read: [("tied", "blind task1")]),
-        ("all violated", lambda read: read.all_violated() if _violations(read) else []),
-        ("Task 2", lambda read: read.task2()),
-        ("Task 2 blind", lambda read: read.task2(None, ("blind rung",))),
-        ("tied", lambda read: [("tied", "blind task2")]),
-        *((f"{w:,} words", lambda read, w=w: read.task2(None, ("length", w))) for w in words),
-    ]
-    if places:
-        columns += [
-            ("first place", lambda read: [("place", 1)]),
-            ("last place", lambda read: [("place", places)]),
-        ]
-    result = [[read(*cells(read)) for _, cells in columns] for read in reads.values()]
-    rows = [
-        [label, *(_percent(one, 1) if small else _spanned(one) for one in row)]
-        for label, row in zip(reads, result, strict=True)
-    ]
-    rows.append(["random order", *("0.0" if name == "tied" else "50.0" for name, _ in columns)])
-    return TableView(
-        ["system", *(name for name, _ in columns)], rows, faint=[len(rows) - 1],
-        beside=_intervals(result) if small else {},
-    )  # fmt: skip
-
-
-def _violations(read: Reading) -> bool:
-    return any(int(cell[3]) > 1 for cell in read.rates.where("violated"))
-
-
-def _by_style(reads: dict[str, Reading], task: str) -> list[TableView]:
-    """A row a system and style, where there are two."""
-    head: list[str] = []
-    rows = []
-    for label, read in reads.items():
-        lengths, rungs = range(1, read.conditions + 1), range(1, read.rungs + 1)
-        for style in read.styles if len(read.styles) > 1 else ():
-            if task == "task1":
-                head = [f"Q{n}" for n in lengths]
-                cells, whole = [read.query(n, style) for n in lengths], read.task1(style)
-            else:
-                head = [f"{_rung(i - 1)}>{_rung(i)}" for i in rungs]
-                cells, whole = [read.rung(i, style) for i in rungs], read.task2(style)
-            row = [_percent(read(*one), 1) for one in cells]
-            rows.append([label, style, *row, *_whole(read(*whole))])
-    view = TableView(["system", "style", *head, "average", "95% interval"], rows, names=2)
-    return [view] if rows else []
-
-
-def _padded(reads: dict[str, Reading]) -> list[TableView]:
-    """Task 4: the neighbours by length of the documents."""
-    rows = []
-    rungs = max(read.rungs for read in reads.values())
-    for label, read in reads.items():
-        for words in [0, *read.words] if read.words else ():
-            kind: Sequence[str | int] = ("length", words) if words else ("rung",)
-            cells = [_percent(read(*read.rung(i, None, kind)), 1) for i in range(1, rungs + 1)]
-            average = _whole(read(*read.task2(None, kind)))
-            rows.append([label, f"{words:,}" if words else "as they are", *cells, *average])
-    head = ["Task 4", "words", *(f"{_rung(i - 1)}>{_rung(i)}" for i in range(1, rungs + 1))]
-    return [TableView([*head, "average", "95% interval"], rows, names=2)] if rows else []
-
-
-def _places(reads: dict[str, Reading]) -> list[TableView]:
-    """Section 5.2: the violated condition at each place of the query."""
-    rows = []
-    places = max(read.places for read in reads.values())
-    for label, read in reads.items():
-        if read.places:
-            won: list[Cell] = [("place", i) for i in range(1, places + 1)]
-            far: list[Cell] = [("margin", i) for i in range(1, places + 1)]
-            rows.append(
-                [label, "wins (%)", *(_percent(read(c), 1) for c in won), *_whole(read(*won))]
-            )
-            mean = read(*far)
-            span = f"{mean.low:+.3f} to {mean.high:+.3f}" if mean else ""
-            rows.append([label, "margin", *(_margin(read(c)) for c in far), _margin(mean), span])
-    head = ["violated one at place", "", *map(str, range(1, places + 1)), "average", "95% interval"]
-    return [TableView(head, rows, names=2)] if rows else []
-
-
-def _margin(estimate: Estimate | None) -> str:
-    return f"{estimate.value:+.3f}" if estimate else "–"
-
-
-def _conditions(reads: dict[str, Reading]) -> list[TableView]:
-    """Where ladders break conditions in several orders: which of them is the violated one."""
-    rows = []
-    n = max(read.conditions for read in reads.values())
-    for label, read in reads.items():
-        if read.rates.where("condition"):
-            cells = [[("condition", s, n, c) for s in read.styles] for c in range(1, n + 1)]
-            rows.append([label, *(_percent(read(*one)) for one in cells)])
-    head = [f"Q{n}, violated is", *map(str, range(1, n + 1))]
-    return [TableView(head, rows)] if rows else []
-
-
-def _matrices(reads: dict[str, Reading]) -> Iterable[TableView]:
-    """Win rates by conditions asked for and violated."""
-    shown = {label: read for label, read in reads.items() if _violations(read)}
-    for label, read in list(shown.items())[:_MATRICES]:
-        steps = range(1, read.conditions + 1)
-        rows = []
-        for n in steps:
-            cells = [read.query(n, violated=v) if v <= n else [] for v in steps]
-            rows.append([f"Q{n}", *(_percent(read(*one)) if one else "" for one in cells)])
-        yield TableView([f"{label}: violated", *map(str, steps)], rows)
 
 
 def _by_length(reads: dict[str, Reading], folder: Path) -> Figure:
@@ -423,8 +156,8 @@ def _down(reads: dict[str, Reading], folder: Path) -> Figure:
     return Figure(svg, "At 1 stands the positive against HN1. Bands are 95% intervals.")
 
 
-def _by_violations(reads: dict[str, Reading], folder: Path) -> Figure:
-    result = {label: read for label, read in reads.items() if _violations(read)}
+def _violated(reads: dict[str, Reading], folder: Path) -> Figure:
+    result = {label: read for label, read in reads.items() if has_violations(read)}
     curves, diagonal = [], []
     for label, read in list(result.items())[: _CURVES // 2 + 1]:
         steps = range(1, read.conditions + 1)
@@ -452,22 +185,3 @@ def _curve(name: str, read: Reading, cells: Sequence[Sequence[Cell]], like: str 
     if like:
         return curve._replace(dashed=True, like=like)
     return curve._replace(low=[e.low for _, e in result], high=[e.high for _, e in result])
-
-
-def _percent(estimate: Estimate | None, digits: int = 2) -> str:
-    return f"{100 * estimate.value:.{digits}f}" if estimate else "–"
-
-
-def _whole(estimate: Estimate | None) -> list[str]:
-    """An average and its interval, two cells."""
-    if estimate is None:
-        return ["–", ""]
-    return [_percent(estimate), f"{100 * estimate.low:.1f} to {100 * estimate.high:.1f}"]
-
-
-def _spanned(estimate: Estimate | None) -> str:
-    """The same in one cell."""
-    if estimate is None:
-        return "–"
-    low, high = (f"{100 * bound:.1f}" for bound in (estimate.low, estimate.high))
-    return f"{_percent(estimate, 1)} ({low}–{high})"

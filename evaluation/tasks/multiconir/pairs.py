@@ -15,8 +15,7 @@ for, and no other (Task 1: v = 1) |
 | single, style, n | the positive and each document that violates one of the n conditions alone |
 | beats all, style, n | 1 where the positive wins all of these |
 | wording, w | those of the longest query, by how the violated condition asks |
-| tied, part | pairs of task1, task2, blind task1, blind task2, single, wording w \
-that tie, which are lost |
+| tied, part | pairs of task1, task2, blind task1 and blind task2 that tie, which are lost |
 """
 
 from __future__ import annotations
@@ -39,11 +38,15 @@ ALL = TASKS | {"violated", "blind", "length", "place", "single"}
 
 @dataclass(frozen=True)
 class Counts:
-    """Of one system: `won` and `pairs` (ladders, cells); a cell's value is their ratio."""
+    """Of one system: `won`, `pairs` and `ties` (ladders, cells); a cell's value is won / pairs.
+
+    `ties` are the pairs lost because both documents have the same score.
+    """
 
     cells: list[Cell]
     won: NDArray[np.float64]
     pairs: NDArray[np.float64]
+    ties: NDArray[np.float64]
 
 
 @dataclass
@@ -94,10 +97,9 @@ class Plan:
         margin = first - second
         near = noise * np.maximum(np.abs(first), np.abs(second))
         wins, ties = margin > near, np.abs(margin) <= near
-        parts = sorted({part for name in self.cells if (part := _part(name))} | {*_TIED})
-        cells = [*self.cells, *(("tied", part) for part in parts)]
+        cells = [*self.cells, *(("tied", part) for part in _TIED)]
         won = np.zeros((self.ladders, len(cells)))
-        pairs = np.zeros_like(won)
+        pairs, lost = np.zeros_like(won), np.zeros_like(won)
 
         def add(of: NDArray[np.int64], which: NDArray[np.int64], values: Any) -> None:
             np.add.at(won, (of, which), values)
@@ -105,7 +107,8 @@ class Plan:
 
         margins = np.array([name[0] == "margin" for name in self.cells], bool)[cell]
         add(ladder, cell, np.where(margins, margin, wins))
-        tied = np.array([parts.index(p) if (p := _part(name)) else -1 for name in self.cells])[cell]
+        np.add.at(lost, (ladder, cell), ties)
+        tied = np.array([_TIED.index(p) if (p := _part(name)) else -1 for name in self.cells])[cell]
         here = tied >= 0
         add(ladder[here], len(self.cells) + tied[here], ties[here])
         if self.flips:
@@ -115,10 +118,10 @@ class Plan:
             of, which, one, other = np.array(self.beats, np.int64).T
             before = np.concatenate([[0], np.cumsum(wins)])
             add(of, which, before[other + 1] - before[one] == other + 1 - one)
-        return Counts(cells, won, pairs)
+        return Counts(cells, won, pairs, lost)
 
 
-_TIED = ("task1", "task2", "blind task1", "blind task2")
+_TIED = ("blind task1", "blind task2", "task1", "task2")
 
 
 def _part(cell: Cell) -> str | None:
@@ -132,10 +135,6 @@ def _part(cell: Cell) -> str | None:
             return "blind task1"
         case "blind rung":
             return "blind task2"
-        case "single":
-            return "single"
-        case "wording":
-            return f"wording {cell[1]}"
     return None
 
 

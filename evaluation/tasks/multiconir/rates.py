@@ -7,7 +7,7 @@ system sees the same draws. Over domains rates are averaged without weights, as 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -33,12 +33,14 @@ class Estimate(NamedTuple):
 class Rates:
     """Cells of one system. `values` (cells,), `draws` (replicates, cells): the same of each draw.
 
-    `ladders`: how many were measured. NaN: there is no such pair.
+    `tied`, `tied_draws`: the shares that tie, so are lost. `ladders`: how many were measured.
     """
 
     cells: list[Cell]
     values: NDArray[np.float64]
     draws: NDArray[np.float64]
+    tied: NDArray[np.float64]
+    tied_draws: NDArray[np.float64]
     ladders: int
 
     def where(self, *begin: str | int) -> list[Cell]:
@@ -52,13 +54,14 @@ class Rates:
             return None
         return _estimate(self.values[columns].mean(), self.draws[:, columns].mean(axis=1))
 
-    def halved(self, cells: Iterable[Cell], tied: Cell) -> Estimate | None:
-        """The mean of some cells, of which the share `tied` is no loss but half a win."""
-        columns, ties = self._columns(cells), self._columns([tied])
-        if not columns or not ties:
+    def halved(self, cells: Iterable[Cell]) -> Estimate | None:
+        """The same mean, where a tie is no loss but half a win."""
+        columns = self._columns(cells)
+        if not columns:
             return None
-        draws = self.draws[:, columns].mean(axis=1) + self.draws[:, ties[0]] / 2
-        return _estimate(self.values[columns].mean() + self.values[ties[0]] / 2, draws)
+        values = self.values[columns] + self.tied[columns] / 2
+        draws = self.draws[:, columns] + self.tied_draws[:, columns] / 2
+        return _estimate(values.mean(), draws.mean(axis=1))
 
     def difference(self, first: Iterable[Cell], second: Iterable[Cell]) -> Estimate | None:
         """The mean of some cells less that of others."""
@@ -84,11 +87,14 @@ def _estimate(value: float, draws: NDArray[np.float64]) -> Estimate:
 
 def measured(counts: Counts, rows: Sequence[int], purpose: str, replicates: int = 2000) -> Rates:
     """The rates of the ladders `rows`. `purpose`: names the draws; another domain, other draws."""
-    won, pairs = counts.won[rows], counts.pairs[rows]
+    won, pairs, ties = counts.won[rows], counts.pairs[rows], counts.ties[rows]
     there = np.flatnonzero(pairs.sum(axis=0) > 0)
-    won, pairs = won[:, there], pairs[:, there]
+    won, pairs, ties = won[:, there], pairs[:, there], ties[:, there]
+    every = pairs.sum(axis=0)
+    values, tied = won.sum(axis=0) / every, ties.sum(axis=0) / every
     stream = Stream(42, f"evaluation/ladders/{purpose}")
     draws = np.empty((replicates, len(there)))
+    tied_draws = np.empty_like(draws)
     step = max(1, _AT_ONCE // len(rows))
     for start in range(0, replicates, step):
         count = min(step, replicates - start)
@@ -98,16 +104,24 @@ def measured(counts: Counts, rows: Sequence[int], purpose: str, replicates: int 
         weights = weights.astype(np.float64)
         of = weights @ pairs
         # a draw without any pair of a cell says of it what all ladders say
-        plain = won.sum(axis=0) / pairs.sum(axis=0)
-        draws[start : start + count] = np.where(of > 0, weights @ won / np.maximum(of, 1), plain)
-    values = won.sum(axis=0) / pairs.sum(axis=0)
-    return Rates([counts.cells[i] for i in there], values, draws, len(rows))
+        for result, counted, whole in ((draws, won, values), (tied_draws, ties, tied)):
+            shares = np.where(of > 0, weights @ counted / np.maximum(of, 1), whole)
+            result[start : start + count] = shares
+    return Rates([counts.cells[i] for i in there], values, draws, tied, tied_draws, len(rows))
 
 
 def over_domains(domains: Sequence[Rates]) -> Rates:
     """The unweighted mean over domains, of the cells that all of them have."""
     shared = [cell for cell in domains[0].cells if all(cell in rates.index for rates in domains)]
     columns = [[rates.index[cell] for cell in shared] for rates in domains]
-    values = np.mean([r.values[c] for r, c in zip(domains, columns, strict=True)], axis=0)
-    draws = np.mean([r.draws[:, c] for r, c in zip(domains, columns, strict=True)], axis=0)
-    return Rates(shared, values, draws, sum(rates.ladders for rates in domains))
+
+    def mean(of: Callable[[Rates], NDArray[np.float64]]) -> NDArray[np.float64]:
+        each = zip(domains, columns, strict=True)
+        return np.asarray(np.mean([of(rates)[..., chosen] for rates, chosen in each], axis=0))
+
+    return Rates(
+        shared,
+        mean(lambda rates: rates.values), mean(lambda rates: rates.draws),
+        mean(lambda rates: rates.tied), mean(lambda rates: rates.tied_draws),
+        sum(rates.ladders for rates in domains),
+    )  # fmt: skip

@@ -85,7 +85,7 @@ class Reading:
     def by_wording(self, wording: str) -> tuple[Estimate | None, Estimate | None]:
         """Win rates where conditions that ask so are violated: strictly, and with ties as half."""
         cell = ("wording", wording)
-        return self(cell), self.rates.halved([cell], ("tied", f"wording {wording}"))
+        return self(cell), self.rates.halved([cell])
 
     def blind(self) -> list[Cell]:
         """Task 1 under another ladder's queries."""
@@ -183,7 +183,7 @@ def summary(rates: Rates) -> dict[str, Any]:
         "singles": {
             "by_query": values([read.single(n) for n in lengths]),
             "average": _json(read(*read.singles())),
-            "ties_half": _json(rates.halved(read.singles(), ("tied", "single"))),
+            "ties_half": _json(rates.halved(read.singles())),
             "beats_all": values([read.single(n, "beats all") for n in lengths]),
             "random": [1 / (n + 1) for n in lengths],
             "by_wording": {
@@ -195,8 +195,8 @@ def summary(rates: Rates) -> dict[str, Any]:
         if rates.where("single")
         else None,
         "ties_half": {
-            "task1": _json(rates.halved(read.task1(), ("tied", "task1"))),
-            "task2": _json(rates.halved(read.task2(), ("tied", "task2"))),
+            "task1": _json(rates.halved(read.task1())),
+            "task2": _json(rates.halved(read.task2())),
         },
         "blind": {
             "task1": _json(read(*read.blind())),

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from retgen.agents.agent import Agent, Question, RepairsFailed, Shape
+from retgen.agents.agent import Agent, Question, RepairsFailed, Shape, models_work
 from retgen.generators.capretrieval.sourcing import bundled_labels
 from retgen.prompts import bundled
 
@@ -109,11 +109,6 @@ def _known(asked: AskRelevance) -> Grades:
     ])  # fmt: skip
 
 
-def _unsettled(asked: AskConflict) -> Settled:
-    message = "settling a conflict is a model's work: name one (--model)"
-    raise RepairsFailed("adjudicate_relevance/offline", message, ())
-
-
 ANNOTATE = Agent(
     name="annotate_relevance",
     role="judge",
@@ -131,5 +126,5 @@ ADJUDICATE = Agent(
     prompt=bundled("capretrieval/adjudicate_relevance"),
     question=AskConflict,
     answer=Settled,
-    offline=_unsettled,
+    offline=models_work("adjudicate_relevance", "settling a conflict"),
 )

@@ -20,7 +20,7 @@ from tests.conftest import Gen, read_jsonl
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 # word vectors need larger steps than a transformer
-FAST = {"learning_rate": 0.01, "epochs": 2, "batch_size": "full"}
+FAST = {"learning_rate": 0.05, "epochs": 2, "batch_size": "full"}
 
 
 @pytest.fixture(scope="module")
@@ -33,28 +33,29 @@ def train_half(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def memorised(limit_run: Path, other: Path, tmp_path_factory: pytest.TempPathFactory) -> Training:
+def memorised(
+    limit_run: Path, other: Path, short: str, tmp_path_factory: pytest.TempPathFactory
+) -> Training:
     """Word vectors trained on the pairs that they are scored on, with an outside data set."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")
         return retgen.train(
-            limit_run, "static:minilm", outside=other, settings=FAST,
+            limit_run, short, outside=other, settings=FAST,
             metrics=["recall@2", "nDCG@10"], out=tmp_path_factory.mktemp("trained") / "out",
         )  # fmt: skip
 
 
-def test_scores_before_during_and_after(memorised: Training, limit_run: Path) -> None:
+def test_scores_before_during_and_after(memorised: Training, limit_run: Path, short: str) -> None:
     result = memorised.to_json()
     assert (result["base"], result["pairs"], result["pairs_of_the_test_view"]) == (
-        "static:minilm", 200, 200,
+        short, 200, 200,
     )  # fmt: skip
     before, after = result["test"]["before"], result["test"]["after"]
     assert list(before) == list(after) == ["recall@2", "nDCG@10"]
-    assert before["recall@2"] < 0.9
-    assert after["recall@2"] > 0.95
+    assert before["recall@2"] + 0.2 < after["recall@2"] > 0.85
     # the same as gen eval says of both models
     scored = retgen.evaluate(
-        limit_run, models=["static:minilm", result["model"]], metrics=["recall@2", "nDCG@10"],
+        limit_run, models=[short, result["model"]], metrics=["recall@2", "nDCG@10"],
         out=memorised.folder.parent / "eval", cache=False,
     ).to_json()  # fmt: skip
     assert [row["metrics"] for row in scored["results"]] == [before, after]
@@ -81,9 +82,9 @@ def test_differences_are_of_the_stored_values(memorised: Training) -> None:
     assert 0 < first.low < first.difference < first.high
 
 
-def test_what_is_said(memorised: Training) -> None:
+def test_what_is_said(memorised: Training, short: str) -> None:
     lines = text_of(memorised).splitlines()
-    assert lines[0].startswith("static:minilm: trained on 200 pairs, ")
+    assert lines[0].startswith(f"{short}: trained on 200 pairs, ")
     assert lines[1] == (
         "no hard negatives (the pairs have none); no prompts; weights float32, products float32"
     )
@@ -107,17 +108,17 @@ def test_what_is_said(memorised: Training) -> None:
 
 
 def test_a_finished_training_is_shown_again(
-    memorised: Training, limit_run: Path, other: Path
+    memorised: Training, limit_run: Path, other: Path, short: str
 ) -> None:
     again = retgen.train(
-        limit_run, "static:minilm", outside=other, settings=FAST,
+        limit_run, short, outside=other, settings=FAST,
         metrics=["recall@2", "nDCG@10"], out=memorised.folder,
     )  # fmt: skip
     assert again.trained.repeated
     assert again.to_json() == memorised.to_json()
     assert "finished before: nothing to do" in text_of(again)
     with pytest.raises(UsageError) as error:
-        retgen.train(limit_run, "static:minilm", settings=FAST, out=memorised.folder)
+        retgen.train(limit_run, short, settings=FAST, out=memorised.folder)
     assert str(error.value) == (
         f"{memorised.folder} holds a training that is scored on something else (views.json). "
         "Choose another --out, or start it anew with --fresh."

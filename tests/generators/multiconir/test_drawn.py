@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from retgen.errors import RecipeError
-from retgen.generators.multiconir.drawn import Drawing, openings, step_up, world_of
+from retgen.generators.multiconir.asked import step_up
+from retgen.generators.multiconir.drawn import Drawing, openings, world_of
 from retgen.generators.multiconir.ladders import Ladder, places
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.tokenizer import tokens

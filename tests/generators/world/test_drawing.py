@@ -11,7 +11,6 @@ from retgen.review.web.views import environment
 
 TEXT = "Drab Auk 7 is moored in Oslo. Its length is 12,500 metres. It was launched on 3 May 1987."
 FACTS = ["home=Oslo", "length=12500", "launch=1987-05-03", "home=Bergen"]
-BLIND: dict[str, Any] = {}
 
 
 def drawn(expression: str, **context: Any) -> dict[str, Any]:

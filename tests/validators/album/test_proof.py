@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from retgen.validators.rule import Batch, Finding, Judgements
 
 Row = dict[str, Any]
 CAPTIONS, QUERIES = 300, 120
+LONG = bool(os.environ.get("RETGEN_LONG_PROOFS"))
 
 
 class Tables(NamedTuple):
@@ -260,10 +262,11 @@ def test_every_change_is_found(change: Callable[..., Tables | None], language: s
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_ten_thousand_changes_are_found(
+def test_hundreds_of_each_change_are_found(
     change: Callable[..., Tables | None], language: str
 ) -> None:
-    for changed in mutations(change, language, 420):
+    """200 of each of the twelve kinds; 420, more than 10,000 in all, in the long proofs."""
+    for changed in mutations(change, language, 420 if LONG else 200):
         assert found(tables(language), changed), changed
 
 

@@ -172,8 +172,9 @@ def test_what_is_the_same_after_truncation_ties() -> None:
 def test_late_interaction_is_maxsim(groups: list[CandidateSet]) -> None:
     name = "late:minilm"
     late = retriever(name, Options())
-    loaded = systems(name, late, Options())[0].scorer.score(groups[:2], silent)
-    for group, scores in zip(groups, loaded, strict=False):
+    some = [CandidateSet(one.query, one.texts[:3]) for one in groups[:3:2]]  # of two ladders
+    loaded = systems(name, late, Options())[0].scorer.score(some, silent)
+    for group, scores in zip(some, loaded, strict=True):
         expected = maxsim(
             late.embed([group.query], "query"),  # type: ignore[attr-defined]
             late.embed(list(group.texts), "document"),  # type: ignore[attr-defined]

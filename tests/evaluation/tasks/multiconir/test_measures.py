@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from retgen.evaluation.tasks.multiconir.ladders import Ladder, Rung
 from retgen.evaluation.tasks.multiconir.pairs import ALL, TASKS, Counts, Plan, make_plan
 from retgen.evaluation.tasks.multiconir.rates import Rates, measured, over_domains
 from retgen.evaluation.tasks.multiconir.summary import summary
+from retgen.evaluation.tasks.multiconir.tables import tables
+from retgen.evaluation.tasks.task import SystemResult
 
 
 def ladder(name: str, **more: object) -> Ladder:
@@ -191,6 +194,109 @@ def test_noise_is_no_difference() -> None:
         assert result["tied"]["task1"]["value"] == tied
 
 
+# --- documents that violate one condition alone --------------------------------------------------
+
+# (positive, the document that violates condition 1 alone, the one that violates 2 alone) under
+# each query, and how the two conditions ask
+SINGLES = {
+    "won": ((3, 1, 2), (3, 2, 1), ("literal", "entailed")),
+    "lost": ((1, 2, 0), (1, 2, 3), ("literal", "entailed")),
+    "tied": ((1, 1, 1), (2, 2, 2), ("literal", "entailed")),
+    "mixed": ((2, 2, 1), (2, 1, 3), ("entailed", "literal")),
+    "half": ((2, 1, 5), (2, 1, 2), ("literal", "entailed")),
+}
+
+
+def singles(results: Mapping[str, Sequence[Sequence[object]]]) -> Rates:
+    """Ladders with documents NAME-P, NAME-1, NAME-2 of one style."""
+    ladders = [
+        Ladder(name, "houses", {"instruction": [f"{name}-i1", f"{name}-i2"]}, f"{name}-P",
+               {1: [Rung(f"{name}-1", frozenset({1})), Rung(f"{name}-b", frozenset({1, 2}))]},
+               {1: f"{name}-1", 2: f"{name}-2"}, *of[2:])  # type: ignore[arg-type]
+        for name, of in results.items()
+    ]  # fmt: skip
+
+    def score(query: str, text: str) -> float:
+        name, asked = query.split("-i")
+        return float([*results[name][int(asked) - 1], 0]["P12b".index(text[-1])])  # type: ignore[arg-type]
+
+    return rates_of(make_plan(ladders, frozenset({"task1", "single"})), score)
+
+
+def test_single_violations_by_hand() -> None:
+    rates = singles(SINGLES)
+    result = cells(rates)
+    assert result["single", "instruction", 1] == 2 / 5  # won, half
+    assert result["single", "instruction", 2] == 4 / 10  # won twice, mixed and half once
+    assert result["beats all", "instruction", 1] == 2 / 5
+    assert result["beats all", "instruction", 2] == 1 / 5  # won: half ties with the second
+    # literal: won, lost, tied, the second of mixed (lost), half (won)
+    assert result["wording", "literal"] == 2 / 5
+    # entailed: won, lost, tied, the first of mixed (won), half (tied)
+    assert result["wording", "entailed"] == 2 / 5
+    found = summary(rates)["singles"]
+    assert found["by_query"] == [0.4, 0.4]
+    assert found["beats_all"] == [0.4, 0.2]
+    assert found["random"] == [1 / 2, 1 / 3]
+    assert found["average"]["value"] == 0.4
+    # ties: 2 of 5 under the short query (tied, mixed), 3 of 10 under the long one
+    assert found["ties_half"]["value"] == pytest.approx(((2 + 1) / 5 + (4 + 1.5) / 10) / 2)
+    halves = {name: one["ties_half"]["value"] for name, one in found["by_wording"].items()}
+    assert halves == {"literal": (2 + 0.5) / 5, "entailed": pytest.approx((2 + 1) / 5)}
+    # task 1 compares with the document that violates condition 1 under both queries
+    assert summary(rates)["task1"]["mean"]["by_query"] == [2 / 5, 3 / 5]
+    ties_half = summary(rates)["ties_half"]["task1"]["value"]
+    assert ties_half == pytest.approx(((2 + 1) / 5 + (3 + 0.5) / 5) / 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "strict", "half"), [("won", 1, 1), ("lost", 0, 0), ("tied", 0, 0.5)]
+)
+def test_all_of_one_kind(name: str, strict: float, half: float) -> None:
+    found = summary(singles({name: SINGLES[name]}))["singles"]
+    assert found["by_query"] == found["beats_all"] == [strict, strict]
+    assert found["average"] == {"value": strict, "low": strict, "high": strict}
+    assert found["ties_half"] == {"value": half, "low": half, "high": half}
+    for one in ("literal", "entailed"):
+        assert found["by_wording"][one]["win_rate"]["value"] == strict
+        assert found["by_wording"][one]["ties_half"]["value"] == half
+
+
+def test_a_random_order_beats_all_of_n_once_in_n_plus_1() -> None:
+    """Every order of three documents once: what the row of a random order says is exact."""
+    orders = {f"o{i}": (one, one) for i, one in enumerate(permutations((1, 2, 3)))}
+    found = summary(singles(orders))["singles"]
+    assert found["by_query"] == [0.5, 0.5]
+    assert found["beats_all"] == pytest.approx(found["random"])
+    assert found["by_wording"] == {}
+
+
+def test_the_tables_of_single_violations() -> None:
+    shown = tables([SystemResult("bm25", None, {"houses": singles(SINGLES)})])
+    one = shown["singles"]
+    assert one.head == ["system", "", "Q1", "Q2", "average", "95% interval"]
+    assert [row[:5] for row in one.rows] == [
+        ["bm25", "wins", "40.0", "40.0", "40.00"],
+        ["bm25", "beats all", "40.0", "20.0", "30.00"],
+        ["random order", "wins", "50.0", "50.0", "50.00"],
+        ["random order", "beats all", "50.0", "33.3", "41.67"],  # 1/2, 1/3
+    ]
+    assert one.faint == [2, 3]
+    two = shown["wordings"]
+    assert two.head == ["system", "Task 1", "literal", "entailed"]
+    assert [cell.split(" (")[0] for cell in two.rows[0]] == ["bm25", "65.0", "50.0", "60.0"]
+    assert two.rows[1] == ["random order", "50.0", "50.0", "50.0"]
+
+
+def test_without_every_single_violation_there_is_no_such_table() -> None:
+    """A mean over the conditions that happen to have one would compare sets of other shapes."""
+    one = ladder("a", singles={1: "a-1"}, wordings=("literal", "entailed"))
+    rates = rates_of(make_plan([one]))
+    assert summary(rates)["singles"] is None
+    shown = tables([SystemResult("bm25", None, {"houses": rates})])
+    assert set(shown) == {"task1", "task2", "task3", "controls"}
+
+
 # --- intervals ----------------------------------------------------------------------------------
 
 
@@ -199,7 +305,9 @@ def test_intervals_draw_ladders() -> None:
     rng = np.random.default_rng(0)
     base = (rng.random(400) < 0.3).astype(np.float64)
     names = [("rung", "x", i) for i in range(10)]
-    counts = Counts(list(names), np.repeat(base[:, None], 10, axis=1), np.ones((400, 10)))
+    counts = Counts(
+        list(names), np.repeat(base[:, None], 10, axis=1), np.ones((400, 10)), np.zeros((400, 10))
+    )
     rates = measured(counts, range(400), "test", 4000)
     result = rates.mean(names)
     assert result is not None
@@ -213,19 +321,25 @@ def test_intervals_draw_ladders() -> None:
 
 def test_domains_weigh_the_same() -> None:
     cell = ("rung", "x", 1)
-    large = Counts([cell, ("flip", 1)], np.ones((30, 2)), np.ones((30, 2)))
-    small = Counts([cell], np.zeros((3, 1)), np.ones((3, 1)))
+    large = Counts([cell, ("flip", 1)], np.ones((30, 2)), np.ones((30, 2)), np.zeros((30, 2)))
+    small = Counts([cell], np.zeros((3, 1)), np.ones((3, 1)), np.ones((3, 1)))
     both = over_domains(
         [measured(large, range(30), "large", 500), measured(small, range(3), "small", 500)]
     )
     assert both.cells == [cell]  # what only one has is no mean over both
     assert both.mean([cell]) == (0.5, 0.5, 0.5)
+    assert both.halved([cell]) == (0.75, 0.75, 0.75)  # (1 + 1/2) / 2
     assert both.ladders == 33
 
 
 def test_every_system_sees_the_same_draws() -> None:
     rng = np.random.default_rng(1)
-    counts = Counts([("rung", "x", 1)], rng.integers(0, 2, (7, 1)).astype(float), np.ones((7, 1)))
+    counts = Counts(
+        [("rung", "x", 1)],
+        rng.integers(0, 2, (7, 1)).astype(float),
+        np.ones((7, 1)),
+        np.zeros((7, 1)),
+    )
     one, two = measured(counts, range(7), "p", 64), measured(counts, range(7), "p", 64)
     np.testing.assert_array_equal(one.draws, two.draws)
     other = measured(counts, range(7), "q", 64)

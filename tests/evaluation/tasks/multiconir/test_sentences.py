@@ -16,7 +16,9 @@ def reading(values: dict[Cell, float], spread: float = 0.1) -> Reading:
     # cells vary apart, or their differences would not vary at all
     signs = np.array([[(-1) ** (row >> column) for column in range(len(means))]
                       for row in range(1 << len(means))])  # fmt: skip
-    return Reading(Rates(list(values), means, means + spread * signs, 20))
+    draws = means + spread * signs
+    never = np.zeros_like(draws)  # no ties
+    return Reading(Rates(list(values), means, draws, never[0], never, 20))
 
 
 def rates(q1: float, q2: float, blind: float = 0.5, tied: float = 0.0) -> dict[Cell, float]:
