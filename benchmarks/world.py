@@ -5,7 +5,12 @@ plain script would do, which draws nothing coherent and proves nothing. Both are
 A B A B ..., each by as many processes, and medians are printed. Nothing here is a test: machines
 differ.
 
+With `--phantom-wiki COMMAND` so is PhantomWiki (arXiv 2502.20377), whose generator wants SWI-Prolog
+and Python 3.12 in an environment of its own (`pip install phantom-wiki`): families of 25 people to
+the same number of documents, one question of each type, no solution traces. It is one process.
+
     .venv/bin/python benchmarks/world.py [--documents 20000] [--rounds 3] [--processes 2]
+                                         [--phantom-wiki .../phantom-wiki-generate]
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ import os
 import platform
 import resource
 import statistics
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -93,16 +99,31 @@ def plain(documents: int, part: int, parts: int) -> Path:
     return path
 
 
+def phantom_wiki(command: str, documents: int) -> int:
+    """Articles, facts and questions of PhantomWiki; how many articles."""
+    with tempfile.TemporaryDirectory() as out:
+        subprocess.run(
+            [
+                command, "--num-family-trees", str(documents // 25), "--max-family-tree-size", "25",
+                "--num-questions-per-type", "1", "--skip-solution-traces", "--quiet",
+                "--article-format", "json", "--question-format", "json", "--output-dir", out,
+            ],
+            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        return len(orjson.loads((Path(out) / "articles.json").read_bytes()))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--documents", type=int, default=20_000)
     parser.add_argument("--domain", default="films")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--phantom-wiki", metavar="COMMAND")
     given = parser.parse_args()
     count, processes = given.documents, given.processes
     print(f"{platform.machine()}, Python {platform.python_version()}, {processes} processes")
-    made, read, reference = [], [], []
+    made, read, reference, phantoms = [], [], [], []
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, spawn) as pool:
 
@@ -131,16 +152,22 @@ def main() -> None:
             for path in paths:
                 assert isinstance(path, Path)
                 path.unlink()
+            if given.phantom_wiki:
+                began = time.perf_counter()
+                articles = phantom_wiki(given.phantom_wiki, count)
+                phantoms.append(articles / (time.perf_counter() - began))
     print(f"{count:,} documents of {given.domain}, documents/s:")
-    for what, rates in (
-        ("drawn, worded, written", made), ("read back and proven", read),
-        ("Faker, a sentence a fact", reference),
-    ):  # fmt: skip
-        print(f"  {what + ':':26}{statistics.median(rates):,.0f}")
-    for what, rates in (("drawn, worded, written", made), ("read back and proven", read)):
-        ratios = sorted(a / b for a, b in zip(rates, reference, strict=True))
-        print(f"  ratio, {what}: {statistics.median(ratios):.1f} "
-              f"({ratios[0]:.1f} to {ratios[-1]:.1f})")  # fmt: skip
+    series = [("drawn, worded, written", made), ("read back and proven", read)]
+    references = [("Faker, a sentence a fact", reference), ("PhantomWiki", phantoms)]
+    for what, rates in series + references:
+        if rates:
+            print(f"  {what + ':':26}{statistics.median(rates):,.0f}")
+    for what, rates in series:
+        for name, others in references:
+            ratios = sorted(a / b for a, b in zip(rates, others, strict=False))
+            if ratios:
+                print(f"  {what} / {name}: {statistics.median(ratios):.1f} "
+                      f"({ratios[0]:.1f} to {ratios[-1]:.1f})")  # fmt: skip
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(f"largest process: {peak:.0f} MB")
 
