@@ -23,6 +23,7 @@ ACCEPTED = {
 }
 ACCEPTED_WORDS = {
     ("TO_TOO", "to"): "an allergy is to something",
+    ("BE_TO_VBG", "to washing"): "an allergy is to washing powder",
     ("POSSESSIVE_APOSTROPHE", "games"): "a games studio makes games",
 }
 

@@ -1,4 +1,4 @@
-"""Drawn documents and queries against a grammar checker, and the checker against planted faults.
+"""Drawn documents, queries and ladders against a grammar checker, and the checker against planted faults.
 
 It is a check of some classes of faults: wrong articles, doubled words, small letters after a full
 stop, verbs that do not agree with "it", "he" or "she", wrong participles, singulars after numbers.
@@ -13,6 +13,8 @@ from collections.abc import Callable
 
 import pytest
 
+from retgen.generators.multiconir.drawn import Drawing
+from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.queries import Search
 from retgen.generators.world.questions import asker, cells
@@ -102,6 +104,16 @@ def test_queries_read_as_english(domain: str) -> None:
         if (query := search.find(cell, 0)) is not None
     ]
     assert len(texts) >= 40
+    assert [one for text in texts for one in faults(text)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("domain", ["books", "legal", "medical", "movies", "people"])
+def test_ladders_read_as_english(domain: str) -> None:
+    params = MultiConIRParams.model_validate({"domain": domain, "ladders": 10})
+    ladders = list(Drawing(params, 20).ladders())
+    assert len(ladders) == 10
+    texts = [" ".join(some) for one in ladders for some in (one.sentences, one.rewrites)]
     assert [one for text in texts for one in faults(text)] == []
 
 
