@@ -66,6 +66,13 @@ class _Wording:
     first: str  # "S", "P" or "O"
     joins: bool
     alone: bool  # it has no second mark, so anybody can be its subject
+    verb: str  # the first two words after the subject: "was born", "lives in"
+
+    @property
+    def present(self) -> bool:
+        """Whether what follows the subject is in the present tense, as "lives" or "has" is."""
+        word = self.verb.partition(" ")[0]
+        return word.endswith("s") and word != "was"
 
 
 def _cut(wording: str) -> _Wording:
@@ -74,7 +81,8 @@ def _cut(wording: str) -> _Wording:
     head, tail = wording[: first.start()], wording[first.end() :]
     tail = _MARK.sub(lambda mark: f"{{{mark[1].lower()}}}", tail)
     alone = not re.search(r"\{[spo]\}", tail)
-    return _Wording(f"{head}{{0}}{tail}", first[1], not head and first[1] in "SP", alone)
+    verb = " ".join(tail.split()[:2])
+    return _Wording(f"{head}{{0}}{tail}", first[1], not head and first[1] in "SP", alone, verb)
 
 
 class Composer:
@@ -91,6 +99,7 @@ class Composer:
         self.wordings = {
             slot.name: tuple(_cut(wording) for wording in slot.document) for slot in self._slots
         }
+        self._place = {slot.name: k for k, slot in enumerate(self._slots)}
         self._others = [one.replace("{P}", "{0}") for one in self.domain.others]
         self._idle = [_cut(one) if _MARK.search(one) else one for one in self.domain.fillers]
         self._stream = Stream(world.seed, f"world/{self.domain.name}/text/{variant}")
@@ -143,7 +152,7 @@ class Composer:
         marks = dict(zip("spo", _FORMS[pronoun], strict=True))
         sentences: list[str] = []
         opened = ""  # the sentence under way
-        joinable = False  # whether the next fact can be joined to it
+        head: Stated | None = None  # the fact in it, if another can be joined
         ordered = self._begin(stated)
         for k, one in enumerate(ordered):
             wording = self.wordings[one.slot][one.wording]
@@ -158,16 +167,21 @@ class Composer:
                 if drawn & 3 == 0 and nouns:
                     subject = nouns[(drawn >> 2) % len(nouns)]
             own = one.holder < 0
-            joined = joinable and own and wording.joins and draws[4 * k + 3] < _JOINED * _FULL
+            joined = (
+                head is not None
+                and own
+                and draws[4 * k + 3] < _JOINED * _FULL
+                and self._joins(head, one)
+            )
             if joined and wording.first == "S":
                 said = wording.text.format("", v=value, n=bare, **marks)
                 sentences[-1] = f"{opened} and{said}."
-                joinable = False
+                head = None
                 continue
             if joined:
                 said = wording.text.format(her, v=value, n=bare, **marks)
                 sentences[-1] = f"{opened}, and {said}."
-                joinable = False
+                head = None
                 continue
             said = wording.text.format(
                 _declined(wording.first, subject, subject == she, pronoun),
@@ -175,7 +189,7 @@ class Composer:
             )  # fmt: skip
             opened = _capital(said)
             sentences.append(f"{opened}.")
-            joinable = own and wording.joins and wording.first == "S"
+            head = one if own and wording.joins and wording.first == "S" else None
         self._idle_sentences(sentences, draws, pronoun, marks)
         return Written(name, " ".join(sentences), [one.fact for one in ordered])
 
@@ -199,6 +213,21 @@ class Composer:
             _declined(wording.first, subject, is_pronoun, pronoun), v=value, n=bare,
             **dict(zip("spo", _FORMS[pronoun], strict=True)),
         )  # fmt: skip
+
+    def _joins(self, head: Stated, one: Stated) -> bool:
+        """Whether a fact can follow another in its sentence: "was born in Oslo and died in 1990".
+
+        Two verbs share a subject in one tense, in the order of the domain's slots and where they
+        differ, so that nobody "died in 1990 and was born" or "was written and was written".
+        """
+        first, second = self.wordings[head.slot][head.wording], self.wordings[one.slot][one.wording]
+        if second.first != "S" or not second.joins:
+            return second.joins
+        return (
+            first.present == second.present
+            and first.verb != second.verb
+            and self._place[head.slot] < self._place[one.slot]
+        )
 
     def _begin(self, stated: Sequence[Stated]) -> list[Stated]:
         """The same facts; one that begins with the entity's name comes first."""
