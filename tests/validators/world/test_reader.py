@@ -183,7 +183,18 @@ def test_bad_files(tmp_path: Path) -> None:
     (tmp_path / "odd.yaml").write_text("domain: odd\n")
     with pytest.raises(BadDefinition, match=r"odd\.yaml defines no domain: KeyError\('slots'\)"):
         read_definition(tmp_path / "odd.yaml")
-    with pytest.raises(BadDefinition, match=r"kites\.patterns\.yaml holds no patterns"):
-        kites(tmp_path, "slots: [crafted]\n")
+    for patterns, said in (
+        ("", r"holds no patterns: it needs 'slots', a list of words for each"),
+        ("slots: [crafted]", r"slots must be a mapping of slots"),
+        ("slots: {shop: [crafted]}", r"slots: domain kites has no slot 'shop'"),
+        ("slots: {workshop: crafted}", r"slots\.workshop must be a list of words and phrases"),
+        ("slots: {workshop: [7]}", r"slots\.workshop: 7 is no word and no phrase"),
+        ("slots: {workshop: ['(a']}", r"'\(a' is no phrase; either of two is written \(a\|b\)"),
+        ("slots: {}\nmost: {spam: [x]}", r"most: domain kites has no slot 'spam'"),
+        ("slots: {}\nother: [copy]", r"unknown key 'other'"),
+        ("slots:\n\tspan: [x]", r"cannot be read: line 2: found character '\\t'"),
+    ):
+        with pytest.raises(BadDefinition, match=rf"kites\.patterns\.yaml:? {said}"):
+            kites(tmp_path, patterns)
     with pytest.raises(BadDefinition, match=r"pattern 'a\*': no word of it begins with 3 letters"):
         Reader(*kites(tmp_path, "slots: {workshop: ['a*']}\n"))
