@@ -184,7 +184,7 @@ def test_bad_files(tmp_path: Path) -> None:
     with pytest.raises(BadDefinition, match=r"odd\.yaml defines no domain: KeyError\('slots'\)"):
         read_definition(tmp_path / "odd.yaml")
     for patterns, said in (
-        ("", r"holds no patterns: it needs 'slots', a list of words for each"),
+        ("# none", r"holds no patterns: it needs 'slots', a list of words for each"),
         ("slots: [crafted]", r"slots must be a mapping of slots"),
         ("slots: {shop: [crafted]}", r"slots: domain kites has no slot 'shop'"),
         ("slots: {workshop: crafted}", r"slots\.workshop must be a list of words and phrases"),
