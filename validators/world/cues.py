@@ -185,6 +185,13 @@ class Cues:
                     return told._replace(other=True)
         return own
 
+    def spans(self, clause: str) -> list[tuple[int, int]]:
+        """Where some phrase of any slot stands, or a denial, in the words between single blanks."""
+        text = f" {clause} "
+        starts = dict.fromkeys(word[:_START] for word in text.split())
+        cues = dict.fromkeys(cue for start in starts for cue in self._by_start.get(start, ()))
+        return [match.span() for cue in cues for match in cue.pattern.finditer(text)]
+
     def told(self, clause: str) -> str:
         """The slot that the words of a clause would say best, whatever its value is; else ""."""
         scores = self._find(f" {clause} ", self._slots).scores

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from retgen.validators.world.cues import Cues, Patterns, compiled, parted
 from retgen.validators.world.definitions import Definition
+from retgen.validators.world.doubts import doubtful, ranked_by
 from retgen.validators.world.mentions import TOKEN, Lexicon, Mention
 from retgen.validators.world.quantities import Item, Quantity, quantities
 from retgen.validators.world.query_words import (
@@ -85,7 +86,11 @@ class QueryReader:
             tokens.pop()
         if tokens and tokens[0][0].isupper() and not self._lexicon.starts(tokens[0]):
             tokens[0] = tokens[0][0].lower() + tokens[0][1:]
-        return self._set(quantities(self._lexicon.cut(tokens), self.domain.slots))
+        items = quantities(self._lexicon.cut(tokens), self.domain.slots)
+        expression = self._set(items)
+        if word := doubtful(items, expression, self.cues, self._nouns):
+            raise Unread(f"{word!r} may change what it asks, and is not understood")
+        return expression
 
     def _set(self, items: list[Item]) -> list[Any]:
         return self._extreme(items) or self._several(items) or self._boolean(items)
@@ -147,6 +152,7 @@ class QueryReader:
         The oldest patients have the most years, the oldest films the least.
         """
         scores = self.cues.find(words, ()).scores
+        told = dict(scores)
         kinds: dict[str, str] = {}
         for one, pattern, slot in self._extremes:
             if pattern.search(f" {words} "):
@@ -156,6 +162,8 @@ class QueryReader:
         if len(ranked) > 1 and ranked[0][0] and ranked[0][0] == ranked[1][0]:
             raise Unread(f"{words!r} reads as {ranked[0][1]} and as {ranked[1][1]}")
         slot = ranked[0][1] if ranked and ranked[0][0] else ""
+        if slot and not told.get(slot) and (by := ranked_by(words.split(), self.cues, self._nouns)):
+            raise Unread(f"{words!r} ranks by {by!r}, which is no slot that is known")
         return slot, kinds.get(slot, kind)
 
     # --- at least k of n --------------------------------------------------------------------
@@ -389,6 +397,8 @@ class QueryReader:
         if not slots:
             raise Unread(f"{value.text!r} is no value that is known")
         scores, _, negated = self.cues.find(words, slots)
+        if words.startswith("whose ") and self.cues.find(f"its {words[6:]}", slots).other:
+            raise Unread(f"{words!r} is about somebody else")
         if said and not any(scores.get(slot) for slot in slots):
             scores = self.cues.find(wording_of(said), slots).scores
         scores = with_unit(scores, value.text, value.kind, slots)

@@ -189,7 +189,10 @@ def test_bad_files(tmp_path: Path) -> None:
         ("slots: {shop: [crafted]}", r"slots: domain kites has no slot 'shop'"),
         ("slots: {workshop: crafted}", r"slots\.workshop must be a list of words and phrases"),
         ("slots: {workshop: [7]}", r"slots\.workshop: 7 is no word and no phrase"),
-        ("slots: {workshop: ['(a']}", r"'\(a' is no phrase; either of two is written \(a\|b\)"),
+        (
+            "slots: {workshop: ['(a']}",
+            r"slots\.workshop: '\(a' is no phrase; either of two is written \(a\|b\)",
+        ),
         ("slots: {}\nmost: {spam: [x]}", r"most: domain kites has no slot 'spam'"),
         ("slots: {}\nother: [copy]", r"unknown key 'other'"),
         ("slots:\n\tspan: [x]", r"cannot be read: line 2: found character '\\t'"),
