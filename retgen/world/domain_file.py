@@ -104,7 +104,7 @@ class Numbers(_Block):
     """A part of names that is a number."""
 
     from_: int = Field(alias="from", ge=0)
-    to: int = Field(le=_LARGEST)
+    to: int = Field(le=1_000_000)
 
     @model_validator(mode="after")
     def _some(self) -> Numbers:

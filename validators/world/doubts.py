@@ -27,13 +27,13 @@ from retgen.validators.world.query_words import (
     wording_of,
 )
 
-_MODAL = frozenset("may might ought will if whether xor than almost".split())
-_UNREAL = frozenset("could would must".split())  # with "have" or "be"
+_MODAL = frozenset("may might ought will if whether xor than almost perhaps maybe".split())
+_UNREAL = frozenset("could would must".split())  # with "have"
 _ORDINAL = frozenset("first last next".split())
 _LATER = frozenset("second third fourth fifth sixth seventh eighth ninth tenth".split())
-_NOT_IN = frozenset("near outside beyond opposite towards toward off".split())
-_ABOUT = frozenset("about around circa some twice double half".split())
-_OF_TIME = frozenset("in on of the during from since until at".split())
+NOT_IN = frozenset("near outside beyond opposite towards toward off".split())
+ABOUT = frozenset("about around circa some twice double half".split())
+OF_TIME = frozenset("in on of the during from since until at".split())
 _LY = re.compile(r"[a-z]{3,}ly")
 _PLAIN_LY = frozenset("only merely simply easily additionally family initially recently".split())
 _OF_NOUNS = frozenset("the a an whose its his her their".split())  # "whose daily work"
@@ -52,17 +52,17 @@ def doubtful(
     items: Sequence[Item], expression: Sequence[Any], cues: Cues, nouns: frozenset[str]
 ) -> str:
     """A word that is not understood where it may change what a query asks; "" for none."""
-    return next(_doubts(items, expression, _held(items, cues), nouns), "")
+    return next(_doubts(items, expression, held_by(items, cues), nouns), "")
 
 
 def ranked_by(words: Sequence[str], cues: Cues, nouns: frozenset[str]) -> str:
     """What a superlative is of beside what is asked for: "the longest title"; "" for nothing."""
     plain = nouns | _FRAME | _RANKERS | NUMBER_WORDS.keys()
-    held = _held(words, cues)
+    held = held_by(words, cues)
     return next((w for w, h in zip(words, held, strict=True) if not h and w not in plain), "")
 
 
-def _held(items: Sequence[Item], cues: Cues) -> list[bool]:
+def held_by(items: Sequence[Item], cues: Cues) -> list[bool]:
     """Which words some phrase of the patterns holds."""
     spans = cues.spans(wording_of(items))
     held, start = [], 1
@@ -84,29 +84,29 @@ def _doubts(
         if not isinstance(item, str) or (held[i] and item not in _ORDINAL):
             continue
         if (
-            _hedges(item, before, following)
+            hedges(item, before, following)
             or _ranks(item, before, following, nouns, ranks)
             or (item in NUMBER_WORDS and item != "one" and int(NUMBER_WORDS[item]) not in counts)
             or (item == "more" and following != "than" and not counts)
             or (item == "but" and i < values[0])
-            or (item in _NOT_IN and _is_value_behind(items, i))
-            or (item in _ABOUT and isinstance(following, Quantity))
+            or (item in NOT_IN and _is_value_behind(items, i))
+            or (item in ABOUT and isinstance(following, Quantity))
         ):
             yield item
     for i in values:
         if isinstance(items[i], Quantity) and items[i].kind != "number":  # type: ignore[union-attr]
-            yield from _of_time(items, held, i)
+            yield from of_time(items, held, i)
     if not ranks and not counts:
         yield from _framing(items, held, nouns)
         yield from _trailing(items, held, values[-1])
 
 
-def _hedges(item: str, before: Item, following: Item) -> bool:
+def hedges(item: str, before: Item, following: Item) -> bool:
     """Whether a word says that what is asked for is not quite so, or under a condition."""
     if item == "to":
         return following in ("be", "have") and not _BEGIN.match(str(before))
     if item in _UNREAL:
-        return following == "have" or (following == "be" and item != "must")
+        return following == "have" or (following == "be" and item == "could")
     if _LY.fullmatch(item):
         return item not in _PLAIN_LY and not is_in(before, _OF_NOUNS)
     return item in _MODAL or (item == "because" and following != "of")
@@ -117,7 +117,7 @@ def _ranks(item: str, before: Item, following: Item, nouns: frozenset[str], rank
     if item in _ORDINAL:
         return is_in(following, nouns)
     if _RANKING.fullmatch(item):
-        return not ranked and before in ("the", "which", "what")
+        return not ranked and before in ("the", "which", "what") and following != "to"
     return item in _LATER
 
 
@@ -143,16 +143,16 @@ def _trailing(items: Sequence[Item], held: Sequence[bool], last: int) -> Iterato
             yield item
 
 
-def _of_time(items: Sequence[Item], held: Sequence[bool], place: int) -> Iterator[str]:
+def of_time(items: Sequence[Item], held: Sequence[bool], place: int) -> Iterator[str]:
     """A word between a preposition and its year or day: "in early 1950", "the spring of 1950"."""
     words: list[str] = []  # those passed, the last one first
     part = False  # of a year: "the first half of 1950"
     for i in range(place - 1, -1, -1):
         item = items[i]
-        if not words and (item == "of" or item == "the"):
+        if not words and item in ("of", "the", "year"):
             part = part or item == "of"
             continue
-        if is_in(item, _OF_TIME) or (held[i] and part):
+        if is_in(item, OF_TIME) or (held[i] and part):
             yield from words[:1]
             return
         if held[i] or is_in(item, RELATIVES | BOUNDS) or is_value(item) or words:
