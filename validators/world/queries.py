@@ -78,6 +78,13 @@ class QueryReader:
             for phrase in phrases
         ]
 
+        self._own = [
+            (kind, phrase.split())
+            for kind, listed in (("most", patterns.most), ("least", patterns.least))
+            for phrases in listed.values()
+            for phrase in phrases
+        ]
+
     def query(self, text: str) -> list[Any]:
         """The expression. Raises `Unread`."""
         text = OR_MORE.sub(lambda m: f"at {'least' if m[2] == 'more' else 'most'} {m[1]} ", text)
@@ -99,7 +106,7 @@ class QueryReader:
 
     def _extreme(self, items: list[Item]) -> list[Any] | None:
         """ "the 10 with the latest ..." and what it is taken from."""
-        for start, kind, length in superlatives(items):
+        for start, kind, length in superlatives(items, self._own):
             first = start
             while (
                 first

@@ -10,6 +10,7 @@ import pytest
 import retgen.world
 from retgen.validators.world.cues import Patterns, read_patterns
 from retgen.validators.world.definitions import BadDefinition, Definition, read_definition
+from retgen.validators.world.queries import QueryReader, Unread
 from retgen.validators.world.reader import Reader
 
 from .sets import DOMAINS, documents
@@ -201,3 +202,13 @@ def test_bad_files(tmp_path: Path) -> None:
             kites(tmp_path, patterns)
     with pytest.raises(BadDefinition, match=r"pattern 'a\*': no word of it begins with 3 letters"):
         Reader(*kites(tmp_path, "slots: {workshop: ['a*']}\n"))
+
+
+def test_superlatives_of_a_domain(tmp_path: Path) -> None:
+    """Those that patterns name are read; others are no reason to read a query without them."""
+    asked = "Which kite assembled in Oslo has the widest wingspan?"
+    slots = "slots: {span: [wingspan], workshop: [assembled]}\n"
+    with pytest.raises(Unread, match="'widest' may change what it asks"):
+        QueryReader(*kites(tmp_path, slots)).query(asked)
+    one = QueryReader(*kites(tmp_path, f"{slots}most: {{span: [widest]}}\n"))
+    assert one.query(asked) == ["most", 1, "span", ["is", "workshop", "Oslo"]]
