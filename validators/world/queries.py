@@ -21,6 +21,8 @@ from retgen.validators.world.query_words import (
     HINT,
     INTRO,
     KIND_OF,
+    LEAST,
+    MOST,
     NEUTRAL,
     OR_MORE,
     RELATIVES,
@@ -72,7 +74,12 @@ class QueryReader:
             rf"\b(?:earlier|previous|another|other|older|prior|preceding) (?:{some})\b"
         )
         self._extremes = [
-            (kind, compiled(phrase), slot)
+            (
+                kind,
+                compiled(phrase),
+                slot,
+                bool(phrase.split()[1:]) and phrase not in (*MOST, *LEAST),
+            )
             for kind, listed in (("most", patterns.most), ("least", patterns.least))
             for slot, phrases in listed.items()
             for phrase in phrases
@@ -161,10 +168,12 @@ class QueryReader:
         scores = self.cues.find(words, ()).scores
         told = dict(scores)
         kinds: dict[str, str] = {}
-        for one, pattern, slot in self._extremes:
+        for one, pattern, slot, says_what in self._extremes:
             if pattern.search(f" {words} "):
                 scores[slot] = scores.get(slot, 0.0) + HINT
                 kinds[slot] = one
+                if says_what:
+                    told[slot] = HINT
         ranked = sorted(((scores.get(slot, 0.0), slot) for slot in self._ordered), reverse=True)
         if len(ranked) > 1 and ranked[0][0] and ranked[0][0] == ranked[1][0]:
             raise Unread(f"{words!r} reads as {ranked[0][1]} and as {ranked[1][1]}")
