@@ -10,6 +10,9 @@ from pydantic import AfterValidator, Field, ValidationInfo
 from retgen.errors import RecipeError
 from retgen.generators.params import InputFile, located
 from retgen.messages import did_you_mean
+from retgen.validators.world.cues import read_patterns
+from retgen.validators.world.definitions import read_definition
+from retgen.validators.world.queries import QueryReader
 from retgen.world.domain import bundled
 
 _FILES = (".yaml", ".yml")
@@ -50,7 +53,11 @@ Patterns = Annotated[
 
 
 def check_patterns(domain: Path | str, named: Path | None, path: Path) -> None:
-    """Raise `RecipeError` where patterns are not those beside a domain, whose file is `path`."""
+    """Raise `RecipeError` where patterns are not those beside a domain, whose file is `path`, and
+    `UsageError` where the proof could not use them.
+    """
+    if named is not None and not isinstance(domain, Path):
+        raise RecipeError(f"params.patterns: for a domain of your own, and {domain} is bundled")
     patterns = path.with_suffix(".patterns.yaml")
     if named is None and isinstance(domain, Path) and patterns.is_file():
         raise RecipeError(
@@ -59,3 +66,6 @@ def check_patterns(domain: Path | str, named: Path | None, path: Path) -> None:
         )
     if named is not None and named.resolve() != patterns:
         raise RecipeError(f"params.patterns: {named} is read only as {patterns}, beside the domain")
+    if isinstance(domain, Path):
+        definition = read_definition(path)
+        QueryReader(definition, read_patterns(definition, path))

@@ -216,6 +216,10 @@ def test_preview(gen: Gen, small: Path, tmp_path: Path) -> None:
     assert {row["_id"] for row in content["relevant"]} == {q["corpus-id"] for q in content["qrels"]}
     asked = content["queries"][0]["text"].removeprefix("Who likes ").removesuffix("?")
     assert asked in gen("preview", small, "-n", "1").stdout
+    many = gen("preview", "capretrieval_album", "-n", "1", "--set", "params.captions=1500").stdout
+    shown, _, _ = many.partition("The corpus begins:")
+    assert len([line for line in shown.splitlines() if line.startswith("    d")]) == 3
+    assert "    and 71 more: 74 are relevant\n" in shown
     assert sorted(p.name for p in tmp_path.iterdir()) == ["small.yaml"]
 
 
@@ -635,8 +639,9 @@ def test_a_domain_with_too_few_values_says_what_cannot_be_asked(gen: Gen, tmp_pa
     path = tmp_path / "few.yaml"
     path.write_text(text.replace("domain: boats", "domain: few"))
     result = gen("world", "check", path)
-    assert result.returncode == 0, result.stderr
+    assert (result.returncode, result.stderr) == (1, "")
     lines = result.stdout.splitlines()
+    assert lines[0] == f"{path} is not all read: domain few"
     assert "  not: eq, 1 answers, entailed" in lines
     # without its patterns, the reader has the names and definitions of the slots alone
     assert lines[-1] == (

@@ -11,7 +11,6 @@ import orjson
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.queries import Cell, Search
 from retgen.generators.world.questions import asker, cells
-from retgen.validators.world.definitions import BadDefinition
 from retgen.validators.world.queries import Unread
 from retgen.validators.world.readers import readers_of
 from retgen.world.compose import Composer, Written
@@ -55,6 +54,11 @@ class Trial(NamedTuple):
     missing: list[Cell]
     readings: Readings
 
+    @property
+    def sound(self) -> bool:
+        """Whether the proof reads all that it was given."""
+        return not self.readings.problems
+
     def to_json(self) -> dict[str, Any]:
         """For scripts."""
         return {
@@ -77,8 +81,9 @@ class Trial(NamedTuple):
         domain, slots = self.domain, list(self.domain.slots.values())
         entailed = [one for one in slots if one.ordered or any(v.parents for v in one.values)]
         always = [one for one in slots if one.share == 1]
+        state = "is sound" if self.sound else "is not all read"
         lines = [
-            f"{domain.path} is sound: domain {domain.name}",
+            f"{domain.path} {state}: domain {domain.name}",
             f"  slots   {len(slots)}; {len(always)} that every {domain.entity.singular} has; "
             f"{len(entailed)} that can be asked one step up",
             f"  names   {self.entities:,}",
@@ -140,10 +145,7 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
 
 def _read(path: Path, written: Sequence[Written], asked: Sequence[Asked]) -> Readings:
     """What the proof makes of them, which knows the definition of the domain alone."""
-    try:
-        _, reader, queries = readers_of(path)
-    except BadDefinition as error:
-        return Readings((0, len(written)), (0, len(asked)), [str(error)])
+    _, reader, queries = readers_of(path)
     problems: list[str] = []
     right = read = 0
     for one in written:

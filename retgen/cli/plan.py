@@ -122,6 +122,9 @@ def _plan_study(path: Path, json: bool) -> None:
     print(f"measured by: gen eval {path.stem if path in bundled_studies().values() else path}")
 
 
+_SHOWN = 3  # relevant documents of a query
+
+
 @app.command("preview", epilog="Example:  gen preview limit_dense -n 2")
 @expected
 def preview_command(
@@ -153,10 +156,14 @@ def preview_command(
     texts = {row["_id"]: row["text"] for row in result["relevant"]}
     for query in result["queries"]:
         print(f"\n{query['_id']}  {query['text']}")
-        for qrel in result["qrels"]:
-            if qrel["query-id"] == query["_id"] and qrel["score"] > 0:
-                doc_id = qrel["corpus-id"]
-                print(f"    {doc_id}  {texts.get(doc_id, '(further back in the corpus)')}")
+        relevant = [
+            qrel["corpus-id"] for qrel in result["qrels"]
+            if qrel["query-id"] == query["_id"] and qrel["score"] > 0
+        ]  # fmt: skip
+        for doc_id in relevant[:_SHOWN]:
+            print(f"    {doc_id}  {texts.get(doc_id, '(further back in the corpus)')}")
+        if len(relevant) > _SHOWN:
+            print(f"    and {len(relevant) - _SHOWN:,} more: {len(relevant):,} are relevant")
     print("\nThe corpus begins:")
     for row in result["corpus"]:
         print(f"    {row['_id']}  {row['text']}")

@@ -36,12 +36,14 @@ def check_command(
     """Check a domain file, compose a few documents, ask a query of every operator.
 
     It says besides which numbers of answers its queries cannot have, and what the proof of a run
-    could not read.
+    could not read: then its exit code is 1.
     """
     from retgen.generators.world.trial import trial
 
     result = trial(domain, seed, documents)
     if json:
         print_json(result.to_json())
-        return
-    print("\n".join(result.lines()))
+    else:
+        print("\n".join(result.lines()))
+    if not result.sound:
+        raise typer.Exit(1)

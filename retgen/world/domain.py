@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -26,7 +27,6 @@ from retgen.world.domain_file import (
     Entity,
     Given,
     Name,
-    Nested,
     Persons,
     SlotBlock,
     SlotType,
@@ -153,13 +153,18 @@ def _yaml(path: Path, kind: str) -> Any:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        return YAML(typ=kind, pure=True).load(path.read_text("utf-8"))
+        return YAML(typ=kind, pure=True).load(path.read_text("utf-8-sig"))
     except MarkedYAMLError as error:
         mark = error.problem_mark
         line = f", line {mark.line + 1}" if mark else ""
         raise UsageError(f"{path}{line}: this is not YAML: {error.problem}") from None
-    except (YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: this is not YAML: {error}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: must be saved as UTF-8; byte {error.start} is not") from None
+    except RecursionError:
+        raise UsageError(f"{path}: this is nested too deeply") from None
+    except (YAMLError, ValueError) as error:  # ValueError: a day such as 1990-02-30
+        said = str(error).splitlines()[0]
+        raise UsageError(f"{path}: this is not YAML: {said}") from None
 
 
 class _Builder:
@@ -212,6 +217,10 @@ class _Builder:
         for key in sorted(known - allowed):
             if getattr(block, key) is not None:
                 self._note(name, key, f"means nothing to a slot of type {block.type}")
+        if block.by is not None and not 1 <= block.by[0] <= block.by[1]:
+            self._note(name, "by", "at least 1, and its first end not above its second")
+        if block.unit is not None and not all(re.search(r"[^\W\d_]", one) for one in block.unit):
+            self._note(name, "unit", "must hold a letter")
         if block.before is not None:
             other = self.slots.get(block.before)
             if other is None or not other.ordered:
@@ -229,7 +238,7 @@ class _Builder:
         return self.file.persons
 
     def _values(self, name: str, block: SlotBlock) -> tuple[Value, ...]:
-        nested: Nested | None
+        nested: Any
         if isinstance(block.values, str):
             nested = self.file.lists.get(block.values)
             if nested is None:
@@ -243,12 +252,18 @@ class _Builder:
             first, *synonyms = [one.strip() for one in leaf.split("|")]
             value = Value(first, tuple(synonyms), parents)
             for said in (first, *synonyms):
-                if said.casefold() in seen:
+                if _folded(said) in seen:
                     self._note(name, "values", f"{said!r} stands there twice")
-                seen.add(said.casefold())
+                seen.add(_folded(said))
             result.append(value)
-        for parent in {p for value in result for p in value.parents}:
-            if parent.casefold() in seen:
+        above: dict[str, set[tuple[str, ...]]] = {}
+        for value in result:
+            for i, parent in enumerate(value.parents):
+                above.setdefault(parent, set()).add(value.parents[i + 1 :])
+        for parent, places in above.items():
+            if len(places) > 1:
+                self._note(name, "values", f"{parent!r} stands there in two places as a parent")
+            if _folded(parent) in seen:
                 self._note(name, "values", f"{parent!r} is a value and a parent of values")
         for said in sorted({s for v in result for s in (v.name, *v.synonyms, *v.parents)}):
             if re.search(r"[,.;:!?{}=]|\b(?:and|or|nor|not|but)\b", said):
@@ -261,8 +276,6 @@ class _Builder:
         low, high = (self._end(name, block, end, i) for i, end in enumerate(block.range))
         if low.slot is None and high.slot is None and low.offset > high.offset:
             self._note(name, "range", "its first end is above its second")
-        if low.slot is None and low.offset < 0:
-            self._note(name, "range", "must not be negative")
         return low, high
 
     def _end(self, name: str, block: SlotBlock, end: End, which: int) -> Bound:
@@ -270,11 +283,15 @@ class _Builder:
             if isinstance(end, datetime.date) and block.type != "date":
                 self._note(name, "range", f"{end} is no {block.type}")
                 return Bound(None, 0)
+            year = end.year if isinstance(end, datetime.date) else end
+            if block.type in ("year", "date") and not 1000 <= year <= 9999:
+                self._note(name, "range", f"{year}: years have four digits, 1000 to 9999")
+                return Bound(None, 0)
             if isinstance(end, datetime.date):
                 return Bound(None, end.toordinal())
             if block.type == "date":
                 month, day = ((1, 1), (12, 31))[which]
-                return Bound(None, datetime.date(min(max(end, 1), 9999), month, day).toordinal())
+                return Bound(None, datetime.date(end, month, day).toordinal())
             return Bound(None, end)
         found = re.fullmatch(r"([a-z][a-z0-9_]*)\s*(?:([+-])\s*(\d+))?", end)
         other = self.slots.get(found[1]) if found else None
@@ -313,7 +330,7 @@ class _Builder:
         return given.slot, result
 
     def _naming(self) -> None:
-        """Names use the parts that there are, and hold no value of a slot."""
+        """Names use the parts that there are, are all different, and hold no value of a slot."""
         naming = self.file.name
         for text in (naming.pattern, naming.short or ""):
             for mark in re.findall(r"\{([^{}]*)\}", text):
@@ -335,11 +352,34 @@ class _Builder:
         }
         for part, listed in naming.parts.items():
             if isinstance(listed, list | dict):
-                every = listed if isinstance(listed, list) else chain(*listed.values())
+                every = listed if isinstance(listed, list) else [*chain(*listed.values())]
+                if twice := _twice(every):
+                    said = f"{twice!r} stands there twice, so two names would be the same"
+                    self.problems.append((("name", "parts", part), said))
                 for one in every:
                     if hit := words & set(re.findall(r"\w+", one.casefold())):
                         said = f"{one!r} holds {min(hit)!r}, a word of a slot's value"
                         self.problems.append((("name", "parts", part), said))
+        persons = self.file.persons
+        for key in ("given", "family") if persons else ():
+            if twice := _twice(getattr(persons, key)):
+                said = f"{twice!r} stands there twice, so two persons would have the same name"
+                self.problems.append((("persons", key), said))
+
+
+def _folded(text: str) -> str:
+    """Equal for texts that look the same."""
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _twice(texts: list[str]) -> str:
+    """The first text that stands in a list a second time; "" for none."""
+    seen: set[str] = set()
+    for text in texts:
+        if _folded(text) in seen:
+            return text
+        seen.add(_folded(text))
+    return ""
 
 
 def _leaves(nested: Any, parents: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -63,6 +63,8 @@ def problems_of_wordings(file: DomainFile) -> Iterator[Problem]:
                     yield ("slots", name, kind, i), f"reads the same as a wording of {other}"
     for key in ("others", "fillers"):
         for i, wording in enumerate(getattr(file, key)):
+            for said in _braces(wording):
+                yield (key, i), said
             marks = _MARK.findall(wording)
             allowed = {"P"} if key == "others" else {"S", "P", "O"}
             if set(marks) - allowed or (key == "others" and marks != ["P"]):
@@ -70,6 +72,7 @@ def problems_of_wordings(file: DomainFile) -> Iterator[Problem]:
 
 
 def _document(wording: str, block: SlotBlock) -> Iterator[str]:
+    yield from _braces(wording)
     marks = _MARK.findall(wording)
     values = [mark for mark in marks if mark in ("v", "n")]
     if unknown := [mark for mark in marks if mark not in ("S", "P", "O", "v", "n")]:
@@ -84,7 +87,13 @@ def _document(wording: str, block: SlotBlock) -> Iterator[str]:
         yield "must not end with a full stop"
 
 
+def _braces(wording: str) -> Iterator[str]:
+    if re.search(r"[{}]", _MARK.sub("", wording)):
+        yield "a brace is left over"
+
+
 def _query(wording: str, relative: str) -> Iterator[str]:
+    yield from _braces(wording)
     if not wording.startswith((f"{relative} ", "whose ")):
         yield f"must begin with '{relative} ' or 'whose '"
     if _MARK.findall(wording) != ["v"]:

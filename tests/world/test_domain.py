@@ -56,6 +56,22 @@ def test_values_have_synonyms_and_parents_the_nearest_first() -> None:
         ('pattern: "{adjective} {noun} {number}"', 'pattern: "{adjective} {nun} {number}"',
          "there is no part 'nun' for '{adjective} {nun} {number}'"),
         ("share: 0.5", "shares: 0.5", "unknown key; did you mean share?"),
+        ("[oil, wine]", "[oil, wine |]", "'wine |' under 'liquids': a name is missing beside"),
+        ("[oil, wine]", "[oil, 7]", "7 under 'liquids' must be a text: put it in quotes"),
+        ("[oil, wine]", "[oil, {a: [b]}]", "either values or parents of values under 'liquids'"),
+        ("[oil, wine]", "{b: {c: {d: [oil]}}}", "'d' under 'c': at most 3 levels of parents"),
+        ("[oil, wine]", "[]", "needs a value under 'liquids'"),
+        ("[oil, wine]", '["o\\u200Bil", oil]', "'o\\u200bil': no invisible characters (U+200B)"),
+        ("[oil, wine]", "[öl, o\u0308l]", "'o\u0308l' stands there twice"),
+        ("[oil, wine]", "{liquids: [oil]}", "'liquids' stands there in two places as a parent"),
+        ("[20, 300]", "[20, 1e9]", "1000000000.0: a whole number from 0 to 1,000,000,000"),
+        ("[20, 300]", "[20, 99999999999999999999]", "a whole number from 0 to 1,000,000,000"),
+        ("unit: [metre, metres]", "unit: ['10', '20']", "slots.length.unit: must hold a letter"),
+        ("by: [100, 4000]", "by: [3, 2]", "its first end not above its second"),
+        ("by: [100, 4000]", "by: [0, 2]", "slots.sister.by: at least 1"),
+        ("Norway: [a red flag]", "Norway: []", "must hold at least 1 value, not []"),
+        ('"{S} flew {v}"', '"{S} flew {v}}"', "slots.flag.document.0: a brace is left over"),
+        ("Petrel", "Gull", "'Gull' stands there twice, so two names would be the same"),
         ("flag:\n    about: the flag that the ship flew\n", "flag:\n",
          "slots.flag.about: is missing"),
     ],
@@ -82,11 +98,22 @@ def test_a_name_that_is_no_domain() -> None:
         load_domain("nowhere.yaml")
 
 
-def test_what_is_no_yaml(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a: [1, 2\n", "x.yaml, line 2: this is not YAML: "),
+        (b"a: 1990-02-30\n", "x.yaml: this is not YAML: day is out of range for month"),
+        (b"a: " + b"[" * 3000, "x.yaml: this is nested too deeply"),
+        ("a: Malmö".encode("latin-1"), "x.yaml: must be saved as UTF-8; byte 7 is not"),
+        (b"", "x.yaml: must be a mapping, not None"),
+    ],
+)
+def test_what_is_no_yaml(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "x.yaml"
-    path.write_text("a: [1, 2\n", "utf-8")
-    with pytest.raises(UsageError, match=r"x\.yaml, line 2: this is not YAML"):
+    path.write_bytes(content)
+    with pytest.raises(UsageError) as error:
         load_domain(path)
+    assert message in str(error.value)
 
 
 def test_content_words() -> None:

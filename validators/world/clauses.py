@@ -156,6 +156,8 @@ class ClauseReader:
         if not slots:
             raise Unread(f"{value.text!r} is no value that is known")
         scores, _, negated = self._cues.find(words, slots)
+        if words.startswith("whose ") and self._cues.find(f"its {words[6:]}", slots).other:
+            raise Unread(f"{words!r} is about somebody else")
         if said and not any(scores.get(slot) for slot in slots):
             scores = self._cues.find(wording_of(said), slots).scores
         scores = with_unit(scores, value.text, value.kind, slots)

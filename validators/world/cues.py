@@ -70,18 +70,52 @@ def read_patterns(domain: Definition, beside: Path | None = None) -> Patterns:
     raw: dict[str, Any] = {}
     given: dict[str, list[str]] = {}
     if path.is_file():
-        try:
-            raw = read_yaml(path)
-            given = {name: list(map(str, listed)) for name, listed in raw["slots"].items()}
-        except (KeyError, TypeError, AttributeError) as error:
-            raise BadDefinition(f"{path} holds no patterns: {error!r}") from error
+        raw = read_yaml(path)
+        _known(path, raw, domain)
+        given = dict(raw["slots"])
     for name, slot in domain.slots.items():
         if not given.get(name):
             words = re.findall(r"[a-z]{3,}", f"{name} {slot.about}".lower())
             kept = dict.fromkeys(w for w in words if w not in STOPWORDS and w != domain.singular)
             given[name] = [f"{_stem(word)}*" for word in kept]
-    others, own = raw.get("others", []), raw.get("own", [])
-    return Patterns(given, others, raw.get("most", {}), raw.get("least", {}), own)
+    most, least = raw.get("most") or {}, raw.get("least") or {}
+    return Patterns(given, raw.get("others") or [], most, least, raw.get("own") or [])
+
+
+def _known(path: Path, raw: Mapping[str, Any], domain: Definition) -> None:
+    """Raise `BadDefinition` for what means nothing, and would be left out without a word."""
+    if not isinstance(raw, Mapping) or "slots" not in raw:
+        raise BadDefinition(f"{path} holds no patterns: it needs 'slots', a list of words for each")
+    wrong = [f"unknown key {key!r}" for key in raw if key not in Patterns._fields]
+    for key in ("slots", "most", "least"):
+        listed = raw.get(key) or {}
+        if not isinstance(listed, Mapping):
+            wrong.append(f"{key} must be a mapping of slots")
+            continue
+        for slot, phrases in listed.items():
+            if slot not in domain.slots:
+                wrong.append(f"{key}: domain {domain.domain} has no slot {slot!r}")
+            wrong += _no_phrases(f"{key}.{slot}", phrases)
+    for key in ("others", "own"):
+        wrong += _no_phrases(key, raw.get(key) or [])
+    if wrong:
+        raise BadDefinition(f"{path}: {'; '.join(wrong)}")
+
+
+def _no_phrases(key: str, listed: object) -> list[str]:
+    """What is wrong with a list of phrases."""
+    if not isinstance(listed, list):
+        return [f"{key} must be a list of words and phrases"]
+    wrong = []
+    for one in listed:
+        if not isinstance(one, str) or not one.strip("+= .*"):
+            wrong.append(f"{key}: {one!r} is no word and no phrase")
+            continue
+        try:
+            compiled(one)
+        except re.error:
+            wrong.append(f"{key}: {one!r} is no phrase; either of two is written (a|b)")
+    return wrong
 
 
 def _stem(word: str) -> str:
@@ -155,6 +189,13 @@ class Cues:
                 ):
                     return told._replace(other=True)
         return own
+
+    def spans(self, clause: str) -> list[tuple[int, int]]:
+        """Where some phrase of any slot stands, or a denial, in the words between single blanks."""
+        text = f" {clause} "
+        starts = dict.fromkeys(word[:_START] for word in text.split())
+        cues = dict.fromkeys(cue for start in starts for cue in self._by_start.get(start, ()))
+        return [match.span() for cue in cues for match in cue.pattern.finditer(text)]
 
     def told(self, clause: str) -> str:
         """The slot that the words of a clause would say best, whatever its value is; else ""."""

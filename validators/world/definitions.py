@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from retgen.errors import UsageError
+
 TYPES = ("category", "place", "year", "date", "number", "person", "relation")
 LISTED = ("category", "place")  # types whose values are listed
 _BOUND = re.compile(r"\s*(\w+)\s*(?:([+-])\s*(\d+))?\s*")
 
 
-class BadDefinition(Exception):
-    """Why a file defines no domain."""
+class BadDefinition(UsageError):
+    """Why a file defines no domain, or holds no patterns of one."""
 
 
 class Value(NamedTuple):
@@ -88,7 +90,9 @@ def read_yaml(path: Path) -> Any:
     try:
         return YAML(typ="safe").load(path.read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError, YAMLError) as error:
-        why = str(error).splitlines()[0]
+        mark = getattr(error, "problem_mark", None)
+        line = f"line {mark.line + 1}: " if mark else ""
+        why = f"{line}{getattr(error, 'problem', None) or str(error).splitlines()[0]}"
         raise BadDefinition(f"{path} cannot be read: {why}") from error
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from retgen.validators.world.clauses import Clause, ClauseReader, Unread, nouns_of
 from retgen.validators.world.cues import Cues, Patterns, compiled
 from retgen.validators.world.definitions import Definition
+from retgen.validators.world.doubts import doubtful, ranked_by
 from retgen.validators.world.mentions import TOKEN, Lexicon
 from retgen.validators.world.quantities import Item, Quantity, quantities
 from retgen.validators.world.query_words import (
@@ -20,6 +21,8 @@ from retgen.validators.world.query_words import (
     HINT,
     INTRO,
     KIND_OF,
+    LEAST,
+    MOST,
     OR_MORE,
     RELATIVES,
     SOMEBODY,
@@ -51,9 +54,21 @@ class QueryReader:
         self._nouns = frozenset(nouns)
         self._several_nouns = frozenset(noun for noun in nouns if noun.endswith("s")) - {"ones"}
         self._extremes = [
-            (kind, compiled(phrase), slot)
+            (
+                kind,
+                compiled(phrase),
+                slot,
+                bool(phrase.split()[1:]) and phrase not in (*MOST, *LEAST),
+            )
             for kind, listed in (("most", patterns.most), ("least", patterns.least))
             for slot, phrases in listed.items()
+            for phrase in phrases
+        ]
+
+        self._own = [
+            (kind, phrase.split())
+            for kind, listed in (("most", patterns.most), ("least", patterns.least))
+            for phrases in listed.values()
             for phrase in phrases
         ]
 
@@ -65,7 +80,11 @@ class QueryReader:
             tokens.pop()
         if tokens and tokens[0][0].isupper() and not self._lexicon.starts(tokens[0]):
             tokens[0] = tokens[0][0].lower() + tokens[0][1:]
-        return self._set(quantities(self._lexicon.cut(tokens), self.domain.slots))
+        items = quantities(self._lexicon.cut(tokens), self.domain.slots)
+        expression = self._set(items)
+        if word := doubtful(items, expression, self.cues, self._nouns):
+            raise Unread(f"{word!r} may change what it asks, and is not understood")
+        return expression
 
     def _set(self, items: list[Item]) -> list[Any]:
         return self._extreme(items) or self._several(items) or self._boolean(items)
@@ -74,7 +93,7 @@ class QueryReader:
 
     def _extreme(self, items: list[Item]) -> list[Any] | None:
         """ "the 10 with the latest ..." and what it is taken from."""
-        for start, kind, length in superlatives(items):
+        for start, kind, length in superlatives(items, self._own):
             first = start
             while (
                 first
@@ -127,15 +146,20 @@ class QueryReader:
         The oldest patients have the most years, the oldest films the least.
         """
         scores = self.cues.find(words, ()).scores
+        told = dict(scores)
         kinds: dict[str, str] = {}
-        for one, pattern, slot in self._extremes:
+        for one, pattern, slot, says_what in self._extremes:
             if pattern.search(f" {words} "):
                 scores[slot] = scores.get(slot, 0.0) + HINT
                 kinds[slot] = one
+                if says_what:
+                    told[slot] = HINT
         ranked = sorted(((scores.get(slot, 0.0), slot) for slot in self._ordered), reverse=True)
         if len(ranked) > 1 and ranked[0][0] and ranked[0][0] == ranked[1][0]:
             raise Unread(f"{words!r} reads as {ranked[0][1]} and as {ranked[1][1]}")
         slot = ranked[0][1] if ranked and ranked[0][0] else ""
+        if slot and not told.get(slot) and (by := ranked_by(words.split(), self.cues, self._nouns)):
+            raise Unread(f"{words!r} ranks by {by!r}, which is no slot that is known")
         return slot, kinds.get(slot, kind)
 
     # --- at least k of n --------------------------------------------------------------------

@@ -101,8 +101,13 @@ def split_at(items: Sequence[Item], at: str) -> list[list[Item]]:
     return result
 
 
-def superlatives(items: Sequence[Item]) -> Iterable[tuple[int, str, int]]:
-    """(where, most or least, words) of each superlative behind "the", or at an end."""
+def superlatives(
+    items: Sequence[Item], own: Sequence[tuple[str, list[str]]]
+) -> Iterable[tuple[int, str, int]]:
+    """(where, most or least, words) of each superlative behind "the", or at an end.
+
+    `own`: those of a domain beside the general ones.
+    """
     for start in range(1, len(items)):
         for kind, phrase in ADVERBS:
             stop = start + len(phrase)
@@ -114,7 +119,7 @@ def superlatives(items: Sequence[Item]) -> Iterable[tuple[int, str, int]]:
         the = start - 2 if start > 1 and count_of(items[start - 1]) else start - 1
         if not is_in(items[the], THE):
             continue
-        for kind, phrase in EXTREMES:
+        for kind, phrase in (*own, *EXTREMES):
             if list(items[start : start + len(phrase)]) == phrase:
                 yield start, kind, len(phrase)
                 break

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from retgen.validators.world.cues import Cues, Patterns, parted
 from retgen.validators.world.definitions import Definition
-from retgen.validators.world.mentions import OWN, TOKEN, Lexicon, Mention
+from retgen.validators.world.hedges import taken_back
+from retgen.validators.world.mentions import ARTICLES, OWN, TOKEN, Lexicon, Mention
 
 _BOUNDS = frozenset(("and", ",", ";", "but", "while", "whereas", "\u2013", "\u2014"))
 _HERSELF = frozenset(("herself", "himself", "itself", "this"))
@@ -82,6 +84,10 @@ class Reader:
         self.cues = Cues(patterns)
         nouns = (*domain.nouns, f"the {domain.singular}")
         self._nouns = [f"{noun} " for noun in dict.fromkeys(nouns)]
+        called = " ".join(
+            (*domain.nouns, *chain(*(one for one in domain.name if not isinstance(one, str))))
+        )
+        self._called = frozenset(called.lower().split()) - ARTICLES
         self._lexicon = Lexicon(domain, parents=False)
         self._readings: dict[str, _Reading] = {}
         self._clauses: dict[str, _Clause] = {}
@@ -95,6 +101,10 @@ class Reader:
             problems.append(f"its title {title!r} is no name of a {self.domain.singular}")
         if title not in text:
             problems.append(f"its text does not name {title!r}")
+        if "?" in text:
+            problems.append("its text asks something")
+        if not text.isprintable():
+            problems.append("its text holds a character that cannot be seen")
         for sentence in sentences(text):
             found, problem = self._sentence(self._lexicon.cut(sentence, title, short or ""))
             facts += found
@@ -111,6 +121,12 @@ class Reader:
         reading = self._readings.get(key)
         if reading is None:
             reading = self._read_in_some_way(items)
+            if not reading.problem and any(
+                one.holder == "self" and not one.negated for one in reading.stated
+            ):
+                word = taken_back(items, self.cues, self.domain.slots, self._called)
+                problem = f"{word!r} may take back what it states" if word else ""
+                reading = reading._replace(problem=problem)
             if len(self._readings) >= _KEPT:
                 self._readings.clear()
                 self._clauses.clear()

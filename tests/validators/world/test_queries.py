@@ -51,6 +51,7 @@ GERMANY = ["within", "setting", "Germany"]
         ("films that run for at most 90 minutes", ["between", "runtime", None, 90]),
         ("films that run for 90 minutes or less", ["between", "runtime", None, 90]),
         ("films that run for between 90 and 100 minutes", ["between", "runtime", 90, 100]),
+        ("a film set in Leipzig", LEIPZIG),
         ("films set in Leipzig and released in 1957", ["and", LEIPZIG, ["is", "release", 1957]]),
         ("Films set in Germany with music by Petra Tamm",
          ["and", GERMANY, ["is", "composer", "Petra Tamm"]]),
@@ -108,8 +109,10 @@ def test_problems(text: str, problem: str) -> None:
         ("people", "Who are the two youngest people born in Germany?", ["most", 2, "birth"]),
         ("people", "Who are the two oldest people born in Germany?", ["least", 2, "birth"]),
         ("legal", "the oldest case with a claimant from Germany", ["least", 1, "decided"]),
+        ("legal", "Of the cases with a claimant from Germany, the 10 with the most recently lodged "
+         "papers", ["most", 10, "filed"]),
     ],
-)
+)  # fmt: skip
 def test_what_is_oldest(domain: str, text: str, expression: list[Any]) -> None:
     """A domain's patterns say which of its slots a word ranks, and which way."""
     assert reader(domain).query(text)[:3] == expression

@@ -10,6 +10,7 @@ import pytest
 import retgen.world
 from retgen.validators.world.cues import Patterns, read_patterns
 from retgen.validators.world.definitions import BadDefinition, Definition, read_definition
+from retgen.validators.world.queries import QueryReader, Unread
 from retgen.validators.world.reader import Reader
 
 from .sets import DOMAINS, documents
@@ -183,7 +184,31 @@ def test_bad_files(tmp_path: Path) -> None:
     (tmp_path / "odd.yaml").write_text("domain: odd\n")
     with pytest.raises(BadDefinition, match=r"odd\.yaml defines no domain: KeyError\('slots'\)"):
         read_definition(tmp_path / "odd.yaml")
-    with pytest.raises(BadDefinition, match=r"kites\.patterns\.yaml holds no patterns"):
-        kites(tmp_path, "slots: [crafted]\n")
+    for patterns, said in (
+        ("# none", r"holds no patterns: it needs 'slots', a list of words for each"),
+        ("slots: [crafted]", r"slots must be a mapping of slots"),
+        ("slots: {shop: [crafted]}", r"slots: domain kites has no slot 'shop'"),
+        ("slots: {workshop: crafted}", r"slots\.workshop must be a list of words and phrases"),
+        ("slots: {workshop: [7]}", r"slots\.workshop: 7 is no word and no phrase"),
+        (
+            "slots: {workshop: ['(a']}",
+            r"slots\.workshop: '\(a' is no phrase; either of two is written \(a\|b\)",
+        ),
+        ("slots: {}\nmost: {spam: [x]}", r"most: domain kites has no slot 'spam'"),
+        ("slots: {}\nother: [copy]", r"unknown key 'other'"),
+        ("slots:\n\tspan: [x]", r"cannot be read: line 2: found character '\\t'"),
+    ):
+        with pytest.raises(BadDefinition, match=rf"kites\.patterns\.yaml:? {said}"):
+            kites(tmp_path, patterns)
     with pytest.raises(BadDefinition, match=r"pattern 'a\*': no word of it begins with 3 letters"):
         Reader(*kites(tmp_path, "slots: {workshop: ['a*']}\n"))
+
+
+def test_superlatives_of_a_domain(tmp_path: Path) -> None:
+    """Those that patterns name are read; others are no reason to read a query without them."""
+    asked = "Which kite assembled in Oslo has the widest wingspan?"
+    slots = "slots: {span: [wingspan], workshop: [assembled]}\n"
+    with pytest.raises(Unread, match="'widest' may change what it asks"):
+        QueryReader(*kites(tmp_path, slots)).query(asked)
+    one = QueryReader(*kites(tmp_path, f"{slots}most: {{span: [widest]}}\n"))
+    assert one.query(asked) == ["most", 1, "span", ["is", "workshop", "Oslo"]]
