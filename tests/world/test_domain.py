@@ -53,6 +53,8 @@ def test_values_have_synonyms_and_parents_the_nearest_first() -> None:
         ("Petrel", "Lisbon", "'Lisbon' holds 'lisbon', a word of a slot's value"),
         ("[oil, wine]", "[oil, oil]", "'oil' stands there twice"),
         ("[oil, wine]", '["oil, refined", wine]', "no punctuation, and, or, not in a value"),
+        ('pattern: "{adjective} {noun} {number}"', 'pattern: "{adjective} {noun}-{number}"',
+         "name.pattern: '{noun}-': the proof reads names word by word, so put a space between"),
         ('pattern: "{adjective} {noun} {number}"', 'pattern: "{adjective} {nun} {number}"',
          "there is no part 'nun' for '{adjective} {nun} {number}'"),
         ("share: 0.5", "shares: 0.5", "unknown key; did you mean share?"),
