@@ -114,6 +114,10 @@ class RankBM25:
         yield Ranked("rank-bm25", None, ranked, scripts.described())
 
 
+_LIST = re.compile(", (?:and )?| and ")
+_ITEM = 4  # words of a listed item, on average, at most
+
+
 class TFIDF:
     """Every listed item is one token (LIMIT, footnote 9); the score is the sum of their IDF.
 
@@ -167,7 +171,15 @@ class TFIDF:
 def _lists(collection: Collection) -> bool:
     """Whether most documents hold a list, judged by the first ones."""
     _, texts = next(iter(collection.blocks(200)))
-    return 2 * sum(", " in text and " and " in text for text in texts) > len(texts)
+    return 2 * sum(map(_is_list, texts)) > len(texts)
+
+
+def _is_list(text: str) -> bool:
+    """Whether a text names things one by one: sentences have longer parts between their commas."""
+    if ", " not in text or " and " not in text:
+        return False
+    items = [len(item.split()) for item in _LIST.split(text)[1:]]
+    return sum(items) <= _ITEM * len(items)
 
 
 class _Scripts:

@@ -110,6 +110,15 @@ def test_reciprocal_rank_fusion(dataset) -> None:  # type: ignore[no-untyped-def
         ({"a": "Al Ox likes Tea, Fish and Chips and Salt.", "b": "Bo Ox likes Fish, Tea and Chips."}, "Who likes Fish and Chips?", {"a"}),
         ({"a": "Al Ox likes Tea, Chips Ahoy! and Salt.", "b": "Bo Ox likes Chips, Tea and Salt."}, "Who likes Chips Ahoy!?", {"a"}),
         ({"a": "plain words here", "b": "other words"}, "words here", {"a"}),
+        # sentences with commas are no lists
+        (
+            {
+                "a": "Its tale, told in Leipzig, is of a whaler who never left the coast, and of a cook.",
+                "b": "Its tale, told in Bremen, is of a miner who never left the valley, and of a nun.",
+            },
+            "a film about somebody in Leipzig",
+            {"a"},
+        ),
     ],
 )  # fmt: skip
 def test_tfidf_reads_lists(dataset, corpus, query, first) -> None:  # type: ignore[no-untyped-def]
