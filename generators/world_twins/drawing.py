@@ -20,8 +20,13 @@ def view(
     values = drawing.view(query, document, context) | {"changed": ""}
     facts = document["metadata"]
     if facts.get("role") == "twin" and not context["label"]:
-        for text in context["positives"]:
-            pieces = marks.changes(text, document["text"])
-            if sum(bool(piece.kind) for piece in pieces) == 1:  # its control differs in all
-                values |= {"document": pieces, "changed": facts.get("changed", "")}
+        compared = [marks.changes(text, document["text"]) for text in context["positives"]]
+        pieces = max(compared, key=_same, default=[])
+        if 2 * _same(pieces) > len(document["text"]):  # the base; controls differ nearly everywhere
+            values |= {"document": pieces, "changed": facts.get("changed", "")}
     return values
+
+
+def _same(pieces: list[marks.Piece]) -> int:
+    """Characters that stand in both texts."""
+    return sum(len(piece.text) for piece in pieces if not piece.kind)

@@ -28,7 +28,7 @@ def html(label: float | None, positives: tuple[str, ...], *, revealed: bool = Tr
 def test_the_changed_fact_of_a_twin_is_marked() -> None:
     page = html(0, (CONTROL, BASE))
     assert "It was launched in <del>1987.</del> <ins>1991.</ins>" in page
-    assert "Marked: the one fact (launch) that is another one than the base's" in page
+    assert "Marked: the one fact (launch) that differs from the base" in page
     assert '<th scope="row">launch</th><td dir="auto">1987</td><td dir="auto">1991</td>' in page
 
 
@@ -44,6 +44,17 @@ def test_a_drawing_gives_no_planted_error_away(
     assert "<ins>" not in page
     assert "Marked" not in page
     assert ("stated here" in page) is revealed
+
+
+def test_words_that_both_values_hold_are_no_hindrance() -> None:
+    base = TWIN.replace("in 1991", "on 3 May 1987, in Oslo, by Ada Borg")
+    changed = base.replace("Ada Borg", "Ida Borg").replace("3 May 1987", "6 May 1988")
+    document = {"text": changed, "metadata": FACTS}
+    context = {"revealed": True, "label": 0, "positives": (CONTROL, base)}
+    drawn = view({"text": "?", "metadata": QUERY}, document, context)
+    assert [(piece.was, piece.text) for piece in drawn["document"] if piece.kind] == [
+        ("3", "6"), ("1987,", "1988,"), ("Ada", "Ida"),
+    ]  # fmt: skip
 
 
 def test_other_documents_are_drawn_as_those_of_a_world() -> None:
