@@ -30,6 +30,7 @@ _VARIABLES = {
 _MARKERS = "osD^vP"
 _NEAR = 50  # points of the screen
 _LEGEND = 78  # letters side by side in a legend
+_WIDTH, _LETTER = 368, 0.62  # of the axes, in points; of a letter, in parts of its size
 
 
 class Line(NamedTuple):
@@ -165,7 +166,8 @@ def bars(
                     axes.errorbar(place, height, reach, color=_INK, lw=1.1, capsize=3)
         for level in levels:
             axes.axhline(level.y, color=_GREY, linestyle=":", linewidth=1.6, label=level.name)
-        axes.set_xticks(range(len(groups)), groups)
+        room = _WIDTH / max(len(groups), 1) / max(map(len, groups), default=1)
+        axes.set_xticks(range(len(groups)), groups, fontsize=min(9.5, max(5.0, room / _LETTER)))
         axes.set_ylim(0, 1.04)
         _dress(axes, title, "", y)
     return svg()

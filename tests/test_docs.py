@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -135,7 +136,9 @@ def _shown_is_printed(commands: list[str]) -> None:
         for command, output in _SHOWN.findall(page.read_text("utf-8")):
             shown.setdefault(command, set()).add(re.sub(r"in [\d.]+ s$", "", output, flags=re.M))
     for command in commands:
-        printed = CliRunner().invoke(app, command.split()[1:]).stdout
+        printed = (
+            CliRunner().invoke(app, shlex.split(command)[1:]).stdout.replace(f"{Path.cwd()}/", "")
+        )
         assert shown[command] == {re.sub(r"in [\d.]+ s$", "", printed, flags=re.M)}, command
 
 
@@ -178,3 +181,38 @@ def test_the_first_screen_is_true(tmp_path: Path) -> None:
         begin, _, rest = line.partition(", ...")
         assert first.startswith(begin)
         assert rest.partition(" ...")[0].strip(",} ") in first
+
+
+@pytest.fixture
+def own_domain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The two files that docs/own_domain.md shows, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "own_domain.md").read_text("utf-8")
+    *domain, patterns = re.findall(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert patterns.startswith("# lighthouses.patterns.yaml\n")
+    (tmp_path / "lighthouses.yaml").write_text("".join(domain))
+    (tmp_path / "lighthouses.patterns.yaml").write_text(patterns)
+    return tmp_path
+
+
+def test_the_domain_of_the_page_is_checked_as_shown(own_domain: Path) -> None:
+    _shown_is_printed(["gen world check lighthouses.yaml --documents 1"])
+
+
+@pytest.mark.slow
+def test_the_domain_of_the_page_runs_as_shown(own_domain: Path) -> None:
+    from typer.testing import CliRunner
+
+    from retgen.cli import app
+
+    page = (ROOT / "docs" / "own_domain.md").read_text("utf-8")
+    runs = re.findall(r"^gen run \S+ --set .*$", page, re.MULTILINE)
+    assert len(runs) == 2
+    _shown_is_printed(runs)
+    scores = CliRunner().invoke(app, ["eval", "outputs/lighthouses"]).stdout
+    by_wording = scores.partition("Scores by wording\n\n")[2].partition("\npage: ")[0]
+    assert by_wording
+    assert by_wording in page
+    (own_domain / "lighthouses.patterns.yaml").unlink()
+    unread = CliRunner().invoke(app, ["world", "check", "lighthouses.yaml"]).stdout
+    assert "'that lost its crew in {v}' does not say whether it is automation or lit" in unread

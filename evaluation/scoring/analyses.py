@@ -116,7 +116,8 @@ class Analysis:
             )
         if by:
             keys = {column: one.to_json() for column, one in by.items()}
-            parts.append(Part({"by": keys}, [one.section() for one in by.values()]))
+            name, figures = self.collection.name, folder / "figures"
+            parts.append(Part({"by": keys}, [one.section(name, figures) for one in by.values()]))
         if self._outcomes and self._pairs is not None:
             counts = thresholds.described(self._pairs, self.collection)
             results = [one.to_json() for one in self._outcomes]

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
+from retgen.evaluation import plots as draw
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.columns import NONE
 from retgen.evaluation.scoring.negatives import DEPTH, Shares, mean_share
 from retgen.evaluation.scoring.scores import Score
 from retgen.evaluation.scoring.significance import Bootstrap
 from retgen.evaluation.scoring.tables import in_order, interval_text
-from retgen.pages import Place, Section, TableView, best_places
+from retgen.evaluation.search.names import slug
+from retgen.pages import Figure, Place, Section, TableView, best_places
 
 TOLERANCE = 0.01  # two scores of a query that are less apart are equal
 ALL = "all queries"
 FEW = 5  # queries; of fewer no interval is given
 _MOST = 50  # values of a column
+_GROUPS, _SERIES = 10, 6  # values and systems in a picture
 _BM25 = ("bm25", "bm25-capretrieval", "rank-bm25", "bm25-capretrieval-characters")
 
 
@@ -75,8 +79,8 @@ class Breakdown(NamedTuple):
             row[f"hard_negatives@{DEPTH}"] = cell.negatives
         return row
 
-    def section(self) -> Section:
-        """The tables, with what they mean."""
+    def section(self, name: str, folder: Path) -> Section:
+        """The tables, with what they mean. `name`: the data set's; its picture goes to `folder`."""
         text = [
             f"The same means over the queries of each {self.column}, with 95% intervals where "
             f"there are {FEW} queries and more."
@@ -94,7 +98,28 @@ class Breakdown(NamedTuple):
                 f"{self.measure} than {self.reference}. Equal means less than {TOLERANCE} apart."
             )
             tables.append(self._against())
-        return Section(f"Scores by {self.column}", text, tables)
+        return Section(f"Scores by {self.column}", text, tables, self._picture(name, folder))
+
+    def _picture(self, name: str, folder: Path) -> list[Figure]:
+        """A group of bars a value, a bar a system; none of more values than can be named."""
+        values = list(dict.fromkeys(c.value for c in self.cells if c.value != ALL))
+        labels = list(dict.fromkeys(c.score.label for c in self.cells))[:_SERIES]
+        if not 1 < len(values) <= _GROUPS:
+            return []
+        at = self.cells[0].score.names.index(self.measure)
+        of = {(c.score.label, c.value): c for c in self.cells}
+        spans = {key: c.intervals[at].tolist() for key, c in of.items() if c.intervals is not None}
+        file = f"{slug(name)}_by_{slug(self.column)}"
+        svg = draw.bars(
+            folder / file,
+            values,
+            {one: [of[one, value].metrics[self.measure] for value in values] for one in labels},
+            {one: [spans.get((one, value)) for value in values] for one in labels},
+            [],
+            title=f"{self.measure} by {self.column}: {name}",
+            y=self.measure,
+        )
+        return [Figure(svg, f"With 95% intervals: {file}.png in {folder.name}.")]
 
     def _scores(self) -> TableView:
         cells = [cell for cell in self.cells if cell.value != ALL]

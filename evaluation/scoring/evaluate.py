@@ -119,6 +119,9 @@ def evaluate(
         measures.check(collection)
         name = _unique(collection.name, one, paths)
         place = folder if len(paths) == 1 else folder / name
+        if (folder / "eval.json").is_file():
+            shutil.rmtree(folder / "figures", ignore_errors=True)  # of an earlier call
+            shutil.rmtree(place / "figures", ignore_errors=True)
         make_folder(place)
         scored = _score(
             Analysis(analyses, collection), of_task, measures, names, runs, options, place,
@@ -137,8 +140,6 @@ def evaluate(
         results, folder, failures, message, seeds=over_seeds, title=title, about=about,
         exit_code=code,
     )  # fmt: skip
-    if (folder / "eval.json").is_file():
-        shutil.rmtree(folder / "figures", ignore_errors=True)  # of an earlier call
     write_file(folder / "eval.json", dump_json(result.to_json()))
     write_pages(result)
     return result

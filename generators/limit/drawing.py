@@ -18,7 +18,7 @@ def view(
     """Attributes that stand whole in the query are marked; by the words, so labels play no part."""
     found = _LIST.match(document["text"])
     if not found:
-        return {"attributes": 0}
+        return {"attributes": 0, "named": 0}
     asked, spans, count = query["text"].casefold(), [], 0
     start, stop = found.span(2)
     for low, high in _attributes(document["text"], start, stop):
@@ -26,7 +26,11 @@ def view(
         name = re.escape(document["text"][low:high].casefold())
         if re.search(rf"(?<!\w){name}(?!\w)", asked):
             spans.append((low, high, "found"))
-    return {"attributes": count, "document": marks.cut(document["text"], spans)}
+    return {
+        "attributes": count,
+        "named": len(spans),
+        "document": marks.cut(document["text"], spans),
+    }
 
 
 def _attributes(text: str, start: int, stop: int) -> list[tuple[int, int]]:

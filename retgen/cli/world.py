@@ -16,7 +16,10 @@ commands = typer.Typer(
 app.add_typer(commands, name="world")
 
 
-@commands.command("check", epilog="Example:  gen world check my_domain.yaml")
+@commands.command(
+    "check",
+    epilog="Example:  gen world check my_domain.yaml  |  docs/own_domain.md is one, line by line",
+)
 @expected
 def check_command(
     domain: Annotated[

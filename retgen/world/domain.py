@@ -336,6 +336,9 @@ class _Builder:
             for mark in re.findall(r"\{([^{}]*)\}", text):
                 if mark not in naming.parts:
                     self.problems.append((("name",), f"there is no part {mark!r} for {text!r}"))
+        if touching := re.search(r"[\w}-]\{\w+\}|\{\w+\}[\w{-]", naming.pattern):
+            said = "the proof reads names word by word, so put a space between its parts"
+            self.problems.append((("name", "pattern"), f"{touching[0]!r}: {said}"))
         if unused := [one for one in naming.parts if f"{{{one}}}" not in naming.pattern]:
             self.problems.append((("name", "parts", unused[0]), "the pattern does not use it"))
         pronoun = naming.pronoun

@@ -56,3 +56,19 @@ def test_a_legend_of_long_names_leaves_the_picture_its_width(tmp_path: Path) -> 
         svg = draw.lines(tmp_path / "picture", curves, [], title="t", x="x", y="y")
         widths.append(float(svg.partition('width="')[2].partition("pt")[0]))
     assert abs(widths[1] - widths[0]) < 15  # points
+
+
+def test_names_of_many_groups_stand_apart(tmp_path: Path) -> None:
+    names = [f"superlative{i}" for i in range(8)]
+    few, many = (
+        draw.bars(tmp_path / "bars", some, {"r": [0.5] * len(some)}, {"r": [None] * len(some)},
+                  [], title="t", y="y")
+        for some in (names[:2], names)
+    )  # fmt: skip
+
+    def size(page: str) -> float:
+        """Of the first group's name, in pixels of the drawing, which are points."""
+        return float(re.findall(r"font-size: ([\d.]+)px[^>]*>superlative0<", page)[0])
+
+    assert size(few) == 9.5
+    assert size(many) * 0.6 * len(names[0]) * len(names) < 6.6 * 72

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import retgen
 from retgen import publish
 from retgen.layouts import card_header
 from tests.conftest import Gen
@@ -81,6 +82,16 @@ scores = {
 """
 
 
+ALL_TABLES = """
+import datasets
+scores = {
+    name: {split: [len(table), table.column_names] for split, table in found.items()}
+    for name in datasets.get_dataset_config_names(sys.argv[1])
+    for found in [datasets.load_dataset(sys.argv[1], name)]
+}
+"""
+
+
 def snippet(folder: Path, library: str) -> str:
     """The code of a card that loads with a library, as a person would run it."""
     blocks = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
@@ -140,15 +151,7 @@ def test_beir(ladders: Path, tmp_path: Path, gen: Gen) -> None:
 def test_every_configuration_of_the_card_loads(ladders: Path, tmp_path: Path) -> None:
     folder = tmp_path / "published"
     publish(ladders, f"file:{folder}")
-    code = """
-import datasets
-scores = {
-    name: {split: [len(table), table.column_names] for split, table in found.items()}
-    for name in datasets.get_dataset_config_names(sys.argv[1])
-    for found in [datasets.load_dataset(sys.argv[1], name)]
-}
-"""
-    found = elsewhere(code, folder, tmp_path)
+    found = elsewhere(ALL_TABLES, folder, tmp_path)
     assert list(found) == [one["config_name"] for one in card_header(folder)["configs"]]
     assert found["corpus"] == {"corpus": [33, ["_id", "title", "text"]]}
     assert found["corpus_metadata"] == {"corpus": [33, ["_id", "metadata"]]}
@@ -164,3 +167,28 @@ scores = {
         for name, one in found.items()
         for split, (rows, _) in one.items()
     }.items() <= table.items()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("recipe", "params", "documents", "graded"),
+    [
+        ("world_small", {"documents": 300, "answer_sizes": [1], "operators": ["and"]}, 300, True),
+        ("world_twins", {"triples_per_cell": 1, "lengths": [4]}, 21, True),
+        ("capretrieval_album_zh", {"captions": 100, "queries": 40}, 100, False),
+        ("limit_boolean", {"docs": 500, "answer_sizes": [1], "queries_per_cell": 2}, 500, False),
+    ],
+)
+def test_sets_of_facts_load(
+    recipe: str, params: dict[str, Any], documents: int, graded: bool, tmp_path: Path
+) -> None:
+    overrides = {f"params.{key}": value for key, value in params.items()}
+    run = retgen.run(recipe, out=tmp_path / "run", overrides=overrides).path
+    folder = tmp_path / "published"
+    publish(run, f"file:{folder}", score_up_to=0)
+    found = elsewhere(ALL_TABLES, folder, tmp_path)
+    assert list(found) == [one["config_name"] for one in card_header(folder)["configs"]]
+    assert found["corpus"] == {"corpus": [documents, ["_id", "title", "text"]]}
+    rows = len((run / "dataset" / "qrels.jsonl").read_text().splitlines())
+    assert found["default"] == {"test": [rows, ["query-id", "corpus-id", "score"]]}
+    assert found.get("graded") == (found["default"] if graded else None)

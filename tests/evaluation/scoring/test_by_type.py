@@ -79,7 +79,17 @@ def test_scores_by_value_and_shares_against_bm25(with_columns, trec, tmp_path: P
                  (tmp_path / "out" / "eval.md").read_text()):  # fmt: skip
         assert "Scores by kind" in page
         assert "Equal means less than 0.01 apart." in page
+    # a group of bars a value; an interval where there is one
+    picture = (tmp_path / "out" / "figures" / f"{path.name}_by_kind.svg").read_text()
+    for word in ("keyword", "question", "(none)", f"nDCG@2 by kind: {path.name}", "mine", "bm25"):
+        assert f">{word}</text>" in picture
+    assert (tmp_path / "out" / "figures" / f"{path.name}_by_kind.png").is_file()
     assert json.loads((tmp_path / "out" / "eval.json").read_text())["by"]["kind"] == by
+    # pictures of an earlier call go, those of this one stay
+    (tmp_path / "out" / "figures" / "old.png").write_text("")
+    analysed(path, tmp_path, "kind", models=["bm25"])
+    drawn = sorted(one.name for one in (tmp_path / "out" / "figures").glob("*.png"))
+    assert drawn == [f"{path.name}_by_kind.png", f"{path.name}_recall-1.png"]
 
 
 def test_nearly_equal_scores_are_equal(with_columns, trec, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

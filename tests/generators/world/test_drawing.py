@@ -25,17 +25,27 @@ def drawn(expression: str, **context: Any) -> dict[str, Any]:
         ('["is","home","Oslo"]', [("home", "Oslo", "Oslo")], ["Oslo"]),
         (
             '["and not",["within","home","Norway"],["between","length",null,90]]',
-            [("home", "within Norway", "Oslo"), ("length", "to 90", "12500")],
+            [("home", "within Norway", "Oslo"), ("length", "not to 90", "12500")],
             ["Oslo", "12,500"],
         ),
         (
             '["most",1000,"launch",["between","refit",1980,1989]]',
-            [("refit", "from 1980 to 1989", ""), ("launch", "among the 1,000 largest", "1987-05-03")],
+            [("refit", "from 1980 to 1989", ""), ("launch", "among the 1,000 largest of all", "1987-05-03")],
             ["3 May 1987"],
         ),
         (
             '["via","model",["within","home","Norway"]]',
             [("model", "one with home: within Norway", "")],
+            [],
+        ),
+        (
+            '["or",["and",["is","home","Oslo"],["is","length",9]],["is","refit",1980]]',
+            [("home", "either Oslo", "Oslo"), ("length", "and 9", "12500"), ("refit", "or 1980", "")],
+            ["Oslo", "12,500"],
+        ),
+        (
+            '["via","model",["and not",["is","home","Oslo"],["is","length",9]]]',
+            [("model", "one with home: Oslo; length: not 9", "")],
             [],
         ),
     ],
@@ -49,9 +59,28 @@ def test_what_is_asked_stands_beside_what_is_stated(
     assert "".join(piece.text for piece in shown["document"]) == TEXT
 
 
+def test_how_many_conditions_are_enough_is_said() -> None:
+    shown = drawn('["at least",1,["is","home","Oslo"],["is","refit",1980]]')
+    assert shown["asked"] == [("home", "1. Oslo", "Oslo"), ("refit", "2. 1980", "")]
+    assert shown["joined"] == "At least 1 of these 2 must be met."
+    assert drawn('["or",["is","home","Oslo"],["is","refit",1980]]')["joined"] == (
+        "One of 2 alternatives is enough."
+    )
+    assert drawn('["is","home","Oslo"]')["joined"] == ""
+
+
+def test_what_other_documents_decide_is_said() -> None:
+    assert drawn('["via","model",["is","home","Oslo"]]')["joined"] == (
+        "What the other one is like stands in its own document, which is not shown."
+    )
+    shown = drawn('["least",1,"length",["is","home","Oslo"]]')
+    assert shown["asked"][1] == ("length", "the smallest of all", "12500")
+    assert shown["joined"] == "Of all: of all documents that meet the rest; those are not shown."
+
+
 @pytest.mark.parametrize("expression", ["", "[]", "nothing", '["is"]', None])
 def test_an_expression_that_is_none_is_left_out(expression: Any) -> None:
-    assert drawn(expression) == {"asked": []}
+    assert drawn(expression) == {"asked": [], "joined": ""}
 
 
 def test_a_blind_page_has_the_texts_alone() -> None:

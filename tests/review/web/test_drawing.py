@@ -55,7 +55,9 @@ def test_limit_marks_the_attribute_that_is_asked_for() -> None:
         '<mark class="found" id="found-1">Apsos</mark>',
         '<mark class="found" id="found-2">Lhasa Apsos</mark>',
     ]
-    assert "3 attributes in this document." in html
+    assert "3 attributes in this document; the query names 2 of them." in html
+    other = LIMIT._replace(query="Who likes Gouda but not Soup?")
+    assert "the query names none of them." in drawn("limit", other, revealed=False)
 
 
 def test_a_needle_is_shown_in_its_place_once_that_tells_nothing() -> None:
@@ -174,8 +176,10 @@ def test_a_family_of_another_package_brings_its_drawing(
 def test_every_bundled_drawing_is_in_the_package() -> None:
     root = Path(retgen.__file__).parent / "generators"
     assert sorted(path.parent.name for path in root.glob("*/review.html")) == [
+        "album",
         "limit",
         "multiconir",
         "niah",
         "world",
+        "world_twins",
     ]
