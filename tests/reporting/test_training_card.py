@@ -40,6 +40,7 @@ def load(folder: Path, name: str, cache: Path) -> Any:
 
 
 LADDERS = {
+    "singles": ["anchor", "positive", "negative"],
     "triplets": ["anchor", "positive", "negative"],
     "ladders": ["query", "docs", "labels"],
     "pairs": ["query", "better", "worse"],
