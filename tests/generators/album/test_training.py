@@ -80,6 +80,7 @@ def test_nothing_of_the_test_set_is_trained_on(english: Records) -> None:
     assert texts(without, "corpus") == texts(english, "corpus")
 
 
+@pytest.mark.slow
 def test_both_languages_train_on_the_same(english: Records) -> None:
     chinese = _made("zh")
     for name in ("kw", "sm"):

@@ -13,6 +13,7 @@ import pytest
 from retgen import run, validate
 from retgen.data import open_dataset
 
+pytestmark = pytest.mark.slow  # a run and its validation for each change
 Row = dict[str, str]
 
 
