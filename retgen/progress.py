@@ -36,6 +36,7 @@ class Lines:
         self._notes = notes
         self._entered = self._last_report = time.monotonic()
         self._began: dict[str, float] = {}
+        self._done: dict[str, int] = {}
         self._last: tuple[str, int, int, str] | None = None
         self._lock = threading.Lock()  # one line at a time
         self._over = threading.Event()
@@ -51,7 +52,9 @@ class Lines:
 
     def __call__(self, stage: str, done: int, total: int, note: str = "", /) -> None:
         now = time.monotonic()
-        self._began.setdefault(stage, now)
+        if done < self._done.get(stage, done + 1):  # a stage that begins, or begins again
+            self._began[stage] = now
+        self._done[stage] = done
         self._last = stage, done, total, note
         if note and self._notes and (now - self._last_report >= self.NOTES or done >= total):
             self._tell(now)

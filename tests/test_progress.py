@@ -44,6 +44,17 @@ def test_where_the_work_is(hasty: None, capsys: pytest.CaptureFixture[str]) -> N
     assert reports[-1] == "corpus: 3,000 of 3,000, N s so far"
 
 
+def test_a_stage_that_begins_again_has_a_clock_of_its_own(
+    hasty: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Lines() as progress:
+        progress("train", 60, 60)
+        time.sleep(1.1)
+        progress("train", 1, 60)
+        time.sleep(0.3)
+    assert capsys.readouterr().err.splitlines()[-1].startswith("train: 1 of 60, 0 s so far")
+
+
 def test_quick_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with Lines() as progress:
         progress("corpus", 10, 10)
