@@ -16,6 +16,7 @@ TOKEN = re.compile(
     r"(?:Dr|Mr|Mrs|Ms|St|Jr|vs|v)\.(?=\s)"  # no ends of sentences
     r"|(?<!\w)[-\u2212]\d+|\d{1,3}(?:,\d{3})+(?!\w)|\w+(?:[-'\u2019](?!s\b)\w+)*|['\u2019]s\b|[^\w\s]"
 )
+_SPACED = re.compile(r" (['\u2019]s\b|[,.;:)\]])|(?<=[(\[]) ")
 NUMBER_WORDS = {
     word: str(number)
     for number, word in enumerate(
@@ -253,15 +254,15 @@ _OPENING = frozenset(
 def date_at(tokens: Sequence[str], i: int) -> tuple[int, str] | None:
     """(where it ends, ISO) of a day that begins at a token: 3 May 1987, May 3, 1987, 1987-05-03."""
     token = tokens[i]
-    if re.fullmatch(r"\d{4}-\d\d-\d\d", token):
+    if len(token) == 10 and re.fullmatch(r"\d{4}-\d\d-\d\d", token):
         return i + 1, token
     rest = list(tokens[i : i + 4])
     match rest:
-        case [day, month, year, *_] if _day(day) and month in MONTHS and _year(year):
+        case [day, month, year, *_] if month in MONTHS and _year(year) and _day(day):
             return i + 3, f"{year}-{MONTHS[month]:02}-{_day(day):02}"
-        case [day, "of", month, year] if _day(day) and month in MONTHS and _year(year):
+        case [day, "of", month, year] if month in MONTHS and _year(year) and _day(day):
             return i + 4, f"{year}-{MONTHS[month]:02}-{_day(day):02}"
-        case [month, day, ",", year] if _day(day) and month in MONTHS and _year(year):
+        case [month, day, ",", year] if month in MONTHS and _year(year) and _day(day):
             return i + 4, f"{year}-{MONTHS[month]:02}-{_day(day):02}"
     return None
 
@@ -280,7 +281,7 @@ def _name(text: str) -> Mention:
 
 
 def _joined(tokens: Sequence[str]) -> str:
-    return re.sub(r" (['\u2019]s\b|[,.;:)\]])|(?<=[(\[]) ", r"\1", " ".join(tokens))
+    return _SPACED.sub(r"\1", " ".join(tokens))
 
 
 def _phrases(domain: Definition, parents: bool) -> dict[str, list[Phrase]]:
