@@ -198,7 +198,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
             rf"  read back and proven:     {N}",
             rf"  Faker, a sentence a fact: {N}",
             *(
-                rf"  ratio, {what}: {F} \({F} to {F}\)"
+                rf"  {what} / Faker, a sentence a fact: {F} \({F} to {F}\)"
                 for what in ("drawn, worded, written", "read back and proven")
             ),
             r"largest process: \d+ MB",
