@@ -8,12 +8,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from retgen.generators.world.agents import AskFacts, ReadFacts, plain
+from retgen.world.compose import MONTHS
 from retgen.world.domain import Domain, Slot
 
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
 _ARTICLE = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
 
 
@@ -46,7 +43,7 @@ def forms(slot: Slot, value: str) -> tuple[str, ...]:
     match slot.type:
         case "date":
             day = datetime.date.fromisoformat(value)
-            month = _MONTHS[day.month - 1]
+            month = MONTHS[day.month - 1]
             return f"{day.day} {month} {day.year}", f"{month} {day.day}, {day.year}"
         case "number":
             number = int(value)

@@ -19,7 +19,7 @@ from retgen.streams import Stream
 from retgen.world.domain import Domain, Slot
 from retgen.world.facts import ABSENT, Codes, World
 
-_MONTHS = (
+MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
     "October", "November", "December",
 )  # fmt: skip
@@ -276,7 +276,7 @@ def said_of(kind: str, unit: tuple[str, str], code: int) -> tuple[str, tuple[str
             return str(code), (f"in {code}", str(code))
         case "date":
             day = datetime.date.fromordinal(code)
-            spoken = f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+            spoken = f"{day.day} {MONTHS[day.month - 1]} {day.year}"
             return day.isoformat(), (f"on {spoken}", spoken)
         case _:
             spoken = f"{code:,} {unit[code != 1]}".strip()

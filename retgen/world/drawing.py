@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from retgen import marks
+from retgen.world.compose import MONTHS
 from retgen.world.expressions import (
     And,
     AndNot,
@@ -120,16 +121,10 @@ def _places(text: str, value: str) -> list[marks.Span]:
     spoken = value
     if re.fullmatch(r"\d{4}-\d\d-\d\d", value):
         day = datetime.date.fromisoformat(value)
-        spoken = f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+        spoken = f"{day.day} {MONTHS[day.month - 1]} {day.year}"
     elif value.isdigit() and len(value) > 4:
         spoken = f"{int(value):,}"
     if not spoken:
         return []
     found = re.finditer(rf"(?<![\w,]){re.escape(spoken)}(?!\w)", text, re.IGNORECASE)
     return [(one.start(), one.end(), "found") for one in found]
-
-
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
