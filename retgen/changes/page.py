@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from retgen.changes.diff import Diff
 from retgen.changes.examples import Example, LabelExample
+from retgen.changes.result import Diff
 from retgen.changes.shown import (
     counts,
     remarks,

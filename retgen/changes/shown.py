@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from retgen.changes.diff import Diff, all_labels
 from retgen.changes.examples import Example, LabelExample
 from retgen.changes.matched import LabelChanges, TextChanges
+from retgen.changes.result import Diff, all_labels
 from retgen.pages import Pieces, TableView, text_table
 from retgen.reporting.examples import marked
 from retgen.tokenizer import laid_out

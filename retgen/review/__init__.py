@@ -25,6 +25,7 @@ labels two questions are asked, because a data set without any label would pass 
 
 from __future__ import annotations
 
-from retgen.review.review import Review, open_review
+from retgen.review.begin import open_review
+from retgen.review.review import Review
 
 __all__ = ["Review", "open_review"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from retgen.data import open_dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.messages import did_you_mean
-from retgen.progress import Progress
+from retgen.progress import Progress, silent
 from retgen.review import goals, items, pool, source
 from retgen.review.consensus import standing
 from retgen.review.records import Settings
@@ -21,6 +21,38 @@ from retgen.write import make_folder
 MODES = ("grade", "check")
 _FREE = ("annotators", "goals")  # what may change while people judge
 _SHARES = ("overlap", "plants", "second")
+
+
+def open_review(
+    path: Path | str,
+    *,
+    annotators: Sequence[str] | None = None,
+    goals: Sequence[str] | None = None,
+    mode: str | None = None,
+    overlap: float | None = None,
+    plants: float | None = None,
+    second: float | None = None,
+    pool: Sequence[str] | None = None,
+    depth: int | None = None,
+    split: str | None = None,
+    seed: int | None = None,
+    out: Path | str | None = None,
+    progress: Progress = silent,
+) -> Review:
+    """The review of a data set, begun where there is none; None leaves what stands, or the default.
+
+    Annotators and goals may be changed at any time; everything else only before the first verdict.
+    """
+    path = Path(path)
+    wanted = {
+        "annotators": None if annotators is None else tuple(annotators),
+        "goals": None if goals is None else tuple(goals),
+        "mode": mode, "overlap": overlap, "plants": plants, "second": second,
+        "pool": None if pool is None else tuple(pool),
+        "depth": depth, "split": split, "seed": seed,
+    }  # fmt: skip
+    given = {key: value for key, value in wanted.items() if value is not None}
+    return begin(path, given, None if out is None else Path(out), progress)
 
 
 def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Progress) -> Review:

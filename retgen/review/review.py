@@ -11,7 +11,6 @@ from typing import NamedTuple
 from retgen.data import Dataset, open_dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.messages import did_you_mean
-from retgen.progress import Progress, silent
 from retgen.review import answers, assign, goals, items, lock, source
 from retgen.review.consensus import Consensus, by_item, consensus, standing
 from retgen.review.records import Item, Part, Settings, Shown, Verdict
@@ -324,37 +323,3 @@ class Review:
 def _label(relevance: float | None) -> float:
     """A pair without a label is as one that is not relevant: both are the other population's."""
     return max(float(relevance or 0), 0.0)
-
-
-def open_review(
-    path: Path | str,
-    *,
-    annotators: Sequence[str] | None = None,
-    goals: Sequence[str] | None = None,
-    mode: str | None = None,
-    overlap: float | None = None,
-    plants: float | None = None,
-    second: float | None = None,
-    pool: Sequence[str] | None = None,
-    depth: int | None = None,
-    split: str | None = None,
-    seed: int | None = None,
-    out: Path | str | None = None,
-    progress: Progress = silent,
-) -> Review:
-    """The review of a data set, begun where there is none; None leaves what stands, or the default.
-
-    Annotators and goals may be changed at any time; everything else only before the first verdict.
-    """
-    from retgen.review.begin import begin
-
-    path = Path(path)
-    wanted = {
-        "annotators": None if annotators is None else tuple(annotators),
-        "goals": None if goals is None else tuple(goals),
-        "mode": mode, "overlap": overlap, "plants": plants, "second": second,
-        "pool": None if pool is None else tuple(pool),
-        "depth": depth, "split": split, "seed": seed,
-    }  # fmt: skip
-    given = {key: value for key, value in wanted.items() if value is not None}
-    return begin(path, given, None if out is None else Path(out), progress)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from retgen.review.review import Review, open_review
+from retgen.review import Review, open_review
 from retgen.review.web.app import create_app
 
 HERE = "http://127.0.0.1:8642"

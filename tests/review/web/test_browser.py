@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from retgen.review import open_review
 from retgen.review.consensus import standing
 from retgen.review.report import report
-from retgen.review.review import open_review
 from tests.review.counted import Counted
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ EACH = 34  # items that each of two people judges between two kills, three times
 
 _SERVE = """
 import sys
-from retgen.review.review import open_review
+from retgen.review import open_review
 from retgen.review.web.serve import serve
 review = open_review(sys.argv[1], out=sys.argv[2], annotators=["anna", "ben"])
 serve(review, port=int(sys.argv[3]), open_browser=False)

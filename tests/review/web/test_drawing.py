@@ -11,8 +11,8 @@ import pytest
 
 import retgen
 from retgen.generators import families, family
+from retgen.review import open_review
 from retgen.review.records import Item, Shown
-from retgen.review.review import open_review
 from retgen.review.web.app import create_app
 from retgen.review.web.drawing import draw
 from retgen.review.web.views import environment

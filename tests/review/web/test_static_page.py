@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from retgen.errors import UsageError
+from retgen.review import open_review
 from retgen.review.exchange import import_
 from retgen.review.exchange.table import COLUMNS
-from retgen.review.review import open_review
 from retgen.review.web import static_page
 from tests.pages import Read
 from tests.review.web.conftest import Made
