@@ -7,7 +7,7 @@ its id and its place in the order of ties.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -151,8 +151,7 @@ def load(
     named = {doc for query in kept for doc in by_query.get(query.query_id, ())}
     listed = np.array(sorted(doc.encode() for doc in named), dtype=np.bytes_)
     missing = frozenset(doc.decode() for doc in listed[~np.isin(listed, ids)].tolist())
-    if missing:
-        notes.append(f"{len(missing):,} judged documents are not in the corpus and cannot be found")
+    notes += _dangling(by_query, queries, kept, missing)
     manifest = _manifest(dataset)
     return Collection(
         path, path.resolve().name, split, dataset, ids, priority, kept,
@@ -172,9 +171,11 @@ def _with_positive(
     """The queries that can be scored; what is left out is noted."""
     positive = [q for q in queries if any(r > 0 for r in by_query.get(q.query_id, {}).values())]
     if not positive:
+        strangers = by_query.keys().isdisjoint(query.query_id for query in queries)
         raise DatasetError(
             f"{path}: no query has a relevant document in the qrels of split {split}, so nothing "
             "can be scored"
+            + "; they name other queries than there are" * strangers
             + (f"; splits: {', '.join(dataset.qrels)}" if len(dataset.qrels) > 1 else "")
         )
     if len(positive) < len(queries):
@@ -186,6 +187,30 @@ def _with_positive(
                 "and are left out"
             )
     return positive
+
+
+def _dangling(
+    by_query: Mapping[str, Mapping[str, int]],
+    queries: Sequence[Query],
+    kept: Sequence[Query],
+    missing: Set[str],
+) -> Iterator[str]:
+    """Count the qrels whose query or document is not there, and what that does to scores."""
+    total = sum(map(len, by_query.values()))
+    unknown = by_query.keys() - {query.query_id for query in queries}
+    if unknown:
+        count = sum(len(by_query[query_id]) for query_id in unknown)
+        yield f"{count:,} of {total:,} qrels name queries that are not there, and are left out"
+    if missing:
+        of = [by_query.get(query.query_id, {}) for query in kept]
+        count = sum(len(docs.keys() & missing) for docs in of)
+        wanted = [{doc for doc, r in docs.items() if r > 0} for docs in of]
+        idle = sum(bool(docs) and docs <= missing for docs in wanted)
+        yield (
+            f"{count:,} of {total:,} qrels name documents that are not in the corpus and cannot be "
+            "found" + (f"; {idle:,} of {len(of):,} queries have no other relevant document and "
+                       "count as 0" if idle else "")
+        )  # fmt: skip
 
 
 def _of_split(

@@ -77,6 +77,10 @@ class Analysis:
     def __post_init__(self) -> None:
         if self.wanted.threshold is not None:
             self._pairs = thresholds.labelled(self.collection)
+            if not len(self._pairs.positives):
+                raise UsageError(
+                    f"--threshold: {self.collection.path} has no relevant document in its corpus"
+                )
             if self._pairs.negatives is not None and not len(self._pairs.negatives):
                 raise UsageError(
                     f"--threshold: {self.collection.path} has no pair that is known to be not "

@@ -255,6 +255,9 @@ def _score(
         write_mteb(folder, collection, score, own, options.settings(), seconds)
         analysis.add(score, ranked)
         scores.append(score)
+        if unranked := int((ranked.rankings.documents < 0).all(axis=1).sum()):
+            of = f"{unranked:,} of {len(collection.queries):,} queries"
+            notes.append(f"{score.label}: ranks no document for {of}, which count as 0")
         began = time.perf_counter()
     if scores and spaced(collection.doc_ids):
         notes.append("ids with white space stand in runs/*.trec with %20 and %09 in its place")

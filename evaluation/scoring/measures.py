@@ -134,6 +134,9 @@ class Measures:
         for column, (name, measure) in enumerate(zip(self.names, self._parsed, strict=True)):
             if graded(name) == over_grades:
                 columns.setdefault(measure, []).append(column)
+        run = {
+            query_id: row for query_id, row in run.items() if row
+        }  # Judged@k divides by its size
         if not run:
             return
         result: Iterable[Any] = ir_measures.iter_calc(list(columns), qrels, run)
@@ -173,8 +176,7 @@ def _run(collection: Collection, rankings: Rankings) -> dict[str, dict[str, floa
     for row, query in enumerate(collection.queries):
         documents = rankings.documents[row]
         ids = collection.doc_ids[documents[documents >= 0]].tolist()
-        if ids:  # Judged@k divides by how many were ranked
-            run[query.query_id] = {doc.decode(): s for doc, s in zip(ids, scores, strict=False)}
+        run[query.query_id] = {doc.decode(): s for doc, s in zip(ids, scores, strict=False)}
     return run
 
 

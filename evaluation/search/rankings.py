@@ -151,9 +151,6 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
             f"{len(unknown):,} documents of the run are not in the corpus and are ignored, for "
             f"example {sorted(unknown)[0].decode()}"
         )
-    silent = sum(not ranked for ranked in names)
-    if silent:
-        notes.append(f"{silent:,} queries are not in the run and count as 0")
     return Rankings(documents, scores), notes
 
 

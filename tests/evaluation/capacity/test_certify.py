@@ -168,7 +168,10 @@ def test_documents_that_the_corpus_lacks_are_asked_for(dataset, tmp_path: Path) 
     path = dataset({"a": "one"}, {f"q{i}": "who" for i in range(10)}, PAIRS)
     result = retgen.certify(path, seeds=1, minutes=0.2, out=tmp_path / "out")
     assert result.certificate.densities.documents == 5
-    assert result.notes[0] == "4 judged documents are not in the corpus and cannot be found"
+    assert result.notes[0] == (
+        "16 of 20 qrels name documents that are not in the corpus and cannot be found; 6 of 10 "
+        "queries have no other relevant document and count as 0"
+    )
     # the same matrix where all are there, and the one that nothing asks for
     checked = retgen.validate(path)
     assert not checked.ok

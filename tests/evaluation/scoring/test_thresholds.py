@@ -164,3 +164,10 @@ def test_a_threshold_needs_an_embedder_and_a_cosine(dataset, gen: Any) -> None: 
         done = gen("eval", path, *words, "--threshold", value)
         assert done.returncode == 2
         assert message in " ".join(done.stderr.split())
+
+
+def test_no_relevant_document_in_the_corpus(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = dataset({"a": "one"}, {"q": "one"}, [("q", "lost", 1), ("q", "a", 0)])
+    with pytest.raises(UsageError) as error:
+        evaluate(path, models=["static:minilm"], analyses=Analyses(threshold="best"), out=tmp_path)
+    assert str(error.value) == f"--threshold: {path} has no relevant document in its corpus"
