@@ -1,4 +1,4 @@
-"""The oracle of LIMIT's documents."""
+"""TF-IDF as scikit-learn has it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from retgen.evaluation.search.base import Retriever, RetrieverType, System
 
 class TFIDF(RetrieverType):
     names: ClassVar[Mapping[str, str]] = {
-        "tfidf": "LIMIT's oracle: each listed item is a token (footnote 9); else words"
+        "tfidf": "cosine of tf-idf vectors as scikit-learn has them, no stemmer, no stopwords"
     }
 
     def load(self, name: str, options: Options) -> Retriever:

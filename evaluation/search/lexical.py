@@ -1,4 +1,4 @@
-"""Lexical retrievers: BM25 in two implementations, and the token TF-IDF that is LIMIT's oracle.
+"""Lexical retrievers: BM25 in two implementations, and TF-IDF.
 
 All cut texts as their scripts ask for (`retgen.tokenizer`), and say so in the details. A document
 that shares no term with a query is not ranked.
@@ -6,8 +6,7 @@ that shares no term with a query is not ranked.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from retgen.evaluation.search.rankings import Rankings, best
 from retgen.progress import Progress
 from retgen.tokenizer import named_scripts, stems, tokens, unspaced, words_only
 
-_BLOCK = 8192
+BLOCK = 8192
 _QUERIES = 50  # between two reports of progress
 
 
@@ -30,14 +29,14 @@ class BM25:
         scripts = _Scripts(collection)
 
         def blocks() -> Iterator[list[str]]:
-            for first, texts in collection.blocks(_BLOCK):
+            for first, texts in collection.blocks(BLOCK):
                 scripts.see(texts)
                 yield texts
                 progress("bm25: documents", first + len(texts), collection.documents)
 
         index = BM25Index(blocks())
         queries = index.terms([query.text for query in collection.queries])
-        ranked = _rank(collection, depth, queries, index.scores, "bm25", progress)
+        ranked = rank_all(collection, depth, queries, index.scores, "bm25", progress)
         details = scripts.described("bm25s' English list", "Snowball, English")
         yield Ranked("bm25", None, ranked, details)
 
@@ -103,83 +102,69 @@ class RankBM25:
 
         documents: list[list[str]] = []
         scripts = _Scripts(collection)
-        for first, texts in collection.blocks(_BLOCK):
+        for first, texts in collection.blocks(BLOCK):
             scripts.see(texts)
             documents += map(tokens, texts)
             progress("rank-bm25: documents", first + len(texts), collection.documents)
         # rank-bm25 cannot index a corpus without a token, and no query finds anything there
         score = BM25Okapi(documents).get_scores if any(documents) else None
         queries = [tokens(query.text) for query in collection.queries]
-        ranked = _rank(collection, depth, queries, score, "rank-bm25", progress)
+        ranked = rank_all(collection, depth, queries, score, "rank-bm25", progress)
         yield Ranked("rank-bm25", None, ranked, scripts.described())
 
 
-_LIST = re.compile(", (?:and )?| and ")
-_ITEM = 4  # words of a listed item, on average, at most
-
-
 class TFIDF:
-    """Every listed item is one token (LIMIT, footnote 9); the score is the sum of their IDF.
-
-    Items are what stands between the commas and around the last "and" of a list. Where the first
-    one begins ("Jon Dow likes Tea") is told by the items that stand whole somewhere. Where
-    documents hold no list, words are the tokens.
-    """
+    """Cosines of tf-idf vectors over plain tokens, as scikit-learn's TfidfVectorizer has them."""
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
-        from scipy import sparse
-
-        listed = _lists(collection)
         scripts = _Scripts(collection)
-        whole: set[str] = set()
-        if listed:
-            for _, texts in collection.blocks(_BLOCK):
-                whole.update(item for text in texts for item in _items(text, set())[1:])
-        vocabulary: dict[str, int] = {}
-        rows: list[NDArray[np.int64]] = []
-        columns: list[int] = []
-        for first, texts in collection.blocks(_BLOCK):
-            scripts.see(texts)
-            for text in texts:
-                cut = _items(text, whole) if listed else tokens(text)
-                terms = [vocabulary.setdefault(t, len(vocabulary)) for t in set(cut)]
-                rows.append(np.full(len(terms), len(rows)))
-                columns += terms
-            progress("tfidf: documents", first + len(texts), collection.documents)
-        row = np.concatenate(rows)
-        shape = (collection.documents, max(len(vocabulary), 1))
-        index = sparse.csc_array((np.ones(len(row), np.float32), (row, columns)), shape=shape)
-        frequency = np.maximum(np.diff(index.indptr), 1)
-        idf = (1 + np.log(collection.documents / frequency)).astype(np.float32)
-        queries = []
-        for query in collection.queries:
-            cut = _asked(query.text, whole) if listed else tokens(query.text)
-            terms = sorted({vocabulary[t] for t in cut if t in vocabulary})
-            queries.append(np.array(terms, np.int64))
 
-        def score(query: NDArray[np.int64]) -> NDArray[np.float32]:
-            total = np.zeros(collection.documents, np.float32)
-            for term in query:
-                total[index.indices[index.indptr[term] : index.indptr[term + 1]]] += idf[term]
-            return total
+        def texts() -> Iterator[str]:
+            for first, block in collection.blocks(BLOCK):
+                scripts.see(block)
+                yield from block
+                progress("tfidf: documents", first + len(block), collection.documents)
 
-        details = {"tokenizer": "listed items"} if listed else scripts.described()
-        ranked = _rank(collection, depth, queries, score, "tfidf", progress)
-        yield Ranked("tfidf", None, ranked, details)
+        index = TFIDFIndex(texts())
+        queries = index.weighted([query.text for query in collection.queries])
+        ranked = rank_all(collection, depth, queries, index.scores, "tfidf", progress)
+        yield Ranked("tfidf", None, ranked, scripts.described())
 
 
-def _lists(collection: Collection) -> bool:
-    """Whether most documents hold a list, judged by the first ones."""
-    _, texts = next(iter(collection.blocks(200)))
-    return 2 * sum(map(_is_list, texts)) > len(texts)
+class TFIDFIndex:
+    """tf (1 + ln((1 + N) / (1 + df))) of every word of texts, scaled to length 1.
 
+    `weights` (texts, vocabulary): a sparse matrix by rows.
+    """
 
-def _is_list(text: str) -> bool:
-    """Whether a text names things one by one: sentences have longer parts between their commas."""
-    if ", " not in text or " and " not in text:
-        return False
-    items = [len(item.split()) for item in _LIST.split(text)[1:]]
-    return sum(items) <= _ITEM * len(items)
+    def __init__(self, texts: Iterable[str]) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        # the vectorizer takes no vocabulary without a word
+        self._vectorizer: Any = TfidfVectorizer(
+            analyzer=lambda text: tokens(text) or [""], dtype=np.float32
+        )
+        self.weights: Any = self._vectorizer.fit_transform(texts)
+        self._columns = self.weights.tocsc()
+
+    def weighted(self, queries: list[str]) -> list[dict[int, float]]:
+        """The weight of each column in queries."""
+        rows = self._vectorizer.transform(queries)
+        cut = [slice(*rows.indptr[i : i + 2]) for i in range(len(queries))]
+        return [
+            dict(zip(rows.indices[of].tolist(), rows.data[of].tolist(), strict=True))
+            if tokens(query) else {}
+            for query, of in zip(queries, cut, strict=True)
+        ]  # fmt: skip
+
+    def scores(self, query: Mapping[int, float]) -> NDArray[np.float32]:
+        """(texts,) the cosine of each with a query."""
+        columns = self._columns
+        total = np.zeros(columns.shape[0], np.float32)
+        for term, weight in query.items():
+            of = slice(*columns.indptr[term : term + 2])
+            total[columns.indices[of]] += np.float32(weight) * columns.data[of]
+        return total
 
 
 class _Scripts:
@@ -200,34 +185,7 @@ class _Scripts:
         return details
 
 
-def _items(text: str, whole: set[str]) -> list[str]:
-    """The items of a list, the first one first; an item that holds an "and" in all readings."""
-    text = text.strip()
-    *begin, last = (text[:-1] if text[-1:] in ".?!" else text).split(", ")
-    joints = list(re.finditer(" and ", last))
-    ends = [last[joint.end() :] for joint in joints]
-    if begin:
-        ends += [last, *(last[: joint.start()] for joint in joints)]
-        return [_ending(begin[0], whole), *begin[1:], *ends]
-    heads = [last[: joint.start()] for joint in joints] or [last]
-    return [*(_ending(head, whole) for head in (*heads, last)), *ends]
-
-
-def _asked(text: str, whole: set[str]) -> list[str]:
-    """The items of a query; where "Fish and Chips" is an item, its parts were not asked for."""
-    items = _items(text, whole)
-    joined = [item for item in items if " and " in item and item in whole]
-    parts = {part for item in joined for part in item.split(" and ")}
-    return [item for item in items if item not in parts]
-
-
-def _ending(opening: str, whole: set[str]) -> str:
-    """The longest ending that is an item, else the last word."""
-    endings = [opening[space.end() :] for space in re.finditer(" ", opening)]
-    return next((e for e in endings if e in whole), endings[-1] if endings else opening)
-
-
-def _rank(
+def rank_all(
     collection: Collection,
     depth: int,
     queries: list[Any],

@@ -6,7 +6,8 @@ documents of a whole collection.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.search.capretrieval import matching_scores, protocol
-from retgen.evaluation.search.lexical import stemmed
+from retgen.evaluation.search.lexical import TFIDFIndex, stemmed
 from retgen.progress import Progress
 from retgen.tokenizer import tokens
 
@@ -85,37 +86,27 @@ class BM25:
         shape = (len(texts), len(indptr) - 1)
         weights = sparse.csc_array((data, indices, indptr), shape=shape).tocsr()
         queries = list(dict.fromkeys(group.query for group in groups))
-        return _summed(groups, weights, texts, queries, stemmed(queries), vocabulary)
+        asked = {
+            query: Counter(vocabulary[term] for term in terms if term in vocabulary)
+            for query, terms in zip(queries, stemmed(queries), strict=True)
+        }
+        return _summed(groups, weights, texts, asked)
 
 
 class TFIDF:
-    """The sum of the IDF, 1 + log(N / df), of the distinct words that query and document share.
-
-    The retriever of that name reads lists of things; sentences hold none.
-    """
+    """Cosines of tf-idf vectors, as the retriever of that name."""
 
     name = "tfidf"
-    noise = 0.0
+    noise = 1e-6  # weights are 32-bit floats
 
     def score(
         self, groups: Sequence[CandidateSet], progress: Progress
     ) -> list[NDArray[np.float64]]:
-        from scipy import sparse
-
-        texts, vocabulary = _distinct(groups), dict[str, int]()
-        rows = [
-            [vocabulary.setdefault(term, len(vocabulary)) for term in dict.fromkeys(tokens(text))]
-            for text in texts
-        ]
-        columns = np.array([column for row in rows for column in row], np.int64)
-        bounds = np.cumsum([0, *map(len, rows)])
-        idf = 1 + np.log(len(texts) / np.maximum(np.bincount(columns, minlength=1), 1))
-        shape = (len(texts), max(len(vocabulary), 1))
-        weights = sparse.csr_array((idf[columns], columns, bounds), shape=shape)
-        weights.sort_indices()
+        texts = _distinct(groups)
+        index = TFIDFIndex(texts)
         queries = list(dict.fromkeys(group.query for group in groups))
-        cut = [list(dict.fromkeys(tokens(query))) for query in queries]
-        return _summed(groups, weights, texts, queries, cut, vocabulary)
+        asked = dict(zip(queries, index.weighted(queries), strict=True))
+        return _summed(groups, index.weights, texts, asked)
 
 
 class RankBM25:
@@ -175,24 +166,19 @@ def _summed(
     groups: Sequence[CandidateSet],
     weights: Any,
     texts: dict[str, int],
-    queries: Sequence[str],
-    terms: Sequence[Sequence[str]],
-    vocabulary: dict[str, int],
+    asked: Mapping[str, Mapping[int, float]],
 ) -> list[NDArray[np.float64]]:
     """Scores of groups, of `weights` (texts, vocabulary) in sorted rows: a query's terms, summed.
 
-    Only terms that match are added, in the order of the vocabulary: two documents that share the
-    same words with a query get the same score to the last digit, and tie.
+    `asked`: by query, how much each of its terms weighs. Only terms that match are added, in the
+    order of the vocabulary: two documents that share the same words with a query get the same score
+    to the last digit, and tie.
     """
-    asked = {
-        query: np.array([vocabulary[t] for t in cut if t in vocabulary], np.int64)
-        for query, cut in zip(queries, terms, strict=True)
-    }
     times = np.zeros(weights.shape[1])
     result = []
     for group in groups:
         times[:] = 0
-        np.add.at(times, asked[group.query], 1)
+        times[list(asked[group.query])] = list(asked[group.query].values())
         scores = np.zeros(len(group.texts))
         for i, text in enumerate(group.texts):
             row = slice(*weights.indptr[texts[text] : texts[text] + 2])

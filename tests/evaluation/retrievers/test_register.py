@@ -68,13 +68,13 @@ def test_a_retriever_is_one_new_file(tmp_path: Path) -> None:
 
 def test_names() -> None:
     assert names() == [
-        "bm25", "bm25-paper", "bm25-capretrieval", "bm25-capretrieval-characters", "minilm",
-        "static:minilm", "rank-bm25", "tfidf",
+        "attribute-oracle", "bm25", "bm25-paper", "bm25-capretrieval",
+        "bm25-capretrieval-characters", "minilm", "static:minilm", "rank-bm25", "tfidf",
     ]  # fmt: skip
     assert known() == (
-        "bm25, bm25-capretrieval, bm25-capretrieval-characters, minilm, static:minilm, rank-bm25, "
-        "tfidf, a folder or Hub id (owner/name), hybrid:A+B, late:MODEL, mteb:NAME, "
-        "rerank:FIRST+CROSSENCODER; for candidate sets bm25-paper, cross:CROSSENCODER, "
+        "attribute-oracle, bm25, bm25-capretrieval, bm25-capretrieval-characters, minilm, "
+        "static:minilm, rank-bm25, tfidf, a folder or Hub id (owner/name), hybrid:A+B, late:MODEL, "
+        "mteb:NAME, rerank:FIRST+CROSSENCODER; for candidate sets bm25-paper, cross:CROSSENCODER, "
         "llm:PROVIDER:NAME"
     )
     assert [ranks_a_corpus(name) for name in ("bm25", "bm25-paper", "cross:a/b", "owner/name")] == [

@@ -23,6 +23,7 @@ from retgen.evaluation.embedders.cache import Cache
 from retgen.evaluation.embedders.devices import choose_device, choose_dtype
 from retgen.evaluation.embedders.loading import dtype_of, load_model, loading
 from retgen.evaluation.retrievers import Options, retriever
+from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.search import dense as dense_module
 from retgen.evaluation.search import lexical, rerank
@@ -109,27 +110,70 @@ def test_reciprocal_rank_fusion(dataset) -> None:  # type: ignore[no-untyped-def
         ),
         ({"a": "Al Ox likes Tea, Fish and Chips and Salt.", "b": "Bo Ox likes Fish, Tea and Chips."}, "Who likes Fish and Chips?", {"a"}),
         ({"a": "Al Ox likes Tea, Chips Ahoy! and Salt.", "b": "Bo Ox likes Chips, Tea and Salt."}, "Who likes Chips Ahoy!?", {"a"}),
-        ({"a": "plain words here", "b": "other words"}, "words here", {"a"}),
-        # sentences with commas are no lists
-        (
-            {
-                "a": "Its tale, told in Leipzig, is of a whaler who never left the coast, and of a cook.",
-                "b": "Its tale, told in Bremen, is of a miner who never left the valley, and of a nun.",
-            },
-            "a film about somebody in Leipzig",
-            {"a"},
-        ),
     ],
 )  # fmt: skip
-def test_tfidf_reads_lists(dataset, corpus, query, first) -> None:  # type: ignore[no-untyped-def]
+def test_the_attribute_oracle_reads_lists(dataset, corpus, query, first) -> None:  # type: ignore[no-untyped-def]
     collection = load(dataset(corpus, {"q": query}, [("q", sorted(first)[0], 1)]))
-    rankings = ranked("tfidf", collection, depth=2)[0].rankings
+    rankings = ranked("attribute-oracle", collection, depth=2)[0].rankings
     result = {
         collection.doc_ids[i].decode()
         for i, score in zip(rankings.documents[0], rankings.scores[0], strict=True)
         if score == rankings.scores[0, 0] and i >= 0
     }
     assert result == first
+
+
+@pytest.mark.parametrize(
+    "corpus",
+    [
+        {"a": "plain words here", "b": "other words"},
+        # sentences with commas are no lists
+        {
+            "a": "Its tale, told in Leipzig, is of a whaler who never left the coast, and of a cook.",
+            "b": "Its tale, told in Bremen, is of a miner who never left the valley, and of a nun.",
+        },
+    ],
+)
+def test_the_attribute_oracle_needs_lists(dataset, corpus: dict[str, str]) -> None:  # type: ignore[no-untyped-def]
+    path = dataset(corpus, {"q": "words"}, [("q", "a", 1)])
+    with pytest.raises(UsageError) as error:
+        ranked("attribute-oracle", load(path))
+    assert str(error.value) == (
+        "--model attribute-oracle: reads documents that list attributes, and those of "
+        f"{path} do not. Name tfidf or bm25 instead"
+    )
+
+
+def test_tfidf_is_scikit_learns(collection: Collection) -> None:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    theirs = TfidfVectorizer(token_pattern=r"\w+")
+    texts = [text for _, block in collection.blocks(100) for text in block]
+    documents = theirs.fit_transform(texts)
+    queries = theirs.transform([query.text for query in collection.queries])
+    cosines = (queries @ documents.T).toarray()
+    rankings = ranked("tfidf", collection, depth=len(texts))[0].rankings
+    assert rankings.documents[:, 0].min() >= 0
+    for row, (found, scores) in enumerate(zip(rankings.documents, rankings.scores, strict=True)):
+        kept = found[found >= 0]
+        assert sorted(kept) == np.flatnonzero(cosines[row]).tolist()
+        np.testing.assert_allclose(scores[: len(kept)], cosines[row, kept], rtol=1e-5)
+
+
+def test_a_list_is_found_by_words_that_no_item_is(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """What the oracle ranks nothing for, and says so."""
+    corpus = {
+        "a": "Ann Lee likes Hawaiian Pizza, Tea and Salt.",
+        "b": "Bo Ox likes Tea, Milk and Salt.",
+    }
+    path = dataset(corpus, {"q": "pizza from Hawaiian kitchens"}, [("q", "a", 1)])
+    result = evaluate(
+        path, models=["tfidf", "attribute-oracle"], metrics=["recall@1"], out=tmp_path / "out"
+    ).to_json()
+    assert [row["metrics"]["recall@1"] for row in result["results"]] == [1.0, 0.0]
+    assert result["notes"] == [
+        "attribute-oracle: ranks no document for 1 of 1 queries, which count as 0"
+    ]
 
 
 CHINESE = {
@@ -140,9 +184,10 @@ CHINESE = {
 }
 
 
-@pytest.mark.parametrize("name", ["bm25", "rank-bm25"])
-def test_a_corpus_without_a_token(name: str, dataset: Any) -> None:
-    collection = load(dataset({"d1": "!!!", "d2": "?"}, {"q1": "cat"}, [("q1", "d1", 1)]))
+@pytest.mark.parametrize("name", ["bm25", "rank-bm25", "tfidf"])
+@pytest.mark.parametrize("query", ["cat", "!"])
+def test_a_corpus_without_a_token(name: str, query: str, dataset: Any) -> None:
+    collection = load(dataset({"d1": "!!!", "d2": "?"}, {"q1": query}, [("q1", "d1", 1)]))
     assert ranked(name, collection)[0].rankings.documents.tolist() == [[-1] * 5]
 
 
@@ -168,7 +213,8 @@ def test_words_of_mixed_texts_are_stemmed_as_all_others() -> None:
 
 
 def test_how_texts_were_cut_is_told(collection: Collection) -> None:
-    details = {name: ranked(name, collection)[0].details for name in ("bm25", "rank-bm25", "tfidf")}
+    names = ("bm25", "rank-bm25", "tfidf", "attribute-oracle")
+    details = {name: ranked(name, collection)[0].details for name in names}
     assert details == {
         "bm25": {
             "tokenizer": "words",
@@ -176,7 +222,8 @@ def test_how_texts_were_cut_is_told(collection: Collection) -> None:
             "stemmer": "Snowball, English",
         },
         "rank-bm25": {"tokenizer": "words", "stopwords": None, "stemmer": None},
-        "tfidf": {"tokenizer": "listed items"},
+        "tfidf": {"tokenizer": "words", "stopwords": None, "stemmer": None},
+        "attribute-oracle": {"tokenizer": "listed items"},
     }
 
 

@@ -137,7 +137,14 @@ def swept(limit_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("swept")
     evaluate(
         limit_run,
-        models=["bm25", "tfidf", "minilm", "static:minilm", "late:minilm", "hybrid:bm25+minilm"],
+        models=[
+            "bm25",
+            "attribute-oracle",
+            "minilm",
+            "static:minilm",
+            "late:minilm",
+            "hybrid:bm25+minilm",
+        ],
         dims=[32, 384],
         out=out,
     )
@@ -147,14 +154,14 @@ def swept(limit_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_system_is_scored_and_written(swept: Path, limit_run: Path) -> None:
     content = json.loads((swept / "eval.json").read_text())
     assert [(r["model"], r["dim"]) for r in content["results"]] == [
-        ("bm25", None), ("tfidf", None), ("minilm", 32), ("minilm", 384), ("static:minilm", 32),
-        ("static:minilm", 384), ("late:minilm", None), ("hybrid:bm25+minilm", None),
+        ("bm25", None), ("attribute-oracle", None), ("minilm", 32), ("minilm", 384),
+        ("static:minilm", 32), ("static:minilm", 384), ("late:minilm", None), ("hybrid:bm25+minilm", None),
     ]  # fmt: skip
     assert content["dataset"] == str(limit_run)
     assert (content["documents"], content["queries"], content["complete"]) == (15, 100, True)
     assert all("judged" not in row for row in content["results"])
     scores = {(r["model"], r["dim"]): r["metrics"] for r in content["results"]}
-    assert scores["tfidf", None]["recall@2"] == 1.0
+    assert scores["attribute-oracle", None]["recall@2"] == 1.0
     assert scores["bm25", None]["recall@2"] == 1.0
     assert 0.1 < scores["minilm", 384]["recall@2"] < 0.6
     assert scores["minilm", 32]["recall@2"] < scores["late:minilm", None]["recall@2"]
@@ -176,7 +183,7 @@ def test_every_system_is_scored_and_written(swept: Path, limit_run: Path) -> Non
     assert ">random order</th>" in page
     assert "minilm was not trained to be cut to fewer dimensions" in page
     table = (swept / "eval.md").read_text()
-    assert "| tfidf |  | 0.5000 | 1.0000 |" in table
+    assert "| attribute-oracle |  | 0.5000 | 1.0000 |" in table
 
 
 def test_written_runs_score_the_same(swept: Path, limit_run: Path, tmp_path: Path) -> None:
@@ -220,8 +227,8 @@ def test_mtebs_cache_loads_what_was_scored(swept: Path) -> None:
     result = cache.load_results(include_remote=False)
     scores = {one.model_name: one.task_results[0].scores["test"][0] for one in result.model_results}
     assert sorted(scores) == [
-        "retgen/bm25", "retgen/hybrid--bm25--minilm", "retgen/late--minilm",
-        "retgen/static--minilm", "retgen/tfidf", "sentence-transformers/all-MiniLM-L6-v2",
+        "retgen/attribute-oracle", "retgen/bm25", "retgen/hybrid--bm25--minilm",
+        "retgen/late--minilm", "retgen/static--minilm", "sentence-transformers/all-MiniLM-L6-v2",
     ]  # fmt: skip
     (task,) = {one.task_results[0].task_name for one in result.model_results}
     assert task == "LimitRetrieval"
@@ -424,7 +431,10 @@ def test_default_measures() -> None:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("minlm", "--model minlm: there is no such model; did you mean minilm? Known: bm25, "),
+        (
+            "minlm",
+            "--model minlm: there is no such model; did you mean minilm? Known: attribute-oracle, ",
+        ),
         ("hybrid:bm25", "--model hybrid:bm25: write for example hybrid:bm25+minilm"),
         ("rerank:bm25+a/b+c/d", "write for example rerank:bm25+owner/cross-encoder"),
         ("late:", "--model late:: name a model after late:"),

@@ -118,16 +118,22 @@ def test_the_same_words_make_a_tie(groups: list[CandidateSet]) -> None:
     one = [f"{rare} {i} alpha beta" for i in range(40)]
     two = [f"gamma {i} {rare} delta" for i in range(40)]
     pairs = [CandidateSet(rare, pair) for pair in zip(one, two, strict=True)]
-    for name in ("bm25", "tfidf", "rank-bm25"):
-        for result in systems(name, None, Options())[0].scorer.score(pairs, silent):
-            assert result[0] == result[1], name
+    for name, noise in (("bm25", 0.0), ("tfidf", 1e-6), ("rank-bm25", 0.0)):
+        scorer = systems(name, None, Options())[0].scorer
+        assert scorer.noise == noise
+        for result in scorer.score(pairs, silent):
+            assert result[0] == pytest.approx(result[1], rel=noise), name
 
 
-def test_tfidf_sums_the_idf_of_shared_words() -> None:
-    group = CandidateSet("Red roof, red door", ("a red roof", "a door", "a red wall"))
-    scores = systems("tfidf", None, Options())[0].scorer.score([group], silent)[0]
-    one, two = 1 + math.log(3 / 1), 1 + math.log(3 / 2)
-    assert scores.tolist() == pytest.approx([two + one, one, two])
+def test_tfidf_is_that_of_the_retriever(collection: Collection, groups: list[CandidateSet]) -> None:
+    texts = corpus_texts(collection)
+    ranked = next(iter(retriever("tfidf", Options()).rank(collection, len(texts), silent)))
+    rows = {query.text: row for row, query in enumerate(collection.queries)}
+    for group, result in zip(groups, score("tfidf", groups), strict=True):
+        found = ranked.rankings.documents[rows[group.query]].tolist()
+        scores = ranked.rankings.scores[rows[group.query]]
+        expected = [scores[found.index(texts.index(text))] for text in group.texts]
+        np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
 def test_embedders_multiply_vectors(groups: list[CandidateSet]) -> None:
