@@ -36,7 +36,7 @@ class Collection:
     same shape, None where there are none. `complete`: a pair without a qrel is known to be
     not relevant. `notes`: what a reader of the scores must know. `missing`: judged documents that
     the corpus does not hold. `breakdown`: columns of the queries by whose values the data set wants
-    its scores shown.
+    its scores shown. `main_measure`: what it is scored by first; MTEB's for data sets of others.
     """
 
     path: Path
@@ -52,6 +52,7 @@ class Collection:
     missing: frozenset[str] = frozenset()
     grades: dict[str, dict[str, int]] | None = None
     breakdown: tuple[str, ...] = ()
+    main_measure: str = "nDCG@10"
 
     @property
     def documents(self) -> int:
@@ -157,6 +158,7 @@ def load(
         path, path.resolve().name, split, dataset, ids, priority, kept,
         {q.query_id: by_query.get(q.query_id, {}) for q in kept}, bool(manifest.get("complete")),
         notes, missing, _grades(dataset, path, split, kept), tuple(manifest.get("breakdown", ())),
+        str(manifest.get("main_measure", Collection.main_measure)),
     )  # fmt: skip
 
 

@@ -51,6 +51,7 @@ class Family(ABC, Generic[P]):
     dimensions that one needs, and without `candidate_sets` of no query-blind ranking either.
     `independent_judge`: the judge is by default of another model family than the writer, where
     there are keys of two.
+    `main_measure`: what its paper scores rankings by, in ir-measures' words; `measure` is of a job.
     `takes_source`: its parameters have a block `source`, of documents to write from.
     """
 
@@ -69,6 +70,7 @@ class Family(ABC, Generic[P]):
     proof: ClassVar[str] = "rebuilt from the words of the documents"
     candidate_sets: ClassVar[bool] = False
     tests: ClassVar[str] = ""
+    main_measure: ClassVar[str] = "nDCG@10"
     takes_source: ClassVar[bool] = False
 
     @abstractmethod
@@ -103,6 +105,10 @@ class Family(ABC, Generic[P]):
     def about(self, job: Job[P]) -> str:
         """What a data set of this job is, in a few words; `summary` is that of the family."""
         return self.summary
+
+    def measure(self, job: Job[P]) -> str:
+        """The main measure of a data set of this job: that of `gen eval` and of MTEB's task."""
+        return self.main_measure
 
     def own(self, job: Job[P]) -> Literal["nothing", "sentences", "documents", "queries"]:
         """What comes from the user: sentences of the documents, the documents, the queries as well.

@@ -22,7 +22,7 @@ from retgen.validators.validation import Validation
 from retgen.version import __version__
 from retgen.write import FileInfo, file_info
 
-FORMAT_VERSION = 2  # one more whenever what stands beside the tables has other keys or files
+FORMAT_VERSION = 3  # one more whenever what stands beside the tables has other keys or files
 COSTS = ("calls", "cache_hits", "unanswered", "tokens", "usd")
 
 
@@ -117,6 +117,7 @@ def manifest_of(
         "proof": family.proof,
         "candidate_sets": family.candidate_sets,
         "tests": family.tests,
+        "main_measure": family.measure(recipe.job),
         "models": models,
         "prompts": prompts,
         "word_lists": dict(records.word_lists),

@@ -114,7 +114,9 @@ def evaluate(
             collection = replace(collection, complete=True, notes=notes)
         of_task = TaskResults(task, collection, chats, limit) if task is not None else None
         names = list(dict.fromkeys(models)) or _defaults(runs, task)
-        measured = metrics or default_names(collection.documents, collection.grades is not None)
+        measured = metrics or default_names(
+            collection.documents, collection.grades is not None, collection.main_measure
+        )
         measures = Measures(measured)
         measures.check(collection)
         name = _unique(collection.name, one, paths)

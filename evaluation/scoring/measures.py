@@ -32,9 +32,13 @@ _RISING = frozenset("ap bpref err infap iprec ndcg p r rbp rprec rr success".spl
 _Run = Mapping[str, Mapping[str, float]]
 
 
-def default_names(documents: int, grades: bool = False) -> list[str]:
-    """What is measured unless asked otherwise: cutoffs that do not reach the whole corpus."""
-    reach = [k for k in _CUTOFFS if k < documents] or [1]
+def default_names(documents: int, grades: bool = False, main: str = "") -> list[str]:
+    """What is measured unless asked otherwise: cutoffs that do not reach the whole corpus.
+
+    `main`: the main measure, whose cutoff is among them.
+    """
+    cutoffs = {*_CUTOFFS, *([k] if (k := cutoff(main)) else [])}
+    reach = [k for k in sorted(cutoffs) if k < documents] or [1]
     deepest = max(k for k in reach if k <= 10)
     names = [*(f"recall@{k}" for k in reach), f"nDCG@{deepest}", f"MRR@{deepest}"]
     return [*names, f"{_GRADED}nDCG@{deepest}"] if grades else names

@@ -57,12 +57,10 @@ def task_name(name: str) -> str:
     return prefix + joined + ("" if joined.endswith("Retrieval") else "Retrieval")
 
 
-def main_score(relevant: int, graded: bool) -> str:
-    """The score of a task whose queries have up to so many relevant documents.
-
-    Recall counts a grade of 1 as one of 10, so graded labels take nDCG.
-    """
-    return f"{'ndcg' if graded else 'recall'}_at_{relevant}"
+def mteb_score(name: str) -> str | None:
+    """MTEB's name of a measure, None where it has none."""
+    base, _, k = name.lower().partition("@")
+    return f"{_ALIASES[base]}_at_{k}" if base in _ALIASES and k.isdigit() else None
 
 
 def measure(name: str) -> str | None:
@@ -78,11 +76,7 @@ def mteb_task_of(collection: Collection) -> MtebTask:
         return MtebTask(**{key: stated[key] for key in MtebTask._fields})
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    grades = [list(of.values()) for of in collection.qrels.values()]
-    most = max(sum(grade > 0 for grade in of) for of in grades)
-    score = main_score(most, any(grade > 1 for of in grades for grade in of))
-    if collection.dataset.run is None:  # others' sets are scored as MTEB scores most
-        score = "ndcg_at_10"
+    score = mteb_score(collection.main_measure) or "ndcg_at_10"
     return MtebTask(task_name(collection.name), "local", "default", _languages(collection), score)
 
 
@@ -108,9 +102,8 @@ def write_mteb(
     task = mteb_task_of(collection)
     named = {}
     for name, value in score.metrics.items():
-        base, _, k = name.lower().partition("@")
-        if base in _ALIASES and k.isdigit():
-            named[f"{_ALIASES[base]}_at_{k}"] = round(value, 5)
+        if (score_name := mteb_score(name)) is not None:
+            named[score_name] = round(value, 5)
     if measure(task.main_score):
         named[task.main_score] = round(main, 5)
     row = {**named, "main_score": round(main, 5), "hf_subset": task.subset,

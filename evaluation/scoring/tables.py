@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from retgen.evaluation.scoring.mteb_files import mteb_score
 from retgen.evaluation.scoring.scores import Score
 from retgen.pages import Place, TableView, best_places
 from retgen.plots import score as shown
@@ -20,16 +20,14 @@ BEST = "best reachable"
 
 
 def primary(scored: Scored) -> str:
-    """The measure of the order, the summary and the pictures: recall at the number of relevant
-    documents, else the first.
-    """
+    """The measure of the order, the summary and the pictures: the main one, else the first."""
     return primary_of(scored.measures.names, scored.collection)
 
 
 def primary_of(names: Sequence[str], collection: Collection) -> str:
     """The same, of some measures of a collection."""
-    relevant = max(sum(r > 0 for r in q.values()) for q in collection.qrels.values())
-    return next((n for n in names if re.fullmatch(rf"(recall|R)@{relevant}", n)), names[0])
+    main = mteb_score(collection.main_measure)
+    return next((name for name in names if mteb_score(name) == main), names[0])
 
 
 def in_order(scores: Iterable[Score], measure: str) -> list[Score]:

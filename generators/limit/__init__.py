@@ -108,6 +108,11 @@ class Limit(Family[LimitParams]):
         "words of the query mean it rests on a judge, who recognised it among similar things"
     )
 
+    def measure(self, job: Job[LimitParams]) -> str:
+        """Recall at k where every query has k relevant documents: recall@2 in the paper."""
+        k = getattr(job.params, "k", None)
+        return f"recall@{k}" if k else self.main_measure
+
     def plan(self, job: Job[LimitParams]) -> Plan:
         params = job.params
         if proposes(job):

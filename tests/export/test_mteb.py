@@ -17,6 +17,7 @@ from retgen import evaluate, export
 from retgen.data import open_dataset
 from retgen.errors import UsageError
 from retgen.export.facts import facts_of
+from retgen.export.mteb import score
 from retgen.export.mteb.gates import Gate, gates
 from retgen.export.mteb.metadata import task_of
 from retgen.export.mteb.score import MINILM, RANDOM
@@ -151,7 +152,7 @@ def test_scores_are_read_in_words(
     scored = Scores({RANDOM: {"test": chance}, MINILM: {"test": minilm}}, errors={"test": 0.04})
     assert asked(path, scored)[0]["scores"] == Gate(
         "scores", status,  # type: ignore[arg-type]
-        f"test: recall@1 {chance:.4f} of MTEB's random baseline, {minilm:.4f} of minilm: {words}",
+        f"test: nDCG@10 {chance:.4f} of MTEB's random baseline, {minilm:.4f} of minilm: {words}",
     )  # fmt: skip
 
 
@@ -183,6 +184,7 @@ def test_metadata_of_a_run_are_what_it_knows(limit_run: Path, tmp_path: Path) ->
         "date": ("2025-08-28", "2025-08-28"), "domains": ["Constructed", "Written"],
         "task_subtypes": [], "license": "apache-2.0", "annotations_creators": "derived",
         "dialect": [], "sample_creation": "created", "bibtex_citation": "",
+        "adapted_from": [], "is_public": False,
     }  # fmt: skip
     line = next(one for one in (folder / "task.py").read_text().splitlines() if "reference" in one)
     assert line == (
@@ -190,12 +192,19 @@ def test_metadata_of_a_run_are_what_it_knows(limit_run: Path, tmp_path: Path) ->
     )
     (path / "mteb.yaml").write_text(
         "reference: https://example.org/kb\ndate: [2024-01-01, 2024-12-31]\ndomains: [Medical]\n"
+        "main_score: ndcg_at_7\nadapted_from: [NFCorpus]\nis_public: true\n"
     )
     folder = export(path, "mteb", tmp_path / "stated")
     stated = keywords(folder / "task.py")
-    assert [stated[key] for key in ("reference", "date", "domains")] == [
-        "https://example.org/kb", ("2024-01-01", "2024-12-31"), ["Medical"],
+    names = ("reference", "date", "domains", "main_score", "adapted_from", "is_public")
+    assert [stated[key] for key in names] == [
+        "https://example.org/kb", ("2024-01-01", "2024-12-31"), ["Medical"], "ndcg_at_7",
+        ["NFCorpus"], True,
     ]  # fmt: skip
+    assert (
+        "k_values = tuple(sorted({*AbsTaskRetrieval.k_values, 7}))"
+        in (folder / "task.py").read_text()
+    )
     assert json.loads((folder / "gates.json").read_text())["gates"][0] == {
         "gate": "metadata", "status": "passed",
         "message": "every field of TaskMetadata is filled", "ids": [],
@@ -238,7 +247,8 @@ def test_what_is_no_field_is_refused(limit_run: Path, tmp_path: Path) -> None:
     assert str(error.value) == (
         f"{path / 'mteb.yaml'}: 'domain' is no field to state; did you mean domains? Possible: "
         "reference, date, domains, task_subtypes, annotations_creators, sample_creation, "
-        "bibtex_citation, description, eval_langs, license, dialect, prompt"
+        "bibtex_citation, description, eval_langs, license, dialect, prompt, main_score, "
+        "adapted_from, is_public"
     )
     assert not (tmp_path / "out").exists()
 
@@ -248,6 +258,26 @@ def test_what_is_no_field_is_refused(limit_run: Path, tmp_path: Path) -> None:
     [
         ("eval_langs: 3", "eval_langs has to be a list of texts, [eng-Latn], not '3'"),
         ("eval_langs: []", "eval_langs has to be a list of texts, [eng-Latn], not '[]'"),
+        (
+            "main_score: MRR",
+            "main_score has to be a measure of MTEB up to 1000, as ndcg_at_10 or "
+            "recall_at_2, not 'MRR'",
+        ),
+        (
+            "main_score: ndcg_at_1447",
+            "main_score has to be a measure of MTEB up to 1000, as "
+            "ndcg_at_10 or recall_at_2, not 'ndcg_at_1447'",
+        ),
+        (
+            "main_score: [ndcg_at_1]",
+            "main_score has to be a measure of MTEB up to 1000, as "
+            "ndcg_at_10 or recall_at_2, not \"['ndcg_at_1']\"",
+        ),
+        (
+            "adapted_from: NFCorpus",
+            "adapted_from has to be a list of texts, [A, B], not 'NFCorpus'",
+        ),
+        ("is_public: maybe", "is_public has to be true or false, not 'maybe'"),
         ("domains: Medical", "domains has to be a list of texts, [A, B], not 'Medical'"),
         ("date: 7", "date has to be the first and the last day, [2024-01-01, 2024-12-31], not '7'"),
         (
@@ -348,3 +378,23 @@ def test_the_module_runs_as_written_and_scores_as_gen_eval_does(
     score = ours["results"][0]["metrics"]["recall@2"]
     assert 0 < score < 1
     assert done.stdout.splitlines()[-1] == f"LimitRetrieval recall@2: {score:.4f}"
+
+
+@pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
+@pytest.mark.slow  # mteb as a whole
+@pytest.mark.parametrize("name", ["recall_at_2", "ndcg_at_10", "map_at_7", "mrr_at_5"])
+def test_mteb_takes_the_task_and_gives_its_score(
+    limit_run: Path, tmp_path: Path, name: str
+) -> None:
+    path = Path(shutil.copytree(limit_run, tmp_path / "kb"))
+    if name != "recall_at_2":  # that of its family
+        (path / "mteb.yaml").write_text(f"main_score: {name}\n")
+    folder = export(path, "mteb", tmp_path / "out")
+    score.main(folder / "task.py", tmp_path / "scores.json")
+    kept = json.loads((tmp_path / "scores.json").read_text())
+    measure = name.replace("_at_", "@").replace("mrr", "MRR").replace("map", "MAP")
+    ours = evaluate(path, models=["minilm"], metrics=[measure], out=tmp_path / "eval").to_json()
+    assert kept["scores"][score.MINILM]["test"] == pytest.approx(
+        ours["results"][0]["metrics"][measure], abs=1e-4
+    )
+    assert (kept["errors"]["test"] > 0) == (name != "mrr_at_5")

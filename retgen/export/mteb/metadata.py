@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from retgen.errors import UsageError
-from retgen.evaluation.scoring.mteb_files import main_score, task_name
+from retgen.evaluation.scoring.mteb_files import measure, mteb_score, task_name
 from retgen.export.facts import NO_LANGUAGE, Facts
 from retgen.export.mteb.survey import Survey, eval_splits
 from retgen.messages import did_you_mean
@@ -29,8 +29,12 @@ _YOURS = {
     "bibtex_citation": 'BibTeX of a paper on it; "" where there is none',
 }
 STATED = "mteb.yaml"  # beside recipe.yaml: what the user states of these fields
-_ALSO = ("description", "eval_langs", "license", "dialect", "prompt")
-_LISTS = ("domains", "task_subtypes", "eval_langs", "dialect")
+_ALSO = (
+    "description", "eval_langs", "license", "dialect", "prompt", "main_score", "adapted_from",
+    "is_public",
+)  # fmt: skip
+_LISTS = ("domains", "task_subtypes", "eval_langs", "dialect", "adapted_from")
+_DEEPEST = 1000  # MTEB ranks no further
 # what MTEB has words of its own for: a task module with others does not run
 WORDED = (
     "date", "domains", "task_subtypes", "license", "annotations_creators", "dialect",
@@ -44,13 +48,12 @@ _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 class Task:
     """A task. `fields`: of `TaskMetadata` but for `dataset`, in its order, None where not known.
 
-    `yours`: those that the user is to state, with what belongs there. `depth`: the most positives
-    of a query. `repository`: of the Hub, None for a folder.
+    `yours`: those that the user is to state, with what belongs there. `repository`: of the Hub,
+    None for a folder.
     """
 
     fields: Mapping[str, Any]
     yours: Mapping[str, str]
-    depth: int
     repository: str | None
 
     @property
@@ -71,8 +74,6 @@ def task_of(found: Survey, facts: Facts, run: Path | None, loaded_as: str = "") 
     """
     repository = loaded_as if _REPOSITORY.fullmatch(loaded_as) else None
     splits = eval_splits(list(found.splits))
-    scored = [found.splits[name] for name in splits]
-    depth = max((max(one.positives.values(), default=0) for one in scored), default=0) or 1
     known = _of_run(run) if run is not None else {}
     what = known.pop("what", f"Retrieval data set {facts.name}")
     made = ", made with retgen" if facts.ours else ""
@@ -85,17 +86,18 @@ def task_of(found: Survey, facts: Facts, run: Path | None, loaded_as: str = "") 
         "modalities": ["text"],
         "eval_splits": splits,
         "eval_langs": list(facts.languages),
-        "main_score": main_score(depth, any(one.highest > 1 for one in scored)),
+        "main_score": "ndcg_at_10",
         "date": None, "domains": None, "task_subtypes": None,
         "license": facts.mteb_licence,
         "annotations_creators": None, "dialect": [], "sample_creation": None,
         "bibtex_citation": None,
+        "adapted_from": [], "is_public": repository is not None,
     }  # fmt: skip
     fields |= known | (_stated(run / STATED) if run is not None else {})
     yours = {key: words for key, words in _YOURS.items() if fields[key] is None}
     if NO_LANGUAGE in fields["eval_langs"]:
         yours["eval_langs"] = _LANGUAGE
-    return Task(fields, yours, depth, repository)
+    return Task(fields, yours, repository)
 
 
 def _stated(path: Path) -> dict[str, Any]:
@@ -126,7 +128,16 @@ def _shaped(path: Path, key: str, value: Any) -> Any:
 
     Raises `UsageError` for another shape.
     """
-    if key == "date":
+    if key == "main_score":
+        k = str(value).rpartition("_at_")[2]
+        if measure(str(value)) and str(int(k)) == k and 0 < int(k) <= _DEEPEST:
+            return value
+        wanted = f"a measure of MTEB up to {_DEEPEST}, as ndcg_at_10 or recall_at_2"
+    elif key == "is_public":
+        if isinstance(value, bool):
+            return value
+        wanted = "true or false"
+    elif key == "date":
         days = [str(day) for day in value] if isinstance(value, list) else []
         if len(days) == 2 and all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for day in days):
             return tuple(days)
@@ -156,6 +167,7 @@ def _of_run(run: Path) -> dict[str, Any]:
     own = recipe.family.own(recipe.job)
     models = {str(one.get("model")) for one in (manifest.get("models") or {}).values()}
     known = {
+        "main_score": mteb_score(recipe.family.measure(recipe.job)) or "ndcg_at_10",
         "what": f"{evidence.what_it_is(own)} ({recipe.family.about(recipe.job)})",
         "task_subtypes": [],
         "annotations_creators": _judged_by(manifest.get("evidence") or {}, models),

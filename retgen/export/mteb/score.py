@@ -14,6 +14,7 @@ from statistics import stdev
 from typing import Any
 
 RANDOM, MINILM = "mteb/baseline-random-encoder", "sentence-transformers/all-MiniLM-L6-v2"
+_TREC_EVAL = {"ndcg": "ndcg_cut", "map": "map_cut", "precision": "P", "hit_rate": "success"}
 DIGITS = 4  # what another machine or thread count leaves alone
 
 
@@ -51,13 +52,17 @@ def main(task: Path, out: Path) -> None:
 def _kept(task: Any, by_query: dict[str, dict[str, float]]) -> Any:
     """A task that keeps the main score of each query, by split, through MTEB's hook for such."""
     base, _, k = task.metadata.main_score.rpartition("_at_")
-    key = f"{'ndcg_cut' if base == 'ndcg' else base}_{k}"  # as trec_eval names it
+    key = f"{_TREC_EVAL.get(base, base)}_{k}"
 
     class Kept(task):  # type: ignore[misc]
         def task_specific_scores(
             self, scores: dict[str, dict[str, float]], *args: Any, hf_split: str, **kwargs: Any
         ) -> Any:
-            by_query[hf_split] = {query: float(of[key]) for query, of in scores.items()}
+            by_query[hf_split] = {
+                query: float(of[key])
+                for query, of in scores.items()
+                if key in of  # not of mrr
+            }
             return super().task_specific_scores(scores, *args, hf_split=hf_split, **kwargs)
 
     return Kept

@@ -70,7 +70,6 @@ class Split:
     queries: Texts = field(default_factory=Texts)
     positives: dict[str, int] = field(default_factory=dict)  # of every query with a qrel
     judged: set[str] = field(default_factory=set)  # documents
-    highest: float = 0.0
     missing_queries: list[str] = field(default_factory=list)
     missing_documents: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)  # a positive
@@ -138,7 +137,6 @@ def survey(dataset: Dataset, path: Path) -> Survey:
             # MTEB counts every score but 0
             split.positives[qrel.query_id] = split.positives.get(qrel.query_id, 0) + (score != 0)
             split.judged.add(qrel.doc_id)
-            split.highest = max(split.highest, score)
             _feed(digest, name, qrel.query_id, qrel.doc_id, f"{score:g}")
     by_text = _queries(strict(dataset.queries, query_of, path), splits, digest)
     documents = Texts()

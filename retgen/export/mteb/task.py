@@ -16,7 +16,7 @@ def module(task: Task, up: int) -> str:
         name=task.name,
         dataset=_dataset(task, up),
         fields="".join(_field(task, key) for key in task.fields),
-        depth=task.depth,
+        depth=score.rpartition("_at_")[2],
         measure=score.replace("_at_", "@").replace("ndcg", "nDCG"),
     )
 
@@ -92,7 +92,7 @@ class {name}(AbsTaskRetrieval):
     metadata = TaskMetadata(
         dataset=DATASET,
 {fields}    )
-    k_values = tuple(sorted({{1, 2, 10, 20, 100, 1000, {depth}}}))
+    k_values = tuple(sorted({{*AbsTaskRetrieval.k_values, {depth}}}))
 
     def load_data(self, *args, **kwargs):
         super().load_data(*args, **kwargs)
