@@ -17,7 +17,7 @@ import tempfile
 import zlib
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple, Self
@@ -32,6 +32,7 @@ from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 from retgen.workers import process_pool
 
 CUTOFFS = (2, 10, 20, 100)
+HIGH = 0.5  # recall of a random order from which on a cutoff shows nothing
 _SPOOL = 16 << 20  # bytes of a spool file, after which a new one begins
 _PARALLEL_FROM = 128 << 20  # bytes of all; below, a second process costs more than it saves
 
@@ -198,12 +199,54 @@ def query_blind_baselines(
     for name, top in query_blind_rankings(spool, queries, depth, workers).items():
         gains = np.cumsum([share.get(doc_id, 0.0) for doc_id in top])
         rankings[name] = {f"recall@{k}": round(float(gains[k - 1]), 6) for k in cutoffs}
-    best = max(rankings, key=lambda name: tuple(rankings[name].values()), default=None)
-    return {
-        "random": {f"recall@{k}": round(k / total, 6) for k in cutoffs},
-        "rankings": rankings,
-        "best": {"ranking": best, **rankings[best]} if best else None,
-    }
+    return with_best({f"recall@{k}": round(k / total, 6) for k in cutoffs}, rankings)
+
+
+def with_best(
+    random: Mapping[str, float | None],
+    rankings: Mapping[str, Mapping[str, float]],
+    measure: str = "",
+) -> dict[str, Any]:
+    """Both, and "best": of each measure the highest value that some ranking has.
+
+    Its "ranking" has that of `measure`, by default of the `headline`.
+    """
+    best = None
+    if rankings and random:
+        at = measure or headline(random, rankings) or list(random)[-1]
+        high = {name: best_at(rankings, name)[1] for name in random}
+        best = {"ranking": best_at(rankings, at)[0], **high}
+    return {"random": dict(random), "rankings": dict(rankings), "best": best}
+
+
+def best_at(rankings: Mapping[str, Mapping[str, float]], measure: str) -> tuple[str, float]:
+    """The ranking with the highest value of a measure, and the value."""
+    every = ((name, of.get(measure, 0.0)) for name, of in rankings.items())
+    return max(every, key=lambda one: one[1])
+
+
+def headline(
+    random: Mapping[str, float | None], rankings: Mapping[str, Mapping[str, float]]
+) -> str | None:
+    """The measure by which query-blind rankings are spoken of: the deepest that one of them solves.
+
+    Where none does, the deepest at which random order is not `HIGH`; None where it is at all.
+    """
+    told = [name for name, chance in random.items() if "@" not in name or (chance or 0) < HIGH]
+    solved = [name for name in told if solves(name, best_at(rankings, name)[1], random)]
+    return (solved or told or [None])[-1] if rankings else None
+
+
+def solves(measure: str, score: float | None, random: Mapping[str, float | None]) -> bool:
+    """Whether a query-blind ranking is far above chance by a measure.
+
+    Of recall twice chance, and a half at least, where chance is not `HIGH`; of a win rate, whose
+    chance is a half, three quarters.
+    """
+    chance = random.get(measure) or 0.0
+    if score is None or ("@" in measure and chance >= HIGH):
+        return False
+    return score >= max(0.5, min(2 * chance, (1 + chance) / 2))
 
 
 _Top = list[tuple[float, str]]
@@ -277,7 +320,7 @@ class _Scores:
             "summed IDF": _row_sums(self.idf[batch.terms], starts),
             "longest first": batch.lengths.astype(np.float64),
             "shortest first": -batch.lengths.astype(np.float64),
-            "most queried words": _row_sums(self.queried[batch.terms], starts),
+            "documents with most query words": _row_sums(self.queried[batch.terms], starts),
         }
         if self.contained is not None:
             columns = self.column[batch.terms]
@@ -286,7 +329,7 @@ class _Scores:
             total = np.zeros(len(batch.counts))
             for documents, sets in self.contained.pairs(rows[hit], columns[hit].astype(np.int64)):
                 np.add.at(total, documents, self.same[sets])
-            scores["most queries contained"] = total
+            scores["documents with most whole queries"] = total
         return scores
 
 

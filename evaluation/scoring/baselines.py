@@ -11,8 +11,9 @@ import numpy as np
 from retgen.data import Qrel
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures, cutoff, graded
+from retgen.evaluation.scoring.tables import primary_of
 from retgen.progress import Progress, silent
-from retgen.validators.baselines import WordTerms, query_blind_rankings
+from retgen.validators.baselines import WordTerms, query_blind_rankings, with_best
 from retgen.validators.rule import Batch, Judgements
 
 _BLOCK = 4096
@@ -25,8 +26,7 @@ def baselines(
 
     Random is the exact expectation over all orders, None where no closed form is used (measures
     other than R, P, nDCG, Success and RR). The query-blind rankings are those of
-    `retgen.validators.baselines`; the best is the one with the highest first measure, the next
-    deciding ties.
+    `retgen.validators.baselines`; the best has the highest main measure.
     """
     names = measures.names
     random: dict[str, float | None] = {name: _expected(collection, name) for name in names}
@@ -44,12 +44,7 @@ def baselines(
         for name, top in tops.items():
             values = measures.one_ranking(collection, top).mean(axis=0)
             rankings[name] = dict(zip(names, map(float, values), strict=True))
-    best = max(rankings, key=lambda name: tuple(rankings[name].values()), default=None)
-    return {
-        "random": random,
-        "rankings": rankings,
-        "best": {"ranking": best, **rankings[best]} if best else None,
-    }
+    return with_best(random, rankings, primary_of(names, collection))
 
 
 def _judgements(collection: Collection) -> Judgements:

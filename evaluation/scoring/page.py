@@ -21,6 +21,7 @@ from retgen.evaluation.scoring.tables import (
 from retgen.markdown import escaped, markdown_table
 from retgen.pages import Figure, Fold, Page, Section, TableView, terminal, text_table
 from retgen.plots import score as shown
+from retgen.validators.baselines import best_at
 from retgen.write import write_file
 
 if TYPE_CHECKING:
@@ -262,9 +263,9 @@ def _bars(result: Evaluation, scored: Scored, measure: str) -> Figure:
 def baseline_levels(baselines: Mapping[str, Any], measure: str) -> list[draw.Level]:
     """The same two as lines of a picture."""
     levels = []
-    best = baselines["best"]
-    if best:
-        levels.append(draw.Level(f"query-blind: {best['ranking']}", best[measure], True))
+    if baselines["best"]:
+        name, value = best_at(baselines["rankings"], measure)
+        levels.append(draw.Level(f"query-blind: {name}", value, True))
     if baselines["random"][measure] is not None:
         levels.append(draw.Level("random order", baselines["random"][measure], True))
     return levels

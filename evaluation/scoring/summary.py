@@ -14,6 +14,7 @@ import numpy as np
 from retgen.evaluation.scoring.scores import Score, at_largest
 from retgen.evaluation.scoring.significance import Difference
 from retgen.evaluation.scoring.tables import p_value, primary
+from retgen.validators.baselines import best_at
 
 if TYPE_CHECKING:
     from retgen.evaluation.scoring.result import Evaluation, Scored
@@ -122,7 +123,7 @@ def baseline(baselines: Mapping[str, Any], measure: str) -> tuple[str, float | N
     """The better of the best query-blind ranking and a random order, and its score."""
     random, best = baselines["random"].get(measure), baselines["best"]
     if best and best.get(measure) is not None and best[measure] >= (random or 0.0):
-        return best["ranking"], best[measure]
+        return best_at(baselines["rankings"], measure)
     return "random order", random
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from retgen.validators.baselines import best_at, headline, solves
+
 OFFLINE = "rules and word lists"
 
 
@@ -107,39 +109,32 @@ def dimensions(certificate: Mapping[str, Any]) -> str:
 
 
 def query_blind(baselines: Mapping[str, Any], *, candidate_sets: bool) -> str:
-    """The best ranking that never reads the query, by the largest cutoff; "" where there is none.
+    """The best ranking that never reads the query, by the headline measure; "" without one.
 
     `candidate_sets`: the measure is a win rate within these, whose chance is a half.
     """
-    best = baselines["best"]
-    if not best:
+    random, rankings = baselines.get("random") or {}, baselines.get("rankings") or {}
+    measure = headline(random, rankings)
+    if measure is None:
         return ""
-    measure = list(best)[-1]
-    if candidate_sets and best[measure] <= 0.5:
+    name, value = best_at(rankings, measure)
+    if candidate_sets and value <= 0.5:
         return "query-blind rankings: at chance (ties count as losses)"
+    solved = ": the set can be solved that way" * solves(measure, value, random)
     return (
-        f"{best['ranking']}, without reading the query: {measure} = {best[measure]:.3f} "
-        f"(random {baselines['random'][measure]:.3f})"
+        f"{name}, without reading the query: {measure} = {value:.3f} "
+        f"(random {random[measure]:.3f}){solved}"
     )
 
 
 def solved_blindly(baselines: Mapping[str, Any]) -> str | None:
-    """The measure that some query-blind ranking solves far above chance, None where none does."""
-    for name, scores in baselines["rankings"].items():
-        for measure, score in scores.items():
-            if solves(measure, score, baselines):
-                return f"{name} reaches {measure} = {score:.3f}"
-    return None
-
-
-def solves(measure: str, score: float | None, baselines: Mapping[str, Any]) -> bool:
-    """Whether a query-blind ranking is far above chance by a measure.
-
-    Of recall twice chance, and a half at least; of a win rate, whose chance is a half, three
-    quarters.
-    """
-    chance = (baselines.get("random") or {}).get(measure, 0.0)
-    return score is not None and score >= max(0.5, min(2 * chance, (1 + chance) / 2))
+    """The same ranking and measure where they are far above chance, None where not."""
+    random, rankings = baselines.get("random") or {}, baselines.get("rankings") or {}
+    measure = headline(random, rankings)
+    if measure is None or not solves(measure, best_at(rankings, measure)[1], random):
+        return None
+    name, value = best_at(rankings, measure)
+    return f"{name} reaches {measure} = {value:.3f}"
 
 
 def what_to_report(shortcut: str) -> str:

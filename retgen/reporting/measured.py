@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from retgen import plots
-from retgen.reporting import evidence
+from retgen.validators.baselines import solves
 from retgen.validators.origin import in_words
 
 
@@ -79,9 +79,7 @@ def baselines_of(baselines: Mapping[str, Any]) -> dict[str, Any] | None:
         {
             "name": name,
             "best": name == best,
-            "scores": [
-                (scores.get(c), evidence.solves(c, scores.get(c), baselines)) for c in random
-            ],
+            "scores": [(scores.get(c), solves(c, scores.get(c), random)) for c in random],
         }
         for name, scores in rankings.items()
     ]

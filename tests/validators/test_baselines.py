@@ -65,8 +65,8 @@ def by_definition(texts: Sequence[str], judgements: Judgements, depth: int) -> d
         "summed IDF": [round(sum(log(len(rows) / held[w]) for w in row), 6) for row in rows],
         "longest first": [len(text) for text in texts],
         "shortest first": [-len(text) for text in texts],
-        "most queried words": [sum(w in queried for w in row) for row in rows],
-        "most queries contained": [
+        "documents with most query words": [sum(w in queried for w in row) for row in rows],
+        "documents with most whole queries": [
             sum(bool(query) and query <= set(row) for query in queries) for row in rows
         ],
     }
@@ -119,7 +119,9 @@ def test_many_queries_of_common_words_are_looked_up_once(tmp_path: Path) -> None
     asked = [Query(f"q{i}", " ".join(draw.sample(common, 2))) for i in range(10_000)]
     judgements = Judgements(asked, [Qrel(query.query_id, "d0", 1) for query in asked])
     rule = spooled(texts, judgements, tmp_path)
-    top = query_blind_rankings(rule.state, rule.query_terms(), 1)["most queries contained"]
+    top = query_blind_rankings(rule.state, rule.query_terms(), 1)[
+        "documents with most whole queries"
+    ]
     sets = [set(text.split()) for text in texts]
     queries = [set(query.text.split()) for query in asked]
     counts = [sum(query <= held for query in queries) for held in sets]

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from retgen.data import Dataset, Qrel, Query, Table, qrel_of, query_of
+from retgen.validators.baselines import with_best
 from retgen.validators.chance import spearman
 from retgen.validators.multiconir.accounts import unaccounted
 from retgen.validators.multiconir.counts import Counts
@@ -380,12 +381,7 @@ class LadderProof(CorpusRule):
             wins = sign * steps[:, :, measure] > 0
             rates = (float(wins[:, 0].mean()), float(wins.mean()))
             rankings[name] = {task: round(r, 6) for task, r in zip(_TASKS, rates, strict=True)}
-        best = max(rankings, key=lambda name: rankings[name][_TASKS[1]])
-        return {
-            "random": dict.fromkeys(_TASKS, 0.5),
-            "rankings": rankings,
-            "best": {"ranking": best, **rankings[best]},
-        }
+        return with_best(dict.fromkeys(_TASKS, 0.5), rankings)
 
 
 def _parsed(table: Any, parse: Any) -> Iterator[Any]:

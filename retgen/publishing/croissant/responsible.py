@@ -181,8 +181,6 @@ def _biases(manifest: Mapping[str, Any]) -> Iterator[str]:
         return
     blind = evidence.query_blind(baselines, candidate_sets=bool(manifest.get("candidate_sets")))
     yield _sentences([blind[0].upper() + blind[1:]])
-    if shortcut := evidence.solved_blindly(baselines):
-        yield _sentences([f"This set can be solved without reading the query: {shortcut}"])
 
 
 def _limitations(
