@@ -493,7 +493,7 @@ def test_figures_of_another_version_may_differ(finished: dict[str, Path], tmp_pa
     ("stated", "severity", "end"),
     [
         (1, "warning", ""),
-        (3, "error", "; check it with the version that made it"),
+        (4, "error", "; check it with the version that made it"),
         (None, "error", "; check it with the version that made it"),
     ],
 )
@@ -509,7 +509,7 @@ def test_of_another_format_it_is_said_once(
         (
             "manifest",
             severity,
-            f"manifest.json: the run is in format {stated}, this version of retgen writes format 2: "
+            f"manifest.json: the run is in format {stated}, this version of retgen writes format 3: "
             "the tables are not made again, and of what stands beside them only name, seed, counts, "
             f"evidence and hashes are compared{end}",
         )

@@ -1,0 +1,98 @@
+"""What is said of query-blind rankings: one value, on the terminal, the card and the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen.reporting import evidence
+from retgen.validators.baselines import with_best
+from tests.conftest import Gen
+
+
+def baselines(random: dict[str, float], **rankings: tuple[float, ...]) -> dict[str, Any]:
+    return with_best(
+        random, {name: dict(zip(random, of, strict=True)) for name, of in rankings.items()}
+    )
+
+
+SMALL = {"recall@2": 0.0175, "recall@10": 0.0877, "recall@20": 0.1754, "recall@100": 0.8772}
+LARGE = {"recall@2": 0.006, "recall@100": 0.306}
+
+
+@pytest.mark.parametrize(
+    ("stated", "line", "solved"),
+    [
+        # the best at the printed measure, not at the first one
+        (
+            baselines(LARGE, short=(0.1, 0.204), whole=(0.05, 0.846)),
+            "whole, without reading the query: recall@100 = 0.846 (random 0.306): the set can be "
+            "solved that way",
+            "whole reaches recall@100 = 0.846",
+        ),
+        # at 100 of 114 documents a random order is as good
+        (
+            baselines(SMALL, short=(0.0, 0.1, 0.2, 1.0), whole=(0.1, 0.15, 0.19, 0.9)),
+            "short, without reading the query: recall@20 = 0.200 (random 0.175)",
+            None,
+        ),
+        # what is solved is said of the deepest cutoff where it is
+        (
+            baselines({"recall@2": 0.1, "recall@10": 0.45}, short=(0.55, 0.6)),
+            "short, without reading the query: recall@2 = 0.550 (random 0.100): the set can be "
+            "solved that way",
+            "short reaches recall@2 = 0.550",
+        ),
+        (baselines({"recall@2": 0.67}, short=(1.0,)), "", None),
+        (baselines({}), "", None),
+    ],
+)
+def test_the_best_at_the_printed_measure(
+    stated: dict[str, Any], line: str, solved: str | None
+) -> None:
+    assert evidence.query_blind(stated, candidate_sets=False) == line
+    assert evidence.solved_blindly(stated) == solved
+
+
+def test_the_best_of_each_measure_is_kept() -> None:
+    stated = baselines(LARGE, short=(0.1, 0.204), whole=(0.05, 0.846))
+    assert stated["best"] == {"ranking": "whole", "recall@2": 0.1, "recall@100": 0.846}
+    assert baselines(LARGE)["best"] is None
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        ["limit_small"],
+        ["limit_dense", "--set", "params.docs=1000", "--set", "params.queries=100"],
+        ["capretrieval_album", "--set", "params.captions=300", "--set", "params.queries=60",
+         "--set", "params.training=0"],
+        ["world_small", "--set", "params.documents=300", "--set", "params.answer_sizes=[1]",
+         "--set", "params.operators=[eq, and]", "--set", "params.queries_per_cell=3"],
+        ["capretrieval", "--limit", "110"],
+    ],
+    ids=lambda words: words[0],
+)  # fmt: skip
+def test_terminal_card_page_and_report_agree(recipe: list[str], gen: Gen, tmp_path: Path) -> None:
+    done = gen("run", *recipe, "--out", "out")
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    floors = report["floors"]
+    (line,) = [one for one in done.stdout.splitlines() if one.startswith("  baseline ")]
+    name, _, rest = line.removeprefix("  baseline").strip().partition(", without reading the query")
+    measure, value = rest.removeprefix(": ").split(" (")[0].split(" = ")
+    assert floors["random"][measure] < 0.5
+    assert floors["best"]["ranking"] == name
+    assert f"{floors['best'][measure]:.3f}" == value
+    assert floors["best"][measure] == max(of[measure] for of in floors["rankings"].values())
+    solved = report["solved_blindly"]
+    assert solved == (f"{name} reaches {measure} = {value}" if "solved" in line else None)
+    card = (tmp_path / "out" / "dataset" / "README.md").read_text()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert ("can be solved without" in card) == ("can be solved without" in page) == bool(solved)
+    if solved:
+        assert solved in page
+        assert solved in card
