@@ -206,13 +206,11 @@ def _dangling(
     if missing:
         of = [by_query.get(query.query_id, {}) for query in kept]
         count = sum(len(docs.keys() & missing) for docs in of)
+        text = f"{count:,} of {total:,} qrels name documents that are not in the corpus and cannot"
         wanted = [{doc for doc, r in docs.items() if r > 0} for docs in of]
         idle = sum(bool(docs) and docs <= missing for docs in wanted)
-        yield (
-            f"{count:,} of {total:,} qrels name documents that are not in the corpus and cannot be "
-            "found" + (f"; {idle:,} of {len(of):,} queries have no other relevant document and "
-                       "count as 0" if idle else "")
-        )  # fmt: skip
+        end = f"; {idle:,} of {len(of):,} queries have no other relevant document and count as 0"
+        yield f"{text} be found{end * bool(idle)}"
 
 
 def _of_split(

@@ -10,6 +10,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from retgen.agents.calls import ModelOptions
+from retgen.evaluation.scoring.mteb_files import mteb_score
 from retgen.generate import write_rejected
 from retgen.generators import Family, families, family
 from retgen.generators.params import Job
@@ -204,3 +205,15 @@ def test_a_new_family_is_one_new_folder(tmp_path: Path) -> None:
     assert wrong.stderr == (
         "gen: --set params.bals: unknown key; did you mean balls? Allowed: balls\n"
     )
+
+
+@pytest.mark.parametrize("name", bundled())
+def test_the_main_measure_is_that_of_the_paper(name: str) -> None:
+    recipe = load_recipe(name)
+    k = {"limit_k3": 3, "limit_5m": 2, "limit_small": 2, "limit_train": 2}.get(name)
+    measure = recipe.family.measure(recipe.job)
+    assert mteb_score(measure) is not None
+    if recipe.family.name != "limit":
+        assert measure == "nDCG@10"
+    elif k:
+        assert measure == f"recall@{k}"

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
-from retgen import evaluate, export
+from retgen import evaluate, export, run
 from retgen.data import open_dataset
 from retgen.errors import UsageError
+from retgen.evaluation.scoring.tables import primary
 from retgen.export.facts import facts_of
 from retgen.export.mteb import score
 from retgen.export.mteb.gates import Gate, gates
@@ -398,3 +399,18 @@ def test_mteb_takes_the_task_and_gives_its_score(
         ours["results"][0]["metrics"][measure], abs=1e-4
     )
     assert (kept["errors"]["test"] > 0) == (name != "mrr_at_5")
+
+
+def test_a_run_says_what_it_is_scored_by(tmp_path: Path) -> None:
+    """The same in the manifest, in the task and first in `gen eval`, whatever others are asked."""
+    made = run("limit_k3", out=tmp_path / "k3", overrides={"params.docs": 60, "params.queries": 60})
+    assert made.manifest["main_measure"] == "recall@3"
+    folder = export(made.path, "mteb", tmp_path / "out")
+    assert keywords(folder / "task.py")["main_score"] == "recall_at_3"
+    scored = evaluate(made.path, models=["bm25", "tfidf"], out=tmp_path / "eval")
+    assert primary(scored.datasets[0]) == "recall@3"
+    assert list(scored.to_json()["results"][0]["metrics"])[2] == "recall@3"
+    asked = evaluate(made.path, metrics=["nDCG@10", "R@3"], out=tmp_path / "asked")
+    assert primary(asked.datasets[0]) == "R@3"
+    other = evaluate(made.path, metrics=["MRR@10", "nDCG@10"], out=tmp_path / "other")
+    assert primary(other.datasets[0]) == "MRR@10"

@@ -52,16 +52,14 @@ def main(task: Path, out: Path) -> None:
 def _kept(task: Any, by_query: dict[str, dict[str, float]]) -> Any:
     """A task that keeps the main score of each query, by split, through MTEB's hook for such."""
     base, _, k = task.metadata.main_score.rpartition("_at_")
-    key = f"{_TREC_EVAL.get(base, base)}_{k}"
+    key = f"{_TREC_EVAL.get(base, base)}_{k}"  # which MTEB has not of mrr
 
     class Kept(task):  # type: ignore[misc]
         def task_specific_scores(
             self, scores: dict[str, dict[str, float]], *args: Any, hf_split: str, **kwargs: Any
         ) -> Any:
             by_query[hf_split] = {
-                query: float(of[key])
-                for query, of in scores.items()
-                if key in of  # not of mrr
+                query: float(of[key]) for query, of in scores.items() if key in of
             }
             return super().task_specific_scores(scores, *args, hf_split=hf_split, **kwargs)
 

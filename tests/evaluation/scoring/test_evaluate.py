@@ -426,6 +426,7 @@ def test_default_measures() -> None:
     assert default_names(46)[-3:] == ["recall@20", "nDCG@10", "MRR@10"]
     assert default_names(1) == ["recall@1", "nDCG@1", "MRR@1"]
     assert default_names(46, True)[-2:] == ["MRR@10", "graded nDCG@10"]
+    assert default_names(46, main="recall@3")[:3] == ["recall@1", "recall@2", "recall@3"]
 
 
 @pytest.mark.parametrize(
