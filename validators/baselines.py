@@ -232,9 +232,9 @@ def headline(
 
     Where none does, the deepest at which random order is not `HIGH`; None where it is at all.
     """
-    told = [
-        m for m, chance in random.items() if rankings and ("@" not in m or (chance or 0) < HIGH)
-    ]
+    if not rankings:
+        return None
+    told = [name for name, chance in random.items() if "@" not in name or (chance or 0) < HIGH]
     solved = [name for name in told if solves(name, best_at(rankings, name)[1], random)]
     return next(reversed(solved or told), None)
 
