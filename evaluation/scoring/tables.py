@@ -11,7 +11,6 @@ from retgen.evaluation.scoring.mteb_files import mteb_score
 from retgen.evaluation.scoring.scores import Score
 from retgen.pages import Place, TableView, best_places
 from retgen.plots import score as shown
-from retgen.validators.baselines import best_at
 
 if TYPE_CHECKING:
     from retgen.evaluation.collection import Collection
@@ -89,8 +88,11 @@ def bound_rows(
     """
     rows = [(BEST, [shown(ceiling[name]) for name in names])]
     if best := baselines["best"]:
-        of = {best_at(baselines["rankings"], name)[0] for name in names}
-        label = "best of each column" if len(of) > 1 else best["ranking"]
+        highest = (
+            name for name, of in baselines["rankings"].items()
+            if all(of[measure] == best[measure] for measure in names)
+        )  # fmt: skip
+        label = next(highest, "best of each column")
         rows.append((f"query-blind: {label}", [shown(best[name]) for name in names]))
     rows.append(("random order", [shown(baselines["random"][name]) for name in names]))
     return rows
