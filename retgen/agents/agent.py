@@ -100,7 +100,8 @@ class Agent(Generic[Q, A]):
 
     `check`: what is wrong with an answer, in words for the model; None for nothing. `offline`: the
     answer by rules and bundled lists; raises `RepairsFailed` where these have none. `max_tokens`:
-    room that an answer needs, the hidden reasoning of a model not counted.
+    room that an answer begins with, about twice what one takes, hidden reasoning not counted: what
+    is cut off gets more (`rooms`), what rambles ends there.
     """
 
     name: str
@@ -110,7 +111,7 @@ class Agent(Generic[Q, A]):
     answer: type[A]
     offline: Callable[[Q], A]
     check: Callable[[Q, A], str | None] = lambda question, answer: None
-    max_tokens: int = 1024
+    max_tokens: int = 512
     repairs: int = 2
 
     @cached_property
