@@ -15,8 +15,8 @@ Outcomes:
     later    asked again later; never the fault of a record, so in the end the run stops
     stop     nobody would be answered: the run stops
 
-What a run is charged does not depend on the row: what was sent costs the usage that comes back, and
-without one the most that it could cost, unless `UNBILLED` names who documents that it costs nothing.
+What a run is charged does not depend on the row. What was sent costs the usage that comes back, and
+without it the most that it could cost, unless `UNBILLED` names who documents that it is free.
 """
 
 from __future__ import annotations
@@ -190,9 +190,9 @@ _AZURE = "https://learn.microsoft.com/azure/ai-services/openai/how-to/manage-cos
 UNBILLED: tuple[Unbilled, ...] = (
     Unbilled("turned away before any model works on it", "",
              frozenset({*range(300, 400), 401, 402, 404, 405, 407, 429}),
-             f'[Azure OpenAI]({_AZURE}): "If the service doesn\'t perform processing, you won\'t be '
-             'charged. For example, a 401 error due to authentication or a 429 error"; a 400 of '
-             "its filter or its input limit, and a 408, are charged"),
+             f'[Azure OpenAI]({_AZURE}): "If the service doesn\'t perform processing, you won\'t '
+             'be charged. For example, a 401 error due to authentication or a 429 error". It '
+             "charges a 400 of its filter or its input limit, and a 408"),
     Unbilled("failed", "google_genai", frozenset({400, 500}),
              '[Gemini](https://ai.google.dev/gemini-api/docs/billing): "If your request fails with '
              'a 400 or 500 error, you won\'t be charged for the tokens used"'),

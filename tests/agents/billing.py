@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ Say = Callable[[dict[str, Any]], str]
 
 
 class Worked(NamedTuple):
-    """What the server did for a request. `key`: of the reason why a whole answer ended."""
+    """What the server did for a request, of which it bills all."""
 
     gemini: bool
     text: str
@@ -78,7 +78,7 @@ class Sends(NamedTuple):
 
     body: Any = b""
     status: int = 200
-    headers: dict[str, str] = {}
+    headers: Mapping[str, str] = {}
     how: str = ""
     billed: bool = True
 
@@ -87,7 +87,9 @@ Fault = Callable[[Worked], Sends]
 
 
 def status(code: int, words: str = "no", *, billed: bool = True, **error: Any) -> Fault:
-    return lambda w: Sends({"error": {"message": words, "code": code, **error}}, code, billed=billed)
+    return lambda w: Sends(
+        {"error": {"message": words, "code": code, **error}}, code, billed=billed
+    )
 
 
 def body(make: Callable[[Worked], Any], **sends: Any) -> Fault:
@@ -212,6 +214,11 @@ GEMINI: dict[str, Fault] = {
         "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.01s"}]}}], 429, billed=False),
 }  # fmt: skip
 FAULTS = {**TEXT, **NO_TEXT, **TRANSFER, **STATUS}
+# what Gemini's shapes stand for: outcomes of the table, in the order of `GEMINI`
+GEMINI_OUTCOMES = (
+    "reject reject retry room room answer retry retry reject reject reject retry retry retry retry "
+    "retry later later later"
+).split()
 
 
 class Server(Loopback):
@@ -290,8 +297,16 @@ class _Handler(Handler):
 def as_openai(asked: dict[str, Any]) -> dict[str, Any]:
     """A request of Gemini's as OpenAI has it."""
     roles = {"user": "user", "model": "assistant"}
-    talk = [{"role": roles[one["role"]], "content": one["parts"][0]["text"]} for one in asked["contents"]]
+    talk = [
+        {"role": roles[one["role"]], "content": one["parts"][0]["text"]}
+        for one in asked["contents"]
+    ]
     if "systemInstruction" in asked:
-        talk.insert(0, {"role": "system", "content": asked["systemInstruction"]["parts"][0]["text"]})
+        talk.insert(
+            0, {"role": "system", "content": asked["systemInstruction"]["parts"][0]["text"]}
+        )
     schema = asked["generationConfig"]["responseJsonSchema"]
-    return {"messages": talk, "response_format": {"json_schema": {"name": schema["title"], "schema": schema}}}
+    return {
+        "messages": talk,
+        "response_format": {"json_schema": {"name": schema["title"], "schema": schema}},
+    }

@@ -7,7 +7,6 @@ The agents of a family are asked as `gen run` asks them, but with shorter pauses
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +23,15 @@ from retgen.errors import BudgetReached, ChecksFailed, EndpointFailed
 from retgen.recipe import Recipe, load_recipe
 from retgen.write import make_folder
 from tests.agents import billing
-from tests.agents.billing import FAULTS, GEMINI, PRICE, Fault, Say, Server
+from tests.agents.billing import (
+    FAULTS,
+    GEMINI,
+    GEMINI_OUTCOMES,
+    PRICE,
+    Fault,
+    Say,
+    Server,
+)
 from tests.agents.ladder_mind import ladder_mind
 from tests.agents.minds import mind as limit_mind
 from tests.generators.capretrieval.mind import mind as passage_mind
@@ -161,3 +168,71 @@ def test_no_fault_passes_the_cap_or_the_ledger(
     fault: str, backend: str, family: str, tmp_path: Path
 ) -> None:
     check(family, backend, KINDS[fault], tmp_path, seed=seeded(fault), share=0.3, hidden=200)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("fault", KINDS)
+def test_no_fault_passes_the_cap_or_the_ledger_with_any_backend(
+    fault: str, family: str, tmp_path: Path
+) -> None:
+    """Of some requests, and of all: other caps, other paces, with and without hidden tokens."""
+    for backend in BACKENDS:
+        if (fault, backend, family) not in CELLS:
+            continue
+        for share, hidden in ((0.3, 200), (1.0, 0)):
+            seed = seeded(fault, backend, family, share)
+            folder = tmp_path / f"{backend}-{share}"
+            server = check(
+                family, backend, KINDS[fault], folder, seed=seed, share=share, hidden=hidden
+            )
+            assert server.requests
+
+
+def test_there_are_enough_faults() -> None:
+    assert len(FAULTS) >= 60
+    assert len(GEMINI) == len(GEMINI_OUTCOMES) == 19
+    assert len(SAMPLE) == len(KINDS)
+
+
+# --- a server that never states usage -----------------------------------------------------------
+
+
+def silently(tmp_path: Path, hidden: int, name: str) -> tuple[Server, Charged]:
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "limit.yaml").write_text(recipe_of(60, 100))
+    recipe = load_recipe(str(folder / "limit.yaml"), {"model": "openai:m"})
+    with billing.serving(limit_mind, FAULTS["no usage"], hidden=hidden) as server:
+        model = settings_of("openai", server, concurrency=4)
+        charged = asked(recipe, folder, model, 10**12)
+    assert charged.error is None
+    return server, charged
+
+
+def test_a_server_that_never_states_usage_stays_usable(tmp_path: Path) -> None:
+    """After some whole answers the room, which is charged, falls to what their texts can take."""
+    server, charged = silently(tmp_path, 0, "plain")
+    rooms = [
+        body["max_tokens"]
+        for body in server.requests
+        if body["response_format"]["json_schema"]["name"] == "Description"
+    ]
+    assert set(rooms[:8]) == {256}
+    longest = max(
+        len(limit_mind(body).encode())
+        for body in server.requests
+        if body["response_format"]["json_schema"]["name"] == "Description"
+    )
+    assert max(rooms[-20:]) <= 1.5 * longest + 1 < 140
+    assert server.bill <= charged.ledger <= 4 * server.bill
+
+
+def test_hidden_tokens_of_such_a_server_are_charged(tmp_path: Path) -> None:
+    """What is cut off at the smaller room has its old one back: nothing hidden goes uncharged."""
+    server, charged = silently(tmp_path, 1000, "reasons")
+    assert server.bill <= charged.ledger
+    rooms = [body["max_tokens"] for body in server.requests]
+    assert max(rooms) >= 1024
+    # few are sent in vain: an agent's room falls once
+    assert len({str(body["messages"]) for body in server.requests}) > 0.7 * len(rooms)

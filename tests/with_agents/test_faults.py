@@ -15,20 +15,26 @@ from typing import Any
 
 import pytest
 
+from retgen.agents.models import ModelSettings
+from retgen.agents.prices import Prices
 from tests.agents.canned import Canned, Server, serving
 from tests.agents.minds import mind
 from tests.agents.test_outcomes import completion, error, page
 from tests.command import Done, in_process
 from tests.conftest import read_jsonl
-from tests.with_agents.conftest import contents, recipe_of
+from tests.with_agents.conftest import USAGE, contents, recipe_of
 
 Gen = Callable[..., Done]
 Answer = Callable[[dict[str, Any]], Canned]
-USD = 5 * 0.25e-6 + 2 * 2e-6  # of an answer of `healthy`, by gpt-5-mini's price
+PRICE = Prices().of(ModelSettings(provider="openai", name="gpt-5-mini"))
+assert PRICE is not None
+USD = PRICE.of(*USAGE) / 1e9  # of an answer of `healthy`
 
 
 def healthy(body: dict[str, Any]) -> Canned:
-    return completion(mind(body))
+    result = completion(mind(body))
+    usage = dict(zip(("prompt_tokens", "completion_tokens"), USAGE, strict=True))
+    return result._replace(body={**result.body, "usage": usage})
 
 
 def about(body: dict[str, Any], text: str) -> bool:
@@ -96,9 +102,12 @@ def test_an_outage_passes(gen: Gen, server: Server, switch: Switch, tmp_path: Pa
     assert done.returncode == 4, done.stderr
     assert "tries), asked by " in done.stderr
     assert "What was answered is kept; run the command again to go on." in done.stderr
-    assert f"Charged so far: ${39 * USD:.4f}." in done.stderr
     assert done.stderr.endswith("Resume with:\n  gen run asked.yaml --out ill/run\n")
-    assert charged(gen, "ill") == pytest.approx(39 * USD)
+    # pages say nothing of usage, so each stays charged at its most: at least its room
+    usd = charged(gen, "ill")
+    assert f"Charged so far: ${usd:.4f}." in done.stderr
+    pages = [body["max_tokens"] for body in server.requests[39:]]
+    assert usd > 39 * USD + PRICE.of(0, sum(pages)) / 1e9
     assert not (tmp_path / "ill/run/rejected.jsonl").read_text().count("tries")
     server.requests.clear()
     switch.answer = healthy
