@@ -99,9 +99,10 @@ class Caller:
                     raise Unusable(sent.reason, sent.row.why)
                 case "room":
                     cuts += 1
-                    least = rooms.more(agent, room, request.room, sent.response.text)
+                    least = rooms.more(agent, room, request.room, rambles=sent.rambles)
                     self._sender.learn(agent)
-                    if least <= room or (cuts >= _CUTS and rooms.whole(agent)):
+                    enough = cuts > 1 if sent.rambles else cuts >= _CUTS and rooms.whole(agent)
+                    if least <= room or enough:
                         # paid for, so it is kept whatever becomes of the others
                         reason = f"the answer was cut off, even with room for {room:,} tokens"
                         await self._sender.refuse(sent, "cut_off", reason)

@@ -248,8 +248,8 @@ class Context:
         cooler = ", or `temperature: 0`" if settings.temperature != 0 else ""
         self._notice(
             f"the first {_FIRST} answers of {settings.shown} to {agent} cannot be used. The last "
-            f"one{begins} fails: {reason}. All of them may: try a larger model, {constrained}"
-            f"{cooler}. Ctrl-C stops; what was answered is kept"
+            f"one{begins} fails: {reason}. If the others are like these, nothing will be accepted: "
+            f"try a larger model, {constrained}{cooler}. Ctrl-C stops; what was answered is kept"
         )
 
     async def _ended(self, tasks: list[asyncio.Task[Any]] | list[asyncio.Future[Any]]) -> None:

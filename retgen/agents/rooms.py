@@ -7,7 +7,7 @@ ledger, so the next run begins with it. Room that is not used costs nothing; it 
 under a cap.
 
 Two cases are apart. An answer whose visible text alone fills its room is no sign of reasoning: it
-gets four times as much once, and the others nothing. And where a server states no usage, all the
+gets more once, and the others nothing. And where a server states no usage, all the
 room is charged: after some whole answers it falls to what their texts can take, and an answer that
 is cut off there (the model reasons, or writes more) ends that for its agent. A whole answer has
 stayed within its room, seen or not, so what is charged for it holds all the same.
@@ -66,19 +66,18 @@ class Rooms:
         """Tokens of a prompt beyond its bytes that have to be reckoned with."""
         return math.ceil(_SPARE * self._most.get(PROMPT, 0))
 
-    def more(self, agent: str, room: int, need: int, text: str = "") -> int:
+    def more(self, agent: str, room: int, need: int, *, rambles: bool) -> int:
         """The room after an answer was cut off at `room`; as much as it was where none is left.
 
-        While no answer of the agent was whole, the others are to have it too, unless it is `text`
-        that has filled the room (two bytes a token and more, and no thoughts in the open).
+        While no answer of the agent was whole, the others are to have it too, unless this one
+        `rambles`: its visible text alone has filled the room.
         """
         self._steady.add(agent)
         if room < (usual := self.of(agent, need)):
             return usual
-        visible = len(text.encode()) >= 2 * room and not text.lstrip().startswith("<")
-        step = 2 if self.whole(agent) else 1 if visible and room > need else _STEP
+        step = 2 if self.whole(agent) else _STEP
         grown = int(min(room * step, max(room, LARGEST), self._limit))
-        if not self.whole(agent) and not visible:
+        if not self.whole(agent) and not rambles:
             self._room[agent] = max(grown, self._room.get(agent, 0))
         return grown
 

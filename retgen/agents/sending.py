@@ -64,6 +64,12 @@ class Sent(NamedTuple):
     cost: int
 
     @property
+    def rambles(self) -> bool:
+        """Whether visible text alone fills the room: two bytes a token, no thoughts in the open."""
+        text = self.response.text
+        return len(text.encode()) >= 2 * self.room and not text.lstrip().startswith("<")
+
+    @property
     def reason(self) -> str:
         """What is wrong, as far as possible in the server's words."""
         status, error = self.response.status, self.response.error

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -222,6 +223,35 @@ def test_a_model_that_reasons_wastes_little(
     assert len(server.requests) >= 330
     assert charged(gen, "runs") == pytest.approx((useful + wasted) / 1e9)
     assert wasted / (useful + wasted) <= 0.10
+
+
+def test_a_small_model_that_rambles_is_told_of_at_once(
+    gen: Gen, server: Server, switch: Switch, tmp_path: Path
+) -> None:
+    """Prose at first, and a repair without end: no answer gets much more room than it needs."""
+
+    def rambles(body: dict[str, Any]) -> Canned:
+        if len(body["messages"]) == 2:
+            return completion("Sure! Here are some things that people could like: music, trees")
+        return completion("and then there are " * body["max_tokens"], "length")
+
+    switch.answer = rambles
+    done = gen("run", "asked.yaml", "--out", "runs/a")
+    assert done.returncode == 1, done.stderr
+    told = [line for line in done.stderr.splitlines() if "cannot be used" in line]
+    assert len(told) == 1
+    assert told[0].startswith(
+        "gen: the first 3 answers of openai:gpt-5-mini to propose_attributes cannot be used. The "
+        "last one begins 'Sure! Here are some things that people could like: music, tr' and fails: "
+        "it is not JSON. If the others are like these, nothing will be accepted: try a larger model"
+    )
+    rooms = Counter(body["max_tokens"] for body in server.requests)
+    assert rooms.keys() == {512, 1024}  # a first answer, its repair, and that once with more
+    assert rooms[512] == 2 * rooms[1024]
+    rows = read_jsonl(tmp_path / "runs/a/rejected.jsonl")
+    assert {row["reason"] for row in rows} == {
+        "the answer was cut off, even with room for 1,024 tokens"
+    }
 
 
 def test_reasoning_beside_the_answer_cannot_pass_the_cap(
