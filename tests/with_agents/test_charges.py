@@ -19,7 +19,7 @@ from retgen.agents.context import Context
 from retgen.agents.flow import Flight, Stop, Stopped
 from retgen.agents.ledger import Ledger, Writer
 from retgen.agents.models import ModelSettings, open_chat
-from retgen.errors import BudgetReached, ChecksFailed, EndpointFailed
+from retgen.errors import RetgenError
 from retgen.recipe import Recipe, load_recipe
 from retgen.write import make_folder
 from tests.agents import billing
@@ -68,7 +68,6 @@ FAMILIES = {
     "multiconir": Case(lambda folder: ships(folder, 3), ladder_mind),
 }
 BACKENDS = ("openai", "google_genai", "langchain")
-ENDS = (BudgetReached, ChecksFailed, EndpointFailed, Stopped)
 
 
 def settings_of(backend: str, server: Server, **more: Any) -> ModelSettings:
@@ -111,7 +110,7 @@ def asked(recipe: Recipe, folder: Path, model: ModelSettings, cap: int | None) -
         try:
             async with asyncio.timeout(120):
                 await recipe.family.generate_with_agents(job, context)
-        except ENDS as end:
+        except (RetgenError, Stopped) as end:
             error = end
         finally:
             await caller.close()
