@@ -120,19 +120,26 @@ def evaluation() -> str:
 
 def models() -> str:
     """The page as it is, with the table of outcomes between its marks."""
-    from retgen.agents.outcomes import TABLE
+    from retgen.agents.outcomes import TABLE, UNBILLED
 
     rows = [
         f"| {row.what} | {', '.join(_statuses(row.status))} | {_words(row.says, row.finish)} "
-        f"| {row.outcome} | {row.charge} | {row.by} |"
+        f"| {row.outcome} | {row.by} |"
         for row in TABLE
     ]
     head = (
-        "| what comes back | status | what it says | outcome | charged | who does so |\n"
-        "|---|---|---|---|---|---|\n"
+        "| what comes back | status | what it says | outcome | who does so |\n"
+        "|---|---|---|---|---|\n"
     )
+    free = [
+        f"| {one.what} | {', '.join(_statuses(one.status))} "
+        f"| {f'`{one.provider}`, its own server' if one.provider else 'any'} | {one.source} |"
+        for one in UNBILLED
+    ]
     text = (DOCS / "models_reference.md").read_text("utf-8")
-    return _between(text, "outcomes", head + "\n".join(rows))
+    text = _between(text, "outcomes", head + "\n".join(rows))
+    head = "| an error | status | of whom | who says that it costs nothing |\n|---|---|---|---|\n"
+    return _between(text, "unbilled", head + "\n".join(free))
 
 
 def rules() -> str:

@@ -127,7 +127,7 @@ WRITE_KEYWORDS = Agent(
     answer=Keywords,
     offline=lambda asked: Keywords(keywords=_keywords(asked.passage, asked.language, asked.count)),
     check=lambda asked, answer: _check(asked.passage, asked.language, answer.keywords, ()),
-    max_tokens=2048,
+    max_tokens=512,
 )
 WRITE_SUMMARIES = Agent(
     name="write_summaries",
@@ -139,7 +139,7 @@ WRITE_SUMMARIES = Agent(
         summaries=_summaries(asked.passage, asked.language, asked.count)
     ),
     check=lambda asked, answer: _check(asked.passage, asked.language, (), answer.summaries),
-    max_tokens=2048,
+    max_tokens=512,
 )
 WRITE_QUERIES = Agent(
     name="write_queries",
@@ -154,6 +154,6 @@ WRITE_QUERIES = Agent(
     check=lambda asked, answer: _check(
         asked.passage, asked.language, answer.keywords, answer.summaries
     ),
-    max_tokens=4096,
+    max_tokens=768,
 )
 AGENTS = (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)

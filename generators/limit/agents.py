@@ -153,7 +153,7 @@ PROPOSE = Agent(
     question=Propose,
     answer=Proposed,
     offline=_propose_offline,
-    max_tokens=2048,
+    max_tokens=512,
 )
 REMOVE = Agent(
     name="remove_overlaps",
@@ -162,7 +162,7 @@ REMOVE = Agent(
     question=Overlaps,
     answer=Removed,
     offline=lambda question: Removed(remove=[]),
-    max_tokens=2048,
+    max_tokens=512,
 )
 PARAPHRASE = Agent(
     name="paraphrase_query",
@@ -172,6 +172,7 @@ PARAPHRASE = Agent(
     answer=Description,
     offline=_describe_offline,
     check=_described,
+    max_tokens=256,
 )
 IDENTIFY = Agent(
     name="identify_attribute",
@@ -181,5 +182,6 @@ IDENTIFY = Agent(
     answer=Choice,
     offline=_identify_offline,
     check=_chosen,
+    max_tokens=256,
 )
 AGENTS = (PROPOSE, REMOVE, PARAPHRASE, IDENTIFY)

@@ -86,7 +86,7 @@ EXTRACT = Agent(
     question=Extract,
     answer=Extracted,
     offline=_extract,
-    max_tokens=4096,
+    max_tokens=1024,
 )
 REWRITE = Agent(
     name="write_hard_negatives",
@@ -95,7 +95,7 @@ REWRITE = Agent(
     question=Negatives,
     answer=Rewrites,
     offline=_rewrite,
-    max_tokens=4096,
+    max_tokens=1024,
 )
 QUERY = Agent(
     name="write_query",
@@ -104,7 +104,7 @@ QUERY = Agent(
     question=Queries,
     answer=Written,
     offline=_write,
-    max_tokens=4096,
+    max_tokens=2048,
 )
 VERIFY = Agent(
     name="verify_conditions",
@@ -113,7 +113,7 @@ VERIFY = Agent(
     question=Verify,
     answer=Verdicts,
     offline=_verify,
-    max_tokens=4096,
+    max_tokens=1024,
 )
 # a name of its own: what a plan and a ledger say of ladders does not depend on the calibration
 CALIBRATE = replace(VERIFY, name="calibrate_judge")

@@ -146,7 +146,7 @@ WRITE_NEEDLES = Agent(
     answer=WrittenGroups,
     offline=models_work("write_needles"),
     check=_check_groups,
-    max_tokens=6000,
+    max_tokens=2048,
 )
 JUDGE_NEEDLE = Agent(
     name="judge_needle",
@@ -165,6 +165,6 @@ EXPAND_QUERY = Agent(
     answer=Terms,
     offline=models_work("expand_query"),
     check=_check_terms,
-    max_tokens=4096,
+    max_tokens=2048,
 )
 AGENTS = (WRITE_NEEDLES, JUDGE_NEEDLE, EXPAND_QUERY)

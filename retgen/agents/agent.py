@@ -100,7 +100,8 @@ class Agent(Generic[Q, A]):
 
     `check`: what is wrong with an answer, in words for the model; None for nothing. `offline`: the
     answer by rules and bundled lists; raises `RepairsFailed` where these have none. `max_tokens`:
-    room that an answer needs, the hidden reasoning of a model not counted.
+    room that an answer begins with, about twice what one takes, hidden reasoning not counted: what
+    is cut off gets more (`rooms`), what rambles ends there.
     """
 
     name: str
@@ -110,7 +111,7 @@ class Agent(Generic[Q, A]):
     answer: type[A]
     offline: Callable[[Q], A]
     check: Callable[[Q, A], str | None] = lambda question, answer: None
-    max_tokens: int = 1024
+    max_tokens: int = 512
     repairs: int = 2
 
     @cached_property
@@ -130,23 +131,32 @@ class Agent(Generic[Q, A]):
             room=model.max_tokens or self.max_tokens, about=question.about(),
         )  # fmt: skip
 
-    async def converse(self, question: Q, model: ModelSettings, caller: Answering) -> A:
-        """Ask, check and repair. Raises `RepairsFailed`."""
+    async def converse(
+        self, question: Q, model: ModelSettings, caller: Answering,
+        checked: Callable[[str, str | None], None] = lambda text, reason: None,
+    ) -> A:  # fmt: skip
+        """Ask, check and repair. Raises `RepairsFailed`.
+
+        `checked`: is told each answer's text, and what is wrong with it (None: it is taken).
+        """
         request, history = self.begin(question, model), list[Turn]()
         while True:
             try:
                 text = await caller.ask(request, self.name)
             except Unusable as error:  # asking again is no use
                 history.append(Turn("", str(error)))
+                checked("", str(error))
                 raise RepairsFailed(f"{self.name}/{error.why}", str(error), history) from error
             why = "answer"
             try:
                 result = _parsed(self.answer, text)
                 reason, why = self.check(question, result), "check"
                 if reason is None:
+                    checked(text, None)
                     return result
             except ValidationError as error:
                 reason = _problems(error)
+            checked(text, reason)
             history.append(Turn(text, reason))
             if len(history) > self.repairs:
                 raise RepairsFailed(f"{self.name}/{why}", reason, history)

@@ -13,10 +13,11 @@ from contextvars import ContextVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_exponential_jitter
 
-from retgen.agents.chat import ChatModel, Unusable
+from retgen.agents.chat import SILENCE, ChatModel, Unusable
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.ledger import Ledger, Writer
 from retgen.agents.models import ModelSettings
+from retgen.agents.outcomes import WAITED
 from retgen.agents.prices import Price
 from retgen.agents.request import Request
 from retgen.agents.sending import Failed, Sender, Sent, Tally
@@ -98,9 +99,10 @@ class Caller:
                     raise Unusable(sent.reason, sent.row.why)
                 case "room":
                     cuts += 1
-                    least = rooms.more(agent, room)
+                    least = rooms.more(agent, room, request.room, rambles=sent.rambles)
                     self._sender.learn(agent)
-                    if least <= room or (cuts >= _CUTS and rooms.whole(agent)):
+                    enough = cuts > 1 if sent.rambles else cuts >= _CUTS and rooms.whole(agent)
+                    if least <= room or enough:
                         # paid for, so it is kept whatever becomes of the others
                         reason = f"the answer was cut off, even with room for {room:,} tokens"
                         await self._sender.refuse(sent, "cut_off", reason)
@@ -169,7 +171,8 @@ class Caller:
         finally:
             self._suspects.settled(tries)
         often = rounds * self._attempts
-        if verdict == "alone" and rounds == 1 and sent.row.charge != "most":
+        slow = sent.response.status in (SILENCE, *WAITED)
+        if verdict == "alone" and rounds == 1 and not slow:
             return
         if verdict == "all" or (verdict == "alone" and not self._suspects.rejected_alone(agent)):
             raise self._failed(request, sent, agent, often)
@@ -183,7 +186,7 @@ class Caller:
             self._noticed.add(sent.row.what)
             wait = sent.response.wait or 0.0
             later = f" in {wait:,.0f} seconds, as it says" if wait > 1 else ""
-            paid = "; every try is charged at its most" if sent.row.charge == "most" else ""
+            paid = "; every try is charged at its most" if sent.cost else ""
             self._notice(
                 f"{request.model} at {request.endpoint}: {sent.reason}. It is tried again{later}, "
                 f"{self._attempts} times in all{paid}"

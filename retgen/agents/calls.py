@@ -177,7 +177,7 @@ def call_models(
                 models = {agent: (one, callers[_whom(one)]) for agent, one in settings.items()}
                 context = Context(
                     sources, models, pilot=pilot, tally=call_report.tally, stop=stop, flight=flight,
-                    progress=progress, cap=cap, priced=call_report.priced,
+                    progress=progress, cap=cap, priced=call_report.priced, notice=_notice,
                 )  # fmt: skip
                 try:
                     await work(context)
@@ -195,8 +195,8 @@ def call_models(
         finally:
             if call_report.tally.silent:
                 _notice(
-                    f"{call_report.tally.silent:,} answers do not state how many tokens they took: "
-                    "each is charged at the most that it could cost"
+                    f"{call_report.tally.silent:,} answers do not state, or not credibly, how many "
+                    "tokens they took: each is charged at the most that it could cost"
                 )
             if not model_options.replay:
                 call_report.spent = ledger.spent(name)

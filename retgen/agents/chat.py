@@ -23,7 +23,8 @@ class Response(NamedTuple):
     """What came back for one request.
 
     `raw`: the bytes that are kept, without our key. `status`: of HTTP, or one of the three above;
-    where a body of status 200 states an error with a status of its own, that one. `error`: what
+    where a body of status 200 states an error with a status of its own, that one. `begun`: whatever
+    the status says, a model may have worked on it. `error`: what
     is wrong, as the server words it, its code first; "" where it says nothing of an error.
     `finish`: why the answer ended, in lower case. `text`: of the answer. `wait`: seconds after
     which to try again, if it says so.
@@ -36,6 +37,7 @@ class Response(NamedTuple):
     text: str = ""
     usage: Usage = Usage()
     wait: float | None = None
+    begun: bool = False
 
 
 Why = Literal["cut_off", "filtered", "too_long", "refused"]

@@ -31,6 +31,8 @@ _HOPELESS = 50  # rejected for two that are accepted: to go on would only cost
 _EXAMPLES = 3  # of what was accepted, for a pilot to show
 _LABEL = 60  # characters of a record in a message
 _TICK = 0.25  # seconds between two reports of progress
+_FIRST = 3  # answers to an agent that all fail, after which it is said
+_LONG = 2.0  # seconds in flight after which it is said who is waited for
 
 
 @dataclass
@@ -68,6 +70,7 @@ class Context:
         progress: Progress = silent,
         cap: int | None = None,
         priced: bool = True,
+        notice: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.folder, self.pilot = folder, pilot
         self.tally = tally or Tally()
@@ -75,6 +78,9 @@ class Context:
         self.rejected: list[Rejection] = []
         self._models, self._stop, self._flight = models, stop, flight
         self._progress, self._cap, self._priced = progress, cap, priced
+        self._notice = notice
+        # failed answers of agents without a good one; None once there is one
+        self._failing: dict[str, int | None] = {}
         self._began, self._last_report = time.monotonic(), 0.0
         # of the stage that is shown
         self._under_way: deque[tuple[Any, asyncio.Task[Any]]] = deque()
@@ -103,7 +109,11 @@ class Context:
                 raise RepairsFailed(f"{agent.name}/check", reason, ())
             return result
         settings, caller = self._models[agent.name]
-        return await agent.converse(question, settings, caller)
+
+        def checked(text: str, reason: str | None) -> None:
+            self._checked(agent.name, settings, text, reason)
+
+        return await agent.converse(question, settings, caller, checked)
 
     def stage(
         self, name: str, total: int, *agents: Agent[Any, Any], candidates: int | None = None
@@ -221,6 +231,27 @@ class Context:
             + (". Ask for fewer, or try another model." if exact else ".")
         )
 
+    def _checked(self, agent: str, settings: ModelSettings, text: str, reason: str | None) -> None:
+        """Say it at once where the first answers to an agent all fail: all of them may."""
+        failures = self._failing.get(agent, 0)
+        if failures is None:
+            return
+        self._failing[agent] = None if reason is None else failures + 1
+        if self._failing[agent] != _FIRST:
+            return
+        words = " ".join(text.split())
+        begins = f" begins {words[:_LABEL]!r} and" if words else ""
+        constrained = (
+            "leaving out `structured: prompt`" if settings.structured == "prompt"
+            else "a server that keeps to the JSON schema it is sent"
+        )  # fmt: skip
+        cooler = ", or `temperature: 0`" if settings.temperature != 0 else ""
+        self._notice(
+            f"the first {_FIRST} answers of {settings.shown} to {agent} cannot be used. The last "
+            f"one{begins} fails: {reason}. If the others are like these, nothing will be accepted: "
+            f"try a larger model, {constrained}{cooler}. Ctrl-C stops; what was answered is kept"
+        )
+
     async def _ended(self, tasks: list[asyncio.Task[Any]] | list[asyncio.Future[Any]]) -> None:
         """Stop sending if work is left, and wait for what is in flight: it may be paid for."""
         left = [task for task in tasks if not task.done()]
@@ -242,7 +273,9 @@ class Context:
         parts = [price + (f" of ${self._cap / 1e9:g}" if self._cap else "")]
         if self._flight is not None:
             held = ", held back by the cap" if self._flight.turn.locked() else ""
-            parts.append(f"{self._flight.count} in flight{held}")
+            agent, out = self._flight.oldest()
+            oldest = f", {agent} for {out:.0f} s" if out >= _LONG else ""
+            parts.append(f"{self._flight.count} in flight{oldest}{held}")
         parts.append(f"{stage.rejected} rejected")
         parts.append(f"{sum(tally.calls.values()) / passed:.1f} requests/s")
         parts.append(f"{tally.tokens / passed:.0f} tokens/s")

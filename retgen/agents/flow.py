@@ -142,18 +142,30 @@ class Flight:
     """
 
     def __init__(self) -> None:
-        self.count = 0
         self.ended = 0
         self.turn = asyncio.Lock()
         self._change = asyncio.Event()
+        self._out: dict[object, tuple[str, float]] = {}  # the oldest first
 
-    def begin(self) -> None:
-        """One more is in flight."""
-        self.count += 1
+    @property
+    def count(self) -> int:
+        """Requests in flight."""
+        return len(self._out)
 
-    def end(self) -> None:
+    def begin(self, agent: str) -> object:
+        """One more is in flight, of this agent; returns a token for `end`."""
+        token = object()
+        self._out[token] = agent, time.monotonic()
+        return token
+
+    def oldest(self) -> tuple[str, float]:
+        """Whose request has been out longest, and for how many seconds; "" if none is."""
+        agent, began = next(iter(self._out.values()), ("", time.monotonic()))
+        return agent, time.monotonic() - began
+
+    def end(self, token: object) -> None:
         """One less."""
-        self.count -= 1
+        del self._out[token]
         self.ended += 1
         self._change.set()
         self._change = asyncio.Event()

@@ -14,6 +14,9 @@ Outcomes:
     retry    asked again; when it never helps: as `refuse`, if others are answered meanwhile
     later    asked again later; never the fault of a record, so in the end the run stops
     stop     nobody would be answered: the run stops
+
+What a run is charged does not depend on the row. What was sent costs the usage that comes back, and
+without it the most that it could cost, unless `UNBILLED` names who documents that it is free.
 """
 
 from __future__ import annotations
@@ -21,11 +24,9 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, Response, Why
+from retgen.agents.request import Request
 
 Outcome = Literal["answer", "room", "less", "reject", "refuse", "retry", "later", "stop"]
-# what a run is charged: nothing; the usage that is stated, else nothing, or else the most that the
-# request could cost; the most in any case
-Charge = Literal["nothing", "stated", "stated or most", "most"]
 
 _ERRORS = frozenset(range(300, 600))
 _BAD = frozenset({400, 413, 422})  # something about this request
@@ -42,7 +43,6 @@ class Row(NamedTuple):
 
     what: str
     outcome: Outcome
-    charge: Charge
     status: frozenset[int]
     says: tuple[str, ...] = ()
     finish: frozenset[str] = frozenset()
@@ -78,6 +78,7 @@ _BROKEN = frozenset(
 )
 _OK = frozenset({200})
 _LONG = frozenset({400, 413, 422, 500, 502})  # too long, as some say it
+WAITED = frozenset({408, 499, 504, 522, 524})  # each of them after a time limit
 
 _OPENAI = "[OpenAI](https://help.openai.com/en/articles/5955604)"
 _ANTHROPIC = "[Anthropic](https://docs.claude.com/en/api/errors)"
@@ -90,16 +91,14 @@ _LITELLM = "LiteLLM (`exception_mapping_utils.py`)"
 _OLLAMA = "Ollama (`openai/openai.go`)"
 
 TABLE: tuple[Row, ...] = (
-    Row("the provider's package cannot make the request, or is not installed", "stop", "nothing",
+    Row("the provider's package cannot make the request, or is not installed", "stop",
         frozenset({NOT_SENT}), by="packages of LangChain"),
-    Row("no connection, so nothing was sent", "later", "nothing", frozenset({NO_CONNECTION}),
-        by="all"),
-    Row("no answer in time, or the connection was lost", "retry", "most", frozenset({SILENCE}),
-        by="all"),
+    Row("no connection, so nothing was sent", "later", frozenset({NO_CONNECTION}), by="all"),
+    Row("no answer in time, or the connection was lost", "retry", frozenset({SILENCE}), by="all"),
     # --- errors that say what is wrong ----------------------------------------------------------
-    Row("too many requests at a time for the account's credit", "later", "nothing", _ERRORS,
+    Row("too many requests at a time for the account's credit", "later", _ERRORS,
         ("in_flight_budget",), by=_OPENROUTER),
-    Row("the account is out of credit, or at its limit for the day", "stop", "nothing", _ERRORS,
+    Row("the account is out of credit, or at its limit for the day", "stop", _ERRORS,
         ("insufficient_quota", "credit balance", "credit_balance", "available credits",
          "insufficient credits", "requires more credits", "credits are depleted",
          "insufficient balance", "billing_hard_limit", "billing_not_active", "billing_error",
@@ -108,29 +107,31 @@ TABLE: tuple[Row, ...] = (
          "openrouter_key_limit"),
         by=f"{_OPENAI} (429), {_ANTHROPIC} (402, 429), {_GEMINI} (402, 429), {_XAI} (429), "
         f"{_OPENROUTER} and {_DEEPSEEK} (402), {_LITELLM} (422)"),
-    Row("the key, the address or the model is wrong", "stop", "nothing", _ERRORS,
+    Row("the key, the address or the model is wrong", "stop", _ERRORS,
         ("api_key_invalid", "api key not valid", "invalid_api_key", "incorrect api key",
          "model_not_found", "user location is not supported"),
         by=f"{_GEMINI} and {_XAI} (400), OpenAI"),
-    Row("the request was filtered", "reject", "nothing", frozenset({400, 403, 422, 451}),
+    Row("the request was filtered", "reject", frozenset({400, 403, 422, 451}),
         ("content_filter", "content_policy", "content filtering policy", "contentpolicyviolation",
          "content management policy", "invalid_prompt", "moderation", "flagged", "safety system",
          "usage guidelines", "usage policy", "usage policies", "prohibited_content",
          "request blocked"),
         why="filtered", by=f"OpenAI and Azure (400), {_ANTHROPIC} (400), {_XAI} and {_OPENROUTER} "
         f"(403), {_LITELLM}"),
-    Row("the answer was cut off, and the server says so by an error", "room", "nothing", _BAD,
+    Row("the answer was cut off, and the server says so by an error", "room", _BAD,
         ("output limit was reached",), why="cut_off", by="OpenAI"),
-    Row("the server does not know a parameter", "refuse", "nothing", frozenset({400, 422}),
+    Row("the server has another name for the room of an answer", "retry", frozenset({400}),
+        ("use 'max_completion_tokens'",), by="OpenAI's models behind another address"),
+    Row("the server does not know a parameter", "refuse", frozenset({400, 422}),
         ("unsupported_parameter", "unsupported parameter", "unsupported_value",
          "unsupportedparams", "unrecognized request argument"),
         by=f"OpenAI, {_LITELLM}",
         hint="leave it out of the recipe's model block, or take another model"),
-    Row("the model has not so much room for an answer", "less", "nothing", _LONG,
+    Row("the model has not so much room for an answer", "less", _LONG,
         ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxoutputtokens",
          "num_predict", "in the completion", "output tokens", "in the output"),
         why="too_long", by=f"OpenAI, Anthropic, {_VLLM}, Gemini"),
-    Row("the request is too long for the model", "reject", "nothing", _LONG,
+    Row("the request is too long for the model", "reject", _LONG,
         ("context_length_exceeded", "contextwindowexceeded", "exceed_context_size",
          "context length", "context window", "context limit", "context size", "prompt is too long",
          "input is too long", "request_too_large", "input token count", "input tokens exceed",
@@ -139,42 +140,66 @@ TABLE: tuple[Row, ...] = (
         why="too_long",
         by=f"OpenAI, {_ANTHROPIC}, {_GEMINI}, {_XAI}, {_VLLM}, llama.cpp, {_OLLAMA}; "
         f"{_OPENROUTER} (502 too)"),
-    Row("the request is too large", "reject", "nothing", frozenset({413}), why="too_long",
+    Row("the request is too large", "reject", frozenset({413}), why="too_long",
         by=f"{_ANTHROPIC}, proxies"),
-    Row("the server knows no JSON schema", "refuse", "nothing", frozenset({400, 404, 422, 501}),
+    Row("the server knows no JSON schema", "refuse", frozenset({400, 404, 422, 501}),
         ("json_schema", "response_format", "responsejsonschema", "response_schema",
          "structured output", "guided_json", "json mode", "output format"),
         by="OpenAI's older models, DeepSeek, servers of OpenAI's protocol",
         hint="add `structured: prompt` to the recipe's model block: then the prompt says what form "
         "an answer has"),
-    Row("the request alone is more than the account may send in a minute", "refuse", "nothing",
+    Row("the request alone is more than the account may send in a minute", "refuse",
         frozenset({429}), ("request too large for",), why="too_long", by="OpenAI"),
     # --- errors by their status -----------------------------------------------------------------
-    Row("the key or the address is wrong, or the server redirects", "stop", "nothing",
+    Row("the key or the address is wrong, or the server redirects", "stop",
         frozenset({*range(300, 400), 401, 402, 405, 407}), by="all"),
-    Row("overloaded, or too many requests", "later", "nothing",
+    Row("overloaded, or too many requests", "later",
         frozenset({409, 425, 429, 498, 503, 529}), by=f"all; 529 is {_ANTHROPIC}'s"),
-    Row("somebody on the way gave up waiting", "retry", "most",
-        frozenset({408, 499, 504, 522, 524}), by="proxies, Gemini (504)"),
-    Row("the server failed", "retry", "nothing", frozenset(range(500, 600)), by="all"),
+    Row("somebody on the way gave up waiting", "retry", WAITED, by="proxies, Gemini (504)"),
+    Row("the server failed", "retry", frozenset(range(500, 600)), by="all"),
     Row("the server refuses the request: not allowed, not found, not understood", "refuse",
-        "nothing", frozenset(range(400, 500)), by="all; firewalls (403)"),
+        frozenset(range(400, 500)), by="all; firewalls (403)"),
     # --- status 200 -----------------------------------------------------------------------------
-    Row("the model refused, or its answer was filtered", "reject", "stated or most", _OK,
+    Row("the model refused, or its answer was filtered", "reject", _OK,
         finish=_FILTERED, why="filtered", by="OpenAI, Anthropic, Gemini, Bedrock"),
-    Row("the answer was cut off", "room", "stated or most", _OK, finish=_CUT, why="cut_off",
+    Row("the answer was cut off", "room", _OK, finish=_CUT, why="cut_off",
         by="all; reasoning models often without any text"),
-    Row("the answer broke off", "retry", "stated", _OK, finish=_BROKEN,
+    Row("the answer broke off", "retry", _OK, finish=_BROKEN,
         by=f"{_OPENROUTER} and Mistral (error), {_VLLM} (abort), {_OLLAMA} (load), Gemini "
         "(MALFORMED_FUNCTION_CALL), DeepSeek (insufficient_system_resource)"),
-    Row("an answer", "answer", "stated or most", _OK, text=True, error=False, by="all"),
-    Row("an error, a page or a stream in the place of an answer", "retry", "stated", _OK,
+    Row("an answer", "answer", _OK, text=True, error=False, by="all"),
+    Row("an error, a page or a stream in the place of an answer", "retry", _OK,
         error=True, by=f"{_OPENROUTER}, proxies"),
-    Row("no answer: no choices, or no content", "retry", "stated", _OK,
+    Row("no answer: no choices, or no content", "retry", _OK,
         text=False, by="proxies, gateways, local servers"),
 )  # fmt: skip
 _ANSWER = next(row for row in TABLE if row.outcome == "answer")
 _PLAIN = frozenset({"stop", "end_turn", ""})
+
+
+class Unbilled(NamedTuple):
+    """Errors that cost nothing, by who says so. `provider`: of whose own server; "": of any."""
+
+    what: str
+    provider: str
+    status: frozenset[int]
+    source: str
+
+
+_AZURE = "https://learn.microsoft.com/azure/ai-services/openai/how-to/manage-costs"
+UNBILLED: tuple[Unbilled, ...] = (
+    Unbilled("turned away before any model works on it", "",
+             frozenset({*range(300, 400), 401, 402, 404, 405, 407, 429}),
+             f'[Azure OpenAI]({_AZURE}): "If the service doesn\'t perform processing, you won\'t '
+             'be charged. For example, a 401 error due to authentication or a 429 error". It '
+             "charges a 400 of its filter or its input limit, and a 408"),
+    Unbilled("failed", "google_genai", frozenset({400, 500}),
+             '[Gemini](https://ai.google.dev/gemini-api/docs/billing): "If your request fails with '
+             'a 400 or 500 error, you won\'t be charged for the tokens used"'),
+)  # fmt: skip
+# of text in a token, on average, at the most: one of 4 is English, one of 12 Thai in a large
+# vocabulary; whoever states fewer tokens has not counted all of them
+_BYTES = 32
 
 
 def classify(response: Response) -> Row:
@@ -182,3 +207,24 @@ def classify(response: Response) -> Row:
     if response.status == 200 and response.text and response.finish in _PLAIN:
         return _ANSWER  # as nearly all are; `fits` of all rows costs more than the rest of it
     return next((row for row in TABLE if row.fits(response)), TABLE[-1])
+
+
+def costs_nothing(response: Response, provider: str) -> bool:
+    """Whether nothing was sent, or `provider`, on its own server, documents that it bills nothing.
+
+    What a body of status 200 says of its status does not count: a model had begun.
+    """
+    if response.begun:
+        return False
+    return response.status in (NOT_SENT, NO_CONNECTION) or any(
+        response.status in one.status and one.provider in ("", provider) for one in UNBILLED
+    )
+
+
+def states_all(response: Response, request: Request) -> bool:
+    """Whether the usage that came can be all: both numbers are there, and none is too small."""
+    tokens_in, tokens_out, _ = response.usage
+    if not tokens_in or not tokens_out:
+        return False
+    sent = sum(len(message.content.encode()) for message in request.messages)
+    return tokens_in * _BYTES >= sent and tokens_out * _BYTES >= len(response.text.encode())

@@ -15,11 +15,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar, cast
 
-from retgen.agents.chat import ChatModel, Response, Unusable, Why
+from retgen.agents.chat import SILENCE, ChatModel, Response, Unusable, Why
 from retgen.agents.flow import Flight, Gate, Probe, Rate, Stop
 from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Refusal, Send, Writer
 from retgen.agents.models import ModelSettings
-from retgen.agents.outcomes import Row, classify
+from retgen.agents.outcomes import Row, classify, costs_nothing, states_all
 from retgen.agents.prices import Price
 from retgen.agents.request import Request
 from retgen.agents.rooms import HIDDEN, PROMPT, Rooms
@@ -44,7 +44,7 @@ class Tally:
     tokens_out: Counter[str] = field(default_factory=Counter)
     milliseconds: Counter[str] = field(default_factory=Counter)  # that calls took, summed
     tokens: int = 0  # in and out, of calls
-    silent: int = 0  # calls whose answers did not say what they took
+    silent: int = 0  # calls whose answers did not say, or not credibly, what they took
     nano_usd: int = 0
 
     def answered(self, agent: str, answer: Answer | Refusal) -> None:
@@ -62,6 +62,12 @@ class Sent(NamedTuple):
     row: Row
     room: int
     cost: int
+
+    @property
+    def rambles(self) -> bool:
+        """Whether visible text alone fills the room: two bytes a token, no thoughts in the open."""
+        text = self.response.text
+        return len(text.encode()) >= 2 * self.room and not text.lstrip().startswith("<")
 
     @property
     def reason(self) -> str:
@@ -113,6 +119,8 @@ class Sender:
         self._limited = bool(settings.requests_per_minute or settings.tokens_per_minute)
         self._lease = settings.timeout + _LEASE
         self._whom = settings.endpoint(), settings.name
+        # whose documentation says what costs nothing; nobody's, of a server of one's own
+        self._provider = "" if settings.address() else settings.provider
         self.rooms = Rooms(ledger.rooms(*self._whom))
         for agent in self.rooms.agents():
             self._probe.open(agent)
@@ -240,7 +248,7 @@ class Sender:
 
     async def _send(self, request: Request, send: Send, agent: str, room: int) -> Sent:
         began = time.monotonic()
-        self._flight.begin()
+        token = self._flight.begin(agent)
         try:
             response = await self._chat.send(request, room)
             sent = await self._keep(request, send, response, agent, room)
@@ -248,7 +256,7 @@ class Sender:
             await self._do(lambda: self._ledger.lost(send, "CancelledError"))
             raise
         finally:
-            self._flight.end()
+            self._flight.end(token)
         self._tally.milliseconds[agent] += round(1e3 * (time.monotonic() - began))
         return sent
 
@@ -257,13 +265,11 @@ class Sender:
     ) -> Sent:
         """Commit what came, whatever it is, with what it cost, before anybody acts on it."""
         row, usage = classify(response), response.usage
-        tokens_in, tokens_out = usage.tokens_in, usage.tokens_out
-        if response.text and not tokens_out:
-            tokens_out = None  # it cannot have taken none
-        stated = tokens_in is not None and tokens_out is not None
-        paid = row.charge == "most" or (row.charge == "stated or most" and not stated)
-        spent = tokens_in or 0, tokens_out or 0
-        cost = send.worst if paid else self._price.of(*spent)
+        stated = states_all(response, request)
+        spent = usage.tokens_in or 0, usage.tokens_out or 0
+        free = costs_nothing(response, self._provider)
+        # a number that is too small, or stands alone, may still be more than was reserved
+        cost = 0 if free else max(self._price.of(*spent), 0 if stated else send.worst)
         sent = Sent(send, response, row, room, cost)
         raw, ledger, reason = response.raw, self._ledger, sent.reason
         excess = self._excess(request, sent, agent, *spent)
@@ -274,16 +280,20 @@ class Sender:
                     sent = sent._replace(response=self._chat.read(kept))
             case "reject":
                 await self._do(lambda: ledger.refused(send, raw, row.why, reason, *spent, cost))
-            case _ if row.charge == "most":
+            case _ if free:
+                await self._do(lambda: ledger.failed(send, reason))
+            case _ if response.status == SILENCE:
                 await self._do(lambda: ledger.lost(send, reason))
-            case _ if response.status == 200:
+            case _:
                 state = "cut" if row.outcome == "room" else "void"
                 await self._do(lambda: ledger.spoiled(send, raw, state, reason, *spent, cost))
-            case _:
-                await self._do(lambda: ledger.failed(send, reason))
-        self._count(request, sent, agent, *spent, silent=paid)
+        self._count(request, sent, agent, *spent, silent=not stated)
         if row.outcome == "answer":
-            self._note(agent, spent[1], max(usage.hidden, spent[1] - len(response.text.encode())))
+            visible = len(response.text.encode())
+            if stated:
+                self._note(agent, spent[1], max(usage.hidden, spent[1] - visible))
+            else:
+                self.rooms.note_silent(agent, visible)
             await self._answered(agent, fresh=True)
         if excess is not None:
             raise excess

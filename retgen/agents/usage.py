@@ -54,7 +54,7 @@ def usage_of(stated: object) -> Usage:
         for name, beside in _BESIDE.items():
             if name in stated and (name != "input_tokens" or total is None):
                 tokens_in += sum(count(stated.get(one)) or 0 for one in beside)
-    if "thoughtsTokenCount" in stated or "candidatesTokenCount" in stated:
+    if "candidatesTokenCount" in stated or ("thoughtsTokenCount" in stated and total is not None):
         inside = total is not None and total == (tokens_in or 0) + (tokens_out or 0)
         tokens_out = (tokens_out or 0) + (0 if inside else hidden)
     elif tokens_out is not None and hidden > tokens_out:  # so it cannot be a part of it

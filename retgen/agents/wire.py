@@ -43,10 +43,8 @@ def error_of(tree: dict[str, Any], raw: bytes = b"") -> str:
     return one_line(result) or one_line(raw.decode("utf-8", "replace"))
 
 
-def status_of(tree: dict[str, Any], status: int) -> int:
-    """The status that counts: where the body of a 200 states an error that has one, that one."""
-    if not 200 <= status < 300:
-        return status
+def status_of(tree: dict[str, Any]) -> int:
+    """The status that counts of a body of status 200: that of an error which it states, if any."""
     code = part(tree, "error").get("code")
     stated = int(code) if isinstance(code, str) and code.isdecimal() else code
     return stated if isinstance(stated, int) and 400 <= stated < 600 else 200
@@ -62,11 +60,13 @@ def seconds(stated: object) -> float | None:
 
 
 def parsed(raw: bytes) -> dict[str, Any]:
-    """A JSON object; empty where the bytes are none."""
+    """A JSON object; empty where the bytes are none. Of a list that begins with an error, that."""
     try:
         result = orjson.loads(raw)
     except orjson.JSONDecodeError:
         return {}
+    if isinstance(result, list) and result and isinstance(result[0], dict) and "error" in result[0]:
+        result = result[0]  # as Gemini has it where it streams
     return result if isinstance(result, dict) else {}
 
 

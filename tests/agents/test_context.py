@@ -8,7 +8,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -63,12 +63,15 @@ def asked(server: Server) -> list[int]:
 
 @asynccontextmanager
 async def model_options(
-    server: Server, folder: Path, concurrency: int = 4, **options: Any
+    server: Server,
+    folder: Path,
+    concurrency: int = 4,
+    settings: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> AsyncIterator[Context]:
     """A context whose agent `halve` is the server's."""
-    model = ModelSettings(
-        provider="openai", name="ok", base_url=server.url, concurrency=concurrency
-    )
+    known = {"provider": "openai", "name": "ok", "concurrency": concurrency}
+    model = ModelSettings(base_url=server.url, **known, **(settings or {}))
     ledger, stop, flight, tally = Ledger(folder / "ledger.sqlite"), Stop(), Flight(), Tally()
     writer = Writer(ledger)
     caller = Caller(
@@ -357,6 +360,63 @@ def test_progress(tmp_path: Path) -> None:
     assert shown[0] == (0, 2, "$0.0000 of $2, 0 in flight, 0 rejected, RATES")
     assert (0, 2, "$0.0000 of $2, 2 in flight, 0 rejected, RATES") in shown
     assert shown[-1] == (2, 2, "$0.0090 of $2, 0 in flight, 1 rejected, RATES")
+
+
+@pytest.mark.parametrize("settings", [{}, {"temperature": 0, "structured": "prompt"}])
+def test_what_is_waited_for_and_what_never_passes_is_said(
+    tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    """A slow model that answers with prose: who is waited for, and at the third that all fail."""
+    notes: list[str] = []
+    notices: list[str] = []
+
+    async def halve(number: int) -> int:
+        return (await context.answer(HALVE, Number(number=number))).half
+
+    async def run(server: Server) -> None:
+        nonlocal context
+        asked = {
+            "progress": lambda stage, done, total, note="": notes.append(note),
+            "notice": notices.append,
+        }
+        async with model_options(server, tmp_path, settings=settings, **asked) as context:
+            await taken(context, context.stage("halves", 5, HALVE), range(5), halve, exact=False)
+
+    context = Context(tmp_path, {})
+    prose = "Well, the half of a number is something that people have wondered about for long."
+    with serving(lambda body: prose, delay=2.3) as server, pytest.raises(ChecksFailed):
+        asyncio.run(run(server))
+    assert not any("halve for" in note for note in notes[:4])
+    assert any(re.search(r"\b4 in flight, halve for 2 s, 0 rejected", note) for note in notes)
+    tried = (
+        "leaving out `structured: prompt`"
+        if settings
+        else "a server that keeps to the JSON schema it is sent, or `temperature: 0`"
+    )
+    assert notices == [
+        "the first 3 answers of openai:ok to halve cannot be used. The last one begins 'Well, the "
+        "half of a number is something that people have won' and fails: it is not JSON. If the "
+        f"others are like these, nothing will be accepted: try a larger model, {tried}. Ctrl-C "
+        "stops; what was answered is kept"
+    ]
+
+
+def test_one_answer_that_passes_is_enough(tmp_path: Path) -> None:
+    notices: list[str] = []
+
+    async def halve(number: int) -> int:
+        return (await context.answer(HALVE, Number(number=number))).half
+
+    async def run(server: Server) -> None:
+        nonlocal context
+        async with model_options(server, tmp_path, 1, notice=notices.append) as context:
+            await taken(context, context.stage("halves", 9, HALVE), range(9), halve, exact=False)
+
+    context = Context(tmp_path, {})
+    good = '{"half": 1}'
+    with serving(lambda body: good if "Halve 2." in str(body) else "no") as server:
+        asyncio.run(run(server))
+    assert notices == []  # two had failed when the third passed
 
 
 def test_a_cancelled_round_ends_at_once(tmp_path: Path) -> None:

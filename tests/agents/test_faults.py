@@ -123,7 +123,7 @@ def test_a_record_that_is_always_refused(
             sent, reason = 8, reason.replace("4 tries", "8 tries")
         assert (result[3].why, str(result[3])) == (why, reason)
         assert numbers == Counter(range(10, 40)) + Counter({13: sent - 1})
-        assert ledger.runs()[0].nano_usd == 29 * COST
+        assert ledger.runs()[0].nano_usd == 29 * COST + sent * WORST
         again = ask(server, ledger, range(10, 40))
         assert len(server.requests) == 29 + sent
         assert (again[3].why, str(again[3])) == (why, reason)
@@ -190,8 +190,8 @@ def test_every_record_is_refused(ledger: Ledger) -> None:
             r"kept; correct this, and run again\.",
             str(first),
         )
-        assert states(ledger) == {"failed": len(server.requests)}
-        assert ledger.runs()[0].nano_usd == 0
+        assert states(ledger) == {"void": len(server.requests)}
+        assert ledger.runs()[0].nano_usd == len(server.requests) * WORST
     with serving(faulty({})) as healthy:  # nothing was rejected, so nothing is lost
         assert kinds(ask(healthy, ledger, range(10, 60))) == {"str": 50}
 
@@ -201,25 +201,27 @@ def test_one_or_two_that_are_refused_do_not_stop_a_run(ledger: Ledger) -> None:
     with serving(lambda body: error(422, "no")) as server:
         assert kinds(ask(server, ledger, [10])) == {"Unusable": 1}
         assert kinds(ask(server, ledger, [10, 11])) == {"Unusable": 2}
-        assert states(ledger) == {"failed": 3}  # nobody was answered, so it is not for good
+        assert states(ledger) == {"void": 3}  # nobody was answered, so it is not for good
         assert kinds(ask(server, ledger, [10, 11, 12])).keys() == {"EndpointFailed", "Stopped"}
 
 
 @pytest.mark.parametrize(
     ("fault", "charged"),
     [
-        (page(), 0),
-        (Canned(200, {"error": {"message": "upstream failed"}}), 0),
-        (Canned(200, b'data: {"choices": []}\n\n', {"content-type": "text/event-stream"}), 0),
-        (Canned(200, {"choices": []}), 0),
+        (page(), WORST),
+        (Canned(200, {"error": {"message": "upstream failed"}}), WORST),
+        (Canned(200, b'data: {"choices": []}\n\n', {"content-type": "text/event-stream"}), WORST),
+        (Canned(200, {"choices": []}), WORST),
         (completion(None), COST),
-        (error(500, "boom"), 0),
-        (error(503, "overloaded"), 0),
-        (Canned(200, {"error": {"message": "upstream", "code": 502}}), 0),
+        (error(500, "boom"), WORST),
+        (error(503, "overloaded"), WORST),
+        (error(429, "slow down"), 0),
+        (Canned(200, {"error": {"message": "upstream", "code": 502}}), WORST),
+        (Canned(200, {"error": {"message": "slow down", "code": 429}}), WORST),
     ],
 )
 def test_an_outage_of_any_kind_passes(ledger: Ledger, fault: Canned, charged: int) -> None:
-    """Exit 4, charged only what is stated; the same command then completes."""
+    """Exit 4, charged what is stated or else the most; the same command then completes."""
     with serving(lambda body: fault) as server:
         result = ask(server, ledger, range(10, 30))
         assert kinds(result).keys() <= {"EndpointFailed", "Stopped"}
@@ -242,7 +244,7 @@ def test_an_outage_in_the_middle_rejects_nobody(ledger: Ledger) -> None:
     with serving(answer) as server:
         result = ask(server, ledger, range(10, 60), concurrency=8)
     assert set(kinds(result)) == {"str", "EndpointFailed", "Stopped"}
-    assert set(states(ledger)) <= {"answered", "failed"}
+    assert set(states(ledger)) <= {"answered", "void"}
 
 
 # --- rooms --------------------------------------------------------------------------------------
@@ -314,7 +316,7 @@ def test_a_recipe_may_ask_for_more_room_than_is_learned(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("most", [300, 3000])
 def test_a_model_with_less_room(ledger: Ledger, most: int) -> None:
-    """What it does not have is not asked for; the ledger is charged nothing for that."""
+    """What it does not have is not asked for again; the refusals are charged at their most."""
 
     def answer(body: Any) -> Canned:
         if body["max_tokens"] > most:
@@ -324,7 +326,9 @@ def test_a_model_with_less_room(ledger: Ledger, most: int) -> None:
     with serving(answer) as server:
         assert kinds(ask(server, ledger, range(10, 30), room=4096)) == {"str": 20}
         assert len(server.requests) <= 20 + 4 * 5
-    assert ledger.runs()[0].nano_usd == 20 * COST
+        refused = [body["max_tokens"] for body in server.requests if body["max_tokens"] > most]
+    charged = sum(PRICE.worst(request(10), room) for room in refused)
+    assert ledger.runs()[0].nano_usd == 20 * COST + charged
 
 
 # --- usage above the room -----------------------------------------------------------------------
@@ -392,7 +396,7 @@ def test_what_the_ledger_answers_is_no_sign_of_life(ledger: Ledger) -> None:
     with serving(lambda body: error(500, "down")) as server:
         result = ask(server, ledger, range(10, 60), concurrency=4)
     assert set(kinds(result)) == {"str", "EndpointFailed", "Stopped"}
-    assert states(ledger).keys() == {"answered", "failed"}
+    assert states(ledger).keys() == {"answered", "void"}
 
 
 def test_a_server_that_refuses_all_from_now_on(ledger: Ledger) -> None:

@@ -100,16 +100,20 @@ def test_a_flight_tells_of_its_ends() -> None:
     async def run() -> None:
         flight = Flight()
         assert not await flight.changed(0)  # nothing is out
-        flight.begin()
-        flight.begin()
+        assert flight.oldest()[0] == ""
+        first, second = flight.begin("write"), flight.begin("judge")
         waiting = [asyncio.create_task(flight.changed(0)) for _ in range(2)]
         await asyncio.sleep(0)
         assert not any(one.done() for one in waiting)
-        flight.end()
+        assert flight.oldest()[0] == "write"
+        await asyncio.sleep(0.01)
+        assert flight.oldest()[1] >= 0.01
+        flight.end(first)
+        assert flight.oldest()[0] == "judge"
         assert await asyncio.gather(*waiting) == [True, True]
         assert (flight.count, flight.ended) == (1, 1)
         assert await flight.changed(0)  # it has ended before one asked
-        flight.end()
+        flight.end(second)
         assert await flight.changed(1)
         assert not await flight.changed(2)
 

@@ -13,10 +13,12 @@ import pytest
 from retgen.agents.backends.google_genai import GoogleChat
 from retgen.agents.backends.langchain import LangChainChat
 from retgen.agents.backends.openai import OpenAIChat
-from retgen.agents.chat import ChatModel, Response
-from retgen.agents.outcomes import TABLE, Row, classify
+from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, ChatModel, Response
+from retgen.agents.outcomes import TABLE, Row, classify, costs_nothing, states_all
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
+from retgen.agents.usage import Usage
+from tests.agents.billing import GEMINI, GEMINI_OUTCOMES, Worked
 from tests.agents.canned import Canned, serving
 from tests.agents.loopback import send_all
 from tests.loops import for_each
@@ -101,6 +103,10 @@ CASES: list[tuple[str, Canned, Canned]] = [  # a row, and who says so: OpenAI's 
     ("the answer was cut off, and the server says so by an error",
      error(400, "Could not finish the message because max_tokens or model output limit was reached."),
      google(400, "output limit was reached")),
+    ("the server has another name for the room of an answer",
+     error(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
+           "unsupported_parameter"),
+     google(400, "Use 'max_completion_tokens' instead.")),
     ("the server does not know a parameter",
      error(400, "Unsupported parameter: 'seed' is not supported with this model.",
            "unsupported_parameter"),
@@ -266,3 +272,50 @@ def test_the_words_of_a_server() -> None:
     assert [response("openai", canned).error for canned, _ in cases] == [
         words for _, words in cases
     ]
+
+
+# --- what is charged ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "begun", "of_nobody", "of_google"),
+    [(NOT_SENT, False, True, True), (NOT_SENT, True, False, False), (NO_CONNECTION, False, True, True),
+     (SILENCE, False, False, False), (200, False, False, False), (204, False, False, False),
+     (307, False, True, True), (401, False, True, True), (404, False, True, True),
+     (429, False, True, True), (429, True, False, False), (400, False, False, True),
+     (403, False, False, False), (408, False, False, False), (413, False, False, False),
+     (422, False, False, False), (500, False, False, True), (500, True, False, False),
+     (503, False, False, False), (529, False, False, False)],
+)  # fmt: skip
+def test_what_costs_nothing(status: int, begun: bool, of_nobody: bool, of_google: bool) -> None:
+    result = Response(b"", status, begun=begun)
+    assert costs_nothing(result, "") is costs_nothing(result, "openai") is of_nobody
+    assert costs_nothing(result, "google_genai") is of_google
+
+
+@pytest.mark.parametrize(
+    ("usage", "text", "believed"),
+    [(Usage(4, 2), "hello", True), (Usage(4, 2), "", True), (Usage(4, 2), "x" * 64, True),
+     (Usage(4, 2), "x" * 65, False), (Usage(3, 2), "hello", False), (Usage(0, 0), "", False),
+     (Usage(4, 0), "", False), (Usage(4, None), "hello", False), (Usage(None, 2), "hello", False),
+     (Usage(), "hello", False)],
+)  # fmt: skip
+def test_usage_that_can_be_all(usage: Usage, text: str, believed: bool) -> None:
+    """A token for 32 bytes of what was sent and of what came, at the least."""
+    asked = Request("loopback", "m", (Message("system", "x" * 28), Message("user", "y" * 100)))
+    assert states_all(Response(b"", 200, text=text, usage=usage), asked) is believed
+
+
+@pytest.mark.parametrize(
+    ("shape", "outcome"), list(zip(GEMINI, GEMINI_OUTCOMES, strict=True)), ids=list(GEMINI)
+)
+def test_what_shapes_of_gemini_stand_for(shape: str, outcome: str) -> None:
+    sends = GEMINI[shape](Worked(True, "hello there", 40, 9, 100))
+    result = response("google", Canned(sends.status, sends.body, sends.headers))
+    assert classify(result).outcome == outcome, result
+    asked = Request("loopback", "m", (Message("user", "Hello?"),))
+    if sends.billed:  # nothing that was billed is free, or believed to be less
+        assert not costs_nothing(result, "")
+        assert not states_all(result, asked) or result.usage[:2] == (40, 9)
+    else:
+        assert (result.wait, costs_nothing(result, "")) == (0.01, True)

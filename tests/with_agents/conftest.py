@@ -15,6 +15,7 @@ from tests.command import Done, in_process
 
 Gen = Callable[..., Done]
 KEY = "sk-planted-4f7a0c2e9b"
+USAGE = 200, 60  # tokens of each prompt and answer: as many as they may have
 # two steps a query (describe, then recognise) after a catalogue in rounds
 RECIPE = """# gen run asked.yaml
 name: asked
@@ -30,6 +31,7 @@ params:
 @pytest.fixture
 def server() -> Iterator[Server]:
     with serving(mind) as result:
+        result.usage = USAGE
         yield result
 
 

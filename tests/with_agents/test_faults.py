@@ -9,26 +9,33 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from retgen.agents.models import ModelSettings
+from retgen.agents.prices import Prices
 from tests.agents.canned import Canned, Server, serving
 from tests.agents.minds import mind
 from tests.agents.test_outcomes import completion, error, page
 from tests.command import Done, in_process
 from tests.conftest import read_jsonl
-from tests.with_agents.conftest import contents, recipe_of
+from tests.with_agents.conftest import USAGE, contents, recipe_of
 
 Gen = Callable[..., Done]
 Answer = Callable[[dict[str, Any]], Canned]
-USD = 5 * 0.25e-6 + 2 * 2e-6  # of an answer of `healthy`, by gpt-5-mini's price
+PRICE = Prices().of(ModelSettings(provider="openai", name="gpt-5-mini"))
+assert PRICE is not None
+USD = PRICE.of(*USAGE) / 1e9  # of an answer of `healthy`
 
 
 def healthy(body: dict[str, Any]) -> Canned:
-    return completion(mind(body))
+    result = completion(mind(body))
+    usage = dict(zip(("prompt_tokens", "completion_tokens"), USAGE, strict=True))
+    return result._replace(body={**result.body, "usage": usage})
 
 
 def about(body: dict[str, Any], text: str) -> bool:
@@ -96,9 +103,12 @@ def test_an_outage_passes(gen: Gen, server: Server, switch: Switch, tmp_path: Pa
     assert done.returncode == 4, done.stderr
     assert "tries), asked by " in done.stderr
     assert "What was answered is kept; run the command again to go on." in done.stderr
-    assert f"Charged so far: ${39 * USD:.4f}." in done.stderr
     assert done.stderr.endswith("Resume with:\n  gen run asked.yaml --out ill/run\n")
-    assert charged(gen, "ill") == pytest.approx(39 * USD)
+    # pages say nothing of usage, so each stays charged at its most: at least its room
+    usd = charged(gen, "ill")
+    assert f"Charged so far: ${usd:.4f}." in done.stderr
+    pages = [body["max_tokens"] for body in server.requests[39:]]
+    assert usd > 39 * USD + PRICE.of(0, sum(pages)) / 1e9
     assert not (tmp_path / "ill/run/rejected.jsonl").read_text().count("tries")
     server.requests.clear()
     switch.answer = healthy
@@ -213,6 +223,35 @@ def test_a_model_that_reasons_wastes_little(
     assert len(server.requests) >= 330
     assert charged(gen, "runs") == pytest.approx((useful + wasted) / 1e9)
     assert wasted / (useful + wasted) <= 0.10
+
+
+def test_a_small_model_that_rambles_is_told_of_at_once(
+    gen: Gen, server: Server, switch: Switch, tmp_path: Path
+) -> None:
+    """Prose at first, and a repair without end: no answer gets much more room than it needs."""
+
+    def rambles(body: dict[str, Any]) -> Canned:
+        if len(body["messages"]) == 2:
+            return completion("Sure! Here are some things that people could like: music, trees")
+        return completion("and then there are " * body["max_tokens"], "length")
+
+    switch.answer = rambles
+    done = gen("run", "asked.yaml", "--out", "runs/a")
+    assert done.returncode == 1, done.stderr
+    told = [line for line in done.stderr.splitlines() if "cannot be used" in line]
+    assert len(told) == 1
+    assert told[0].startswith(
+        "gen: the first 3 answers of openai:gpt-5-mini to propose_attributes cannot be used. The "
+        "last one begins 'Sure! Here are some things that people could like: music, tr' and fails: "
+        "it is not JSON. If the others are like these, nothing will be accepted: try a larger model"
+    )
+    rooms = Counter(body["max_tokens"] for body in server.requests)
+    assert rooms.keys() == {512, 1024}  # a first answer, its repair, and that once with more
+    assert rooms[512] == 2 * rooms[1024]
+    rows = read_jsonl(tmp_path / "runs/a/rejected.jsonl")
+    assert {row["reason"] for row in rows} == {
+        "the answer was cut off, even with room for 1,024 tokens"
+    }
 
 
 def test_reasoning_beside_the_answer_cannot_pass_the_cap(

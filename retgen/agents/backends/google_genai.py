@@ -92,12 +92,10 @@ class GoogleChat:
         usage = usage_of(tree.get("usageMetadata"))
         candidates = parts(tree, "candidates")
         if part(tree, "promptFeedback").get("blockReason"):
-            # nothing was written, so nothing is counted
-            usage = usage if usage.tokens_out is not None else usage._replace(tokens_out=0)
             return Response(raw, 200, finish="blocked", usage=usage)
         if not candidates:
             error = error_of(tree, raw if not tree else b"")
-            return Response(raw, status_of(tree, 200), error, usage=usage)
+            return Response(raw, status_of(tree), error, usage=usage, begun=True)
         ended = str(candidates[0].get("finishReason") or "").casefold()
         stated = parts(part(candidates[0], "content"), "parts")
         text = "".join(str(one.get("text") or "") for one in stated if not one.get("thought"))

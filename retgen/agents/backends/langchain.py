@@ -194,8 +194,9 @@ class LangChainChat:
             where = self._access.get("base_url", self._provider)
             return Response(b"", NO_CONNECTION, f"no connection to {where}")
         if isinstance(error, TypeError | ImportError | NotImplementedError):
-            # a parameter that the package's functions do not take, or no key at all
-            return Response(b"", NOT_SENT, one_line(words))
+            # a parameter that the package's functions do not take, or no key at all; but it may
+            # have been what came that the package could not read
+            return Response(b"", NOT_SENT, one_line(words), begun=True)
         return Response(b"", SILENCE, one_line(words))
 
 

@@ -56,8 +56,7 @@ class OpenAIChat:
         import aiohttp
         import httpx2
 
-        name = self._room
-        body = orjson.dumps(_body(request, name, room))
+        body = orjson.dumps(_body(request, self._room, room))
         try:
             result = await self._http.send(self._request(content=body))
         except httpx2.RequestError as error:
@@ -72,9 +71,8 @@ class OpenAIChat:
             return read_completion(raw)
         wait = seconds(result.headers.get("retry-after"))
         text = error_of(parsed(raw), raw) or "no reason given"
-        if result.status_code == 400 and name != _NEW_NAME and _NEW_NAME in text:
-            self._room = _NEW_NAME  # OpenAI's own models, behind an address of somebody else
-            return await self.send(request, room)
+        if result.status_code == 400 and _NEW_NAME in text:
+            self._room = _NEW_NAME  # from now on: OpenAI's own models, behind another address
         return Response(raw, result.status_code, text, wait=wait)
 
     def read(self, raw: bytes) -> Response:
@@ -93,14 +91,15 @@ def read_completion(raw: bytes) -> Response:
     choices = parts(tree, "choices")
     if not choices:
         error = error_of(tree, raw if not tree else b"")
-        return Response(raw, status_of(tree, 200), error, usage=usage)
+        return Response(raw, status_of(tree), error, usage=usage, begun=True)
     first = choices[0]
     message, ended = part(first, "message"), str(first.get("finish_reason") or "").casefold()
     text = _text(message.get("content"))
     if message.get("refusal"):
         ended = "refused"
     error = error_of({"error": first["error"]}) if first.get("error") and not text else ""
-    return Response(raw, status_of(first, 200) if error else 200, error, ended, text, usage)
+    status = status_of(first) if error else 200
+    return Response(raw, status, error, ended, text, usage, begun=bool(error))
 
 
 def _text(content: object) -> str:

@@ -132,11 +132,11 @@ def test_nobody_there() -> None:
         ("silent", (5, 32, 30), "stop"),
         ("cut", (5, 32, 30), "max_tokens"),
         ("filtered", (5, 32, 30), "safety"),
-        ("blocked", (5, 0, 0), "blocked"),
+        ("blocked", (5, None, 0), "blocked"),
     ],
 )
 def test_what_an_answer_without_text_took(
-    server: Server, how: str, usage: tuple[int, int, int], finish: str
+    server: Server, how: str, usage: tuple[int, int | None, int], finish: str
 ) -> None:
     (result,) = ask(server.url, request(how))
     assert result.raw

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from retgen.agents.backends.openai import OpenAIChat, read_completion
 from retgen.agents.chat import SILENCE, Response
+from retgen.agents.outcomes import classify
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
 from retgen.agents.usage import Usage
@@ -91,7 +93,7 @@ def test_content_in_parts_is_one_text() -> None:
 
 
 def test_a_server_that_knows_the_new_name_of_the_room_only() -> None:
-    """OpenAI's reasoning models behind another address: refused once, at no cost."""
+    """OpenAI's reasoning models behind another address: told once, a request of its own each."""
 
     def answer(body: dict[str, Any]) -> Canned:
         if "max_tokens" in body:
@@ -100,8 +102,17 @@ def test_a_server_that_knows_the_new_name_of_the_room_only() -> None:
         return completion("hello")
 
     with serving_canned(answer) as server:
-        result = ask(f"{server.url}/v1", request("m"))
-        assert [one.text for one in result] == ["hello"]
+
+        async def twice() -> list[Response]:
+            chat = OpenAIChat(base_url=f"{server.url}/v1", api_key=KEY)
+            try:
+                return [await chat.send(request("m"), 9) for _ in range(2)]
+            finally:
+                await chat.close()
+
+        refused, answered = asyncio.run(twice())
+        assert classify(refused).outcome == "retry"
+        assert (refused.status, answered.text) == (400, "hello")
         assert [body.get("max_completion_tokens") for body in server.requests] == [None, 9]
 
 
@@ -110,4 +121,5 @@ def test_a_server_that_knows_neither_name() -> None:
     with serving_canned(lambda body: error(400, message)) as server:
         (result,) = ask(f"{server.url}/v1", request("m"))
         assert (result.status, result.error) == (400, message)
-        assert len(server.requests) == 2
+        assert classify(result).outcome == "refuse"
+        assert len(server.requests) == 1
