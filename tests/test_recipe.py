@@ -9,9 +9,10 @@ import pytest
 
 from retgen import plan
 from retgen.errors import RecipeError
-from retgen.recipe import compare, load_recipe, to_yaml, written_out
+from retgen.recipe import compare, load_recipe, written_out
 from retgen.recipe_file import json_schema, parse_override
 from retgen.recipes import bundled
+from retgen.yaml_text import to_yaml
 
 HEAD = "name: x\nfamily: limit\n"
 
