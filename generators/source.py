@@ -47,6 +47,7 @@ class Source(Params):
     split: str = Field("train", description="of a data set of the Hub")
     licence: str = Field("not stated", max_length=200)
     limit: int | None = Field(None, ge=1, description="read at most so many rows")
+    follow_links: bool = Field(False, description="links of the folder that lead out of it too")
 
 
 class PassageSize(Params):

@@ -32,7 +32,9 @@ def documents_of(
         )
     fewest = min((n for n in (limit, source.limit) if n is not None), default=None)
     columns = Columns(**source.columns.model_dump())
-    return read_sources(source.path, columns, split=source.split, limit=fewest)
+    return read_sources(
+        source.path, columns, split=source.split, follow_links=source.follow_links, limit=fewest
+    )
 
 
 @cache

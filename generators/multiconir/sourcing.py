@@ -38,7 +38,13 @@ def on_the_hub(params: MultiConIRParams) -> bool:
 def documents_of(params: MultiConIRParams) -> Iterator[SourceDocument | Refused]:
     """The documents with enough usable sentences; all else is refused with its reason."""
     source = source_of(params)
-    for one in read_sources(source.path, source.columns, split=source.split, limit=source.limit):
+    for one in read_sources(
+        source.path,
+        source.columns,
+        split=source.split,
+        follow_links=source.follow_links,
+        limit=source.limit,
+    ):
         if isinstance(one, SourceDocument):
             one = one._replace(text=" ".join(one.text.split()))  # sentences go over lines
             there = len({text for text in split(one.text) if usable(text)})

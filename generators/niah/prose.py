@@ -43,7 +43,14 @@ def read_books(params: NiahParams) -> tuple[list[SourceDocument], list[Refused]]
         return list(_bundled(params.groups)), []
     source = params.books
     columns = Columns(**source.columns.model_dump())
-    read = read_sources(source.path, columns, split=source.split, limit=source.limit, longest=None)
+    read = read_sources(
+        source.path,
+        columns,
+        split=source.split,
+        follow_links=source.follow_links,
+        limit=source.limit,
+        longest=None,
+    )
     books, refused = list[SourceDocument](), list[Refused]()
     for one in read:
         if isinstance(one, Refused):

@@ -45,7 +45,13 @@ def given_queries(params: CapRetrievalParams) -> tuple[list[Given], list[Refused
     _of_rows(source.path)
     queries, refused = list[Given](), list[Refused]()
     columns = Columns(**source.columns.model_dump())
-    for one in read_sources(source.path, columns, split=source.split, limit=source.limit):
+    for one in read_sources(
+        source.path,
+        columns,
+        split=source.split,
+        follow_links=source.follow_links,
+        limit=source.limit,
+    ):
         if isinstance(one, Refused):
             refused.append(one)
         else:
