@@ -110,7 +110,7 @@ def test_not_text(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00name")
     with pytest.raises(RecipeError) as error:
         load_recipe(path)
-    assert str(error.value) == f"{path}: is not a UTF-8 text file"
+    assert str(error.value) == f"{path}: is not a UTF-8 text file: byte 0"
 
 
 def test_unknown_recipe() -> None:
