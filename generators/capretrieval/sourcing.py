@@ -30,11 +30,7 @@ def documents_of(
             read_sources(path, Columns("text", "_id"), limit=most)
             for path, most in zip(CAPTIONS, rows, strict=True)
         )
-    fewest = min((n for n in (limit, source.limit) if n is not None), default=None)
-    columns = Columns(**source.columns.model_dump())
-    return read_sources(
-        source.path, columns, split=source.split, follow_links=source.follow_links, limit=fewest
-    )
+    return source.rows(limit)
 
 
 @cache
