@@ -90,14 +90,14 @@ def _scanners() -> dict[str, Any]:
     return {"rt": limited(RoundTripScanner), "safe": limited(Scanner)}
 
 
-def to_yaml(tree: Mapping[str, Any], width: int = 100, *, unicode: bool = True) -> str:
+def to_yaml(tree: Mapping[str, Any], width: int | None = 100) -> str:
     """A mapping as YAML, keys in their order."""
     from ruamel.yaml import YAML
 
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = False
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    yaml.width, yaml.allow_unicode = width, unicode
+    yaml.width = width
     out = io.StringIO()
     yaml.dump(dict(tree), out)
     return out.getvalue()

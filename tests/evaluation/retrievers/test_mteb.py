@@ -11,8 +11,7 @@ import pytest
 
 import retgen
 from retgen.errors import UsageError
-from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.retrievers import check_name, retriever
+from retgen.evaluation.retrievers import check_name
 
 KEYS = ("OPENAI_API_KEY", "COHERE_API_KEY", "CO_API_KEY")
 REFUSED = {
@@ -66,15 +65,6 @@ def test_before_torch_is_loaded(limit_run: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.stdout == "2 False\n"
     assert done.stderr == f"gen: {REFUSED[name]}\n"
-
-
-def test_what_a_loader_refuses_is_no_matter_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "/dev/null/none")  # its tokenizer cannot be had
-    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
-    with pytest.raises(UsageError) as error:
-        retriever("mteb:openai/text-embedding-3-small", Options())
-    assert "MTEB's loader cannot load it (" in str(error.value)
 
 
 def test_the_capacity_of_a_task_of_mteb(
