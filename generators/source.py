@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from retgen.generators.params import Params, located
-from retgen.sources import FORMATS, HUB
+from retgen.sources import (
+    FORMATS,
+    HUB,
+    LONGEST,
+    Columns,
+    Refused,
+    SourceDocument,
+    read_sources,
+)
 
 
 def _located(value: Path | str, info: ValidationInfo) -> Path | str:
@@ -47,6 +56,17 @@ class Source(Params):
     split: str = Field("train", description="of a data set of the Hub")
     licence: str = Field("not stated", max_length=200)
     limit: int | None = Field(None, ge=1, description="read at most so many rows")
+    follow_links: bool = Field(False, description="links of the folder that lead out of it too")
+
+    def rows(
+        self, limit: int | None = None, longest: int | None = LONGEST
+    ) -> Iterator[SourceDocument | Refused]:
+        """The documents in their order, and what is none; at most `limit` of its rows."""
+        return read_sources(
+            self.path, Columns(**self.columns.model_dump()), split=self.split, longest=longest,
+            limit=min((n for n in (limit, self.limit) if n is not None), default=None),
+            follow_links=self.follow_links,
+        )  # fmt: skip
 
 
 class PassageSize(Params):

@@ -14,9 +14,10 @@ import orjson
 
 from retgen.errors import OutputError, RetgenError, RunDirectoryError
 from retgen.generate import TABLES
-from retgen.recipe import Recipe, compare, load_recipe, to_yaml, written_out
+from retgen.recipe import Recipe, compare, load_recipe, written_out
 from retgen.validation.states import PROOF
 from retgen.write import held, make_folder, remove_partial, size_text, write_file
+from retgen.yaml_text import to_yaml
 
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
 _OWN = ("manifest.json", "dataset", "training", "tables", "exports", "eval", "capacity", "mteb",

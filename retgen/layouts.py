@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from retgen.compressed import COMPRESSED
+from retgen.errors import DatasetError
+from retgen.yaml_text import parse_yaml
 
 LAYOUTS = (
     "corpus.jsonl, queries.jsonl and qrels.jsonl (a run, MTEB), "
@@ -84,12 +86,9 @@ def card_header(root: Path) -> dict[str, Any]:
         return {}
     if not card.startswith("---\n") or "\n---" not in card[4:]:
         return {}
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     try:
-        header = YAML(typ="safe").load(card[4 : card.index("\n---", 4)])
-    except YAMLError:
+        header = parse_yaml(card[4 : card.index("\n---", 4)], root, error=DatasetError)
+    except DatasetError:
         return {}
     return header if isinstance(header, dict) else {}
 

@@ -5,10 +5,11 @@ Whoever writes a page of Markdown escapes here what others wrote, as the templat
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from retgen.yaml_text import to_yaml
 
 # Signs that are structure for CommonMark, for GitHub's tables, strikethrough and bare links, or for
 # the Hub's formulas; where one is plain, it stays as it is, so that the file can be read too.
@@ -58,11 +59,4 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]], names:
 
 def front_matter(tree: Mapping[str, Any]) -> str:
     """The YAML header of a card of the Hub."""
-    from ruamel.yaml import YAML
-
-    yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = False
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    out = io.StringIO()
-    yaml.dump(tree, out)
-    return f"---\n{out.getvalue()}---\n\n"
+    return f"---\n{to_yaml(tree, width=None)}---\n\n"

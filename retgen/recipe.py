@@ -155,21 +155,6 @@ def written_out(recipe: Recipe) -> tuple[dict[str, Any], dict[str, Path]]:
     return plain(tree), copies
 
 
-def to_yaml(tree: Mapping[str, Any]) -> str:
-    """A resolved recipe as YAML, keys in their order."""
-    import io
-
-    from ruamel.yaml import YAML
-
-    yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = False
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    yaml.width = 100
-    out = io.StringIO()
-    yaml.dump(dict(tree), out)
-    return out.getvalue()
-
-
 def compare(old: Any, new: Any, key: str = "") -> list[str]:
     """The dotted keys in which two resolved recipes differ, but for how fast models are asked."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):

@@ -21,6 +21,7 @@ from retgen.generators.params import InputFile
 from retgen.messages import Origin, did_you_mean, explain
 from retgen.recipes import bundled
 from retgen.validators.rule import Severity
+from retgen.yaml_text import parse_yaml, read_yaml
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
@@ -99,16 +100,10 @@ def read_recipe(
 
 def parse_override(text: str) -> tuple[str, Any]:
     """`key=value` as (key, value), the value read as YAML."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise RecipeError(f"--set {text}: write key=value, for example --set params.k=3")
-    try:
-        return key.strip(), YAML(typ="safe", pure=True).load(value)
-    except (YAMLError, RecursionError) as error:
-        raise RecipeError(f"--set {text[:60]}: the value is not YAML") from error
+    return key.strip(), parse_yaml(value, f"--set {key.strip()}")
 
 
 def json_schema() -> dict[str, Any]:
@@ -161,32 +156,14 @@ def _find(source: str | Path) -> Path:
     )
 
 
-def read_yaml(path: Path) -> tuple[Any, dict[str, Any]]:
+def read_mapping(path: Path) -> tuple[Any, dict[str, Any]]:
     """A YAML mapping as (the tree with its line numbers, plain values). Raises `RecipeError`."""
     tree = _parse(path)
     return tree, _plain(tree)
 
 
 def _parse(path: Path) -> Any:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-    try:
-        text = path.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise RecipeError(f"{path}: is not a UTF-8 text file") from error
-    except OSError as error:
-        raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
-    try:
-        tree = YAML(typ="rt").load(text)
-    except RecursionError as error:
-        raise RecipeError(f"{path}: is nested too deeply") from error
-    except MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        problem = (error.problem or "").split(" with value")[0].strip()
-        raise RecipeError(f"{path}{line}: is not YAML: {problem}") from error
-    except YAMLError as error:
-        raise RecipeError(f"{path}: is not YAML: {error}") from error
+    tree = read_yaml(path, lines=True)
     if not isinstance(tree, dict):
         raise RecipeError(
             f"{path}: a recipe is a mapping with name, family and params, this is not one"

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+DEEPEST = 200  # levels of a row; what writes JSON ends at 254
+_TOO_DEEP = f"is nested more than {DEEPEST} levels deep"
 NUMBER = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 # the next half would be of the other kind
 _HALF = re.compile(
@@ -34,11 +36,28 @@ def json_rows(data: bytes, lines: list[bytes]) -> list[Any]:
     """A dict for each line, or a `Problem`. `data`: the lines as they stand in the file."""
     try:
         result = [orjson.loads(line) for line in lines]
-        if set(map(type, result)) <= {dict}:
+        if set(map(type, result)) <= {dict} and not _may_be_deep(data, lines):
             return _without_twins(data, lines, result)
     except ValueError:
         pass
     return [_json_row(number, line) for number, line in enumerate(lines, start=1)]
+
+
+def _may_be_deep(data: bytes, lines: list[bytes]) -> bool:
+    if data.count(b"[") + data.count(b"{") <= len(lines) + DEEPEST:
+        return False
+    return any(line.count(b"[") + line.count(b"{") > DEEPEST for line in lines)
+
+
+def _levels(row: Any) -> int:
+    """How many lists and objects of a row are inside one another."""
+    result, level = 0, [row]
+    while level := [one for one in level if type(one) in (dict, list)]:
+        result += 1
+        level = list(
+            chain.from_iterable(one if type(one) is list else one.values() for one in level)
+        )
+    return result
 
 
 def _json_row(number: int, line: bytes) -> Any:
@@ -48,6 +67,8 @@ def _json_row(number: int, line: bytes) -> Any:
         return Problem(number, _why_not_json(line))
     if type(row) is not dict:
         return Problem(number, "is not a JSON object")
+    if _levels(row) > DEEPEST:
+        return Problem(number, _TOO_DEEP)
     if key := _twice(line):
         return Problem(number, f"has the key {key!r} twice")
     return row
@@ -135,8 +156,10 @@ def _why_not_json(line: bytes) -> str:
         return NOT_UTF8
     try:
         json.loads(line)
-    except (ValueError, RecursionError):
+    except ValueError:
         return "is not JSON"
+    except RecursionError:
+        return _TOO_DEEP
     # what Python's reader takes and JSON does not know
     half = _HALF.search(line)
     return (

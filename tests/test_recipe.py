@@ -9,9 +9,10 @@ import pytest
 
 from retgen import plan
 from retgen.errors import RecipeError
-from retgen.recipe import compare, load_recipe, to_yaml, written_out
+from retgen.recipe import compare, load_recipe, written_out
 from retgen.recipe_file import json_schema, parse_override
 from retgen.recipes import bundled
+from retgen.yaml_text import to_yaml
 
 HEAD = "name: x\nfamily: limit\n"
 
@@ -109,7 +110,7 @@ def test_not_text(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00name")
     with pytest.raises(RecipeError) as error:
         load_recipe(path)
-    assert str(error.value) == f"{path}: is not a UTF-8 text file"
+    assert str(error.value) == f"{path}: is not a UTF-8 text file: byte 0"
 
 
 def test_unknown_recipe() -> None:

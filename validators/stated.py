@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
 from retgen.data import Dataset
+from retgen.layouts import card_header
 
 
 def stated_languages(dataset: Dataset) -> list[str]:
@@ -19,24 +19,9 @@ def stated_languages(dataset: Dataset) -> list[str]:
             manifest = None
         if isinstance(manifest, dict):
             return _strings(manifest.get("languages"))
-    return _strings(_card(dataset).get("language"))
+    return _strings(card_header(dataset.root).get("language"))
 
 
 def _strings(value: Any) -> list[str]:
     listed = value if isinstance(value, list) else [value]
     return [one for one in listed if isinstance(one, str)]
-
-
-def _card(dataset: Dataset) -> Mapping[str, Any]:
-    """The header of README.md, empty where there is none."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        text = (dataset.root / "README.md").read_text(encoding="utf-8", errors="replace")
-        if not text.startswith("---\n") or "\n---" not in text[4:]:
-            return {}
-        header = YAML(typ="safe").load(text[4 : text.index("\n---", 4)])
-    except (OSError, YAMLError):
-        return {}
-    return header if isinstance(header, dict) else {}

@@ -22,6 +22,7 @@ from retgen.errors import UsageError
 from retgen.evaluation.capacity import HIGHEST, exact
 from retgen.evaluation.capacity.certify_result import Certified, Margin
 from retgen.evaluation.collection import Collection, load
+from retgen.evaluation.scoring.mteb_datasets import located
 from retgen.evaluation.scoring.significance import relevance_matrix
 from retgen.progress import Progress, silent
 from retgen.qrels import QrelMatrix
@@ -53,7 +54,7 @@ def certify(
     command: str = "gen capacity PATH",
     progress: Progress = silent,
 ) -> Certified:
-    """Bracket the dimension that the qrels of a data set need, and write `out`.
+    """Bracket the dimension that the qrels of a data set (or mteb:NAME) need, and write `out`.
 
     `out` defaults to RUN/capacity for a run directory, else to outputs/capacity_NAME. `dims`: where
     margins are sought, default from the lower bound on in doublings. `minutes` are for the search
@@ -68,6 +69,7 @@ def certify(
         raise UsageError("--seeds: at least 1")
     if not all(1 <= d <= HIGHEST for d in dims):
         raise UsageError(f"--dims: dimensions are whole numbers from 1 to {HIGHEST:,}")
+    path = located(path)
     open_dataset(path)  # a wrong path is told before torch is imported
     place = _device(device)
     collection = load(path, split, progress)

@@ -171,7 +171,9 @@ def loading(name: str, attention: str | None = None) -> Iterator[None]:
                 f"--model {name}: brings code of its own. Read it, and run it with "
                 "--trust-remote-code"
             ) from error
-        if Path(name).exists():
+        if name.startswith("mteb:"):
+            why = f"MTEB's loader cannot load it ({text})"
+        elif Path(name).exists():
             why = f"the folder holds no model that can be loaded ({text})"
         elif _offline(error):
             why = "it is not on this machine, and the Hub cannot be reached"

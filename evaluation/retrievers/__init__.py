@@ -67,8 +67,10 @@ def check_name(name: str) -> None:
     """Raise `UsageError` for a name that can mean nothing, with the nearest one that does."""
     result = type_of(name)
     if result is None:
-        hint = did_you_mean(name, names())
-        raise UsageError(f"--model {name}: there is no such model{hint or '.'} Known: {known()}")
+        prefix, colon, _ = name.partition(":")
+        hint = did_you_mean(prefix, [p.prefix for p in types()] if colon else names())
+        what = f"kind of model {prefix}:" if colon else "such model"
+        raise UsageError(f"--model {name}: there is no {what}{hint or '.'} Known: {known()}")
     result.check(name)
 
 

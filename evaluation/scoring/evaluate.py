@@ -80,9 +80,9 @@ def evaluate(
     and `about` head the page. Raises `UsageError` or `DatasetError` for what cannot be scored; a
     model that fails after others were scored lands in `failures` instead.
     """
-    paths = [located(p) for p in ([path] if isinstance(path, str | Path) else path)]
     for name in models:
-        check_name(name)
+        check_name(name)  # before anything is fetched
+    paths = [located(p) for p in ([path] if isinstance(path, str | Path) else path)]
     if any(dim < 1 for dim in dims):
         raise UsageError("--dims: dimensions are whole numbers from 1, for example 32,64,128")
     options = replace(options or Options(), dims=tuple(sorted(set(dims))))

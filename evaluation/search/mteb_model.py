@@ -21,7 +21,6 @@ from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import Ranked, Retriever
 from retgen.evaluation.search.dense import Dense
 from retgen.evaluation.search.rankings import Rankings, best
-from retgen.messages import did_you_mean
 from retgen.progress import Progress
 
 _OPTIONS = {  # what only a model that sentence-transformers runs can be told
@@ -41,15 +40,12 @@ def mteb_retriever(name: str, model: str, options: Options) -> Retriever:
         import mteb
         from mteb.models.sentence_transformer_wrapper import SentenceTransformerEncoderWrapper
 
-        known = {meta.name: meta for meta in mteb.get_model_metas() if meta.name}
-        if model not in known:
-            hint = did_you_mean(model, known)
-            raise UsageError(f"--model {name}: MTEB's registry has no {model!r}{hint or '.'}")
-        loader = known[model].loader
+        meta = mteb.get_model_meta(model)  # known, and its packages are there: `Mteb.check`
+        loader = meta.loader
         plain = isinstance(loader, type) and issubclass(loader, SentenceTransformerEncoderWrapper)
         if not plain:
             _refuse(name, options, getattr(loader, "__name__", "its own loader"))
-        more = _load_options(known[model].loader_kwargs, options, device) if plain else {}
+        more = _load_options(meta.loader_kwargs, options, device) if plain else {}
         with _silence():
             result: Any = mteb.get_model(model, device=device, **more)
     if not hasattr(result, "encode"):

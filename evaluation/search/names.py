@@ -27,4 +27,5 @@ def slug(model: str, dim: int | None = None) -> str:
 
 def names_embedder(name: str) -> bool:
     """Whether a name may be an embedder's: one of `EMBEDDERS`, a folder, a Hub id."""
-    return name in EMBEDDERS or "/" in name or Path(name).exists()
+    id_of_the_hub = "/" in name and ":" not in name
+    return name in EMBEDDERS or id_of_the_hub or Path(name).exists()

@@ -194,8 +194,9 @@ class Trained:
     `steps`: taken, of `planned`; `best_step`: the one whose weights are saved. `pairs`,
     `held_out_pairs`: trained on and held out. `hard_negatives`: used of every pair. `prompts`:
     those of "query" and "document". `weights_dtype`, `dtype`: of the trained weights, and of the
-    products, as seen in the model. `seconds`: of training, without evaluations. `repeated`: it had
-    been finished before, and nothing was done.
+    products, as seen in the model. `collapse`: how it failed, ""
+    if it did not. `seconds`: of training, without evaluations. `repeated`: it had been finished
+    before, and nothing was done.
     """
 
     path: Path
@@ -212,6 +213,7 @@ class Trained:
     weights_dtype: str = "float32"
     hard_negatives: int = 0
     prompts: dict[str, str] = field(default_factory=dict)
+    collapse: str = ""
     repeated: bool = False
 
     def scores(self, when: str) -> dict[str, float]:

@@ -34,6 +34,7 @@ from retgen.errors import UsageError
 from retgen.evaluation.embedders.base import fingerprint
 from retgen.evaluation.embedders.loading import load_model, quiet
 from retgen.evaluation.training.batches import BatchTrainer, Examples, prepare, schedule
+from retgen.evaluation.training.collapse import SAMPLE, collapse
 from retgen.evaluation.training.config import (
     TrainConfig,
     Trained,
@@ -159,6 +160,7 @@ class _Training:
         self.batches, self.ends = schedule(self.examples.train, config)
         self.model = _loaded(model, device)
         self._prepare_card(pairs)
+        self.sample = list(dict.fromkeys([*pairs.anchors[:SAMPLE], *pairs.positives[:SAMPLE]]))
         self.result = Trained(
             out / "model", planned=len(self.batches), pairs=self.examples.pairs,
             held_out_pairs=self.examples.held_out_pairs, device=device, dtype=config.dtype,
@@ -334,6 +336,9 @@ class _Training:
         # scored as it will be loaded
         saved = load_model(str(partial), result.device, "float32")
         result.note("after", best, self.ends, self._scores(saved, "after"))
+        result.collapse = collapse(
+            result, saved, self.config, [len(one) for one in self.batches], self.sample
+        )
         facts = {
             "pairs": f"{result.pairs:,}, and {result.held_out_pairs:,} held out",
             "steps": f"{result.steps:,} of {result.planned:,}, saved is step {best:,}",

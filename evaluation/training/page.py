@@ -52,7 +52,8 @@ def scores_table(result: Training, scored: ScoredSet) -> TableView:
 
 def text(result: Training) -> str:
     """For a terminal."""
-    parts = [_what_was_done(result)]
+    warnings = [f"warning: {one}." for one in result.warnings()]
+    parts = ["\n".join([_what_was_done(result), *warnings])]
     parts += [text_table(scores_table(result, scored)) for scored in result.scored_sets]
     if result.compared:
         parts.append(f"{text_table(compared_table(result))}\n{result.conclusion()}")
@@ -65,7 +66,8 @@ def text(result: Training) -> str:
 
 def sentences(result: Training) -> list[str]:
     """The summary of the page: what the training changed, against what, and what to know of it."""
-    message = [text for text in (result.dilemma(), result.conclusion()) if text is not None]
+    message = [f"{one[0].upper()}{one[1:]}." for one in result.warnings()]
+    message += [text for text in (result.dilemma(), result.conclusion()) if text is not None]
     message += [_change(result, scored) for scored in result.scored_sets]
     scored = result.scored_sets[0]
     measure = primary_of(scored.measures.names, scored.collection)

@@ -180,6 +180,14 @@ class Training:
         ]
         return " ".join(found) or None
 
+    def warnings(self) -> list[str]:
+        """How trainings failed that came to their end."""
+        runs = [(arm, run) for arm in self.arms for run in arm.runs if run.collapse]
+        return [
+            run.collapse if len(self.arms) == 1 else f"{arm.label}: {run.collapse}"
+            for arm, run in runs
+        ]
+
     def notes(self) -> list[str]:
         """What a reader of the scores must know."""
         name, notes = self.scored_sets[0].collection.name, []
@@ -254,6 +262,7 @@ class Training:
             "outside": {},
             "history": run.history,
             "losses": run.losses,
+            "warnings": self.warnings(),
             "notes": self.notes(),
         }
         if self.compared:

@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from retgen.yaml_text import read_yaml
+
 FILE = Path(__file__).parent / "album.yaml"
 _TAG = re.compile(r" ([@#!]\w+)")
 _UNIT = re.compile(r"(.+) \[(.+), (.+)\]")
@@ -91,9 +93,7 @@ class Album:
 @cache
 def album() -> Album:
     """The bundled album."""
-    from ruamel.yaml import YAML
-
-    tree = YAML(typ="safe").load(FILE.read_text("utf-8"))
+    tree = read_yaml(FILE)
     result = Album(scenes=tree["scenes"])
     palettes: dict[str, tuple[str, ...]] = {"none": ()}
     for palette, colours in tree["colours"].items():

@@ -30,9 +30,7 @@ def documents_of(
             read_sources(path, Columns("text", "_id"), limit=most)
             for path, most in zip(CAPTIONS, rows, strict=True)
         )
-    fewest = min((n for n in (limit, source.limit) if n is not None), default=None)
-    columns = Columns(**source.columns.model_dump())
-    return read_sources(source.path, columns, split=source.split, limit=fewest)
+    return source.rows(limit)
 
 
 @cache

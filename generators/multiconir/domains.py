@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from retgen.generators.params import Params
+from retgen.yaml_text import read_yaml
 
 Strategy = Literal["modify", "reassign"]
 Strategies = Literal["modify", "reassign", "mixed"]
@@ -58,9 +59,6 @@ class Domain(Params):
 @cache
 def bundled_domains() -> dict[str, Domain]:
     """The domains of the paper, by name."""
-    from ruamel.yaml import YAML
-
-    path = Path(__file__).parent / "domains.yaml"
-    tree = YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
+    tree = read_yaml(Path(__file__).parent / "domains.yaml")
     result = [Domain.model_validate(one) for one in tree]
     return {one.name: one for one in result}

@@ -20,18 +20,14 @@ from retgen.generators.multiconir.exported import STYLES, Exported
 from retgen.generators.multiconir.sentences import CONDITIONS
 from retgen.generators.records import Rows, rows_of
 from retgen.streams import Stream
+from retgen.yaml_text import read_yaml
 
 SAMPLE = 100  # of each (paper, Appendix C)
 
 
 @cache
 def _questions() -> dict[str, list[dict[str, Any]]]:
-    from ruamel.yaml import YAML
-
-    path = Path(__file__).parent / "review.yaml"
-    result: dict[str, list[dict[str, Any]]] = YAML(typ="safe", pure=True).load(
-        path.read_text("utf-8")
-    )
+    result: dict[str, list[dict[str, Any]]] = read_yaml(Path(__file__).parent / "review.yaml")
     return result
 
 

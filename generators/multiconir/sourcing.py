@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.multiconir.sentences import CONDITIONS, split, usable
-from retgen.sources import HUB, Columns, Refused, SourceDocument, read_sources
+from retgen.generators.source import Source
+from retgen.sources import HUB, Refused, SourceDocument
 
 
-class _Source(NamedTuple):
-    path: Path | str
-    columns: Columns
-    split: str
-    limit: int | None
-    licence: str
-
-
-def source_of(params: MultiConIRParams) -> _Source:
+def source_of(params: MultiConIRParams) -> Source:
     """Where a recipe's documents come from: its own source, or the bundled ones."""
-    named = params.source
-    if named is None:
-        path = Path(__file__).parent / "documents" / f"{params.domain}.jsonl"
-        return _Source(path, Columns(), "train", None, "CC0-1.0")
-    columns = Columns(**named.columns.model_dump())
-    return _Source(named.path, columns, named.split, named.limit, named.licence)
+    bundled = Path(__file__).parent / "documents" / f"{params.domain}.jsonl"
+    return params.source or Source(path=bundled, licence="CC0-1.0")
 
 
 def on_the_hub(params: MultiConIRParams) -> bool:
@@ -37,8 +25,7 @@ def on_the_hub(params: MultiConIRParams) -> bool:
 
 def documents_of(params: MultiConIRParams) -> Iterator[SourceDocument | Refused]:
     """The documents with enough usable sentences; all else is refused with its reason."""
-    source = source_of(params)
-    for one in read_sources(source.path, source.columns, split=source.split, limit=source.limit):
+    for one in source_of(params).rows():
         if isinstance(one, SourceDocument):
             one = one._replace(text=" ".join(one.text.split()))  # sentences go over lines
             there = len({text for text in split(one.text) if usable(text)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import orjson
 from pydantic import AfterValidator, Field, ValidationError
@@ -15,6 +15,7 @@ from retgen.generators.niah.params import Needle, NiahParams, Order
 from retgen.generators.params import Params
 from retgen.messages import Origin, explain
 from retgen.streams import Stream
+from retgen.yaml_text import read_yaml
 
 DATA = Path(__file__).parent / "data"
 SLOT = "{name}"
@@ -79,7 +80,7 @@ def with_name(sentence: str, name: str) -> str:
 def read_groups(params: NiahParams) -> list[Group]:
     """The rows of the table that the recipe asks for, checked one by one."""
     path = params.table or DATA / "needles.yaml"
-    rows = _yaml(path)
+    rows = read_yaml(path)
     if not isinstance(rows, list) or not rows:
         raise RecipeError(f"params.table: {path} must be a list of groups, a row each")
     result: list[Group] = []
@@ -89,8 +90,8 @@ def read_groups(params: NiahParams) -> list[Group]:
         try:
             group = Group.model_validate(row)
         except ValidationError as error:
-            origin, schema = Origin(path, _yaml(path, "rt"), ()), Group.model_json_schema()
-            faults = explain(error, schema, row, origin, (number - 1,))
+            origin = Origin(path, read_yaml(path, lines=True), ())
+            faults = explain(error, Group.model_json_schema(), row, origin, (number - 1,))
             plain = "\n".join(one.replace(f", {number - 1}.", ", ", 1) for one in faults)
             raise RecipeError(f"params.table, group {called}:\n{plain}") from error
         if group.id in seen:
@@ -132,7 +133,7 @@ def place_of(group_id: str, table: Path | None) -> str:
     """Where a group stands (the last one of its id), for messages."""
     if table is None:
         return f"group {group_id} of the bundled table"
-    rows = _yaml(table, "rt")
+    rows = read_yaml(table, lines=True)
     there = [i for i, row in enumerate(rows) if row.get("id") == group_id]
     line = f", line {rows.lc.item(there[-1])[0] + 1}" if there else ""
     return f"{table}{line}, group {group_id}"
@@ -148,7 +149,7 @@ class People(NamedTuple):
 @cache
 def people() -> People:
     """The bundled ones."""
-    rows = _yaml(DATA / "people.yaml")
+    rows = read_yaml(DATA / "people.yaml")
     return People(tuple(rows["names"]), tuple(rows["neutral"]))
 
 
@@ -190,16 +191,3 @@ def expansions() -> dict[str, list[str]]:
     """Terms that a search system might add to the question of a bundled group, best first."""
     result: dict[str, list[str]] = orjson.loads((DATA / "expansions.json").read_bytes())
     return result
-
-
-def _yaml(path: Path, kind: str = "safe") -> Any:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        return YAML(typ=kind).load(path.read_text("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise RecipeError(f"params.table: {path} is not UTF-8; convert it") from error
-    except (YAMLError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise RecipeError(f"params.table: {path} is no YAML: {reason}") from error

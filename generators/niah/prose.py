@@ -10,7 +10,7 @@ from typing import NamedTuple
 from retgen.errors import SourceRefused
 from retgen.generators.niah.groups import DATA
 from retgen.generators.niah.params import NiahParams
-from retgen.sources import Columns, Refused, SourceDocument, read_sources, refusals
+from retgen.sources import Refused, SourceDocument, refusals
 
 LICENCE = "Apache-2.0 (retgen)"
 PROSE = DATA / "prose"
@@ -42,10 +42,8 @@ def read_books(params: NiahParams) -> tuple[list[SourceDocument], list[Refused]]
     if params.books is None:
         return list(_bundled(params.groups)), []
     source = params.books
-    columns = Columns(**source.columns.model_dump())
-    read = read_sources(source.path, columns, split=source.split, limit=source.limit, longest=None)
     books, refused = list[SourceDocument](), list[Refused]()
-    for one in read:
+    for one in source.rows(longest=None):
         if isinstance(one, Refused):
             refused.append(one)
         else:

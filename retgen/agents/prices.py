@@ -19,6 +19,7 @@ from retgen.agents.models import ModelSettings
 from retgen.agents.request import Request
 from retgen.agents.wire import part
 from retgen.errors import UsageError
+from retgen.yaml_text import read_yaml
 
 _BUNDLED = Path(__file__).parent / "prices.yaml"
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
@@ -135,11 +136,8 @@ class _Table(NamedTuple):
 
 @cache
 def _read(path: Path) -> _Table:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     try:
-        tree: Any = YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
+        tree: Any = read_yaml(path, error=UsageError)
         prices = {
             str(provider): {
                 str(name): _price(float(one["in"]), float(one["out"]))
@@ -147,8 +145,7 @@ def _read(path: Path) -> _Table:
             }
             for provider, table in tree["prices"].items()
         }
-    except (OSError, UnicodeDecodeError, YAMLError, KeyError, TypeError, ValueError,
-            AttributeError, RecursionError) as error:  # fmt: skip
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
             f"{path}: is no price table. It says, in dollars per million tokens: "
             "prices: {openai: {gpt-5-mini: {in: 0.25, out: 2.00}}}"

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from retgen.errors import RecipeError
+from retgen.yaml_text import parse_yaml
 
 _VARIABLE = re.compile(r"\{\{([a-z][a-z0-9_]*)\}\}")
 _FILE = re.compile(r"---\n(?P<header>.*?)\n---\n(?P<body>.*)", re.DOTALL)
@@ -106,13 +107,7 @@ def load_prompt(path: Path, name: str | None = None) -> Prompt:
 
 
 def _header(path: Path, text: str) -> tuple[str, tuple[str, ...]]:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        tree = YAML(typ="safe", pure=True).load(text)
-    except YAMLError as error:
-        raise RecipeError(f"{path}: the header is not YAML") from error
+    tree = parse_yaml(text, f"{path}: the header")
     if not isinstance(tree, dict) or set(tree) != {"purpose", "variables"}:
         raise RecipeError(f"{path}: the header has exactly purpose and variables")
     purpose, variables = tree["purpose"], tree["variables"]

@@ -10,6 +10,7 @@ import orjson
 
 from retgen.data import Dataset
 from retgen.errors import DatasetError
+from retgen.yaml_text import read_yaml
 
 # of manifest.json; what follows from the tables, and what a run took, is not compared
 _KEYS = (
@@ -46,15 +47,11 @@ def stated(a: Dataset, b: Dataset) -> tuple[Differences | None, list[str]]:
 
 
 def _recipe(dataset: Dataset) -> dict[str, Any]:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     path = (dataset.run or dataset.root) / "recipe.yaml"
     try:
-        result = YAML(typ="safe").load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, YAMLError) as error:
-        why = str(error).splitlines()[0].rstrip(".")
-        raise DatasetError(f"{path} cannot be read as YAML: {why}. {_AGAIN}") from error
+        result = read_yaml(path, error=DatasetError)
+    except DatasetError as error:
+        raise DatasetError(f"{str(error).rstrip('.')}. {_AGAIN}") from error
     if not isinstance(result, dict):
         raise DatasetError(f"{path} holds no recipe. {_AGAIN}")
     return result

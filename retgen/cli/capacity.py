@@ -34,7 +34,8 @@ def capacity_command(
         Path | None,
         typer.Argument(
             parser=given_path, metavar="[PATH]", show_default=False,
-            help="A data set: what is proven, and found, of the dimension that its qrels need.",
+            help="A data set or mteb:NAME: what is proven, and found, of the dimension that its "
+            "qrels need.",
         ),
     ] = None,
     protocol: Annotated[

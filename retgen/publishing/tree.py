@@ -22,8 +22,10 @@ from retgen.publishing.croissant import CROISSANT, croissant
 from retgen.publishing.scores import SCORES, scores
 from retgen.publishing.tables import write_tables
 from retgen.write import FileInfo, dump_json, file_info, write_file
+from retgen.yaml_text import read_yaml, to_yaml
 
 REVIEW = "review.json"
+_PRIVATE = ("base_url", "api_key_env")  # of models, in a recipe; `endpoint` in a manifest
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def write_tree(
     """
     exported = write_export(run, "parquet", folder)
     tables = write_tables(run, manifest, folder)
-    write_file(folder / "manifest.json", (run / "manifest.json").read_bytes())
+    write_file(folder / "manifest.json", dump_json(_public(manifest)))
     write_file(folder / "recipe.yaml", _recipe(run))
     if review is not None:
         write_file(folder / REVIEW, dump_json(review))
@@ -87,7 +89,23 @@ def write_tree(
 
 
 def _recipe(run: Path) -> str:
-    """The run's recipe without its first lines, which say where on this machine it stands."""
-    lines = (run / "recipe.yaml").read_text("utf-8").splitlines(keepends=True)
-    start = next((i for i, line in enumerate(lines) if not line.startswith("#")), 0)
-    return "".join(["# gen run recipe.yaml\n", *lines[start:]])
+    """The run's recipe without what only says where things stood on the machine that made it."""
+    made = read_yaml(run / "recipe.yaml")
+    tree = _public(made)
+    left_out = "# Without addresses and keys of models, and folders above those of sources.\n"
+    return f"# gen run recipe.yaml\n{left_out if tree != made else ''}{to_yaml(tree)}"
+
+
+def _public(value: Any, key: str = "") -> Any:
+    """Parts of a recipe or manifest without addresses of servers, names of keys, and folders."""
+    if isinstance(value, Mapping):
+        return {
+            name: _public(one, name)
+            for name, one in value.items()
+            if name not in _PRIVATE and not (name == "endpoint" and "://" in str(one))
+        }
+    if isinstance(value, list):
+        return [_public(one, key) for one in value]
+    if key == "path" and isinstance(value, str) and Path(value).is_absolute():
+        return Path(value).name
+    return value

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from retgen import plots
 from retgen.pages import Pieces
-from retgen.recipe import to_yaml
 from retgen.reporting import evidence
 from retgen.reporting.examples import example_of, examples_of
 from retgen.reporting.measured import baselines_of, certificate_of, figures_of, origin_of, spread
 from retgen.validators.origin import marked
+from retgen.yaml_text import to_yaml
 
 _FINDING_BYTES = 150_000  # of the page, shared evenly by the rules that found something
 _SHOWN = 5  # findings of a rule above the fold

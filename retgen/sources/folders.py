@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +16,8 @@ from retgen.errors import DatasetError
 from retgen.layouts import corpus_files
 from retgen.sources import tables, texts
 from retgen.sources.records import UNREAD, Reading, Record, Refused
+
+_LEAVES = "a link out of the source's folder (`follow_links: true` of the source reads it)"
 
 
 class _File(NamedTuple):
@@ -30,10 +32,12 @@ def folder(path: Path, reading: Reading) -> Iterator[Record]:
             if kind(file) not in tables.KINDS:
                 raise DatasetError(f"{file}: a corpus is {', '.join(tables.KINDS)}")
             name = file.relative_to(path).as_posix()
+            if not (reading.follow_links or _stays(file, _inside(path))):
+                raise DatasetError(f"{file}: is {_LEAVES}")
             yield from tables.table(file, name, reading)
         return
     files: list[_File] = []
-    for one in _walk(path):
+    for one in _walk(path, reading.follow_links):
         if isinstance(one, Refused):
             yield Record(one.where, one)
         else:
@@ -80,12 +84,25 @@ def _reason(error: DatasetError, file: Path) -> str:
     return str(error).removeprefix(f"{file}").removeprefix(":").removeprefix(",").strip()
 
 
-def _walk(root: Path) -> Iterator[_File | Refused]:
+def _inside(root: Path) -> list[Path]:
+    """Where links of a folder may lead: below it, and in the Hub's cache to the folder of blobs."""
+    own = root.resolve()
+    caches = [one.parent.parent for one in (own, *own.parents) if one.parent.name == "snapshots"]
+    return [own, *(cache / "blobs" for cache in caches)]
+
+
+def _stays(path: Path, inside: Iterable[Path]) -> bool:
+    target = path.resolve()
+    return any(target.is_relative_to(one) for one in inside)
+
+
+def _walk(root: Path, follow_links: bool = False) -> Iterator[_File | Refused]:
     """Files that are read, and what is not, each in the order of paths."""
     files: list[_File] = []
     unread: list[Refused] = []
     every = (*texts.KINDS, *tables.KINDS)
-    inside = root.resolve()
+    allowed = _inside(root)
+    inside = allowed[0]
 
     def enter(folder: Path, name: str, above: frozenset[Path]) -> None:
         try:
@@ -99,6 +116,13 @@ def _walk(root: Path) -> Iterator[_File | Refused]:
             if entry.name.startswith("."):
                 continue
             here = f"{name}{shown(entry.name)}"
+            if (
+                entry.is_symlink()
+                and entry.exists()
+                and not (follow_links or _stays(entry, allowed))
+            ):
+                unread.append(Refused(f"{here}{'/' * entry.is_dir()}", UNREAD, _LEAVES))
+                continue
             if entry.is_dir():
                 target = entry.resolve()
                 if entry.is_symlink() and (target in above or target.is_relative_to(inside)):

@@ -50,13 +50,14 @@ class Held(NamedTuple):
 
 class Reading(NamedTuple):
     """How a source is read. `longest`: characters of a document, None for any number. `held`: where
-    the columns of each table are noted, by the name of its file.
+    the columns of each table are noted, by the name of its file. `follow_links`: out of the folder.
     """
 
     columns: Columns
     split: str
     longest: int | None
     held: dict[str, Held]
+    follow_links: bool = False
 
 
 class Record(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Any
 from retgen.compressed import kind, opened
 from retgen.errors import DatasetError
 from retgen.sources.records import Reading, Refused, SourceDocument, too_long
+from retgen.yaml_text import parse_yaml
 
 PLAIN, MARKDOWN, HTML = (".txt", ".rst"), (".md", ".markdown"), (".html", ".htm")
 KINDS = (".txt", *MARKDOWN, ".rst", *HTML)
@@ -79,12 +80,9 @@ def markdown_title(text: str) -> str:
 
 
 def _front_title(front: str) -> str:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     try:
-        header = YAML(typ="safe", pure=True).load(front)
-    except (YAMLError, ValueError):
+        header = parse_yaml(front, "front matter", error=DatasetError)
+    except DatasetError:
         return ""
     title = header.get("title") if isinstance(header, dict) else None
     return " ".join(str(title).split()) if title is not None else ""

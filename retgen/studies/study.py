@@ -17,7 +17,7 @@ from retgen.generators.plan import Plan
 from retgen.messages import Origin, did_you_mean, explain
 from retgen.plan import plan
 from retgen.recipe import load_recipe
-from retgen.recipe_file import read_yaml
+from retgen.recipe_file import read_mapping
 
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=100)]
 _Dimensions = list[Annotated[int, Field(ge=1)]]
@@ -71,7 +71,7 @@ class Study(_Strict):
 
 def load_study(path: Path) -> Study:
     """Read and check a study and its recipes. Raises `RecipeError` with a line for every error."""
-    tree, plain = read_yaml(path)
+    tree, plain = read_mapping(path)
     origin = Origin(path, tree, ())
     try:
         study = Study.model_validate_json(orjson.dumps(plain), strict=True)

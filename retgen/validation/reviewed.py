@@ -13,13 +13,14 @@ from pathlib import Path
 from retgen.data import Dataset, open_dataset
 from retgen.generate import rejected_lines, write_dataset
 from retgen.progress import Progress
-from retgen.recipe import SOURCES, Recipe, to_yaml, written_out
+from retgen.recipe import SOURCES, Recipe, written_out
 from retgen.reviewed.apply import RULE, Reviewed
 from retgen.reviewed.decisions import digest, read_decisions
 from retgen.validation.differences import shown
 from retgen.validators.rule import Finding
 from retgen.validators.validation import Validation
 from retgen.write import make_folder, write_file
+from retgen.yaml_text import to_yaml
 
 BEFORE = "before"  # in a scratch folder: the run as it would be without people
 _NAMED = 5

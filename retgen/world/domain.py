@@ -32,6 +32,7 @@ from retgen.world.domain_file import (
     SlotType,
 )
 from retgen.world.wordings import Problem, problems_of_wordings
+from retgen.yaml_text import read_yaml
 
 _FOLDER = Path(__file__).parent / "domains"
 
@@ -132,39 +133,20 @@ def load_domain(source: str | Path) -> Domain:
 
 @cache
 def _loaded(path: Path, _changed: int) -> Domain:
-    data = _yaml(path, "safe")
+    data = read_yaml(path, error=UsageError)
     try:
         file = DomainFile.model_validate(data)
     except ValidationError as error:
         schema = DomainFile.model_json_schema()
-        origin = Origin(path, _yaml(path, "rt"), ())
+        origin = Origin(path, read_yaml(path, lines=True), ())
         raise UsageError("\n".join(explain(error, schema, data, origin, ()))) from None
     builder = _Builder(file)
     domain = builder.domain(path)
     problems = [*builder.problems, *problems_of_wordings(file)]
     if problems:
-        origin = Origin(path, _yaml(path, "rt"), ())
+        origin = Origin(path, read_yaml(path, lines=True), ())
         raise UsageError("\n".join(f"{origin.where(keys)}: {said}" for keys, said in problems))
     return domain
-
-
-def _yaml(path: Path, kind: str) -> Any:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-    try:
-        return YAML(typ=kind, pure=True).load(path.read_text("utf-8-sig"))
-    except MarkedYAMLError as error:
-        mark = error.problem_mark
-        line = f", line {mark.line + 1}" if mark else ""
-        raise UsageError(f"{path}{line}: this is not YAML: {error.problem}") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: must be saved as UTF-8; byte {error.start} is not") from None
-    except RecursionError:
-        raise UsageError(f"{path}: this is nested too deeply") from None
-    except (YAMLError, ValueError) as error:  # ValueError: a day such as 1990-02-30
-        said = str(error).splitlines()[0]
-        raise UsageError(f"{path}: this is not YAML: {said}") from None
 
 
 class _Builder:

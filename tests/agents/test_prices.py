@@ -136,8 +136,6 @@ def test_a_named_table_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_pa
         "prices: {openai: {m: {in: 1, out: -2}}}",
         "prices: {openai: {m: {in: 1, out: .inf}}}",
         "prices: {openai: {m: {in: .nan, out: 1}}}",
-        "prices: {",
-        "prices: \udcff",
     ],
 )
 def test_files_that_are_no_table(home: Path, text: str) -> None:
@@ -249,3 +247,20 @@ def test_a_table_whose_allowance_cannot_be_read(
         f"{path}: its part `reasoning` says `tokens: [LEAST, MOST]` and `models: {{PROVIDER: PATTERN "
         "OF NAMES}`"
     )
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"prices: {", ", line 1: is not YAML: expected"),
+        (b"prices: \xff", ": is not a UTF-8 text file: byte 8"),
+        (b"prices: " + b"[" * 2000, ", line 1: is nested more than 50 levels deep"),
+    ],
+)
+def test_files_that_are_no_yaml(home: Path, content: bytes, said: str) -> None:
+    path = home / "retgen" / "prices.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    with pytest.raises(UsageError) as error:
+        price("m")
+    assert str(error.value).startswith(f"{path}{said}")

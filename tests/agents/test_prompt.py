@@ -62,7 +62,10 @@ def test_all_variables_at_fault_are_named(tmp_path: Path) -> None:
             "a prompt begins with a header between two lines of ---, with purpose and variables",
         ),
         ("---\npurpose: x\n---\n## User\nHello", "the header has exactly purpose and variables"),
-        ("---\n[\n---\n## User\nHello", "the header is not YAML"),
+        (
+            "---\n[\n---\n## User\nHello",
+            "the header, line 1: is not YAML: expected the node content, but found '<stream end>'",
+        ),
         (
             "---\npurpose: x\nvariables: [a, A]\n---\n## User\n{{a}}",
             "variables are distinct names of a-z, 0-9 and _, not A",

@@ -203,7 +203,7 @@ def test_runs_and_their_exports(limit_run: Path, tmp_path: Path) -> None:
     [
         ("manifest.json", "[", "manifest.json cannot be read as JSON. "),
         ("manifest.json", "[]", "manifest.json holds no JSON object. "),
-        ("recipe.yaml", ": [", "recipe.yaml cannot be read as YAML: "),
+        ("recipe.yaml", ": [", "recipe.yaml, line 1: is not YAML: "),
         ("recipe.yaml", "a", "recipe.yaml holds no recipe. "),
         ("dataset/corpus.jsonl", '{"_id": 3}\n', "corpus.jsonl, line 1: _id is not a string, has no text; "),
         ("dataset/qrels.jsonl", "{}\n", "qrels.jsonl, line 1: has no query-id, has no corpus-id, "),

@@ -125,7 +125,17 @@ def test_links(tmp_path: Path) -> None:
     os.symlink(other / "y.txt", kb / "f.txt")
     os.mkfifo(kb / "g.txt")
     link = "a link to a folder of the source, which is read where it lies"
+    leaves = "a link out of the source's folder (`follow_links: true` of the source reads it)"
     assert list(read_sources(kb, Columns())) == [
+        Refused("a-loop/", "source/format", link),
+        Refused("c-twice/", "source/format", link),
+        Refused("d-other/", "source/format", leaves),
+        Refused("e.txt", "source/format", "a link that leads nowhere"),
+        Refused("f.txt", "source/format", leaves),
+        Refused("g.txt", "source/format", "is no file of bytes"),
+        SourceDocument("b/x", "", "A text."),
+    ]
+    assert list(read_sources(kb, Columns(), follow_links=True)) == [
         Refused("a-loop/", "source/format", link),
         Refused("c-twice/", "source/format", link),
         Refused("d-other/back/", "source/format", link),
@@ -135,6 +145,47 @@ def test_links(tmp_path: Path) -> None:
         SourceDocument("b/x", "", "A text."),
         SourceDocument("d-other/y", "", "Another text."),
         Refused("f.txt", "source/duplicate-text", "its text is that of 'd-other/y'", "f"),
+    ]
+
+
+def test_links_that_stay_in_the_folder_are_read(tmp_path: Path) -> None:
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / ".kept.txt").write_text("A text.")
+    os.symlink(".kept.txt", tmp_path / "all" / "x.txt")
+    os.symlink(tmp_path / "all", tmp_path / "named")  # the user names it, so it is followed
+    assert list(read_sources(tmp_path / "named", Columns())) == [SourceDocument("x", "", "A text.")]
+
+
+def test_a_snapshot_of_the_hub_s_cache_is_links_to_its_blobs(tmp_path: Path) -> None:
+    snapshot = tmp_path / "datasets--o--n" / "snapshots" / "abc"
+    blobs = tmp_path / "datasets--o--n" / "blobs"
+    blobs.mkdir(parents=True)
+    (snapshot / "docs").mkdir(parents=True)
+    (blobs / "1").write_text("A text.")
+    (tmp_path / "2").write_text("A secret.")
+    os.symlink("../../../blobs/1", snapshot / "docs" / "a.txt")
+    os.symlink(tmp_path / "2", snapshot / "docs" / "b.txt")
+    for folder, before in ((snapshot, "docs/"), (snapshot / "docs", "")):
+        refused, read = read_sources(folder, Columns())
+        assert isinstance(refused, Refused)
+        assert refused.where == f"{before}b.txt"
+        assert read == SourceDocument(f"{before}a", "", "A text.")
+
+
+def test_a_data_set_whose_corpus_is_a_link_out_of_it(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "c.jsonl").write_text('{"_id": "a", "text": "A text."}\n')
+    (tmp_path / "own" / "queries.jsonl").write_text("")
+    os.symlink(tmp_path / "c.jsonl", tmp_path / "own" / "corpus.jsonl")
+    with pytest.raises(DatasetError) as error:
+        list(read_sources(tmp_path / "own", Columns()))
+    assert str(error.value) == (
+        f"{tmp_path}/own/corpus.jsonl: is a link out of the source's folder (`follow_links: true` "
+        "of the source reads it)"
+    )
+    columns = Columns()
+    assert list(read_sources(tmp_path / "own", columns, follow_links=True)) == [
+        SourceDocument("a", "", "A text.")
     ]
 
 

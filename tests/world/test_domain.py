@@ -104,10 +104,10 @@ def test_a_name_that_is_no_domain() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a: [1, 2\n", "x.yaml, line 2: this is not YAML: "),
-        (b"a: 1990-02-30\n", "x.yaml: this is not YAML: day is out of range for month"),
-        (b"a: " + b"[" * 3000, "x.yaml: this is nested too deeply"),
-        ("a: Malmö".encode("latin-1"), "x.yaml: must be saved as UTF-8; byte 7 is not"),
+        (b"a: [1, 2\n", "x.yaml, line 2: is not YAML: "),
+        (b"a: 1990-02-30\n", "x.yaml: is not YAML: day is out of range for month"),
+        (b"a: " + b"[" * 3000, "x.yaml, line 1: is nested more than 50 levels deep"),
+        ("a: Malmö".encode("latin-1"), "x.yaml: is not a UTF-8 text file: byte 7"),
         (b"", "x.yaml: must be a mapping, not None"),
     ],
 )

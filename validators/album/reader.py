@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from retgen.yaml_text import read_yaml
+
 FILE = Path(__file__).parent / "lexicon.yaml"
 _NAMES = ("thing", "topic", "month", "place", "landmark", "moment", "action", "deed", "colour")
 _ASKED = ("thing", "number", "colour", "action", "object", "place", "moment", "topic", "month",
@@ -59,9 +61,7 @@ class Lexicon(NamedTuple):
 @cache
 def lexicon() -> Lexicon:
     """The bundled lexicon."""
-    from ruamel.yaml import YAML
-
-    tree = YAML(typ="safe").load(FILE.read_text("utf-8"))
+    tree = read_yaml(FILE)
     kinds: dict[str, list[str]] = tree.pop("kinds")
     words: dict[str, Word] = {}
     for role, meanings in tree.items():

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from retgen.tokenizer import STOPWORDS
-from retgen.validators.world.definitions import BadDefinition, Definition, read_yaml
+from retgen.validators.world.definitions import BadDefinition, Definition
+from retgen.yaml_text import read_yaml
 
 T = TypeVar("T")
 NOT = "a denial"  # in place of a slot: slots have no blanks
@@ -70,7 +71,7 @@ def read_patterns(domain: Definition, beside: Path | None = None) -> Patterns:
     raw: dict[str, Any] = {}
     given: dict[str, list[str]] = {}
     if path.is_file():
-        raw = read_yaml(path)
+        raw = read_yaml(path, error=BadDefinition)
         _known(path, raw, domain)
         given = dict(raw["slots"])
     for name, slot in domain.slots.items():

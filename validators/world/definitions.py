@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from retgen.errors import UsageError
+from retgen.yaml_text import read_yaml
 
 TYPES = ("category", "place", "year", "date", "number", "person", "relation")
 LISTED = ("category", "place")  # types whose values are listed
@@ -75,25 +76,11 @@ class Definition:
 
 def read_definition(path: Path) -> Definition:
     """The definition in a domain's file. Raises `BadDefinition`."""
-    raw = read_yaml(path)
+    raw = read_yaml(path, error=BadDefinition)
     try:
         return definition(raw)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadDefinition(f"{path} defines no domain: {error!r}") from error
-
-
-def read_yaml(path: Path) -> Any:
-    """What a file of YAML holds. Raises `BadDefinition`."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        return YAML(typ="safe").load(path.read_text("utf-8-sig"))
-    except (OSError, UnicodeDecodeError, YAMLError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f"line {mark.line + 1}: " if mark else ""
-        why = f"{line}{getattr(error, 'problem', None) or str(error).splitlines()[0]}"
-        raise BadDefinition(f"{path} cannot be read: {why}") from error
 
 
 def definition(raw: Mapping[str, Any]) -> Definition:

@@ -13,7 +13,7 @@ from retgen.generators.capretrieval.params import CapRetrievalParams, Judge
 from retgen.generators.capretrieval.passages import Passage
 from retgen.generators.capretrieval.sourcing import bundled_queries
 from retgen.layouts import corpus_files
-from retgen.sources import Columns, Refused, read_sources
+from retgen.sources import Refused
 from retgen.sources.texts import KINDS
 from retgen.streams import Stream
 
@@ -44,8 +44,7 @@ def given_queries(params: CapRetrievalParams) -> tuple[list[Given], list[Refused
         return [Given(**row) for row in bundled_queries()], []
     _of_rows(source.path)
     queries, refused = list[Given](), list[Refused]()
-    columns = Columns(**source.columns.model_dump())
-    for one in read_sources(source.path, columns, split=source.split, limit=source.limit):
+    for one in source.rows():
         if isinstance(one, Refused):
             refused.append(one)
         else:

@@ -17,6 +17,7 @@ from retgen.export.mteb.survey import Survey, eval_splits
 from retgen.messages import did_you_mean
 from retgen.recipe import load_recipe
 from retgen.reporting import evidence
+from retgen.yaml_text import read_yaml
 
 # fields that nothing in a run can tell, and what to write there
 _YOURS = {
@@ -102,15 +103,9 @@ def task_of(found: Survey, facts: Facts, run: Path | None, loaded_as: str = "") 
 
 def _stated(path: Path) -> dict[str, Any]:
     """What the user says of the fields. Raises `UsageError` for what is none of them."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        stated = YAML(typ="safe", pure=True).load(path.read_text("utf-8")) or {}
-    except FileNotFoundError:
+    if not path.exists():
         return {}
-    except (OSError, UnicodeDecodeError, YAMLError) as error:
-        raise UsageError(f"{path} cannot be read as YAML: {str(error).splitlines()[0]}") from error
+    stated = read_yaml(path, error=UsageError) or {}
     possible = (*_YOURS, *_ALSO)
     if not isinstance(stated, dict):
         raise UsageError(f"{path} holds no fields: write for example `domains: [Medical]`")

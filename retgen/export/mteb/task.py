@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import Any
 
 from retgen.export.mteb.metadata import Task
+from retgen.yaml_text import to_yaml
 
 
 def module(task: Task, up: int) -> str:
@@ -57,8 +57,6 @@ def eval_yaml(task: Task) -> str:
 
     The keys are those of the Hub (docs/hub/eval-results) and of MTEB's `HFEvalMeta`.
     """
-    from ruamel.yaml import YAML
-
     name = task.name
     tasks: list[dict[str, str]] = [{"id": name}]  # over all splits
     tasks += [{"id": f"{name}_default_{s}", "config": "default", "split": s} for s in task.splits]
@@ -66,13 +64,7 @@ def eval_yaml(task: Task) -> str:
         "name": name, "description": task.fields["description"],
         "evaluation_framework": "mteb", "tasks": tasks,
     }  # fmt: skip
-    yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = False
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    yaml.allow_unicode = True
-    out = io.StringIO()
-    yaml.dump(tree, out)
-    return out.getvalue()
+    return to_yaml(tree, width=None)
 
 
 _MODULE = '''"""The MTEB task of this data set: python task.py MODEL"""

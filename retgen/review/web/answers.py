@@ -12,6 +12,7 @@ from retgen.review.records import Decision, Part, Shown, Verdict
 from retgen.review.web.security import Refused
 
 _LONGEST = 4 * 3600  # seconds; a page that stood open for longer measures nothing
+_DIGITS = 9  # of a grade; Python reads no number of thousands of them, SQLite none of twenty
 
 
 class Answer(NamedTuple):
@@ -77,8 +78,8 @@ def _line_ends(text: str) -> str:
 
 def _grade(text: str) -> int | None:
     """The grade of a fix; None: with this text it cannot be told."""
-    if text and not (text.isascii() and text.isdigit()):
-        raise Refused(400, f"{text!r} is no grade.", "Go back and choose one.")
+    if text and not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+        raise Refused(400, f"{text[:20]!r} is no grade.", "Go back and choose one.")
     return int(text) if text else None
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -328,3 +330,25 @@ def test_a_loaded_task_is_written_and_read_again(
         for path, name in ((limit_run, "here"), ("mteb:Local", "there"))
     )
     assert [row["metrics"] for row in here] == [row["metrics"] for row in there]
+
+
+def test_a_training_that_collapses_says_so(limit_run: Path, layer: Path, tmp_path: Path) -> None:
+    settings = {"learning_rate": 1.0, "batch_size": 16, "max_steps": 24, "warmup_ratio": 0.0}
+    result = retgen.train(limit_run, str(layer), settings=settings, out=tmp_path / "bad")
+    (warning,) = result.warnings()
+    assert re.fullmatch(
+        r"the training collapsed: over the last \d of 24 steps its loss was at least \d\.\d\d, and "
+        r"guessing among the 1\d documents of a batch has 2\.\d\d and the vectors of \d+ of its texts "
+        r"are alike \(mean cosine (1\.000|0\.99\d)\)\. Lower learning_rate \(now 1\); if that does "
+        r"not help, raise warmup_ratio or lower temperature",
+        warning,
+    )
+    assert f"warning: {warning}." in text_of(result).splitlines()
+    assert f"{warning[0].upper()}{warning[1:]}." in html.unescape(
+        (tmp_path / "bad" / "train.html").read_text()
+    )
+    again = retgen.train(limit_run, str(layer), settings=settings, out=tmp_path / "bad")
+    assert again.trained.repeated
+    assert again.to_json()["warnings"] == [warning]
+    good = settings | {"learning_rate": 1e-4}
+    assert retgen.train(limit_run, str(layer), settings=good, out=tmp_path / "g").warnings() == []

@@ -26,5 +26,5 @@ def test_other_files_are_other_readers(tmp_path: Path) -> None:
     third = readers_of(path)
     assert (second.domain.singular, third.domain.singular) == ("kite", "glider")
     path.unlink()
-    with pytest.raises(BadDefinition, match=r"kites\.yaml cannot be read: "):
+    with pytest.raises(BadDefinition, match=r"kites\.yaml: cannot be read: No such file"):
         readers_of(path)

@@ -1,0 +1,103 @@
+"""YAML, read and written in one place.
+
+Whoever wrote it: what is read is no deeper than `DEEPEST`, and an error names its file and line.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from retgen.errors import RecipeError, RetgenError
+
+DEEPEST = 50  # lists and mappings inside one another; the time of deeper brackets is quadratic
+LARGEST = 1_000_000  # values, those that aliases repeat among them
+_TOO_DEEP = f"is nested more than {DEEPEST} levels deep"
+
+
+def read_yaml(path: Path, *, lines: bool = False, error: type[RetgenError] = RecipeError) -> Any:
+    """The value in a file; `lines`: with its line numbers. Raises `error`."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        raise error(f"{path}: is not a UTF-8 text file: byte {fault.start}") from fault
+    except OSError as fault:
+        raise error(f"{path}: cannot be read: {fault.strerror}") from fault
+    return parse_yaml(text, path, lines=lines, error=error)
+
+
+def parse_yaml(
+    text: str, where: object, *, lines: bool = False, error: type[RetgenError] = RecipeError
+) -> Any:
+    """The value of a text. `where`: it stands, for errors. Raises `error`."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.composer import MaxDepthExceededError
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    kind = "rt" if lines else "safe"
+    yaml = YAML(typ=kind, pure=True)
+    yaml.max_depth, yaml.Scanner = DEEPEST, _scanners()[kind]
+    try:
+        value = yaml.load(text)
+    except MarkedYAMLError as fault:
+        line = f", line {fault.problem_mark.line + 1}" if fault.problem_mark else ""
+        problem = (fault.problem or "").split(" with value")[0].strip()
+        if isinstance(fault, MaxDepthExceededError):
+            raise error(f"{where}{line}: {_TOO_DEEP}") from fault
+        raise error(f"{where}{line}: is not YAML: {problem}") from fault
+    except (YAMLError, ValueError) as fault:  # ValueError: a day such as 1990-02-30
+        raise error(f"{where}: is not YAML: {str(fault).splitlines()[0]}") from fault
+    levels, values = _measure(value, 0, {})
+    if levels > DEEPEST:
+        raise error(f"{where}: {_TOO_DEEP}")
+    if values > LARGEST:
+        raise error(f"{where}: its aliases (*name) stand for more than {LARGEST:,} values")
+    return value
+
+
+def _measure(value: Any, above: int, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """How deep a value is and how many it holds: aliases make it more than its text."""
+    if not isinstance(value, Mapping | list):
+        return 0, 1
+    if id(value) not in known:
+        if above > DEEPEST:  # it may hold itself
+            return above, 1
+        items = value.values() if isinstance(value, Mapping) else value
+        inside = [_measure(item, above + 1, known) for item in items]
+        levels, values = zip((0, 1), *inside, strict=True)
+        known[id(value)] = 1 + max(levels), sum(values)
+    return known[id(value)]
+
+
+@cache
+def _scanners() -> dict[str, Any]:
+    """Scanners that count brackets: ruamel's composer sees them a thousand characters later."""
+    from ruamel.yaml.composer import MaxDepthExceededError
+    from ruamel.yaml.scanner import RoundTripScanner, Scanner
+
+    def limited(kind: Any) -> Any:
+        class Limited(kind):  # type: ignore[misc]
+            def fetch_flow_collection_start(self, *args: Any, **options: Any) -> None:
+                if len(self.flow_context) >= DEEPEST:
+                    raise MaxDepthExceededError(problem_mark=self.reader.get_mark())
+                super().fetch_flow_collection_start(*args, **options)
+
+        return Limited
+
+    return {"rt": limited(RoundTripScanner), "safe": limited(Scanner)}
+
+
+def to_yaml(tree: Mapping[str, Any], width: int | None = 100) -> str:
+    """A mapping as YAML, keys in their order."""
+    from ruamel.yaml import YAML
+
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = False
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    yaml.width = width
+    out = io.StringIO()
+    yaml.dump(dict(tree), out)
+    return out.getvalue()
