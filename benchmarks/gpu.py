@@ -122,7 +122,7 @@ def exact_search(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
     whole, alone, plain = (
         timed(work, device, sizes)
         for work in (
-            lambda: search(iter(blocks), queries, [dim], False, np.arange(count), 100),
+            lambda: search(iter(blocks), queries, [dim], "cosine", np.arange(count), 100),
             lambda: [queries @ vectors[i : i + block].T for i, _ in blocks],
             lambda: (queries @ vectors.T).topk(100, dim=1),
         )

@@ -28,6 +28,7 @@ from retgen.evaluation.embedders.loading import (
     prompts_of,
 )  # fmt: skip
 from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.embedders.similarity import Similarity, similarity_of
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -44,7 +45,7 @@ class Embedder(Protocol):
     @property
     def dimension(self) -> int: ...
     @property
-    def normalise(self) -> bool: ...
+    def similarity(self) -> Similarity: ...
     @property
     def max_length(self) -> int | None: ...
     @property
@@ -107,7 +108,7 @@ class SentenceEmbedder:
         self._batch = options.batch_size or (32 if self.device == "cpu" else 256)
         result = model.get_embedding_dimension()
         self.dimension = int(result) if result else int(self._encode(["?"], "query", 1).shape[1])
-        self.normalise = model.similarity_fn_name in (None, "cosine")
+        self.similarity = similarity_of(name, model.similarity_fn_name)
         self.notes: list[str] = []
         dtype = "tf32" if self._tf32 else dtype_of(model)
         self.fingerprint = fingerprint(
@@ -119,7 +120,7 @@ class SentenceEmbedder:
             "dtype": dtype,
             "attention": attention_of(model),
             "max_length": self.max_length,
-            "similarity": "cosine" if self.normalise else model.similarity_fn_name,
+            "similarity": self.similarity,
             "prompts": {
                 kind: prompt if self._prompts[kind] is None else self._prompts[kind]
                 for kind, prompt in prompts_of(model).items()

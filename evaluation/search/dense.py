@@ -2,7 +2,7 @@
 
 Documents are read, looked up in the cache or encoded, compared and forgotten block by block, so
 memory depends on the block and not on the corpus. A dimension below the model's is the first
-coordinates, normalised again (as with Matryoshka models; LIMIT, §5.2).
+coordinates, compared as the whole is (as with Matryoshka models; LIMIT, §5.2).
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from retgen.evaluation.embedders.base import Embedder, Kind
 from retgen.evaluation.embedders.batches import each_batch
 from retgen.evaluation.embedders.cache import Cache
 from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.embedders.similarity import Similarity, all_pairs
 from retgen.evaluation.search.base import Ranked
 from retgen.evaluation.search.rankings import Rankings
 from retgen.evaluation.search.topk import TopK
 from retgen.progress import Progress
 
-BLOCK = 16_384  # documents compared at a time
+BLOCK = 16_384  # documents read at a time
 _ENCODE = {"cpu": 256}  # documents encoded at a time; else a block
+_COMPARED = {"cpu": 2_048}  # documents compared at a time, so that they stay in its cache; else all
 _QUERIES = 2_048  # queries compared at a time: scores of a block take 128 MB
 
 
@@ -53,8 +55,8 @@ class Dense:
         queries = self.queries(texts, cut, progress)
         parts = collection.blocks(BLOCK)
         blocks = self.documents(parts, collection.documents, cut, progress)
-        normalise = self.embedder.normalise
-        result = search(blocks, queries, self.dims, normalise, collection.priority, depth)
+        similarity = self.embedder.similarity
+        result = search(blocks, queries, self.dims, similarity, collection.priority, depth)
         self.flush()
         for dim, top in zip(self.dims, result, strict=True):
             details = dict(self.embedder.details)
@@ -131,31 +133,26 @@ def search(
     blocks: Iterator[tuple[int, Tensor]],
     queries: Tensor,
     dims: Sequence[int],
-    normalise: bool,
+    similarity: Similarity,
     priority: NDArray[np.int64],
     depth: int,
 ) -> list[Rankings]:
     """Exact search: `blocks` of (index of the first document, vectors (b, d)), `queries` (q, d).
 
-    One `Rankings` for each of `dims`; vectors are cut to it and, with `normalise`, scaled to 1.
-    `priority`: see `TopK`.
+    One `Rankings` for each of `dims`, to which vectors are cut. `priority`: see `TopK`.
     """
     parts = queries.split(_QUERIES)
-    asked = {dim: [first_coordinates(part, dim, normalise) for part in parts] for dim in dims}
     device = str(queries.device)
     tops = {dim: [TopK(priority, len(part), depth, device) for part in parts] for dim in dims}
     for first, vectors in blocks:
-        for dim in dims:
-            documents = first_coordinates(vectors, dim, normalise)
-            for part, top in zip(asked[dim], tops[dim], strict=True):
-                top.add(first, part @ documents.T)
+        step = _COMPARED.get(queries.device.type, len(vectors))
+        for start in range(0, len(vectors), step):
+            documents = vectors[start : start + step]
+            for dim in dims:
+                for part, top in zip(parts, tops[dim], strict=True):
+                    scores = all_pairs(part[:, :dim], documents[:, :dim], similarity)
+                    top.add(first + start, scores)
     return [TopK.joined(tops[dim]) for dim in dims]
-
-
-def first_coordinates(vectors: Tensor, dim: int, normalise: bool) -> Tensor:
-    """The first `dim` coordinates of vectors (n, d); with `normalise` of length 1."""
-    kept = vectors[:, :dim]
-    return torch.nn.functional.normalize(kept, dim=1) if normalise else kept
 
 
 def _dimensions(name: str, full: int, wanted: tuple[int, ...]) -> list[int]:

@@ -18,6 +18,7 @@ from retgen.evaluation.embedders.base import Kind, shorten, spare_memory
 from retgen.evaluation.embedders.devices import choose_device, choose_dtype, tensor_cores
 from retgen.evaluation.embedders.loading import attention_of, dtype_of, loading, quiet
 from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.embedders.similarity import similarity_of
 from retgen.evaluation.search.base import Ranked, Retriever
 from retgen.evaluation.search.dense import Dense
 from retgen.evaluation.search.rankings import Rankings, best
@@ -106,8 +107,9 @@ class _Encoder:
             if prompt is not None:
                 model.model_prompts = _prompted(model.model_prompts, kind, prompt)
         meta = model.mteb_model_meta
-        similarity = str(getattr(meta.similarity_fn_name, "value", meta.similarity_fn_name))
-        self.normalise = similarity in ("cosine", "None")
+        # as MTEB compares: the registry is asked only where the model says nothing
+        stated = getattr(inner, "similarity_fn_name", None) or meta.similarity_fn_name
+        self.similarity = similarity_of(name, stated)
         dtype = None if module is None else "tf32" if self._tf32 else dtype_of(module)
         attention = None if module is None else attention_of(module)
         settings = dtype, attention, options.max_length, sorted(given.items(), key=str)
@@ -125,7 +127,7 @@ class _Encoder:
             "device": device,
             "dtype": dtype,
             "attention": attention,
-            "similarity": similarity,
+            "similarity": self.similarity,
             "trained_for_truncation": None,
             "notes": self.notes,
         }
