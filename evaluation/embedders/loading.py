@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -180,13 +181,18 @@ def loading(name: str, attention: str | None = None) -> Iterator[None]:
         raise UsageError(f"--model {name}: {why}. `minilm` needs no network.") from error
 
 
+# "CUDA error: out of memory", "HIP out of memory", "MPS backend out of memory", the libraries' own
+# (CUBLAS_STATUS_ALLOC_FAILED, CUDNN_..., HIPBLAS_...), and the allocator of processors
+_MEMORY = re.compile(r"out of memory|_STATUS_ALLOC_FAILED|allocate memory|not enough memory", re.I)
+
+
 def out_of_memory(error: BaseException) -> bool:
     """Whether memory ran out, on whatever device."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     if isinstance(error, OSError) and error.errno == errno.ENOMEM:
         return True
-    return isinstance(error, RuntimeError) and "allocate memory" in str(error)
+    return isinstance(error, RuntimeError) and bool(_MEMORY.search(str(error)))
 
 
 def _offline(error: BaseException | None) -> bool:

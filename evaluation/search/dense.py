@@ -29,7 +29,6 @@ from retgen.progress import Progress
 
 BLOCK = 16_384  # documents read at a time
 _ENCODE = {"cpu": 256}  # documents encoded at a time; else a block
-_COMPARED = {"cpu": 2_048}  # documents compared at a time, so that they stay in its cache; else all
 _QUERIES = 2_048  # queries compared at a time: scores of a block take 128 MB
 
 
@@ -47,7 +46,7 @@ class Dense:
             )
         self._cache: Cache | None = None
         if options.cache is not None and embedder.fingerprint is not None:
-            self._cache = Cache(options.cache, embedder.fingerprint)
+            self._cache = Cache(options.cache, f"{embedder.fingerprint}-{embedder.similarity}")
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
         cut = {"documents": 0, "queries": 0}
@@ -106,7 +105,10 @@ class Dense:
         progress(stage, begun + count, total)
 
     def embed(self, texts: Sequence[str], kind: Kind, cut: dict[str, int]) -> Tensor:
-        """Vectors (texts, dimension) on the device; counts what is longer than the model reads."""
+        """Vectors (texts, dimension) on the device, of length 1 for the cosine: scaled just once.
+
+        `cut` counts what is longer than the model reads.
+        """
         embedder, cache = self.embedder, self._cache
         known = cache.get(kind, texts) if cache else {}
         missing = [i for i in range(len(texts)) if i not in known]
@@ -119,6 +121,8 @@ class Dense:
             fresh = [texts[i] for i in missing]
             encoded, counts = embedder.encode(fresh, kind)
             counts = counts or [0] * len(fresh)
+            if embedder.similarity == "cosine":
+                encoded = torch.nn.functional.normalize(encoded, dim=1)
             vectors[missing] = encoded
             lengths += counts
             if cache:
@@ -139,19 +143,19 @@ def search(
 ) -> list[Rankings]:
     """Exact search: `blocks` of (index of the first document, vectors (b, d)), `queries` (q, d).
 
-    One `Rankings` for each of `dims`, to which vectors are cut. `priority`: see `TopK`.
+    One `Rankings` for each of `dims`, to which vectors are cut; whole ones are of length 1 for the
+    cosine, as `Dense` makes them. `priority`: see `TopK`.
     """
     parts = queries.split(_QUERIES)
     device = str(queries.device)
     tops = {dim: [TopK(priority, len(part), depth, device) for part in parts] for dim in dims}
     for first, vectors in blocks:
-        step = _COMPARED.get(queries.device.type, len(vectors))
-        for start in range(0, len(vectors), step):
-            documents = vectors[start : start + step]
-            for dim in dims:
-                for part, top in zip(parts, tops[dim], strict=True):
-                    scores = all_pairs(part[:, :dim], documents[:, :dim], similarity)
-                    top.add(first + start, scores)
+        for dim in dims:
+            documents = vectors[:, :dim]
+            # whole vectors of a cosine have length 1 already
+            by = "dot" if similarity == "cosine" and dim == vectors.shape[1] else similarity
+            for part, top in zip(parts, tops[dim], strict=True):
+                top.add(first, all_pairs(part[:, :dim], documents, by))
     return [TopK.joined(tops[dim]) for dim in dims]
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.base import Kind, shorten, spare_memory
+from retgen.evaluation.embedders.base import Kind, in_batches, shorten
 from retgen.evaluation.embedders.chunks import Cutter, cutter
 from retgen.evaluation.embedders.devices import tensor_cores
 from retgen.evaluation.embedders.loading import attention_of, dtype_of, load, load_model, loading
@@ -72,17 +72,19 @@ class Late:
         full = {"documents": 0, "queries": self._full(queries)}
         top = TopK(collection.priority, len(queries), depth, self._device)
         block = self._block(len(queries), queries[0].shape[1])
+
+        def compared(texts: Sequence[str]) -> list[tuple[Tensor, int]]:
+            documents = self.embed(texts, "document")
+            return [
+                (scores, self._full([one]))
+                for scores, one in zip(maxsim(queries, documents).T, documents, strict=True)
+            ]
+
         for first, texts in collection.blocks(block):
-            for attempt in spare_memory(min(block, len(texts)), self._name, self._notes):
-                with attempt as size:
-                    parts, held = [], 0
-                    for start in range(0, len(texts), size):
-                        result = self.embed(texts[start : start + size], "document")
-                        parts.append(maxsim(queries, result))
-                        held += self._full(result)
-                    scores = torch.cat(parts, dim=1)
-            top.add(first, scores)
-            full["documents"] += held
+            size = min(block, len(texts))
+            rows, _ = in_batches(texts, size, compared, self._name, self._notes)
+            top.add(first, torch.stack([scores for scores, _ in rows], dim=1))
+            full["documents"] += sum(held for _, held in rows)
             progress(self._name, first + len(texts), collection.documents)
         # a trained model leaves tokens out, and fills queries up: there lengths tell nothing
         cut = {} if self._trained or self._model.max_seq_length is None else {"truncated": full}
@@ -127,16 +129,18 @@ class Late:
     def embed(self, texts: Sequence[str], kind: Kind) -> list[Tensor]:
         """Vectors of each text's tokens, (tokens, d), of length 1."""
         encode = self._model.encode_query if kind == "query" else self._model.encode_document
-        for batch in spare_memory(self._batch, self._name, self._notes):
-            with batch as size, torch.inference_mode(), tensor_cores(self._tf32):
-                result = encode(
-                    list(texts),
-                    prompt=self._prompts[kind],
-                    output_value="token_embeddings",
-                    batch_size=size,
-                    show_progress_bar=False,
-                )
-                self._batch = size
+
+        def run(part: Sequence[str]) -> Any:
+            return encode(
+                list(part),
+                prompt=self._prompts[kind],
+                output_value="token_embeddings",
+                batch_size=len(part),
+                show_progress_bar=False,
+            )
+
+        with torch.inference_mode(), tensor_cores(self._tf32):
+            result, self._batch = in_batches(texts, self._batch, run, self._name, self._notes)
         return [torch.nn.functional.normalize(row.float(), dim=1) for row in result]
 
 
