@@ -151,7 +151,8 @@ class SentenceEmbedder:
                 run = partial(self._encode, kind=kind, size=self._batch)
                 rows, self._batch = in_batches(texts, self._batch, run, self.name, self.notes)
                 result = torch.stack(rows)
-        if not bool(torch.isfinite(result).all()):
+        values = result.coalesce().values() if result.is_sparse else result
+        if not bool(torch.isfinite(values).all()):
             raise UsageError(
                 f"--model {self.name}: gives vectors that are not numbers; try --dtype float32"
             )

@@ -8,9 +8,7 @@ model (`details["trained_for_late_interaction"]` says which).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,7 +19,7 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.embedders.base import Kind, in_batches, shorten
 from retgen.evaluation.embedders.chunks import Cutter, cutter
 from retgen.evaluation.embedders.devices import tensor_cores
-from retgen.evaluation.embedders.loading import attention_of, dtype_of, load, load_model, loading
+from retgen.evaluation.embedders.loading import attention_of, dtype_of, kind_of, load, load_model
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import Ranked
 from retgen.evaluation.search.topk import TopK
@@ -39,7 +37,7 @@ class Late:
 
     def __init__(self, name: str, model: str, options: Options) -> None:
         self._name = name
-        self._trained = _is_multi_vector(model)
+        self._trained = kind_of(model) == "MultiVectorEncoder"
         self._model: Any
         more: dict[str, Any] = {
             "attn_implementation": options.attn_implementation,
@@ -167,29 +165,3 @@ def maxsim(queries: Sequence[Tensor], documents: Sequence[Tensor]) -> Tensor:
         scores.index_add_(0, owner, best)
         start = stop
     return scores
-
-
-def _is_multi_vector(name: str) -> bool:
-    """Whether a model's configuration says that it gives one vector a token."""
-    file = "config_sentence_transformers.json"
-    path = Path(name) / file
-    if not Path(name).exists():
-        if "/" not in name:
-            return False
-        from huggingface_hub import hf_hub_download, try_to_load_from_cache
-        from huggingface_hub.errors import EntryNotFoundError
-
-        kept = try_to_load_from_cache(name, file)
-        with loading(name):
-            try:
-                path = Path(kept if isinstance(kept, str) else hf_hub_download(name, file))
-            except EntryNotFoundError as error:
-                if type(error).__name__ == "LocalEntryNotFoundError":
-                    raise
-                return False
-    try:
-        config = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return False
-    # the second is how PyLate writes its models
-    return config.get("model_type") == "MultiVectorEncoder" or "document_length" in config

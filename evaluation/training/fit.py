@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import torch
 import xxhash
 from sentence_transformers import (
     SentenceTransformer,

@@ -665,7 +665,9 @@ def test_a_batch_is_halved_until_memory_holds_it() -> None:
     assert list(map(len, device.seen)) == [32, 16, 8, *[4] * 17, 2]
     assert embedder.notes == [f"out of memory: went on with batches of {n}" for n in (16, 8, 4)]
     device.most = 0
-    with pytest.raises(UsageError, match="^--model m: a single text does not fit into memory; set"):
+    with pytest.raises(
+        UsageError, match=r"^--model m: a single text does not fit into memory; set"
+    ):
         embedder.encode(["tea", "salt"], "query")
     device.error = RuntimeError("CUDA error: device-side assert triggered")
     with pytest.raises(RuntimeError, match="device-side assert"):
