@@ -23,5 +23,4 @@ class Sparse(RetrieverType):
         return Sparse(name, name.partition(":")[2], options)
 
     def systems(self, name: str, retriever: Any, options: Options) -> list[System]:
-        scorer = retriever.scorer()
-        return [System(None, scorer, lambda: scorer.details, retriever.embedder.pieces)]
+        return [System(None, retriever, lambda: retriever.details, retriever.embedder.pieces)]

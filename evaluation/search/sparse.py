@@ -9,7 +9,6 @@ every document is ranked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from torch import Tensor
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.embedders.base import Kind, SentenceEmbedder
-from retgen.evaluation.embedders.batches import each_batch
 from retgen.evaluation.embedders.loading import load
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.embedders.similarity import Similarity
@@ -27,11 +25,14 @@ from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.search.rankings import Rankings, best
 from retgen.progress import Progress
 
-_BLOCK = 1024  # texts encoded at a time
+_BLOCK = 1024  # documents encoded at a time
+_Vector = tuple[NDArray[np.int64], NDArray[np.float64]]  # terms, and their weights
 
 
 class Sparse:
-    """A sparse encoder as a retriever. Nothing of it is kept on disk."""
+    """A sparse encoder as a retriever, and as a scorer of candidate sets. It keeps no cache."""
+
+    noise = 1e-5
 
     def __init__(self, name: str, model: str, options: Options) -> None:
         from sentence_transformers import SparseEncoder
@@ -42,97 +43,65 @@ class Sparse:
             trust_remote_code=options.trust_remote_code,
         )  # fmt: skip
         self.name, self.embedder = name, SentenceEmbedder(name, loaded, options)
+        self._cut = {"documents": 0, "queries": 0}
         if options.dims:
             self.embedder.notes.append("weighs terms, which --dims does not cut")
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
-        scorer = self.scorer()
         blocks = (texts for _, texts in collection.blocks(_BLOCK))
-        index = scorer.index(blocks, collection.documents, progress)
+        index = self._index(blocks, collection.documents, progress)
         documents = np.full((len(collection.queries), depth), -1, np.int64)
         scores = np.zeros(documents.shape, np.float32)
         texts = [query.text for query in collection.queries]
-        for row, query in enumerate(scorer.vectors(texts, "query", progress)):
+        for row, query in enumerate(self._vectors([texts], "query")):
             values = index.scores(*query)
             ranked = np.arange(len(values)) if index.by_distance else np.flatnonzero(values)
             documents[row], scores[row] = best(ranked, values[ranked], collection.priority, depth)
-        yield Ranked(self.name, None, Rankings(documents, scores), scorer.details)
-
-    def scorer(self) -> SparseScorer:
-        """Its scorer of candidate sets."""
-        return SparseScorer(self.name, self.embedder)
-
-
-class SparseScorer:
-    """Scores candidate sets, over an index of the texts of one call."""
-
-    noise = 1e-5
-
-    def __init__(self, name: str, embedder: SentenceEmbedder) -> None:
-        self.name, self._embedder = name, embedder
-        self._cut = {"query": 0, "document": 0}
-
-    @property
-    def details(self) -> dict[str, Any]:
-        """How the encoder runs, and how many of the texts it has cut."""
-        cut = {"documents": self._cut["document"], "queries": self._cut["query"]}
-        more = {} if self._embedder.max_length is None else {"truncated": cut}
-        return self._embedder.details | more
+        yield Ranked(self.name, None, Rankings(documents, scores), self.details)
 
     def score(
         self, groups: Sequence[CandidateSet], progress: Progress
     ) -> list[NDArray[np.float64]]:
-        texts = {
-            text: i for i, text in enumerate(dict.fromkeys(t for g in groups for t in g.texts))
-        }
+        distinct = dict.fromkeys(text for group in groups for text in group.texts)
+        place = {text: i for i, text in enumerate(distinct)}
         queries = list(dict.fromkeys(group.query for group in groups))
-        index = self.index([list(texts)], len(texts), progress)
-        vectors = dict(zip(queries, self.vectors(queries, "query", progress), strict=True))
+        texts = list(place)
+        blocks = (texts[i : i + _BLOCK] for i in range(0, len(texts), _BLOCK))
+        index = self._index(blocks, len(texts), progress)
+        vectors = dict(zip(queries, self._vectors([queries], "query"), strict=True))
         return [
-            index.scores(*vectors[g.query])[[texts[t] for t in g.texts]].astype(np.float64)
+            index.scores(*vectors[g.query])[[place[text] for text in g.texts]].astype(np.float64)
             for g in groups
         ]
 
-    def index(self, blocks: Iterable[Sequence[str]], total: int, progress: Progress) -> Index:
-        """An inverted index of the documents in some blocks, `total` in all."""
-        return Index(
-            (
-                vector
-                for start, texts in _numbered(blocks)
-                for vector in self.vectors(texts, "document", progress, start, total)
-            ),
-            self._embedder.dimension,
-            self._embedder.similarity,
-        )
+    @property
+    def details(self) -> dict[str, Any]:
+        """How it runs, and how many of the texts it has cut."""
+        more = {} if self.embedder.max_length is None else {"truncated": dict(self._cut)}
+        return self.embedder.details | more
 
-    def vectors(
-        self, texts: Sequence[str], kind: Kind, progress: Progress, begun: int = 0, total: int = 0
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """The terms of each text and their weights."""
-        stage = self.name if kind == "document" else f"{self.name}: queries"
-        for start in range(0, len(texts), _BLOCK):
-            part = texts[start : start + _BLOCK]
-            report = partial(self._report, progress, stage, begun + start, total or len(texts))
-            with each_batch(self._embedder, report):
-                result, counts = self._embedder.encode(part, kind)
-            limit = self._embedder.max_length
-            self._cut[kind] += sum(limit is not None and count > limit for count in counts)
+    def _index(self, blocks: Iterable[Sequence[str]], total: int, progress: Progress) -> Index:
+        vectors = []
+        for vector in self._vectors(blocks, "document"):
+            vectors.append(vector)
+            if len(vectors) % _BLOCK == 0 or len(vectors) == total:
+                progress(self.name, len(vectors), total)
+        return Index(vectors, self.embedder.dimension, self.embedder.similarity)
+
+    def _vectors(self, blocks: Iterable[Sequence[str]], kind: Kind) -> Iterator[_Vector]:
+        limit = self.embedder.max_length or 0
+        for texts in blocks:
+            result, counts = self.embedder.encode(texts, kind)
+            self._cut["queries" if kind == "query" else "documents"] += sum(
+                count > limit for count in counts
+            )
             yield from _rows(result)
-
-    @staticmethod
-    def _report(progress: Progress, stage: str, begun: int, total: int, done: int) -> None:
-        progress(stage, min(begun + done, total), total)
 
 
 class Index:
     """For each term the documents that have it, and their weights."""
 
-    def __init__(
-        self,
-        vectors: Iterable[tuple[NDArray[np.int64], NDArray[np.float64]]],
-        terms: int,
-        similarity: Similarity,
-    ) -> None:
+    def __init__(self, vectors: Iterable[_Vector], terms: int, similarity: Similarity) -> None:
         columns, weights = zip(*vectors, strict=True)
         self.documents = len(columns)
         self.similarity = similarity
@@ -167,14 +136,7 @@ class Index:
         return result.astype(np.float32)
 
 
-def _numbered(blocks: Iterable[Sequence[str]]) -> Iterator[tuple[int, Sequence[str]]]:
-    first = 0
-    for texts in blocks:
-        yield first, texts
-        first += len(texts)
-
-
-def _rows(vectors: Tensor) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+def _rows(vectors: Tensor) -> Iterator[_Vector]:
     """The columns that are not 0, and their values, of each row of a sparse matrix."""
     vectors = vectors.coalesce().cpu()
     rows, columns = vectors.indices().numpy()
