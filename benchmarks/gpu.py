@@ -3,7 +3,8 @@
 The limits come first: the rate of a large matrix product in each number format, and of a copy. Then
 encoding, exact search, a training step and free embeddings, each with the floating-point operations
 that its mathematics asks for (padding, optimiser and tokeniser count as nothing), divided by the
-measured matrix rate of the same format. Exact search stands beside its matrix product alone.
+measured matrix rate of the same format. Exact search stands beside its matrix product alone, and
+beside faiss where `pip install faiss-cpu` was run.
 
     .venv/bin/python benchmarks/gpu.py                  on the best device here
     .venv/bin/python benchmarks/gpu.py --device cpu     sizes that a processor does in minutes
@@ -12,6 +13,7 @@ measured matrix rate of the same format. Exact search stands beside its matrix p
 from __future__ import annotations
 
 import argparse
+import contextlib
 import platform
 import statistics
 import tempfile
@@ -45,6 +47,7 @@ class Sizes(NamedTuple):
     copied: int  # numbers
     encoded: int  # documents
     searched: int
+    ranked: int
     dim: int
     batch: int
     steps: int
@@ -52,10 +55,12 @@ class Sizes(NamedTuple):
 
 
 SIZES = {
-    "tiny": Sizes(1, 128, 2**16, 4, 2_000, 64, 2, 2, ((4, 9, 2),)),
-    "small": Sizes(5, 2048, 2**26, 512, 50_000, 4096, 32, 6, ((8, 28, 100), (12, 47, 100))),
+    "tiny": Sizes(1, 128, 2**16, 4, 2_000, 2_000, 64, 2, 2, ((4, 9, 2),)),
+    "small": Sizes(
+        5, 2048, 2**26, 512, 50_000, 300_000, 4096, 32, 6, ((8, 28, 100), (12, 47, 100))
+    ),
     "full": Sizes(
-        5, 8192, 2**30, 16_384, 1_000_000, 4096, 512, 40,
+        5, 8192, 2**30, 16_384, 1_000_000, 300_000, 4096, 512, 40,
         ((12, 47, 100), (30, 284, 100), (45, 682, 20)),
     ),
 }  # fmt: skip
@@ -74,6 +79,8 @@ def main() -> None:
     rates = limits(device, sizes)
     encode(device, sizes, rates)
     exact_search(device, sizes, rates)
+    for dim in (384, 1024):
+        first_100(device, sizes, dim)
     training_step(device, sizes, rates)
     free_embeddings(device, sizes, rates)
 
@@ -122,7 +129,7 @@ def exact_search(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
     whole, alone, plain = (
         timed(work, device, sizes)
         for work in (
-            lambda: search(iter(blocks), queries, [dim], False, np.arange(count), 100),
+            lambda: search(iter(blocks), queries, [dim], "cosine", np.arange(count), 100),
             lambda: [queries @ vectors[i : i + block].T for i, _ in blocks],
             lambda: (queries @ vectors.T).topk(100, dim=1),
         )
@@ -131,6 +138,34 @@ def exact_search(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
     line("exact search", "float32", whole, flops, rates,
          f"{count:,} x {dim:,}: {whole / alone:.2f} of the product alone, "
          f"{whole / plain:.2f} of matmul and topk without blocks")  # fmt: skip
+
+
+def first_100(device: str, sizes: Sizes, dim: int) -> None:
+    """200 queries, the first 100, over vectors as an embedder has them, beside faiss; in turn."""
+    vectors, queries = (
+        torch.nn.functional.normalize(torch.randn(n, dim, device=device), dim=1)
+        for n in (sizes.ranked, 200)
+    )
+    blocks = [(i, vectors[i : i + 16_384]) for i in range(0, sizes.ranked, 16_384)]
+    priority = np.arange(sizes.ranked)
+    works: dict[str, Callable[[], object]] = {
+        "product": lambda: [queries @ part.T for _, part in blocks],
+        "search": lambda: search(iter(blocks), queries, [dim], "cosine", priority, 100),
+    }
+    with contextlib.suppress(ModuleNotFoundError):
+        import faiss
+
+        index = faiss.IndexFlatIP(dim)
+        index.add(vectors.cpu().numpy())
+        works["faiss"] = lambda: index.search(queries.cpu().numpy(), 100)
+    seconds: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(sizes.rounds):
+        for name, work in works.items():
+            seconds[name].append(timed(work, device, sizes._replace(rounds=1)))
+    median = {name: statistics.median(of) for name, of in seconds.items()}
+    ratio = {name: f"{one / median['product']:.2f}" for name, one in median.items()}
+    print(f"  first 100 for 200 queries of {sizes.ranked:,} x {dim:,}: {median['search']:.3f} s, "
+          f"{ratio['search']} of the product; faiss {ratio.get('faiss', 'not here')}")  # fmt: skip
 
 
 def training_step(device: str, sizes: Sizes, rates: dict[str, float]) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import contextlib
 import re
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -28,6 +29,7 @@ from retgen.evaluation.embedders.loading import (
     prompts_of,
 )  # fmt: skip
 from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.embedders.similarity import Similarity, similarity_of
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -44,7 +46,7 @@ class Embedder(Protocol):
     @property
     def dimension(self) -> int: ...
     @property
-    def normalise(self) -> bool: ...
+    def similarity(self) -> Similarity: ...
     @property
     def max_length(self) -> int | None: ...
     @property
@@ -107,7 +109,7 @@ class SentenceEmbedder:
         self._batch = options.batch_size or (32 if self.device == "cpu" else 256)
         result = model.get_embedding_dimension()
         self.dimension = int(result) if result else int(self._encode(["?"], "query", 1).shape[1])
-        self.normalise = model.similarity_fn_name in (None, "cosine")
+        self.similarity = similarity_of(name, model.similarity_fn_name)
         self.notes: list[str] = []
         dtype = "tf32" if self._tf32 else dtype_of(model)
         self.fingerprint = fingerprint(
@@ -119,7 +121,7 @@ class SentenceEmbedder:
             "dtype": dtype,
             "attention": attention_of(model),
             "max_length": self.max_length,
-            "similarity": "cosine" if self.normalise else model.similarity_fn_name,
+            "similarity": self.similarity,
             "prompts": {
                 kind: prompt if self._prompts[kind] is None else self._prompts[kind]
                 for kind, prompt in prompts_of(model).items()
@@ -142,11 +144,15 @@ class SentenceEmbedder:
 
     def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
         lengths: dict[str, int] = {}
-        for batch in spare_memory(self._batch, self.name, self.notes):
-            with batch as size, self._counting(lengths):
-                result = self._encode(texts, kind, size)
-                self._batch = size
-        if not bool(torch.isfinite(result).all()):
+        with self._counting(lengths):
+            if self._processes():  # which share the texts among themselves
+                result = self._encode(texts, kind, self._batch)
+            else:
+                run = partial(self._encode, kind=kind, size=self._batch)
+                rows, self._batch = in_batches(texts, self._batch, run, self.name, self.notes)
+                result = torch.stack(rows)
+        values = result.coalesce().values() if result.is_sparse else result
+        if not bool(torch.isfinite(values).all()):
             raise UsageError(
                 f"--model {self.name}: gives vectors that are not numbers; try --dtype float32"
             )
@@ -217,37 +223,42 @@ def _whole_length(encoding: Any) -> int:
     return int(sum(encoding.attention_mask) + rest)
 
 
-def spare_memory(
-    size: int, name: str, notes: list[str]
-) -> Iterator[contextlib.AbstractContextManager[int]]:
-    """Try with a batch size, and with half of it as long as memory runs out; says so in `notes`.
+def in_batches(
+    items: Sequence[Any],
+    size: int,
+    run: Callable[[Sequence[Any]], Iterable[Any]],
+    name: str,
+    notes: list[str],
+) -> tuple[list[Any], int]:
+    """What `run` gives for each item, and the size of the last batches; the longest items first.
 
-    Use: `for batch in spare_memory(...): with batch as size: ...`.
+    A batch that memory does not hold is tried again with half as many items, and so are all after
+    it; `notes` says so. Items are texts, or pairs of them.
     """
-    done = False
-
-    @contextlib.contextmanager
-    def attempt() -> Iterator[int]:
-        nonlocal done
+    lengths = [len(one) if isinstance(one, str) else sum(map(len, one)) for one in items]
+    order = sorted(range(len(items)), key=lambda i: -lengths[i])
+    result: list[Any] = [None] * len(items)
+    start = 0
+    while start < len(items):
+        part = order[start : start + size]
         try:
-            yield size
-            done = True
+            for i, row in zip(part, run([items[i] for i in part]), strict=True):
+                result[i] = row
+            start += len(part)
+            continue
         except (RuntimeError, MemoryError) as error:  # torch.OutOfMemoryError is a RuntimeError
             if not out_of_memory(error):
                 raise
-            if size == 1:
+            if len(part) == 1:
                 raise UsageError(
                     f"--model {name}: a single text does not fit into memory; set --max-length, "
                     "or --dtype bf16"
                 ) from error
-
-    while not done:
-        yield attempt()
-        if not done:
-            size //= 2
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
-            notes.append(f"out of memory: went on with batches of {size}")
+        size = len(part) // 2
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        notes.append(f"out of memory: went on with batches of {size}")
+    return result, size
 
 
 def _length_limit(model: SentenceTransformer) -> int | None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -75,6 +77,7 @@ def load(
     wanted: dict[str, Any] = {"dtype": number}
     if attn_implementation is not None:
         wanted["attn_implementation"] = attn_implementation
+    refuse_other_kind(name, kind.__name__)
     with loading(name, attn_implementation):
         options: dict[str, Any] = {
             "device": place, "model_kwargs": wanted, "trust_remote_code": trust_remote_code, **more,
@@ -87,6 +90,74 @@ def load(
     if attn_implementation is not None and attention_of(model) is None:
         raise UsageError(_no_attention(name, attn_implementation))
     return model
+
+
+_KINDS = {  # classes of sentence-transformers: what they are, and how one is named
+    "SentenceTransformer": ("an embedder", "{0}"),
+    "SparseEncoder": ("a sparse encoder", "sparse:{0}"),
+    "CrossEncoder": ("a cross-encoder", "rerank:bm25+{0}, or cross:{0} for candidate sets"),
+    "MultiVectorEncoder": ("a late-interaction model", "late:{0}"),
+    "MaskedLM": ("a masked language model", "{0}, or sparse:{0}"),  # no class, but the base of two
+}
+
+
+def refuse_other_kind(name: str, wanted: str) -> None:
+    """Raise `UsageError` for a model of another class of sentence-transformers than `wanted`.
+
+    Their loaders convert it instead: they leave modules out, and put random ones in.
+    """
+    kind = kind_of(name)
+    base = kind == "MaskedLM" and wanted in ("SentenceTransformer", "SparseEncoder")
+    if kind in _KINDS and kind != wanted and not base:
+        what, instead = _KINDS[kind]
+        raise UsageError(
+            f"--model {name}: is {what}, not {_KINDS[wanted][0]}; write {instead.format(name)}"
+        )
+
+
+def kind_of(name: str) -> str | None:
+    """The class of sentence-transformers that a model is for; None where its files leave it open.
+
+    Of a transformer without modules its head tells: without one it is an embedder.
+    """
+    if name in _BASE:
+        return "SentenceTransformer"
+    config = _file(name, "config_sentence_transformers.json")
+    if config is not None:
+        # the second is how PyLate writes its models
+        late = config.get("model_type") == "ColBERT" or "document_length" in config
+        return "MultiVectorEncoder" if late else config.get("model_type", "SentenceTransformer")
+    if _file(name, "modules.json") is not None:
+        return "SentenceTransformer"
+    heads = ((_file(name, "config.json") or {}).get("architectures") or ["?"])[0]
+    if heads.endswith("ForSequenceClassification"):
+        return "CrossEncoder"
+    if heads.endswith("ForMaskedLM"):
+        return "MaskedLM"
+    return "SentenceTransformer" if heads.endswith("Model") else None
+
+
+def _file(name: str, file: str) -> Any:
+    """What a JSON file of a model holds, in a folder or on the Hub; None where it has none."""
+    path = Path(name) / file
+    if not Path(name).exists():
+        if "/" not in name:
+            return None
+        from huggingface_hub import hf_hub_download, try_to_load_from_cache
+        from huggingface_hub.errors import EntryNotFoundError
+
+        kept = try_to_load_from_cache(name, file)
+        with loading(name):
+            try:
+                path = Path(kept if isinstance(kept, str) else hf_hub_download(name, file))
+            except EntryNotFoundError as error:
+                if type(error).__name__ == "LocalEntryNotFoundError":
+                    raise
+                return None
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def _local_or_hub(kind: type[Model], name: str, options: dict[str, Any]) -> Model:
@@ -182,13 +253,18 @@ def loading(name: str, attention: str | None = None) -> Iterator[None]:
         raise UsageError(f"--model {name}: {why}. `minilm` needs no network.") from error
 
 
+# "CUDA error: out of memory", "HIP out of memory", "MPS backend out of memory", the libraries' own
+# (CUBLAS_STATUS_ALLOC_FAILED, CUDNN_..., HIPBLAS_...), and the allocator of processors
+_MEMORY = re.compile(r"out of memory|_STATUS_ALLOC_FAILED|allocate memory|not enough memory", re.I)
+
+
 def out_of_memory(error: BaseException) -> bool:
     """Whether memory ran out, on whatever device."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     if isinstance(error, OSError) and error.errno == errno.ENOMEM:
         return True
-    return isinstance(error, RuntimeError) and "allocate memory" in str(error)
+    return isinstance(error, RuntimeError) and bool(_MEMORY.search(str(error)))
 
 
 def _offline(error: BaseException | None) -> bool:

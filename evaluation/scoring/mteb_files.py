@@ -147,7 +147,6 @@ def _model(score: Score, settings: Mapping[str, Any]) -> dict[str, Any]:
         given = {key: value for key, value in settings.items() if value is not None}
     if score.dim is not None and not details.get("full_dimension", True):
         given["embed_dim"] = score.dim
-    similarity = details.get("similarity")
     return {
         "loader": None, "loader_kwargs": {},
         "name": details.get("hub") or f"retgen/{slug(score.model)}",
@@ -156,14 +155,14 @@ def _model(score: Score, settings: Mapping[str, Any]) -> dict[str, Any]:
         "max_tokens": details.get("max_length"), "embed_dim": score.dim, "license": None,
         "open_weights": None, "public_training_code": None, "public_training_data": None,
         "framework": [],
-        "similarity_fn_name": similarity if similarity in ("cosine", "dot") else None,
+        "similarity_fn_name": details.get("similarity"),
         "use_instructions": None, "training_datasets": None, "modalities": ["text"],
         "model_type": _kinds(score.model), "experiment_kwargs": given or None,
     }  # fmt: skip
 
 
 def _kinds(model: str) -> list[str]:
-    kinds = {"bm25": "sparse", "rank-bm25": "sparse", "tfidf": "sparse",
+    kinds = {"bm25": "sparse", "rank-bm25": "sparse", "tfidf": "sparse", "sparse": "sparse",
              "attribute-oracle": "sparse", "late": "late-interaction", "hybrid": "hybrid",
              "rerank": "cross-encoder"}  # fmt: skip
     return [kinds.get(model.partition(":")[0], "dense")]

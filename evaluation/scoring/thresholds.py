@@ -179,7 +179,7 @@ def _listed(
     progress: Progress,
 ) -> list[NDArray[np.float32]]:
     """The cosines of listed pairs, which come in the order of documents, at each dimension."""
-    from retgen.evaluation.search.dense import first_coordinates
+    from retgen.evaluation.embedders.similarity import each_pair
 
     result: list[list[NDArray[np.float32]]] = [[np.empty(0, np.float32)] for _ in dense.dims]
     for first, vectors in _blocks(dense, collection, progress):
@@ -187,9 +187,9 @@ def _listed(
         for begin in range(int(ends[0]), int(ends[1]), _QUERIES):
             part = pairs[begin : min(begin + _QUERIES, int(ends[1]))]
             for place, dim in enumerate(dense.dims):
-                one = first_coordinates(asked[part[:, 0].tolist()], dim, True)
-                two = first_coordinates(vectors[(part[:, 1] - first).tolist()], dim, True)
-                result[place].append(_rounded((one * two).sum(dim=1)))
+                one = asked[part[:, 0].tolist(), :dim]
+                two = vectors[(part[:, 1] - first).tolist(), :dim]
+                result[place].append(_rounded(each_pair(one, two, "cosine")))
     return [np.concatenate(parts) for parts in result]
 
 
@@ -203,17 +203,16 @@ def _above(
     progress: Progress,
 ) -> NDArray[np.int64]:
     """How many of the pairs that are no positives have a cosine of at least each edge."""
-    from retgen.evaluation.search.dense import first_coordinates
+    from retgen.evaluation.embedders.similarity import all_pairs
 
     counts = np.zeros(len(edges) + 1, np.int64)
     documents = pairs.positives[:, 1]
     for first, vectors in _blocks(dense, collection, progress):
         begin, end = np.searchsorted(documents, [first, first + len(vectors)])
         own = pairs.positives[begin:end]
-        right = first_coordinates(vectors, dim, True).T
         for start in range(0, len(asked), _QUERIES):
-            left = first_coordinates(asked[start : start + _QUERIES], dim, True)
-            cosines = _rounded(left @ right)
+            part = asked[start : start + _QUERIES, :dim]
+            cosines = _rounded(all_pairs(part, vectors[:, :dim], "cosine"))
             mine = own[(own[:, 0] >= start) & (own[:, 0] < start + len(cosines))]
             cosines[mine[:, 0] - start, mine[:, 1] - first] = -2.0
             reach = cosines[cosines >= edges[0]]

@@ -2,7 +2,7 @@
 
 Documents are read, looked up in the cache or encoded, compared and forgotten block by block, so
 memory depends on the block and not on the corpus. A dimension below the model's is the first
-coordinates, normalised again (as with Matryoshka models; LIMIT, §5.2).
+coordinates, compared as the whole is (as with Matryoshka models; LIMIT, §5.2).
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from retgen.evaluation.embedders.base import Embedder, Kind
 from retgen.evaluation.embedders.batches import each_batch
 from retgen.evaluation.embedders.cache import Cache
 from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.embedders.similarity import Similarity, all_pairs
 from retgen.evaluation.search.base import Ranked
 from retgen.evaluation.search.rankings import Rankings
 from retgen.evaluation.search.topk import TopK
 from retgen.progress import Progress
 
-BLOCK = 16_384  # documents compared at a time
+BLOCK = 16_384  # documents read at a time
 _ENCODE = {"cpu": 256}  # documents encoded at a time; else a block
 _QUERIES = 2_048  # queries compared at a time: scores of a block take 128 MB
 
@@ -45,7 +46,7 @@ class Dense:
             )
         self._cache: Cache | None = None
         if options.cache is not None and embedder.fingerprint is not None:
-            self._cache = Cache(options.cache, embedder.fingerprint)
+            self._cache = Cache(options.cache, f"{embedder.fingerprint}-{embedder.similarity}")
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
         cut = {"documents": 0, "queries": 0}
@@ -53,8 +54,8 @@ class Dense:
         queries = self.queries(texts, cut, progress)
         parts = collection.blocks(BLOCK)
         blocks = self.documents(parts, collection.documents, cut, progress)
-        normalise = self.embedder.normalise
-        result = search(blocks, queries, self.dims, normalise, collection.priority, depth)
+        similarity = self.embedder.similarity
+        result = search(blocks, queries, self.dims, similarity, collection.priority, depth)
         self.flush()
         for dim, top in zip(self.dims, result, strict=True):
             details = dict(self.embedder.details)
@@ -104,7 +105,10 @@ class Dense:
         progress(stage, begun + count, total)
 
     def embed(self, texts: Sequence[str], kind: Kind, cut: dict[str, int]) -> Tensor:
-        """Vectors (texts, dimension) on the device; counts what is longer than the model reads."""
+        """Vectors (texts, dimension) on the device, of length 1 for the cosine: scaled just once.
+
+        `cut` counts what is longer than the model reads.
+        """
         embedder, cache = self.embedder, self._cache
         known = cache.get(kind, texts) if cache else {}
         missing = [i for i in range(len(texts)) if i not in known]
@@ -117,6 +121,8 @@ class Dense:
             fresh = [texts[i] for i in missing]
             encoded, counts = embedder.encode(fresh, kind)
             counts = counts or [0] * len(fresh)
+            if embedder.similarity == "cosine":
+                encoded = torch.nn.functional.normalize(encoded, dim=1)
             vectors[missing] = encoded
             lengths += counts
             if cache:
@@ -131,31 +137,26 @@ def search(
     blocks: Iterator[tuple[int, Tensor]],
     queries: Tensor,
     dims: Sequence[int],
-    normalise: bool,
+    similarity: Similarity,
     priority: NDArray[np.int64],
     depth: int,
 ) -> list[Rankings]:
     """Exact search: `blocks` of (index of the first document, vectors (b, d)), `queries` (q, d).
 
-    One `Rankings` for each of `dims`; vectors are cut to it and, with `normalise`, scaled to 1.
-    `priority`: see `TopK`.
+    One `Rankings` for each of `dims`, to which vectors are cut; whole ones are of length 1 for the
+    cosine, as `Dense` makes them. `priority`: see `TopK`.
     """
     parts = queries.split(_QUERIES)
-    asked = {dim: [first_coordinates(part, dim, normalise) for part in parts] for dim in dims}
     device = str(queries.device)
     tops = {dim: [TopK(priority, len(part), depth, device) for part in parts] for dim in dims}
     for first, vectors in blocks:
         for dim in dims:
-            documents = first_coordinates(vectors, dim, normalise)
-            for part, top in zip(asked[dim], tops[dim], strict=True):
-                top.add(first, part @ documents.T)
+            documents = vectors[:, :dim]
+            # whole vectors of a cosine have length 1 already
+            by = "dot" if similarity == "cosine" and dim == vectors.shape[1] else similarity
+            for part, top in zip(parts, tops[dim], strict=True):
+                top.add(first, all_pairs(part[:, :dim], documents, by))
     return [TopK.joined(tops[dim]) for dim in dims]
-
-
-def first_coordinates(vectors: Tensor, dim: int, normalise: bool) -> Tensor:
-    """The first `dim` coordinates of vectors (n, d); with `normalise` of length 1."""
-    kept = vectors[:, :dim]
-    return torch.nn.functional.normalize(kept, dim=1) if normalise else kept
 
 
 def _dimensions(name: str, full: int, wanted: tuple[int, ...]) -> list[int]:

@@ -8,9 +8,7 @@ model (`details["trained_for_late_interaction"]` says which).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,10 +16,10 @@ from torch import Tensor
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.base import Kind, shorten, spare_memory
+from retgen.evaluation.embedders.base import Kind, in_batches, shorten
 from retgen.evaluation.embedders.chunks import Cutter, cutter
 from retgen.evaluation.embedders.devices import tensor_cores
-from retgen.evaluation.embedders.loading import attention_of, dtype_of, load, load_model, loading
+from retgen.evaluation.embedders.loading import attention_of, dtype_of, kind_of, load, load_model
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import Ranked
 from retgen.evaluation.search.topk import TopK
@@ -39,7 +37,7 @@ class Late:
 
     def __init__(self, name: str, model: str, options: Options) -> None:
         self._name = name
-        self._trained = _is_multi_vector(model)
+        self._trained = kind_of(model) == "MultiVectorEncoder"
         self._model: Any
         more: dict[str, Any] = {
             "attn_implementation": options.attn_implementation,
@@ -72,17 +70,19 @@ class Late:
         full = {"documents": 0, "queries": self._full(queries)}
         top = TopK(collection.priority, len(queries), depth, self._device)
         block = self._block(len(queries), queries[0].shape[1])
+
+        def compared(texts: Sequence[str]) -> list[tuple[Tensor, int]]:
+            documents = self.embed(texts, "document")
+            return [
+                (scores, self._full([one]))
+                for scores, one in zip(maxsim(queries, documents).T, documents, strict=True)
+            ]
+
         for first, texts in collection.blocks(block):
-            for attempt in spare_memory(min(block, len(texts)), self._name, self._notes):
-                with attempt as size:
-                    parts, held = [], 0
-                    for start in range(0, len(texts), size):
-                        result = self.embed(texts[start : start + size], "document")
-                        parts.append(maxsim(queries, result))
-                        held += self._full(result)
-                    scores = torch.cat(parts, dim=1)
-            top.add(first, scores)
-            full["documents"] += held
+            size = min(block, len(texts))
+            rows, _ = in_batches(texts, size, compared, self._name, self._notes)
+            top.add(first, torch.stack([scores for scores, _ in rows], dim=1))
+            full["documents"] += sum(held for _, held in rows)
             progress(self._name, first + len(texts), collection.documents)
         # a trained model leaves tokens out, and fills queries up: there lengths tell nothing
         cut = {} if self._trained or self._model.max_seq_length is None else {"truncated": full}
@@ -127,16 +127,18 @@ class Late:
     def embed(self, texts: Sequence[str], kind: Kind) -> list[Tensor]:
         """Vectors of each text's tokens, (tokens, d), of length 1."""
         encode = self._model.encode_query if kind == "query" else self._model.encode_document
-        for batch in spare_memory(self._batch, self._name, self._notes):
-            with batch as size, torch.inference_mode(), tensor_cores(self._tf32):
-                result = encode(
-                    list(texts),
-                    prompt=self._prompts[kind],
-                    output_value="token_embeddings",
-                    batch_size=size,
-                    show_progress_bar=False,
-                )
-                self._batch = size
+
+        def run(part: Sequence[str]) -> Any:
+            return encode(
+                list(part),
+                prompt=self._prompts[kind],
+                output_value="token_embeddings",
+                batch_size=len(part),
+                show_progress_bar=False,
+            )
+
+        with torch.inference_mode(), tensor_cores(self._tf32):
+            result, self._batch = in_batches(texts, self._batch, run, self._name, self._notes)
         return [torch.nn.functional.normalize(row.float(), dim=1) for row in result]
 
 
@@ -163,29 +165,3 @@ def maxsim(queries: Sequence[Tensor], documents: Sequence[Tensor]) -> Tensor:
         scores.index_add_(0, owner, best)
         start = stop
     return scores
-
-
-def _is_multi_vector(name: str) -> bool:
-    """Whether a model's configuration says that it gives one vector a token."""
-    file = "config_sentence_transformers.json"
-    path = Path(name) / file
-    if not Path(name).exists():
-        if "/" not in name:
-            return False
-        from huggingface_hub import hf_hub_download, try_to_load_from_cache
-        from huggingface_hub.errors import EntryNotFoundError
-
-        kept = try_to_load_from_cache(name, file)
-        with loading(name):
-            try:
-                path = Path(kept if isinstance(kept, str) else hf_hub_download(name, file))
-            except EntryNotFoundError as error:
-                if type(error).__name__ == "LocalEntryNotFoundError":
-                    raise
-                return False
-    try:
-        config = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return False
-    # the second is how PyLate writes its models
-    return config.get("model_type") == "MultiVectorEncoder" or "document_length" in config

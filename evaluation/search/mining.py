@@ -163,13 +163,13 @@ def _by_embedder(
     progress: Progress,
 ) -> Iterator[_Candidates]:
     from retgen.evaluation.embedders.base import load_embedder
-    from retgen.evaluation.search.dense import BLOCK, Dense, first_coordinates, search
+    from retgen.evaluation.embedders.similarity import each_pair
+    from retgen.evaluation.search.dense import BLOCK, Dense, search
 
     dense = Dense(name, load_embedder(name, replace(options, dims=())), replace(options, dims=()))
     embedder = dense.embedder
     cut = {"documents": 0, "queries": 0}
     asked = dense.queries(queries, cut, progress)
-    asked = first_coordinates(asked, embedder.dimension, embedder.normalise)
     texts = ((i, documents[i : i + BLOCK]) for i in range(0, len(documents), BLOCK))
     blocks = dense.documents(texts, len(documents), cut, progress)
 
@@ -186,16 +186,15 @@ def _by_embedder(
             for start in range(place, end, BLOCK):
                 part = pairs[start : min(start + BLOCK, end)]
                 rows = vectors[[d - first for d, _ in part]]
-                rows = first_coordinates(rows, embedder.dimension, embedder.normalise)
                 of = [q for _, q in part]
-                scores = (asked[of] * rows).sum(dim=1).cpu().numpy()
+                scores = each_pair(asked[of], rows, embedder.similarity).cpu().numpy()
                 np.minimum.at(lowest, of, scores)
             place = end
             yield first, vectors
 
     most = depth + max(map(len, positives))
     (ranked,) = search(
-        watched(), asked, [embedder.dimension], embedder.normalise, _ties(len(documents)), most
+        watched(), asked, [embedder.dimension], embedder.similarity, _ties(len(documents)), most
     )
     dense.flush()
     for row in range(len(queries)):

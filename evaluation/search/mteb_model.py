@@ -14,10 +14,11 @@ from torch import Tensor
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.base import Kind, shorten, spare_memory
+from retgen.evaluation.embedders.base import Kind, in_batches, shorten
 from retgen.evaluation.embedders.devices import choose_device, choose_dtype, tensor_cores
 from retgen.evaluation.embedders.loading import attention_of, dtype_of, loading, quiet
 from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.embedders.similarity import similarity_of
 from retgen.evaluation.search.base import Ranked, Retriever
 from retgen.evaluation.search.dense import Dense
 from retgen.evaluation.search.rankings import Rankings, best
@@ -102,8 +103,9 @@ class _Encoder:
             if prompt is not None:
                 model.model_prompts = _prompted(model.model_prompts, kind, prompt)
         meta = model.mteb_model_meta
-        similarity = str(getattr(meta.similarity_fn_name, "value", meta.similarity_fn_name))
-        self.normalise = similarity in ("cosine", "None")
+        # as MTEB compares: the registry is asked only where the model says nothing
+        stated = getattr(inner, "similarity_fn_name", None) or meta.similarity_fn_name
+        self.similarity = similarity_of(name, stated)
         dtype = None if module is None else "tf32" if self._tf32 else dtype_of(module)
         attention = None if module is None else attention_of(module)
         settings = dtype, attention, options.max_length, sorted(given.items(), key=str)
@@ -121,7 +123,7 @@ class _Encoder:
             "device": device,
             "dtype": dtype,
             "attention": attention,
-            "similarity": similarity,
+            "similarity": self.similarity,
             "trained_for_truncation": None,
             "notes": self.notes,
         }
@@ -133,19 +135,21 @@ class _Encoder:
         from mteb.types import PromptType
         from torch.utils.data import DataLoader
 
-        rows: Any = Dataset.from_dict({"text": list(texts)})
-        for batch in spare_memory(self._batch, self.name, self.notes):
-            with batch as size, _silence(), torch.inference_mode(), tensor_cores(self._tf32):
-                result = self._model.encode(
-                    DataLoader(rows, batch_size=size),
-                    task_metadata=task_metadata("retgen", "."),
-                    hf_split="test",
-                    hf_subset="default",
-                    prompt_type=PromptType.query if kind == "query" else PromptType.document,
-                    batch_size=size,
-                )
-                self._batch = size
-        return torch.as_tensor(result).float().to(self.device), []
+        def run(part: Sequence[str]) -> Any:
+            rows: Any = Dataset.from_dict({"text": list(part)})
+            result = self._model.encode(
+                DataLoader(rows, batch_size=len(part)),
+                task_metadata=task_metadata("retgen", "."),
+                hf_split="test",
+                hf_subset="default",
+                prompt_type=getattr(PromptType, kind),
+                batch_size=len(part),
+            )
+            return torch.as_tensor(result)
+
+        with _silence(), torch.inference_mode(), tensor_cores(self._tf32):
+            rows, self._batch = in_batches(texts, self._batch, run, self.name, self.notes)
+        return torch.stack(rows).float().to(self.device), []
 
 
 def _prompted(prompts: dict[str, str] | None, kind: str, prompt: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.base import fingerprint, shorten, spare_memory
+from retgen.evaluation.embedders.base import fingerprint, in_batches, shorten
 from retgen.evaluation.embedders.cache import Cache
 from retgen.evaluation.embedders.devices import tensor_cores
 from retgen.evaluation.embedders.loading import attention_of, dtype_of, load
@@ -68,10 +68,14 @@ class CrossScorer:
         missing = [i for i in range(len(pairs)) if i not in known]
         if missing:
             fresh = [pairs[i] for i in missing]
-            for batch in spare_memory(self._batch, self._name, self.notes):
-                with batch as size, torch.inference_mode(), tensor_cores(self._tf32):
-                    result = self._model.predict(fresh, batch_size=size, show_progress_bar=False)
-                    self._batch = size
+
+            def run(part: Sequence[tuple[str, str]]) -> Any:
+                return self._model.predict(
+                    list(part), batch_size=len(part), show_progress_bar=False
+                )
+
+            with torch.inference_mode(), tensor_cores(self._tf32):
+                result, self._batch = in_batches(fresh, self._batch, run, self._name, self.notes)
             values[missing] = np.asarray(result, np.float32).reshape(len(missing), -1)[:, 0]
             if self._cache:
                 rows = values[missing][:, None]

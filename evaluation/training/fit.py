@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import torch
 import xxhash
 from sentence_transformers import (
     SentenceTransformer,
@@ -32,7 +31,7 @@ from transformers import PrinterCallback, TrainerCallback, set_seed
 
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.base import fingerprint
-from retgen.evaluation.embedders.loading import load_model, quiet
+from retgen.evaluation.embedders.loading import load_model, out_of_memory, quiet
 from retgen.evaluation.training.batches import BatchTrainer, Examples, prepare, schedule
 from retgen.evaluation.training.collapse import SAMPLE, collapse
 from retgen.evaluation.training.config import (
@@ -100,8 +99,8 @@ def train(
     with quiet(), deterministic(where):
         try:
             return _Training(model, pairs, config, out, evaluate, where, progress, identity).run()
-        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-            if isinstance(error, RuntimeError) and not _out_of_memory(error):
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
                 raise
             raise UsageError(_MEMORY.format(where, config.batch_size)) from error
 
@@ -133,10 +132,6 @@ def _loaded(model: str | SentenceTransformer, device: str) -> SentenceTransforme
     if isinstance(model, str):
         return load_model(model, device, "float32")
     return copy.deepcopy(model).to(device).float()
-
-
-def _out_of_memory(error: RuntimeError) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 class _Training:

@@ -14,9 +14,9 @@ import torch
 from numpy.typing import NDArray
 
 from retgen.evaluation.embedders.batches import each_batch
+from retgen.evaluation.embedders.similarity import each_pair
 from retgen.evaluation.search.base import System
 from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.evaluation.search.dense import first_coordinates
 from retgen.evaluation.search.late import maxsim
 from retgen.progress import Progress
 
@@ -68,7 +68,7 @@ class Vectors:
 
 
 class Embedded:
-    """The product of a query's and a document's vector, cut to `dim` coordinates."""
+    """The similarity of a query's and a document's vector, cut to `dim` coordinates."""
 
     def __init__(self, vectors: Vectors, dim: int) -> None:
         self.name, self.dim = vectors.name, dim
@@ -82,16 +82,15 @@ class Embedded:
         texts = {
             text: i for i, text in enumerate(dict.fromkeys(t for g in groups for t in g.texts))
         }
-        one = self._cut(self._vectors.of("query", list(queries), progress))
-        two = self._cut(self._vectors.of("document", list(texts), progress))
-        return [
-            np.einsum("d,td->t", one[queries[g.query]], two[[texts[t] for t in g.texts]])
-            for g in groups
-        ]
-
-    def _cut(self, vectors: torch.Tensor) -> NDArray[np.float64]:
-        normalise = self._vectors.dense.embedder.normalise
-        return first_coordinates(vectors, self.dim, normalise).numpy().astype(np.float64)
+        one = self._vectors.of("query", list(queries), progress)[:, : self.dim].double()
+        two = self._vectors.of("document", list(texts), progress)[:, : self.dim].double()
+        similarity = self._vectors.dense.embedder.similarity
+        result = []
+        for group in groups:
+            documents = two[[texts[text] for text in group.texts]]
+            query = one[queries[group.query]].expand_as(documents)
+            result.append(each_pair(query, documents, similarity).numpy())
+        return result
 
 
 def _noise(details: Mapping[str, Any]) -> float:

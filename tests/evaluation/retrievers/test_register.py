@@ -74,8 +74,8 @@ def test_names() -> None:
     assert known() == (
         "attribute-oracle, bm25, bm25-capretrieval, bm25-capretrieval-characters, minilm, "
         "static:minilm, rank-bm25, tfidf, a folder or Hub id (owner/name), hybrid:A+B, late:MODEL, "
-        "mteb:NAME, rerank:FIRST+CROSSENCODER; for candidate sets bm25-paper, cross:CROSSENCODER, "
-        "llm:PROVIDER:NAME"
+        "mteb:NAME, rerank:FIRST+CROSSENCODER, sparse:MODEL; for candidate sets bm25-paper, "
+        "cross:CROSSENCODER, llm:PROVIDER:NAME"
     )
     assert [ranks_a_corpus(name) for name in ("bm25", "bm25-paper", "cross:a/b", "owner/name")] == [
         True, False, False, True,

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from sentence_transformers import SentenceTransformer
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from retgen.errors import OutputError, UsageError
 from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.embedders.base import SentenceEmbedder, load_embedder, spare_memory
+from retgen.evaluation.embedders.base import SentenceEmbedder, load_embedder
 from retgen.evaluation.embedders.cache import Cache
 from retgen.evaluation.embedders.devices import choose_device, choose_dtype
 from retgen.evaluation.embedders.loading import dtype_of, load_model, loading
@@ -602,28 +603,75 @@ def test_several_devices_are_for_embedders() -> None:
 # --- memory, devices, cache ---------------------------------------------------------------------
 
 
-def test_out_of_memory_halves_the_batch() -> None:
-    tried, notes = [], []  # type: ignore[var-annotated]
-    for batch in spare_memory(8, "m", notes):
-        with batch as size:
-            tried.append(size)
-            if size > 2:
-                raise torch.OutOfMemoryError("CUDA out of memory")
-    assert tried == [8, 4, 2]
-    assert notes == [
-        "out of memory: went on with batches of 4",
-        "out of memory: went on with batches of 2",
-    ]
+MEMORY = [
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 30.5 GiB"),
+    MemoryError(),
+    RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"),
+    RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be reported at some other call"),
+    RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"),
+    RuntimeError("HIP out of memory. Tried to allocate 2.00 GiB"),
+    RuntimeError("MPS backend out of memory (MPS allocated: 9.05 GB)"),
+]  # fmt: skip
 
-    def fail(message: str) -> None:
-        for batch in spare_memory(2, "m", notes):
-            with batch:
-                raise RuntimeError(message)
 
-    with pytest.raises(UsageError, match="a single text does not fit into memory"):
-        fail("DefaultCPUAllocator: can't allocate memory")
-    with pytest.raises(RuntimeError, match="something else"):
-        fail("something else")
+class Device(torch.nn.Module):
+    """Vectors of two numbers, the length of a text and 1, on a device whose memory may not do.
+
+    `most`: texts that it holds; `at`: a text that fails once. `seen`: texts of every batch.
+    """
+
+    def __init__(self, error: Exception, most: int = 1000, at: str | None = None) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(1))
+        self.error, self.most, self.at = error, most, at
+        self.seen: list[list[str]] = []
+
+    def preprocess(self, texts: list[str], **_: Any) -> dict[str, Any]:
+        self.seen.append(texts)
+        return {"lengths": torch.tensor([len(text) for text in texts])}
+
+    def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:
+        failed, self.at = self.at in self.seen[-1], None if self.at in self.seen[-1] else self.at
+        if failed or len(self.seen[-1]) > self.most:
+            raise self.error
+        lengths = features["lengths"].float()
+        features["sentence_embedding"] = torch.stack([lengths, torch.ones_like(lengths)], dim=1)
+        return features
+
+    def get_embedding_dimension(self) -> int:
+        return 2
+
+
+@pytest.mark.parametrize("error", MEMORY, ids=str)
+def test_only_the_batch_that_memory_does_not_hold_is_tried_again(error: Exception) -> None:
+    """1,000 texts, the longest first, so that the 768th is that of length 1,000 - 768."""
+    device = Device(error, at="x" * (1000 - 768))
+    model = SentenceTransformer(modules=[device], device="cpu")
+    embedder = SentenceEmbedder("m", model, Options(batch_size=32))
+    texts = ["x" * (i * 7 % 1000 + 1) for i in range(1000)]
+    vectors, _ = embedder.encode(texts, "document")
+    assert vectors[:, 0].tolist() == [len(text) for text in texts]
+    assert sum(map(len, device.seen)) == 1032
+    assert embedder.notes == ["out of memory: went on with batches of 16"]
+    assert max(map(len, device.seen[-10:])) == 16
+
+
+def test_a_batch_is_halved_until_memory_holds_it() -> None:
+    device = Device(MEMORY[3], most=5)
+    model = SentenceTransformer(modules=[device], device="cpu")
+    embedder = SentenceEmbedder("m", model, Options(batch_size=32))
+    embedder.encode(["tea"] * 70, "query")
+    assert list(map(len, device.seen)) == [32, 16, 8, *[4] * 17, 2]
+    assert embedder.notes == [f"out of memory: went on with batches of {n}" for n in (16, 8, 4)]
+    device.most = 0
+    with pytest.raises(
+        UsageError, match=r"^--model m: a single text does not fit into memory; set"
+    ):
+        embedder.encode(["tea", "salt"], "query")
+    device.error = RuntimeError("CUDA error: device-side assert triggered")
+    with pytest.raises(RuntimeError, match="device-side assert"):
+        embedder.encode(["tea"], "query")
 
 
 def test_devices_and_dtypes() -> None:

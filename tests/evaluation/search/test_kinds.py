@@ -1,0 +1,123 @@
+"""What is not of the kind that its name says is refused; sparse encoders rank as their library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from retgen.errors import UsageError
+from retgen.evaluation.collection import Collection, load
+from retgen.evaluation.retrievers import Options, retriever, type_of
+from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.training import make_config
+from retgen.progress import silent
+from tests.evaluation.search.kinds import save_models
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+WORDS = "red blue old new roof door cat dog tree lake train bread".split()
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return save_models(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture
+def words(dataset) -> Collection:  # type: ignore[no-untyped-def]
+    draw = np.random.default_rng(0)
+    corpus = {f"d{i}": " ".join(draw.choice(WORDS, 6)) for i in range(40)}
+    queries = {f"q{i}": " ".join(draw.choice(WORDS, 3)) for i in range(8)}
+    return load(dataset(corpus, queries, [(q, "d1", 1) for q in queries]))
+
+
+@pytest.mark.parametrize(
+    ("form", "given", "message"),
+    [
+        ("{}", "sparse", "is a sparse encoder, not an embedder; write sparse:{}"),
+        ("{}", "cross", "is a cross-encoder, not an embedder; write rerank:bm25+{}, or cross:{} for candidate sets"),
+        ("{}", "late", "is a late-interaction model, not an embedder; write late:{}"),
+        ("sparse:{}", "dense", "is an embedder, not a sparse encoder; write {}"),
+        ("sparse:{}", "cross", "is a cross-encoder, not a sparse encoder; write rerank:bm25+{}, or cross:{} for candidate sets"),
+        ("sparse:{}", "late", "is a late-interaction model, not a sparse encoder; write late:{}"),
+        ("late:{}", "sparse", "is a sparse encoder, not an embedder; write sparse:{}"),
+        ("late:{}", "cross", "is a cross-encoder, not an embedder; write rerank:bm25+{}, or cross:{} for candidate sets"),
+        ("rerank:bm25+{}", "dense", "is an embedder, not a cross-encoder; write {}"),
+        ("cross:{}", "dense", "is an embedder, not a cross-encoder; write {}"),
+        ("cross:{}", "sparse", "is a sparse encoder, not a cross-encoder; write sparse:{}"),
+        ("cross:{}", "late", "is a late-interaction model, not a cross-encoder; write late:{}"),
+        ("cross:{}", "bare", "is a masked language model, not a cross-encoder; write {}, or sparse:{}"),
+        ("hybrid:bm25+{}", "sparse", "is a sparse encoder, not an embedder; write sparse:{}"),
+    ],
+)  # fmt: skip
+def test_a_model_of_another_kind_is_refused(
+    models: dict[str, Path], form: str, given: str, message: str
+) -> None:
+    folder = models[given]
+    name = form.format(folder)
+    kind = type_of(name)
+    assert kind is not None
+    with pytest.raises(UsageError) as caught:
+        kind.systems(name, kind.load(name, Options()), Options())
+    assert str(caught.value) == f"--model {folder}: {message.replace('{}', str(folder))}"
+
+
+def test_training_refuses_what_is_no_embedder(models: dict[str, Path], tmp_path: Path) -> None:
+    from retgen.evaluation.training import Pairs
+    from retgen.evaluation.training.fit import train
+
+    pairs = Pairs(["a"] * 4, ["b"] * 4, [[] for _ in range(4)], ["a"] * 4, "a test")
+    with pytest.raises(UsageError, match="is a sparse encoder, not an embedder; write sparse:"):
+        train(str(models["sparse"]), pairs, make_config(None, {}), tmp_path / "out", device="cpu")
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks")  # of the library's own cosine
+@pytest.mark.parametrize("similarity", [None, "cosine", "euclidean", "manhattan"])
+def test_sparse_encoders_rank_as_sentence_transformers(
+    models: dict[str, Path], words: Collection, tmp_path: Path, similarity: str | None
+) -> None:
+    from sentence_transformers import SparseEncoder
+
+    folder = models["sparse"]
+    model = SparseEncoder(str(folder), device="cpu", similarity_fn_name=similarity)
+    if similarity is not None:
+        model.save_pretrained(str(folder := tmp_path / "model"))
+    name = f"sparse:{folder}"
+    loaded = retriever(name, Options(max_length=6, dims=(16,)))
+    (one,) = loaded.rank(words, 10, silent)
+    texts = [text for _, block in words.blocks(100) for text in block]
+    model.max_seq_length = 6
+    queries = [query.text for query in words.queries]
+    expected = model.similarity(model.encode_query(queries), model.encode_document(texts)).numpy()
+    own = np.take_along_axis(expected, one.rankings.documents, 1)
+    np.testing.assert_allclose(one.rankings.scores, own, rtol=1e-5, atol=1e-5)
+    # by score, and of equal scores the highest id first
+    order = [np.lexsort((-words.priority, -np.round(row, 5)))[:10] for row in expected]
+    best = np.take_along_axis(expected, np.array(order), 1)
+    np.testing.assert_allclose(own, best, rtol=1e-5, atol=1e-5)
+    assert one.details["similarity"] == similarity or (similarity is None and "dot")
+    assert one.details["truncated"] == {"documents": 40, "queries": 0}
+    assert one.details["notes"] == ["weighs terms, which --dims does not cut"]
+
+    groups = [CandidateSet(queries[0], tuple(texts[:5])), CandidateSet(queries[3], (texts[9],))]
+    kind = type_of(name)
+    assert kind is not None
+    (system,) = kind.systems(name, loaded, Options())
+    first, second = system.scorer.score(groups, silent)
+    np.testing.assert_allclose(first, expected[0, :5], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(second, expected[3, 9:10], rtol=1e-5, atol=1e-5)
+
+
+def test_a_document_that_shares_no_term_is_not_ranked() -> None:
+    from retgen.evaluation.search.sparse import Index, _rows
+
+    documents = torch.tensor([[0.0, 2, 0, 1], [0, 0, 0, 0], [3, 0, 0, 0]]).to_sparse()
+    (query,) = _rows(torch.tensor([[0.0, 1, 1, 1]]).to_sparse())
+    index = Index(_rows(documents), 4, "dot")
+    assert index.scores(*query).tolist() == [3, 0, 0]
+    assert not index.by_distance
+    index = Index(_rows(documents), 4, "manhattan")
+    assert index.scores(*query).tolist() == [-2, -3, -6]
+    assert index.by_distance
