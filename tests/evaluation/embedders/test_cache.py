@@ -54,9 +54,8 @@ def test_changed_bytes_are_never_taken_for_an_embedding(kept: Path, tmp_path: Pa
             data[place] ^= 1 << chance.randrange(8)
         try:
             known = opened(bytes(data), tmp_path / "changed").get("document", TEXTS)
-        except OutputError as error:
+        except OutputError:
             refused += 1
-            assert "remove the file" in str(error)
             continue
         lost += len(known) < 60
         assert all((row == ROWS[i]).all() and tokens == i for i, (row, tokens) in known.items())
