@@ -51,12 +51,13 @@ from retgen.evaluation.training.models import (
     products_dtype,
     resolved,
     same_random_state,
+    saving,
     set_prompts,
     weights_dtype,
 )
 from retgen.evaluation.training.pairs import Pairs
 from retgen.progress import Progress, silent
-from retgen.write import dump_json, os_errors, write_file
+from retgen.write import dump_json, write_file
 
 Evaluate = Callable[[SentenceTransformer, str], Mapping[str, float]]
 
@@ -358,7 +359,7 @@ class _Training:
         card.non_default_hyperparameters = card.all_hyperparameters = {}  # ours are in our section
         card.training_logs = []
         self.model.eval()
-        with os_errors(partial):
+        with saving(partial):
             self.model.save_pretrained(str(partial))
         # scored as it will be loaded
         saved = load_model(str(partial), result.device, "float32")
