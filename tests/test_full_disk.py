@@ -154,7 +154,7 @@ def test_while_parquet_is_exported(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_while_a_checkpoint_is_written(tmp_path: Path) -> None:
-    made = run("limit_small", out=tmp_path / "run", overrides={"params.docs": 12}).path
+    made = run("limit_small", out=tmp_path / "run").path
     settings = ("--set", "max_steps=2", "--set", "batch_size=8")
     words = ("train", made, "--model", "static:minilm", *settings, "--out", "small/out", "-q")
     assert twice(tmp_path, "60m", *words) == (
