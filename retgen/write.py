@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import io
 import os
 import secrets
 import shutil
@@ -87,18 +88,15 @@ class AtomicFile:
         return FileInfo(self._hash.hexdigest(), self._size)
 
 
-class ArrowSink:
+class ArrowSink(io.RawIOBase):
     """What Arrow asks of a file, on an `AtomicFile`.
 
     Arrow ends the process where some of its writers meet an error, so `write` raises none: `check`
     does, and what comes after an error is dropped.
     """
 
-    closed = False
-
     def __init__(self, file: AtomicFile) -> None:
-        self._file = file
-        self._size = 0
+        self._file, self._size = file, 0
         self._error: OutputError | None = None
 
     def write(self, data: Any) -> int:
@@ -118,12 +116,6 @@ class ArrowSink:
 
     def tell(self) -> int:
         return self._size
-
-    def flush(self) -> None:
-        """Nothing is buffered."""
-
-    def close(self) -> None:
-        """The `AtomicFile` closes itself."""
 
 
 def write_file(path: Path, data: bytes | str) -> FileInfo:
@@ -241,10 +233,8 @@ def scratch_folder(prefix: str, inside: Path | None = None) -> Iterator[Path]:
     try:
         room = inside or Path(tempfile.gettempdir())
     except FileNotFoundError as error:  # it has tried to write into each
-        raise OutputError(
-            "cannot write into any folder for temporary files (/tmp, ...): free some space, or "
-            "name one with TMPDIR, and run the same command again."
-        ) from error
+        what = "free some space, or name a folder with TMPDIR, and run the same command again."
+        raise OutputError(f"no folder for temporary files can be written: {what}") from error
     with full_disk(room):
         for left in room.glob(f"{prefix}*"):
             with contextlib.suppress(PermissionError):  # another user's
