@@ -24,6 +24,7 @@ from retgen.recipe import SOURCES, Recipe
 from retgen.version import __version__
 from retgen.workers import SPAWN, process_pool
 from retgen.write import (
+    ArrowSink,
     AtomicFile,
     FileInfo,
     dump_json,
@@ -258,37 +259,16 @@ def _write_parquet(
     schema = arrow_schema(TableFile("", rows, start, stop, features))
     options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
     read = pj.ReadOptions(use_threads=False, block_size=1 << 30)
-    sink = _Sink(file)
+    sink = ArrowSink(file)
     with pq.ParquetWriter(pa.PythonFile(sink, "w"), schema, compression="zstd") as writer:
         for begin in range(start, stop, BLOCK):
             last = min(begin + BLOCK, stop)
             block = io.BytesIO(rows.jsonl(begin, last))
             writer.write_table(pj.read_json(block, read, options).cast(schema))
+            sink.check()
             if shown:
                 shown(last - start)
-
-
-class _Sink:
-    """What Arrow asks of a file, on an `AtomicFile`."""
-
-    closed = False
-
-    def __init__(self, file: AtomicFile) -> None:
-        self._file = file
-
-    def write(self, data: Any) -> int:
-        piece = bytes(data)
-        self._file.write(piece)
-        return len(piece)
-
-    def tell(self) -> int:
-        return self._file.info.bytes
-
-    def flush(self) -> None:
-        """Nothing is buffered."""
-
-    def close(self) -> None:
-        """The `AtomicFile` closes itself."""
+    sink.check()
 
 
 def arrow_schema(table: TableFile) -> Any:

@@ -6,7 +6,6 @@ table files appear only when they are complete, so whatever is there is kept.
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -40,7 +39,7 @@ from retgen.reporting.report import collect_report, write_report
 from retgen.reporting.training_card import training_card
 from retgen.validation.findings import check_rule_names
 from retgen.validation.states import forget
-from retgen.validation.validate import SCRATCH, prove
+from retgen.validation.validate import prove
 from retgen.validators.validation import Validation
 from retgen.version import __version__
 from retgen.write import dump_json, make_folder, write_file
@@ -90,8 +89,6 @@ def run(
         finished = open_or_resume(folder, recipe)
         if finished is not None:
             return RunResult(folder, finished, repeated=True)
-        for left in folder.glob(f"{SCRATCH}*"):  # of a killed run
-            shutil.rmtree(left, ignore_errors=True)
         check_space(folder, expected.bytes)
         cores = workers or usable_cores()
         result = _make(recipe.at(folder), folder, cores, model_options, progress)
@@ -115,8 +112,6 @@ def run_upon(
         finished = open_or_resume(folder, recipe)
         if finished is not None:
             return RunResult(folder, finished, repeated=True)
-        for left in folder.glob(f"{SCRATCH}*"):  # of a killed run
-            shutil.rmtree(left, ignore_errors=True)
         before = orjson.loads((parent / "manifest.json").read_bytes())
         check_space(folder, sum(int(info["bytes"]) for info in before["files"].values()))
         for path in sorted((parent / SOURCES).glob("*")):

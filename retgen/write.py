@@ -8,9 +8,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import io
 import os
 import secrets
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -86,6 +88,36 @@ class AtomicFile:
         return FileInfo(self._hash.hexdigest(), self._size)
 
 
+class ArrowSink(io.RawIOBase):
+    """What Arrow asks of a file, on an `AtomicFile`.
+
+    Arrow ends the process where some of its writers meet an error, so `write` raises none: `check`
+    does, and what comes after an error is dropped.
+    """
+
+    def __init__(self, file: AtomicFile) -> None:
+        self._file, self._size = file, 0
+        self._error: OutputError | None = None
+
+    def write(self, data: Any) -> int:
+        piece = bytes(data)
+        self._size += len(piece)
+        if self._error is None:
+            try:
+                self._file.write(piece)
+            except OutputError as error:
+                self._error = error
+        return len(piece)
+
+    def check(self) -> None:
+        """Raise what `write` has met."""
+        if self._error is not None:
+            raise self._error
+
+    def tell(self) -> int:
+        return self._size
+
+
 def write_file(path: Path, data: bytes | str) -> FileInfo:
     """Write a whole file atomically."""
     with AtomicFile(path) as file:
@@ -128,9 +160,8 @@ def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
         raise OutputError(f"{path} is a file; choose a folder with --out")
     if path.exists() and not replace and any(path.iterdir()):
         raise OutputError(f"{path} is not empty; choose another folder with --out")
-    final = Path(os.path.realpath(path))
+    final, unfinished, before = _folders(path)
     make_folder(final.parent)
-    unfinished = final.with_name(f"{_hidden(final)}unfinished")
     with os_errors(path):
         unfinished.mkdir(exist_ok=True)
         held = _held_folder(unfinished, path)
@@ -140,20 +171,87 @@ def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
         yield unfinished
         with os_errors(path):
-            before = final.with_name(f"{_hidden(final)}replaced")
             if final.exists() and replace:
                 shutil.rmtree(before, ignore_errors=True)
-                os.replace(final, before)
-            elif final.exists():
-                final.rmdir()
-            os.replace(unfinished, final)
+                if _exchange(unfinished, final):
+                    with contextlib.suppress(FileNotFoundError):  # taken for one that was left
+                        os.replace(unfinished, before)
+                else:
+                    os.replace(final, before)
+                    os.replace(unfinished, final)
+            else:
+                if final.exists():
+                    final.rmdir()
+                os.replace(unfinished, final)
         shutil.rmtree(before, ignore_errors=True)
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
+        if before.exists() and not final.exists():
+            os.replace(before, final)
         raise
     finally:
         if held is not None:
             os.close(held)
+
+
+def settle_folder(path: Path) -> None:
+    """End what a killed `whole_folder` that replaced `path` began: what stands there is whole, and
+    nothing is beside it.
+    """
+    final, unfinished, before = _folders(path)
+    if _remove_unheld(unfinished) and before.exists():
+        with os_errors(path):
+            shutil.rmtree(before) if final.exists() else os.replace(before, final)
+
+
+def _folders(path: Path) -> tuple[Path, Path, Path]:
+    """A folder, where the one that takes its place is written, and where it goes itself."""
+    final = Path(os.path.realpath(path))
+    start = _hidden(final)
+    return final, final.with_name(f"{start}unfinished"), final.with_name(f"{start}replaced")
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two folders change places in one step; False where the system cannot (Linux can)."""
+    import ctypes
+
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
+
+
+@contextlib.contextmanager
+def scratch_folder(prefix: str, inside: Path | None = None) -> Iterator[Path]:
+    """A temporary folder, by default where the system has them.
+
+    Those of the same prefix that killed processes left go first. Raises `OutputError` where the
+    disk is full, whatever is written in the block.
+    """
+    try:
+        room = inside or Path(tempfile.gettempdir())
+    except FileNotFoundError as error:  # it has tried to write into each
+        what = "free some space, or name a folder with TMPDIR, and run the same command again."
+        raise OutputError(f"no folder for temporary files can be written: {what}") from error
+    with full_disk(room):
+        for left in room.glob(f"{prefix}*"):
+            with contextlib.suppress(PermissionError):  # another user's
+                _remove_unheld(left)
+        folder, held = None, None
+        while folder is None:
+            folder = Path(tempfile.mkdtemp(prefix=prefix, dir=room))
+            try:
+                held = _held_folder(folder, folder)
+            except (FileNotFoundError, OutputError):  # taken for one that was left
+                folder = None
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            if held is not None:
+                os.close(held)
 
 
 def _held_folder(folder: Path, path: Path) -> int | None:
@@ -205,14 +303,22 @@ def _partial(folder: Path, start: str = ".") -> list[Path]:
 
 
 def _remove_unheld(path: Path) -> bool:
-    """Remove a temporary file unless a living process holds it; whether it is gone."""
+    """Remove a temporary file or folder unless a living process holds it; whether it is gone."""
     try:
         if path.is_symlink():  # laid there: whatever it leads to is none of ours
             path.unlink()
             return True
-        with open(path, "rb") as file:
-            _lock(file.fileno())
-            path.unlink()
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            locked = _lock(descriptor)
+            if not path.is_dir():
+                path.unlink()
+            elif locked:
+                shutil.rmtree(path)
+            else:
+                return False
+        finally:
+            os.close(descriptor)
     except FileNotFoundError:
         return True
     except (BlockingIOError, PermissionError):  # held: by a lock, on Windows by being open
@@ -220,18 +326,22 @@ def _remove_unheld(path: Path) -> bool:
     return True
 
 
-def _lock(descriptor: int) -> None:
-    """Hold an open file until it is closed, or its process ends. `BlockingIOError`: it is held."""
+def _lock(descriptor: int) -> bool:
+    """Hold an open file until it is closed, or its process ends; False where there are no locks.
+
+    `BlockingIOError`: another process holds it.
+    """
     try:
         import fcntl
     except ModuleNotFoundError:  # Windows, where a file that is open cannot be removed
-        return
+        return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise
     except OSError:  # a file system without locks: a run into it is refused before this
-        return
+        return False
+    return True
 
 
 _NO_LOCKS = "its file system has no file locks (some network drives), which keep two runs apart"

@@ -109,3 +109,69 @@ def test_while_labels_are_proven(tmp_path: Path) -> None:
         "space and run the same command again.\n"
     )
     assert len(left) == 4 + 2
+
+
+# mounts a small disk, runs, makes it larger, runs again, and saves what is there
+ANY = """
+mount -t tmpfs -o size=$1 tmpfs small || exit 90
+shift
+"$@" > first.out 2> first.txt
+echo $? > first.rc
+mount -o remount,size=200m small
+"$@" > second.out 2> second.txt
+echo $? > second.rc
+cp -r small saved
+"""
+
+
+def twice(folder: Path, size: str, *words: str | Path) -> str:
+    """What `gen` with these words says while `folder`/small has no room; then it has, and it is
+    done.
+    """
+    (folder / "small").mkdir()
+    command = [sys.executable, "-m", "retgen.cli", *map(str, words)]
+    subprocess.run(
+        [*namespace(), "sh", "-c", ANY, "sh", size, *command],
+        cwd=folder, check=True, timeout=300, env={**os.environ, "TMPDIR": str(folder)},
+    )  # fmt: skip
+    assert (folder / "first.rc").read_text() == "2\n"
+    assert (folder / "second.txt").read_text() == ""
+    assert (folder / "second.rc").read_text() == "0\n"
+    return (folder / "first.txt").read_text()
+
+
+def test_while_parquet_is_exported(tmp_path: Path) -> None:
+    """Arrow would end the process."""
+    made = run("limit_small", out=tmp_path / "run", overrides={"params.docs": 3000}).path
+    words = ("export", made, "--to", "parquet", "--out")
+    message = twice(tmp_path, "180k", *words, "small/kb")
+    assert message == (
+        f"gen: cannot write {tmp_path}/small/.kb.unfinished/corpus/corpus-00000-of-00001.parquet: "
+        "the disk is full. What was finished before is kept: free some space and run the same command again.\n"
+    )
+    assert [path.name for path in (tmp_path / "saved").iterdir()] == ["kb"]
+
+
+@pytest.mark.slow
+def test_while_a_checkpoint_is_written(tmp_path: Path) -> None:
+    made = run("limit_small", out=tmp_path / "run").path
+    settings = ("--set", "max_steps=2", "--set", "batch_size=8")
+    words = ("train", made, "--model", "static:minilm", *settings, "--out", "small/out", "-q")
+    assert twice(tmp_path, "60m", *words) == (
+        "gen: cannot write small/out/checkpoints: the disk is full. What was finished before is "
+        "kept: free some space and run the same command again.\n"
+    )
+    assert not (tmp_path / "saved" / "out" / "checkpoints").exists()
+
+
+@pytest.mark.slow
+def test_while_embeddings_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RETGEN_CACHE", "small/cache")
+    made = run("limit_small", out=tmp_path / "run", overrides={"params.docs": 3000}).path
+    words = ("eval", made, "--model", "static:minilm", "--out", "out", "-q")
+    message = twice(tmp_path, "1m", *words)
+    assert "small/cache/" in message
+    assert (
+        "this cache of embeddings cannot be used (database or disk is full). Free some" in message
+    )
+    assert len(message.splitlines()) == 1

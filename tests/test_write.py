@@ -3,12 +3,26 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from retgen.errors import OutputError
-from retgen.write import AtomicFile, file_info, remove_partial, write_file
+from retgen.write import (
+    ArrowSink,
+    AtomicFile,
+    file_info,
+    remove_partial,
+    scratch_folder,
+    settle_folder,
+    whole_folder,
+    write_file,
+)
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
@@ -98,5 +112,123 @@ def test_a_device_that_is_full(tmp_path: Path) -> None:
         file._file = open("/dev/full", "wb", buffering=0)  # noqa: SIM115 - closed on the way out
         with pytest.raises(OutputError, match="the disk is full"):
             file.write(b"x")
+        file._file.close()
+        file._file = open(tmp_path / "b", "wb", buffering=0)  # noqa: SIM115
+
+
+# folders that are replaced, and folders for a while
+
+# replaces a folder; SIGKILL comes before the step with a number, of those that change what is where
+REPLACE = """
+import os, signal, sys
+from pathlib import Path
+from retgen.write import whole_folder, write_file
+
+steps = iter(range(int(sys.argv[2]), -1, -1))
+
+def step(event, args):
+    if event in ("os.rename", "os.remove", "os.rmdir", "os.mkdir") and next(steps) == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(step)
+with whole_folder(Path(sys.argv[1]), replace=True) as folder:
+    for name in ("a", "b"):
+        write_file(folder / name, "new")
+"""
+
+
+def held(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="two folders change places in one step")
+def test_a_replaced_folder_is_the_old_or_the_new_one_whenever_it_is_killed(tmp_path: Path) -> None:
+    old, new = {"a": "old", "b": "old", "c": "old"}, {"a": "new", "b": "new"}
+    met = []
+    for number in range(100):
+        parent = tmp_path / str(number)
+        place = parent / "kb"
+        place.mkdir(parents=True)
+        for name, text in old.items():
+            (place / name).write_text(text)
+        done = subprocess.run([sys.executable, "-c", REPLACE, place, str(number)])
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL
+        met.append(held(place))
+        settle_folder(place)
+        assert held(place) == met[-1]
+        assert [path.name for path in parent.iterdir()] == ["kb"]
+    assert held(place) == new
+    assert [path.name for path in parent.iterdir()] == ["kb"]
+    assert met == [old] * met.count(old) + [new] * met.count(new)
+    assert (met.count(old), met.count(new)) == (4, 5)
+
+
+def test_a_folder_that_was_on_its_way_is_put_back(tmp_path: Path) -> None:
+    """As a kill leaves it where two folders cannot change places."""
+    for name in (".kb.replaced", ".kb.unfinished"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a").write_text(name)
+    settle_folder(tmp_path / "kb")
+    assert held(tmp_path / "kb") == {"a": ".kb.replaced"}
+    assert [path.name for path in tmp_path.iterdir()] == ["kb"]
+
+
+def test_what_another_process_writes_is_not_settled(tmp_path: Path) -> None:
+    with whole_folder(tmp_path / "kb") as folder:
+        write_file(folder / "a", "new")
+        settle_folder(tmp_path / "kb")
+        assert held(folder) == {"a": "new"}
+    assert held(tmp_path / "kb") == {"a": "new"}
+
+
+SCRATCH = """
+import sys, time
+from pathlib import Path
+from retgen.write import scratch_folder
+with scratch_folder("mine-", Path(sys.argv[1])) as folder:
+    (folder / "half").write_text("x")
+    print(folder, flush=True)
+    time.sleep(60)
+"""
+
+
+@contextmanager
+def working(room: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """A process that works in a scratch folder of a room, and that folder."""
+    words = [sys.executable, "-c", SCRATCH, str(room)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process, Path(process.stdout.readline().strip())
+        finally:
+            process.kill()
+
+
+def test_scratch_folders_of_killed_processes_go_and_others_stay(tmp_path: Path) -> None:
+    (tmp_path / "mine-file").write_text("of nobody")
+    (tmp_path / "others").mkdir()
+    with working(tmp_path) as (process, theirs):
+        with scratch_folder("mine-", tmp_path) as folder:
+            assert sorted(tmp_path.iterdir()) == sorted([tmp_path / "others", theirs, folder])
+        process.kill()
+        process.wait()
+        assert (theirs / "half").exists()
+        with scratch_folder("mine-", tmp_path) as folder:
+            assert sorted(tmp_path.iterdir()) == sorted([tmp_path / "others", folder])
+    assert list(tmp_path.iterdir()) == [tmp_path / "others"]
+
+
+def test_what_arrow_could_not_write_is_said_when_it_is_asked(tmp_path: Path) -> None:
+    with AtomicFile(tmp_path / "a.txt") as file:
+        sink = ArrowSink(file)
+        assert sink.write(b"one") == 3
+        sink.check()
+        file._file.close()
+        file._file = open("/dev/full", "wb", buffering=0)  # noqa: SIM115 - closed on the way out
+        assert (sink.write(b"two"), sink.write(b"x"), sink.tell()) == (3, 1, 7)
+        with pytest.raises(OutputError, match="the disk is full"):
+            sink.check()
         file._file.close()
         file._file = open(tmp_path / "b", "wb", buffering=0)  # noqa: SIM115

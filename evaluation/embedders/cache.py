@@ -1,16 +1,18 @@
 """Embeddings kept on disk by (model, text): what was computed once is never computed again.
 
 A SQLite file a model, named by the model's fingerprint; keys are 128-bit hashes of text and kind.
-What an interrupted run had encoded is there for the next one. A thread of its own writes, while the
-model goes on with the next block.
+What an interrupted run had encoded is there for the next one. A row carries a checksum; one that
+does not fit is encoded again. A thread of its own writes, while the model goes on with the next
+block.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -24,7 +26,7 @@ from retgen.write import make_folder
 _AT_ONCE = 500  # keys a statement
 _WAITING = 4  # blocks that wait to be written; more, and the model waits for the disk
 
-_Record = tuple[bytes, int, bytes]
+_Record = tuple[bytes, int, bytes, bytes]
 
 
 def default_folder() -> Path:
@@ -40,20 +42,17 @@ class Cache:
     def __init__(self, folder: Path, fingerprint: str) -> None:
         make_folder(folder)
         self.path = folder / f"{fingerprint}.sqlite"
-        try:
+        with self._errors():
             # each connection is used by one thread at a time
             self._db = sqlite3.connect(self.path, timeout=60)
             self._writing = sqlite3.connect(self.path, timeout=60, check_same_thread=False)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.execute("DROP TABLE IF EXISTS rows")  # had no checksums
             self._db.execute(
-                "CREATE TABLE IF NOT EXISTS rows (key BLOB PRIMARY KEY, tokens INTEGER, data BLOB)"
+                "CREATE TABLE IF NOT EXISTS embeddings "
+                "(key BLOB PRIMARY KEY, tokens INTEGER, data BLOB, checksum BLOB)"
             )
-        except sqlite3.Error as error:
-            raise OutputError(
-                f"{self.path}: cannot be used as a cache ({error}); remove it, or run with "
-                "--no-cache"
-            ) from error
         self._writer = ThreadPoolExecutor(1, "embeddings")  # ends, all written, with the program
         self._queue: deque[tuple[Future[None], dict[bytes, _Record]]] = deque()
 
@@ -65,18 +64,22 @@ class Cache:
         result = {}
         for _, waiting in self._queue:
             for key in where.keys() & waiting.keys():
-                _, tokens, data = waiting[key]
+                _, tokens, data, _ = waiting[key]
                 for i in where.pop(key):
                     result[i] = (np.frombuffer(data, np.float32), tokens)
         keys = list(where)
         for start in range(0, len(keys), _AT_ONCE):
             part = keys[start : start + _AT_ONCE]
             marks = ",".join("?" * len(part))
-            rows = self._db.execute(
-                f"SELECT key, tokens, data FROM rows WHERE key IN ({marks})", part
-            )
-            for key, tokens, data in rows:
-                for i in where[key]:
+            with self._errors():
+                rows = self._db.execute(
+                    f"SELECT key, tokens, data, checksum FROM embeddings WHERE key IN ({marks})",
+                    part,
+                ).fetchall()
+            for key, tokens, data, checksum in rows:
+                if type(data) is not bytes or checksum != _checksum(key, tokens, data):
+                    continue
+                for i in where.get(key, ()):
                     result[i] = (np.frombuffer(data, np.float32), tokens)
         return result
 
@@ -89,9 +92,9 @@ class Cache:
     ) -> None:
         """Keep some rows, for good once `flush` has returned."""
         records = {
-            key: (key, int(count), row.tobytes())
+            key: (key, int(count), data, _checksum(key, int(count), data))
             for text, count, row in zip(texts, tokens, rows.astype(np.float32), strict=True)
-            for key in [_key(kind, text)]
+            for key, data in [(_key(kind, text), row.tobytes())]
         }
         self._queue.append((self._writer.submit(self._write, records), records))
         while len(self._queue) > _WAITING or (self._queue and self._queue[0][0].done()):
@@ -103,15 +106,25 @@ class Cache:
             self._queue.popleft()[0].result()
 
     def _write(self, records: dict[bytes, _Record]) -> None:
+        with self._errors(), self._writing:
+            self._writing.executemany(
+                "INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)", records.values()
+            )
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
         try:
-            with self._writing:
-                self._writing.executemany(
-                    "INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", records.values()
-                )
-        except sqlite3.Error as error:
+            yield
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite quotes the damaged text
             raise OutputError(
-                f"{self.path}: cannot be written ({error}); free some space, or run with --no-cache"
+                f"{self.path}: this cache of embeddings cannot be used ({error}). Free some space "
+                "if the disk is full, else remove the file (it is made again), or name another "
+                "folder with RETGEN_CACHE, and run the same command again"
             ) from error
+
+
+def _checksum(key: object, tokens: object, data: bytes) -> bytes:
+    return xxhash.xxh3_64_digest(repr((key, tokens)).encode() + data)
 
 
 def _key(kind: str, text: str) -> bytes:

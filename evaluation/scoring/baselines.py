@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from retgen.evaluation.scoring.tables import primary_of
 from retgen.progress import Progress, silent
 from retgen.validators.baselines import WordTerms, query_blind_rankings, with_best
 from retgen.validators.rule import Batch, Judgements
+from retgen.write import scratch_folder
 
 _BLOCK = 4096
 
@@ -32,9 +32,9 @@ def baselines(
     random: dict[str, float | None] = {name: _expected(collection, name) for name in names}
     rankings = {}
     depth = measures.depth(collection.documents)
-    with tempfile.TemporaryDirectory(prefix="retgen-baselines-") as scratch:
+    with scratch_folder("retgen-baselines-") as scratch:
         terms = WordTerms(_judgements(collection))
-        terms.scratch = scratch
+        terms.scratch = str(scratch)
         for first, texts in collection.blocks(_BLOCK):
             ids = [doc.decode() for doc in collection.doc_ids[first : first + len(texts)].tolist()]
             blank = [""] * len(texts)

@@ -23,9 +23,9 @@ from torch.utils.data import BatchSampler
 from retgen.errors import UsageError
 from retgen.evaluation.training.config import TrainConfig
 from retgen.evaluation.training.losses import needs_labels
+from retgen.evaluation.training.models import saving
 from retgen.evaluation.training.pairs import Pairs
 from retgen.streams import Stream
-from retgen.write import os_errors
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class BatchTrainer(SentenceTransformerTrainer):
         return Batches(self.schedule if dataset is self.train_dataset else self.held_out_schedule)
 
     def _save_checkpoint(self, *args: Any) -> None:
-        with os_errors(Path(str(self.args.output_dir))):
+        with saving(Path(str(self.args.output_dir))):
             super()._save_checkpoint(*args)
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:

@@ -291,7 +291,7 @@ def claim_folder(out: Path, identity: dict[str, Any]) -> bool:
     if not begun:
         write_file(path, dump_json(identity))
         return False
-    stored = read_own(path)
+    stored = read_own(path, "config", "pairs")
     differing = [
         f"{key} ({_short(theirs.get(key))} there, {_short(ours.get(key))} now)"
         for theirs, ours in ((stored["config"], identity["config"]), (stored, identity))
@@ -308,14 +308,19 @@ def claim_folder(out: Path, identity: dict[str, Any]) -> bool:
     return finished
 
 
-def read_own(path: Path) -> Any:
-    """A JSON file that a training wrote. Raises `UsageError` where it was damaged since."""
+def read_own(path: Path, *keys: str) -> Any:
+    """A JSON file that a training wrote. Raises `UsageError` where it was damaged since, or one of
+    its keys is gone.
+    """
     try:
-        return orjson.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+        result = orjson.loads(path.read_bytes())
+        if all(key in result for key in keys):
+            return result
+        raise ValueError(result)
+    except (OSError, ValueError, TypeError) as error:
         raise UsageError(
-            f"{path} cannot be read as JSON: something else changed it. Choose another folder, or "
-            "start it anew with --fresh."
+            f"{path} is not as a training wrote it: something else changed it. Choose another "
+            "folder, or start it anew with --fresh."
         ) from error
 
 

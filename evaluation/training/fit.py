@@ -2,7 +2,8 @@
 
     out/
       identity.json    model, pairs and configuration, written first: nothing else may resume here
-      checkpoints/     the last and the best one, each with progress.json, written last
+      checkpoints/     the last and the best one, each with progress.json, written last, which
+                       holds a checksum of all of it
       model/           what SentenceTransformer loads, with a model card
       training.json    what `Trained` holds; written last, so its existence means finished
 
@@ -17,7 +18,7 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +51,13 @@ from retgen.evaluation.training.models import (
     products_dtype,
     resolved,
     same_random_state,
+    saving,
     set_prompts,
     weights_dtype,
 )
 from retgen.evaluation.training.pairs import Pairs
 from retgen.progress import Progress, silent
-from retgen.write import dump_json, os_errors, write_file
+from retgen.write import dump_json, write_file
 
 Evaluate = Callable[[SentenceTransformer, str], Mapping[str, float]]
 
@@ -93,7 +95,8 @@ def train(
         "config": config.model_dump(mode="json"),
     }
     if claim_folder(out, identity):
-        stored = read_own(out / "training.json")
+        shutil.rmtree(out / _CHECKPOINTS, ignore_errors=True)  # of one that was killed as it ended
+        stored = read_own(out / "training.json", "losses", "result")
         losses = [(step, loss) for step, loss in stored.pop("losses")]
         return Trained(path=out / "model", repeated=True, losses=losses, **stored["result"])
     with quiet(), deterministic(where):
@@ -105,12 +108,14 @@ def train(
             raise UsageError(_MEMORY.format(where, config.batch_size)) from error
 
 
-def _weights(folder: Path) -> str | None:
+def _weights(folder: Path, without: str = "") -> str | None:
     """A hash of what the folder of a model holds: its files may change under the same name."""
     if not folder.is_dir():
         return None
     digest = xxhash.xxh3_128()
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if file.name == without:
+            continue
         digest.update(str(file.relative_to(folder)).encode())
         with open(file, "rb") as data:
             while block := data.read(1 << 24):
@@ -123,6 +128,24 @@ _MEMORY = (
     "that of mini_batch_size, whatever the batch), lower mini_batch_size, max_length or "
     "hard_negatives."
 )
+
+
+_CHECKPOINTS, _PROGRESS = "checkpoints", "progress.json"
+
+
+def _checksum(checkpoint: Path, state: Mapping[str, Any]) -> str:
+    text = dump_json(state).encode()
+    return f"{_weights(checkpoint, _PROGRESS)} {xxhash.xxh3_128_hexdigest(text)}"
+
+
+def _state(checkpoint: Path) -> dict[str, Any] | None:
+    """What is known of a training at a checkpoint; None for one that is not as it was written."""
+    try:
+        stored = orjson.loads((checkpoint / _PROGRESS).read_bytes())
+        whole = stored["checksum"] == _checksum(checkpoint, stored["state"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return dict(stored["state"]) if whole else None
 
 
 def _loaded(model: str | SentenceTransformer, device: str) -> SentenceTransformer:
@@ -150,7 +173,7 @@ class _Training:
     ) -> None:
         self.config, self.out, self.evaluate, self.progress = config, out, evaluate, progress
         self.identity, self.origin = identity, pairs.origin
-        self.checkpoints = out / "checkpoints"
+        self.checkpoints = out / _CHECKPOINTS
         self.examples: Examples = prepare(pairs, config)
         self.batches, self.ends = schedule(self.examples.train, config)
         self.model = _loaded(model, device)
@@ -165,7 +188,8 @@ class _Training:
         )  # fmt: skip
 
     def run(self) -> Trained:
-        result, last = self.result, self._resume()
+        last = self._resume()
+        result = self.result
         check_fit(self.model, self.config)
         if last is None:
             result.note("before", 0, self.ends, self._scores(self.model, "before"))
@@ -251,25 +275,31 @@ class _Training:
 
     def _write_progress(self, step: int) -> None:
         state = asdict(self.result) | {"path": None}
-        path = self.checkpoints / f"checkpoint-{step}" / "progress.json"
-        write_file(path, dump_json(state))
+        folder = self.checkpoints / f"checkpoint-{step}"
+        stored = {"checksum": _checksum(folder, state), "state": state}
+        write_file(folder / _PROGRESS, dump_json(stored))
 
     def _resume(self) -> Path | None:
-        """The last complete checkpoint; what a kill left of others is removed."""
-        complete = {}
-        for path in self.checkpoints.glob("checkpoint-*"):
-            if (path / "progress.json").is_file():
-                complete[int(path.name.rpartition("-")[2])] = path
-            else:
-                shutil.rmtree(path)
-        if not complete:
-            return None
-        path = complete[max(complete)]
-        state = orjson.loads((path / "progress.json").read_bytes())
-        for name in ("history", "seconds", "steps", "dtype"):
-            setattr(self.result, name, state[name])
-        self.result.losses = [(step, loss) for step, loss in state["losses"]]
-        return path
+        """The last checkpoint that is whole, as is the best one so far; the others are removed."""
+        folders = {
+            int(path.name.rpartition("-")[2]): path
+            for path in self.checkpoints.glob("checkpoint-*")
+        }
+        states = {step: _state(path) for step, path in folders.items()}
+        kept: set[int] = set()
+        last = None
+        for step, state in sorted(states.items(), reverse=True):
+            if state is None:
+                continue
+            names = "history", "seconds", "steps", "dtype"
+            losses = [(at, loss) for at, loss in state["losses"]]
+            result = replace(self.result, losses=losses, **{name: state[name] for name in names})
+            if states.get(result.best()) is not None:
+                self.result, last, kept = result, folders[step], {step, result.best()}
+                break
+        for step in folders.keys() - kept:
+            shutil.rmtree(folders[step])
+        return last
 
     def _trainer(self) -> BatchTrainer:
         config = self.config
@@ -326,7 +356,7 @@ class _Training:
         card.non_default_hyperparameters = card.all_hyperparameters = {}  # ours are in our section
         card.training_logs = []
         self.model.eval()
-        with os_errors(partial):
+        with saving(partial):
             self.model.save_pretrained(str(partial))
         # scored as it will be loaded
         saved = load_model(str(partial), result.device, "float32")

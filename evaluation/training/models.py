@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import random
+import shutil
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,13 +19,13 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
 
-from retgen.errors import UsageError
+from retgen.errors import RetgenError, UsageError
 from retgen.evaluation.embedders.devices import choose_device
-from retgen.evaluation.embedders.loading import load_model, prompts_of
+from retgen.evaluation.embedders.loading import load_model, out_of_memory, prompts_of
 from retgen.evaluation.training.config import LEARNING_RATES, TrainConfig
 from retgen.markdown import escaped, markdown_table
 from retgen.version import __version__
-from retgen.write import write_file
+from retgen.write import os_errors, write_file
 
 
 def resolved(config: TrainConfig, model: str | SentenceTransformer) -> TrainConfig:
@@ -162,6 +164,27 @@ def same_random_state() -> Iterator[None]:
         yield
     random.setstate(python)
     np.random.set_state(numpy)
+
+
+@contextlib.contextmanager
+def saving(folder: Path) -> Iterator[None]:
+    """Turn what keeps a model from being written into an `OutputError`.
+
+    Of a disk that is full the libraries raise a `RuntimeError`, an `Exception`, whatever they like.
+    """
+    try:
+        with os_errors(folder):
+            yield
+    except Exception as error:
+        if isinstance(error, RetgenError) or out_of_memory(error):
+            raise
+        room = shutil.disk_usage(folder.parent).free
+        full = "os error 28" in str(error) or room < _FULL
+        with os_errors(folder):
+            raise OSError(errno.ENOSPC if full else 0, str(error).partition("\n")[0]) from error
+
+
+_FULL = 1 << 20  # bytes: a file that could not be written has left less
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ out/
 
 from __future__ import annotations
 
+import io
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
@@ -255,7 +256,9 @@ class _Scorer:
                 self._before[scored.label] = values
             if when != "during":
                 make_folder(self._folder)
-                np.save(_file(self._folder, scored, when), values)
+                stored = io.BytesIO()
+                np.save(stored, values)
+                write_file(_file(self._folder, scored, when), stored.getvalue())
             for name, mean in zip(scored.measures.names, values.mean(axis=0).tolist(), strict=True):
                 result[f"{scored.label} {name}"] = mean
         return result
@@ -282,9 +285,11 @@ def _compare(
     scored: ScoredSet, arms: Sequence[Arm], split: Split | None, progress: Progress
 ) -> dict[str, Any]:
     """Comparisons and intervals of all queries, and sides; seeds are averaged."""
-    places = {arm.name: [run.path.parent / "scores" for run in arm.runs] for arm in arms}
-    files = {name: [_file(one, scored, AFTER) for one in of] for name, of in places.items()}
-    files[BEFORE] = [_file(places[arms[0].name][0], scored, BEFORE)]
+    runs = {(arm.name, AFTER): arm.runs for arm in arms} | {(BEFORE, BEFORE): arms[0].runs[:1]}
+    files = {
+        name: {_file(run.path.parent / "scores", scored, when): run.scores(when) for run in of}
+        for (name, when), of in runs.items()
+    }
     if gone := [file for of in files.values() for file in of if not file.is_file()]:
         if split is not None:
             raise UsageError(
@@ -292,6 +297,22 @@ def _compare(
                 "anew with --fresh"
             )
         return {}
-    values = {name: np.mean([np.load(file) for file in of], axis=0) for name, of in files.items()}
+    values = {
+        name: np.mean([_values(file, scored, means) for file, means in of.items()], axis=0)
+        for name, of in files.items()
+    }
     sides = None if split is None else sides_of(split, scored, values, progress)
     return {**paired(scored.collection, scored.measures.names, values), "sides": sides}
+
+
+def _values(file: Path, scored: ScoredSet, means: Mapping[str, float]) -> NDArray[np.float64]:
+    """Scores query by query, whose means a training has noted."""
+    try:
+        values = np.load(file)
+        if np.array_equal(
+            values.mean(axis=0), [means[f"{scored.label} {name}"] for name in scored.measures.names]
+        ):
+            return np.asarray(values, np.float64)
+    except (OSError, EOFError, ValueError, KeyError, TypeError):
+        pass
+    raise UsageError(f"{file} is not as the training wrote it. Start anew with --fresh")

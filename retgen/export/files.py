@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ import orjson
 from retgen.data import GRADED, Qrel, Query
 from retgen.errors import DatasetError
 from retgen.export.layout import Job
-from retgen.write import AtomicFile, make_folder, os_errors
+from retgen.write import ArrowSink, AtomicFile, make_folder
 
 WITHOUT = "without_positives"
 _PIECE = 1 << 20
@@ -72,13 +71,15 @@ class ParquetTable:
     viewer reads a page without the file). `schema`: of Arrow.
     """
 
-    def __init__(self, file: Any, schema: Any) -> None:
+    def __init__(self, file: AtomicFile, schema: Any) -> None:
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         self.count = 0
+        self._sink = ArrowSink(file)
         self._schema, self._held, self._size = schema, [], 0  # type: ignore[var-annotated]
         self._writer = pq.ParquetWriter(
-            file, schema, compression="zstd", write_page_index=True,
+            pa.PythonFile(self._sink, "w"), schema, compression="zstd", write_page_index=True,
             use_content_defined_chunking=True,
         )  # fmt: skip
 
@@ -94,6 +95,7 @@ class ParquetTable:
         import pyarrow as pa
 
         self._writer.write_table(pa.Table.from_pylist(self._held, self._schema))
+        self._sink.check()
         self._held, self._size = [], 0
 
     def close(self, *, whole: bool) -> None:
@@ -101,25 +103,23 @@ class ParquetTable:
         if whole and self._held:
             self._flush()
         self._writer.close()
+        self._sink.check()
 
 
 @contextmanager
 def parquet(path: Path, schema: Any) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """A Parquet file to add rows to. No row, no file."""
     make_folder(path.parent)
-    with os_errors(path):
-        with open(path, "wb") as file:
-            table = ParquetTable(file, schema)
-            whole = False
-            try:
-                yield table.add
-                whole = True
-            finally:
-                table.close(whole=whole)
-            file.flush()
-            os.fsync(file.fileno())
-        if not table.count:
-            remove(path)
+    with AtomicFile(path) as file:
+        table = ParquetTable(file, schema)
+        whole = False
+        try:
+            yield table.add
+            whole = True
+        finally:
+            table.close(whole=whole)
+    if not table.count:
+        remove(path)
 
 
 def remove(path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from retgen.publishing.destinations import destination
 from retgen.publishing.refusals import read_manifest, refusals
 from retgen.publishing.reviewed import reviewed
 from retgen.publishing.tree import write_tree
+from retgen.write import scratch_folder
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ def publish(
             + "\n--force publishes it nevertheless, and its card says so"
         )  # fmt: skip
     standing = target.standing(manifest["name"], writing=not dry_run)
-    with tempfile.TemporaryDirectory(prefix="retgen-publish-") as scratch:
-        folder = Path(scratch) / "tree"
+    with scratch_folder("retgen-publish-") as scratch:
+        folder = scratch / "tree"
         tree = write_tree(
             run, manifest, review, refused, target.loaded_as, folder, up_to, progress,
             with_croissant=not target.makes_croissant,

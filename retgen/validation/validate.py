@@ -7,7 +7,6 @@ document; query-blind baselines, densities and the certificate are computed from
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,9 +31,9 @@ from retgen.validators.rules import query_rules
 from retgen.validators.rules.origin import Origin
 from retgen.validators.samples import Samples
 from retgen.validators.validation import Validation
-from retgen.write import FileInfo, full_disk
+from retgen.write import FileInfo, scratch_folder
 
-SCRATCH = ".scratch-"  # prefix of the folder that a validation keeps its terms in
+_SCRATCH = ".scratch-"  # prefix of the folder that a validation keeps its terms in
 
 
 def validate(
@@ -66,17 +65,14 @@ def validate(
     settings, _ = with_rulings(recipe, off or {}, severity or {})
     # beside a large data set there is room; the system's folder for such files may be in memory
     beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
-    room = beside or Path(tempfile.gettempdir())
-    with full_disk(room), tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
-        result = _with_people(dataset, recipe, cores, progress, split, Path(scratch))
+    with scratch_folder(_SCRATCH if beside else f"retgen{_SCRATCH}", beside) as scratch:
+        result = _with_people(dataset, recipe, cores, progress, split, scratch)
         if recipe is not None:  # as it was written, whatever this call asks beside that
-            result.findings += check_written(
-                recipe, dataset, result, cores, Path(scratch), progress
-            )
+            result.findings += check_written(recipe, dataset, result, cores, scratch, progress)
             if not result.ok:  # something is wrong, so nothing is called proven
                 result.proven = result.judged = result.human = result.edited = 0
         for name, other in benchmarks.items():
-            result.findings += overlap(dataset, other, name, scratch)
+            result.findings += overlap(dataset, other, name, str(scratch))
         result.findings = regraded(result.findings, settings)
         result.switched_off, result.severities = dict(settings.off), dict(settings.severity)
         return result
@@ -91,10 +87,9 @@ def prove(
     the run directory, for the next call if this one is killed.
     """
     states = States(run, written)
-    with full_disk(run):
+    with scratch_folder(_SCRATCH, run) as scratch:
         dataset = open_dataset(run)
-        with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=run) as scratch:
-            return _with_people(dataset, recipe, workers, progress, None, Path(scratch), states)
+        return _with_people(dataset, recipe, workers, progress, None, scratch, states)
 
 
 def _with_people(

@@ -6,7 +6,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -18,7 +17,7 @@ from retgen.errors import OutputError, UsageError
 from retgen.export.mteb.metadata import WORDED, Task
 from retgen.export.mteb.survey import Survey
 from retgen.progress import Progress, silent
-from retgen.write import dump_json, make_folder, write_file
+from retgen.write import dump_json, make_folder, scratch_folder, write_file
 
 KEPT = "mteb/scores.json"  # below the run
 UP_TO = 5_000  # documents: some minutes on a CPU
@@ -91,8 +90,8 @@ def scores(
         publishes = up_to is None and count <= UP_TO
         return Scores(None, NOT_SCORED, "publishing does, or " * publishes + asked)
     progress(_STAGE, 0, 1, f"once for this data: {_TAKES}; --score-up-to 0 leaves it out")
-    with tempfile.TemporaryDirectory(prefix="retgen-mteb-") as scratch:
-        out = Path(scratch) / "scores.json"
+    with scratch_folder("retgen-mteb-") as scratch:
+        out = scratch / "scores.json"
         done = subprocess.run(
             [sys.executable, "-m", "retgen.export.mteb.score", str(module), str(out)],
             env={**os.environ, "HF_DATASETS_CACHE": f"{scratch}/cache", "HF_HUB_OFFLINE": "1"},

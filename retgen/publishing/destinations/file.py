@@ -13,7 +13,7 @@ from retgen.errors import OutputError, UsageError
 from retgen.publishing.changes import LISTING, Change, Standing, stored
 from retgen.publishing.destination import Destination
 from retgen.publishing.tree import Tree
-from retgen.write import AtomicFile, make_folder, os_errors, whole_folder
+from retgen.write import AtomicFile, make_folder, os_errors, settle_folder, whole_folder
 
 
 class File(Destination):
@@ -33,6 +33,8 @@ class File(Destination):
         """The files of the folder, each read. Raises `UsageError` for one of anything else."""
         folder = self._folder
         with _without_out(), os_errors(folder):
+            if writing:
+                settle_folder(folder)
             if not folder.exists():
                 return Standing()
             if not folder.is_dir():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 from json import JSONDecodeError
 from pathlib import Path
@@ -19,6 +18,7 @@ from retgen.errors import DatasetError, EndpointFailed, RetgenError, UsageError
 from retgen.publishing.changes import LISTING, Change, Standing, Stored, changes
 from retgen.publishing.destination import Destination
 from retgen.publishing.tree import Tree
+from retgen.write import scratch_folder
 
 # what the Hub, or its page for a new repository, puts there itself
 _OF_THE_HUB = frozenset({".gitattributes", ".gitignore", "README.md", "LICENSE"})
@@ -104,7 +104,7 @@ class Hub(Destination):
         )
 
     def _listing(self, head: str | None) -> tuple[str, frozenset[str]]:
-        with tempfile.TemporaryDirectory() as folder, self._errors():
+        with self._errors(), scratch_folder("retgen-hub-") as folder:
             path = self._api.hf_hub_download(
                 self.address, LISTING, repo_type="dataset", revision=head, local_dir=folder
             )

@@ -222,6 +222,69 @@ def test_matryoshka_trains_the_prefix(
     assert with_prefix.scores("after")["recall@2"] > plain.scores("after")["recall@2"] + 0.1
 
 
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "damage", "scored"),
+    [
+        # the last is damaged, the best is whole: from there
+        ("model.safetensors", 4, _flip, [*["during"] * 4, "after"]),
+        *(
+            pytest.param(name, 4, damage, [*["during"] * 4, "after"], marks=pytest.mark.slow)
+            for name, damage in (
+                ("optimizer.pt", _flip), ("progress.json", _flip), ("rng_state.pth", _cut),
+                ("tokenizer.json", Path.unlink), ("progress.json", _cut),
+            )
+        ),
+        # the best is gone, and with it what would be saved: from the beginning
+        pytest.param("model.safetensors", 2, _flip, ["before", *["during"] * 5, "after"],
+                     marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
+def test_a_damaged_checkpoint_is_not_gone_on_from(
+    short: str, pairs: Pairs, tmp_path: Path, name: str, step: int, damage: Any, scored: list[str]
+) -> None:
+    """When it is killed the held-out loss was least at step 2, whose checkpoint is kept, as 4's."""
+    settings = {**FAST, "learning_rate": 1.0, "eval_every": 2, "max_steps": 12, "hold_out": 0.2}
+    config = make_config(None, settings)
+    calls: list[str] = []
+    fatal = 0
+
+    def evaluate(model: SentenceTransformer, when: str) -> dict[str, float]:
+        calls.append(when)
+        if fatal and calls.count("during") == fatal:
+            raise KeyboardInterrupt
+        return {"score": 1.0}
+
+    whole = train(short, pairs, config, tmp_path / "whole", evaluate=evaluate)
+    fatal, out = 3, tmp_path / "killed"
+    calls.clear()
+    with pytest.raises(KeyboardInterrupt):
+        train(short, pairs, config, out, evaluate=evaluate)
+    kept = out / "checkpoints"
+    assert sorted(path.parent.name for path in kept.glob("*/progress.json")) == [
+        "checkpoint-2", "checkpoint-4",
+    ]  # fmt: skip
+    fatal = 0
+    calls.clear()
+    damage(kept / f"checkpoint-{step}" / name)
+    resumed = train(short, pairs, config, out, evaluate=evaluate)
+    assert calls == scored
+    assert same(whole, resumed)
+    assert (resumed.history, resumed.losses) == (whole.history, whole.losses)
+    kept.mkdir()  # as a kill leaves it that comes when all but its removal is done
+    assert train(short, pairs, config, out).repeated
+    assert not kept.exists()
+
+
 def test_early_stop_saves_the_best_step(
     pairs: Pairs, static: SentenceTransformer, tmp_path: Path
 ) -> None:

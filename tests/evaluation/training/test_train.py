@@ -202,7 +202,7 @@ def test_a_model_that_is_gone_or_changed_is_trained_anew(
     with pytest.raises(UsageError) as error:
         retgen.train(limit_run, str(base), settings=settings, out=after)
     assert str(error.value) == (
-        f"{after / 'training.json'} cannot be read as JSON: something else changed it. Choose "
+        f"{after / 'training.json'} is not as a training wrote it: something else changed it. Choose "
         "another folder, or start it anew with --fresh."
     )
 
