@@ -9,6 +9,7 @@ import pytest
 
 from retgen import plan
 from retgen.errors import RecipeError
+from retgen.generators import families
 from retgen.recipe import compare, load_recipe, to_yaml, written_out
 from retgen.recipe_file import json_schema, parse_override
 from retgen.recipes import bundled
@@ -55,7 +56,7 @@ HEAD = "name: x\nfamily: limit\n"
         (
             "name: x\nfamily: limits\nparams: {}\n",
             "{path}, line 2, family: there is no family 'limits'; did you mean limit? "
-            "Families: album, capretrieval, limit, multiconir, niah, world, world_twins",
+            f"Families: {', '.join(families())}",
         ),
         (
             HEAD + "model: gpt-5-mini\nmodels: {wirte: openai:x}\nparams: {pattern: dense}\n",
