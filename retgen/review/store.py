@@ -70,7 +70,7 @@ class Store:
         connection.executescript(_TABLES)
         ((found,),) = connection.execute("PRAGMA integrity_check(1)").fetchall()
         if found != "ok":
-            raise sqlite3.DatabaseError(found)
+            raise sqlite3.DatabaseError(found.splitlines()[-1])
         stated = connection.execute("SELECT value FROM settings WHERE key = 'format'").fetchone()
         if stated is None:
             connection.execute(
@@ -98,7 +98,7 @@ class Store:
                 f"{self.path} cannot be written: {error}. Nothing of what stood there is lost; "
                 "make room or mend the rights, and send the verdict again"
             ) from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise self._damaged(error) from error
 
     @contextmanager

@@ -12,7 +12,7 @@ from retgen.generators.family import RowType
 from retgen.recipe import SOURCES, Recipe
 from retgen.validators.rule import Finding
 
-_WORDS = {"missing": "is missing", "extra_forbidden": "must not be there"}
+_WORDS = {"missing": " is missing", "extra_forbidden": " must not be there"}
 
 
 def unreadable_sources(run: Path, recipe: Recipe, same: bool) -> Iterator[Finding]:
@@ -46,8 +46,9 @@ def _fault(path: Path, kind: RowType, same: bool) -> tuple[int, str] | None:
                 row.model_validate_json(line)
             except ValidationError as error:
                 first = error.errors(include_url=False, include_input=False)[0]
-                text = _WORDS.get(first["type"], first["msg"][:1].lower() + first["msg"][1:])
-                return number, f"{'.'.join(map(str, first['loc'])) or 'the row'}: {text}"
+                key = ".".join(map(str, first["loc"])) or "it"
+                message = first["msg"][:1].lower() + first["msg"][1:]
+                return number, key + _WORDS.get(first["type"], f": {message}")
             if not line.endswith(b"\n"):
                 return number, "is cut off: a line break must end it"
     return None if number else (0, "is empty")

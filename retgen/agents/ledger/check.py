@@ -80,7 +80,7 @@ def check_before_sending(ledger: Ledger) -> None:
     """Raise `OutputError` where a known request might not be found, and so be paid for again."""
     ((found,),) = ledger.outside("PRAGMA integrity_check(1)")
     with ledger.reading() as db:
-        wrong = check_sums(db) if found == "ok" else [found]
+        wrong = check_sums(db) if found == "ok" else found.splitlines()[-1:]
     if wrong:
         raise failure(ledger.path, f"malformed: {wrong[0]}")
 
