@@ -277,3 +277,16 @@ def test_damage_to_any_other_file_is_an_error(
                 assert "Traceback" not in done.stderr, file
                 assert done.stderr.count("\n") <= (done.returncode == 2), (file, done.stderr)
             shutil.rmtree(copy)
+
+
+def test_a_run_without_its_recipe_is_told_so(
+    finished: Callable[[str], Path], tmp_path: Path
+) -> None:
+    shutil.copytree(finished("capretrieval_offline"), tmp_path / "run")
+    (tmp_path / "run" / "recipe.yaml").unlink()
+    done = in_process("validate", "run", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "gen: run holds no corpus table. Its recipe.yaml is missing: put it back, or give "
+        "run/dataset. A data set is "
+    )
