@@ -37,9 +37,9 @@ _VOUCH = (
     Listed(
         "regenerated",
         "error",
-        "rows of a table, or of what offline agents said, that the recipe does not make, or that cannot "
-        "be made again; a warning for another version of retgen, other word lists, or a model of the "
-        "Hub that cannot be had",
+        "rows of a table, or of what offline agents said, that the recipe does not make, or that "
+        "cannot be made again; a warning for another version of retgen, other word lists, or a "
+        "model of the Hub that cannot be had",
     ),
     Listed(
         "derived",
