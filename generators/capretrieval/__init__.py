@@ -180,7 +180,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
         return {"annotate_relevance": JudgedTables(_sources(job), job.seed).judge()}
 
     def sources(self, job: Job[CapRetrievalParams]) -> Mapping[str, RowType]:
-        both = {DOCUMENTS: SourceDocument, PASSAGES: PASSAGE}
+        both: dict[str, RowType] = {DOCUMENTS: SourceDocument, PASSAGES: PASSAGE}
         if job.params.judge is None:
             return {**both, QUERIES: Query, MINED: MINE}
         return {**both, GIVEN: Given, JUDGEMENTS: JUDGEMENT, JUDGED: FIGURES}
