@@ -33,7 +33,7 @@ class Choices(Family[ChoiceParams]):
 
     def plan(self, job):
         n = job.params.choices
-        return Plan(documents=2 * n, queries=n, qrels=n, bytes=200 * n)
+        return Plan(documents=2 * n, queries=n, qrels=n, bytes=250 * n)
 
     def generate(self, job):
         n = job.params.choices
