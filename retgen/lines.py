@@ -109,6 +109,8 @@ def around(path: Path) -> str:
 
 def instead(root: Path, stem: str) -> str:
     """What to do with a file that looks as if it were the missing table; nothing without one."""
+    if (root / "dataset").is_dir():
+        return f" Its recipe.yaml is missing: put it back, or give {root / 'dataset'}."
     read = {".jsonl", ".parquet"} | ({".tsv"} if stem == "qrels" else set())
     result = {*root.glob(f"{stem}.*"), *root.glob(f"{stem}-*"), *root.glob(f"{stem}/*")}
     names = sorted(path.relative_to(root).as_posix() for path in result if path.is_file())

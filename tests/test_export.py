@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 from retgen import evaluate, export, run, validate
 from retgen.data import open_dataset
 from retgen.errors import DatasetError, OutputError, UsageError
+from retgen.export.layouts import layouts
 from tests.conftest import SMALL, Write, read_jsonl
 from tests.pages import rendered
 
@@ -142,8 +143,8 @@ def test_default_folder_and_refusals(made: Path) -> None:
     with pytest.raises(UsageError) as usage:
         export(made, "bier")
     assert str(usage.value) == (
-        "--to bier: there is no such layout; did you mean beir? Possible: beir, flagembedding, mteb, "
-        "parquet, sentence-transformers, tevatron, trec"
+        "--to bier: there is no such layout; did you mean beir? Possible: "
+        + ", ".join(name.replace("_", "-") for name in layouts())
     )
 
 

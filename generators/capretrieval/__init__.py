@@ -25,24 +25,35 @@ from retgen.errors import SourceRefused, UsageError
 from retgen.generators.capretrieval.agents import AGENTS
 from retgen.generators.capretrieval.checks import SETS
 from retgen.generators.capretrieval.judged.agents import ANNOTATE
-from retgen.generators.capretrieval.judged.judging import GIVEN, JUDGED, JUDGEMENTS, judge_queries
+from retgen.generators.capretrieval.judged.given import Given
+from retgen.generators.capretrieval.judged.judging import (
+    FIGURES,
+    GIVEN,
+    JUDGED,
+    JUDGEMENT,
+    JUDGEMENTS,
+    judge_queries,
+)
 from retgen.generators.capretrieval.judged.plan import AGENTS as JUDGES
 from retgen.generators.capretrieval.judged.plan import check_judge, plan_judged
 from retgen.generators.capretrieval.judged.tables import NONE, JudgedTables
 from retgen.generators.capretrieval.language import has_baseline, in_words, language_of
+from retgen.generators.capretrieval.negatives import MINE
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import spans
+from retgen.generators.capretrieval.queries import Query
 from retgen.generators.capretrieval.sourcing import LICENCE, documents_of
 from retgen.generators.capretrieval.tables import SPLITS, Tables
 from retgen.generators.capretrieval.writing import (
     DOCUMENTS,
     MINED,
+    PASSAGE,
     PASSAGES,
     QUERIES,
     agents_of,
     write_queries,
 )
-from retgen.generators.family import Evidence, Family
+from retgen.generators.family import Evidence, Family, RowType
 from retgen.generators.params import Job
 from retgen.generators.plan import CallEstimate, Plan
 from retgen.generators.records import Example, Records
@@ -167,6 +178,12 @@ class CapRetrieval(Family[CapRetrievalParams]):
         if job.params.judge is None:
             return {}
         return {"annotate_relevance": JudgedTables(_sources(job), job.seed).judge()}
+
+    def sources(self, job: Job[CapRetrievalParams]) -> Mapping[str, RowType]:
+        both: dict[str, RowType] = {DOCUMENTS: SourceDocument, PASSAGES: PASSAGE}
+        if job.params.judge is None:
+            return {**both, QUERIES: Query, MINED: MINE}
+        return {**both, GIVEN: Given, JUDGEMENTS: JUDGEMENT, JUDGED: FIGURES}
 
     def repeatable(self, job: Job[CapRetrievalParams]) -> bool:
         params = job.params

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 _Page = tuple[int, tuple[int, ...]]  # a query, and documents
+MINE = {
+    "by": str, "queries": int, "negatives": int, "alike": float, "judge?": str,
+    **dict.fromkeys(("drawn?", "left_out?", "doubtful?", "judged?", "judged_relevant?"), int),
+}  # fmt: skip
 _SPARE = 2  # times as many are mined as are wanted where a judge leaves some out
 
 

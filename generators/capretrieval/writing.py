@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 DOCUMENTS, PASSAGES, QUERIES = "documents.jsonl", "passages.jsonl", "queries.jsonl"
 MINED = "mined.json"
+PASSAGE = {"start": int, "stop": int, **dict.fromkeys(("id", "source", "language", "split"), str)}
 
 
 class _Answer(NamedTuple):

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retgen.errors import RecipeError
-from retgen.generators.family import Evidence, Family
+from retgen.generators.family import Evidence, Family, RowType
 from retgen.generators.ids import Ids
 from retgen.generators.limit import questions
 from retgen.generators.limit.agents import (
@@ -34,6 +34,7 @@ from retgen.generators.limit.agents import (
     glossary,
 )
 from retgen.generators.limit.attributes import (
+    ATTRIBUTES,
     Attribute,
     attribute_stems,
     digest,
@@ -231,6 +232,10 @@ class Limit(Family[LimitParams]):
             ),
             licences=_licences(job),
         )
+
+    def sources(self, job: Job[LimitParams]) -> Mapping[str, RowType]:
+        described = {DESCRIPTIONS: Described} if isinstance(job.params.form, Semantic) else {}
+        return {**({ATTRIBUTES: None} if proposes(job) else {}), **described}
 
     def word_lists(self, job: Job[LimitParams]) -> Mapping[str, str]:
         return {"attributes": digest(job_attributes(job)[0])}

@@ -21,6 +21,8 @@ from retgen.errors import RecipeError
 from retgen.generators.params import InputFile, Job, Params
 from retgen.tokenizer import STOPWORDS
 
+ATTRIBUTES = "attributes.txt"  # in sources/: what agents have proposed
+
 
 def _category(value: str) -> str:
     if not value.strip() or not value.isprintable() or set("[]") & set(value):
@@ -70,7 +72,7 @@ def source_files(params: CatalogueParams) -> tuple[Path, ...]:
 
 def made_file(sources: Path) -> Path:
     """The catalogue that agents have proposed."""
-    return sources / "attributes.txt"
+    return sources / ATTRIBUTES
 
 
 def proposes(job: Job[Any]) -> bool:

@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from retgen.errors import SourceRefused
-from retgen.generators.family import Evidence, Family
+from retgen.generators.family import Evidence, Family, RowType
 from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, EXTRACT, REWRITE, VERIFY
-from retgen.generators.multiconir.calibration import CALIBRATION, in_words
+from retgen.generators.multiconir.calibration import CALIBRATION, MEASURED, in_words
 from retgen.generators.multiconir.drawn import FACTS, drawn, openings, world_of
 from retgen.generators.multiconir.estimate import call_estimates
 from retgen.generators.multiconir.exported import STYLES, Exported
 from retgen.generators.multiconir.figures import FIGURES, WITH_A_MODEL
-from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladders, Rungs
+from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladder, Ladders, Rungs
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.multiconir.review import review_tables
 from retgen.generators.multiconir.sentences import CONDITIONS, word_count
@@ -39,7 +39,7 @@ from retgen.generators.multiconir.with_agents import generate_ladders
 from retgen.generators.params import Job
 from retgen.generators.plan import CallEstimate, Plan
 from retgen.generators.records import Example, Records
-from retgen.sources import Refused, refusals
+from retgen.sources import Refused, SourceDocument, refusals
 from retgen.validators import multiconir as proof
 from retgen.validators.rule import CorpusRule, Judgements
 
@@ -122,6 +122,10 @@ class MultiConIR(Family[MultiConIRParams]):
     def repeatable(self, job: Job[MultiConIRParams]) -> bool:
         source = job.params.source
         return source is None or isinstance(source.path, Path)  # no folder, which may change
+
+    def sources(self, job: Job[MultiConIRParams]) -> Mapping[str, RowType]:
+        judged = {CALIBRATION: MEASURED} if VERIFY.name in job.live else {}
+        return {DOCUMENTS: SourceDocument, LADDERS: Ladder, **judged}
 
     def evidence(self, job: Job[MultiConIRParams]) -> Evidence:
         return "judged" if VERIFY.name in job.live else "structural"

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
 
 CALIBRATION = "calibration.json"
+_RATES = dict[str, float | None]
+MEASURED = {
+    "model": str, "cases": int, "accuracy": float | None, "kinds": _RATES,
+    **dict.fromkeys(("satisfied", "violated", "cannot_tell"), _RATES),
+}  # fmt: skip
 NONE = "none"  # in place of a verdict: the judge gave none that could be taken
 _AT_A_TIME = 10
 

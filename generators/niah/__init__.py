@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from retgen.agents.agent import Rejection
 from retgen.errors import RecipeError
-from retgen.generators.family import Family
+from retgen.generators.family import Family, RowType
 from retgen.generators.niah.agents import AGENTS, EXPAND_QUERY, JUDGE_NEEDLE, WRITE_NEEDLES
 from retgen.generators.niah.asking import expanded, written_groups
 from retgen.generators.niah.counting import load_counter
@@ -28,9 +28,14 @@ from retgen.generators.niah.groups import Group, read_groups
 from retgen.generators.niah.haystacks import Haystacks
 from retgen.generators.niah.lexical import coherence, lexical
 from retgen.generators.niah.params import NiahParams
-from retgen.generators.niah.prose import LICENCE
+from retgen.generators.niah.prose import LICENCE, Sentence
 from retgen.generators.niah.sourcing import (
+    BOOK,
+    BOOKS,
+    EXPANSIONS,
+    GROUP,
     GROUPS,
+    SENTENCES,
     Material,
     gather,
     held_names,
@@ -151,6 +156,12 @@ class Niah(Family[NiahParams]):
             for one in material.refused
         ]
         write_sources(material, context.folder)
+
+    def sources(self, job: Job[NiahParams]) -> Mapping[str, RowType]:
+        params = job.params
+        bundled = params.written is None and params.table is None and params.groups != "train"
+        terms = {EXPANSIONS: {"group": str, "terms": list[str]}} if params.expand or bundled else {}
+        return {GROUPS: GROUP, BOOKS: BOOK, SENTENCES: Sentence, **terms}
 
     def repeatable(self, job: Job[NiahParams]) -> bool:
         books = job.params.books

@@ -31,6 +31,11 @@ from retgen.write import write_file
 
 GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
 EXPANSIONS = "expansions.jsonl"
+GROUP = {
+    "group": str, "name": str, "near": list[str],
+    **dict.fromkeys(Group.model_fields.keys() - {"id", "set", "near"}, str),
+}  # fmt: skip
+BOOK = {"book": str, "sentences": int, "kept": int, "left_out": dict[str, int]}
 _SHOWN = 10  # names in a message
 
 

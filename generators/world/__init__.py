@@ -23,17 +23,17 @@ import orjson
 
 from retgen.errors import RecipeError
 from retgen.generators.domain_params import check_patterns
-from retgen.generators.family import Evidence, Family
+from retgen.generators.family import Evidence, Family, RowType
 from retgen.generators.ids import Ids
 from retgen.generators.params import Job
 from retgen.generators.plan import Plan
 from retgen.generators.records import Example, Records, Rows, rows_of
 from retgen.generators.world import prose
 from retgen.generators.world.agents import AGENTS, CALIBRATE
-from retgen.generators.world.calibration import calibrate
+from retgen.generators.world.calibration import CALIBRATION, MEASURED, calibrate
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.questions import Questions, cells, questions
-from retgen.generators.world.writing import DOCUMENTS, call_estimates, write_documents
+from retgen.generators.world.writing import DOCUMENT, DOCUMENTS, call_estimates, write_documents
 from retgen.messages import did_you_mean
 from retgen.validators import world as world_proof
 from retgen.validators.rule import CorpusRule, Judgements
@@ -126,6 +126,9 @@ class World(Family[WorldParams]):
         await write_documents(
             Facts(load_domain(params.domain), job.seed, params.documents), context
         )
+
+    def sources(self, job: Job[WorldParams]) -> Mapping[str, RowType]:
+        return {CALIBRATION: MEASURED, DOCUMENTS: DOCUMENT} if prose.written(job) else {}
 
     def evidence(self, job: Job[WorldParams]) -> Evidence:
         return "judged" if prose.written(job) else "structural"

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 CALIBRATION = "calibration.json"
+MEASURED = {
+    "model": str, "wrong": list[dict[str, str]],
+    **dict.fromkeys(("documents", "agreed", "facts", "missed", "not_stated"), int),
+}  # fmt: skip
 
 
 class Case(NamedTuple):

@@ -26,6 +26,7 @@ from retgen.agents.chat import ChatModel
 from retgen.agents.context import Context, Stage
 from retgen.agents.flow import Flight, Stop, Stopped
 from retgen.agents.ledger import Ledger, Spent, Writer
+from retgen.agents.ledger.check import check_before_sending
 from retgen.agents.ledger.drives import network_drive
 from retgen.agents.models import FLOW, ModelSettings, check_provider, find_key, open_chat
 from retgen.agents.prices import Prices
@@ -215,6 +216,7 @@ def _ledger(path: Path, replay: Path | None, run: str) -> Iterator[Ledger]:
         remove()
     ledger = Ledger(path)
     try:
+        check_before_sending(ledger)
         if replay is not None:
             ledger.put(run, read_replay(replay))
         yield ledger

@@ -128,7 +128,10 @@ def review_command(
     if to is not None and export is None:
         raise UsageError("--to is about --export")
     from retgen.review import open_review
+    from retgen.review.begin import check_begun
 
+    if report:
+        check_begun(path, out)
     with shown_progress(quiet, json) as progress:
         review = open_review(
             path, annotators=_names(annotators), goals=goal, mode=mode, overlap=overlap,

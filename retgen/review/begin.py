@@ -114,6 +114,16 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
     return Review(path, folder, store, settings)
 
 
+def check_begun(path: Path, out: Path | None) -> None:
+    """Raise `UsageError` where no review is kept, so that none that was lost is begun anew."""
+    file = source.folder_of(path, open_dataset(path), out) / source.FILE
+    if not file.is_file() or not file.stat().st_size:
+        raise UsageError(
+            f"{file} is not there, or empty, so there is nothing to report: put it back, or begin "
+            f"a review with `gen review {path}`"
+        )
+
+
 def _check(wanted: Mapping[str, Any]) -> None:
     """Raise `UsageError` for settings that can mean nothing."""
     goals.parse_all(wanted.get("goals", ()))

@@ -7,6 +7,7 @@ people at once lose none of each other's.
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -24,6 +25,7 @@ FORMAT = 1
 _SHARES = ("overlap", "plants", "second")  # whole numbers too
 _WAIT = 30.0  # seconds for which a writer waits for another one
 
+_SEAL = "SELECT value FROM settings WHERE key = 'verdicts'"
 _TABLES = """
 CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS pairs (
@@ -66,6 +68,9 @@ class Store:
     def _prepare(self, connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(_TABLES)
+        ((found,),) = connection.execute("PRAGMA integrity_check(1)").fetchall()
+        if found != "ok":
+            raise sqlite3.DatabaseError(found.splitlines()[-1])
         stated = connection.execute("SELECT value FROM settings WHERE key = 'format'").fetchone()
         if stated is None:
             connection.execute(
@@ -87,11 +92,13 @@ class Store:
                 with connection:
                     yield connection
         except sqlite3.OperationalError as error:
+            if "decode" in str(error):
+                raise self._damaged(error) from error
             raise OutputError(
                 f"{self.path} cannot be written: {error}. Nothing of what stood there is lost; "
                 "make room or mend the rights, and send the verdict again"
             ) from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise self._damaged(error) from error
 
     @contextmanager
@@ -240,6 +247,10 @@ class Store:
                     row,
                 )
                 numbers.append(int(cursor.lastrowid or 0))
+            known = connection.execute(_SEAL).fetchone()
+            new = "" if known is None else f"WHERE number >= {min(numbers, default=1 << 62)}"
+            seal = _sealed(_select(connection, new), known[0] if known else "")
+            connection.execute("INSERT OR REPLACE INTO settings VALUES ('verdicts', ?)", (seal,))
         return numbers
 
     def verdicts(self, item_id: str | None = None, annotator: str | None = None) -> list[Verdict]:
@@ -248,13 +259,27 @@ class Store:
         given = {column: value for column, value in asked.items() if value is not None}
         where = f"WHERE {' AND '.join(f'{column} = ?' for column in given)}" if given else ""
         with self._reading() as connection:
-            rows = connection.execute(
-                "SELECT number, item_id, annotator, part, decision, relevance, shown, label, "
-                f"reason, comment, edits, seconds, at, source FROM verdicts {where} "
-                "ORDER BY number",
-                tuple(given.values()),
-            ).fetchall()
-            return [Verdict._make([*row[:10], _tree(row[10]), *row[11:]]) for row in rows]
+            rows = _select(connection, where, *given.values())
+            result = [Verdict._make([*row[:10], _tree(row[10]), *row[11:]]) for row in rows]
+            known = None if given else connection.execute(_SEAL).fetchone()
+            if known is not None and known[0] != _sealed(rows):
+                raise ValueError("its verdicts are not those that were kept")
+            return result
+
+
+def _select(connection: sqlite3.Connection, where: str, *values: str) -> list[tuple[Any, ...]]:
+    return connection.execute(
+        "SELECT number, item_id, annotator, part, decision, relevance, shown, label, reason, "
+        f"comment, edits, seconds, at, source FROM verdicts {where} ORDER BY number",
+        values,
+    ).fetchall()
+
+
+def _sealed(rows: Iterable[tuple[Any, ...]], seal: str = "") -> str:
+    """A hash of rows, each with that of all before it: none can change or go unnoticed."""
+    for row in rows:
+        seal = hashlib.sha256(f"{seal}{row!r}".encode()).hexdigest()
+    return seal
 
 
 def _settings(text: str) -> Settings:

@@ -19,7 +19,7 @@ from retgen.agents.agent import Rejection
 from retgen.agents.models import FLOW
 from retgen.agents.usage import OFFLINE_COSTS
 from retgen.data import Dataset
-from retgen.errors import RetgenError
+from retgen.errors import EndpointFailed, RetgenError
 from retgen.generate import rejected_lines, table_files
 from retgen.generators.records import Records
 from retgen.manifest import COSTS, Measured, fault_of_time, manifest_of, other_format, recipe_files
@@ -37,6 +37,7 @@ from retgen.validation.regenerate import (
     offline,
     repeat_agents,
 )
+from retgen.validation.sources import unreadable_sources
 from retgen.validators.rule import Finding, Severity
 from retgen.validators.validation import Validation
 from retgen.version import __version__
@@ -50,7 +51,17 @@ _OF_TABLES = (
     "counts", "evidence", "judges", "checks.errors", "checks.warnings", "judged", "floors",
     "certificate",
 )  # fmt: skip
-_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError)
+DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError)
+UNFIT = "recipe.yaml, inputs/ and sources/ do not fit together, so one of them is not the run's"
+
+
+def damaged_sources(run: Path, recipe: Recipe) -> list[Finding]:
+    """Files of `sources/` of a finished run that cannot be read as its recipe's family does."""
+    manifest = _manifest(run)
+    if not isinstance(manifest, dict):
+        return []
+    same = other_format(manifest) is None and _version(manifest) == __version__
+    return [*unreadable_sources(run, recipe, same)]
 
 
 def changed_lists(run: Path, recipe: Recipe) -> list[Finding]:
@@ -93,10 +104,6 @@ def check_written(
     findings = [*_files(run, manifest)]
     if any(finding.rule == "word-lists" for finding in result.findings):
         return findings
-    try:
-        records = recipe.records()
-    except (RetgenError, *_DAMAGED) as error:
-        return [*findings, _not_again(f"{error}", "warning")]
     findings += links(run, manifest["files"])
     if other := other_format(manifest):
         severity, what = other
@@ -108,13 +115,22 @@ def check_written(
     if other is None and not same:
         why = f"it was made with retgen {_version(manifest)}, this is {__version__}"
         again.append(_not_again(why, "warning"))
-    elif same:
-        if rejected is None and offline(recipe) and recipe.family.repeatable(recipe.job):
-            try:
-                again, rejected, names = repeat_agents(run, recipe, scratch / "again")
-            except (RetgenError, *_DAMAGED) as error:
-                again.append(_not_again(f"its agents cannot be asked again: {error}", "warning"))
-        again += compare_tables(run, recipe, records, workers, progress)
+    elif same and rejected is None and offline(recipe) and recipe.family.repeatable(recipe.job):
+        try:
+            again, rejected, names = repeat_agents(run, recipe, scratch / "again")
+        except EndpointFailed as error:  # a model of the Hub that cannot be had here
+            again.append(_not_again(f"its agents cannot be asked again: {error}", "warning"))
+        except (RetgenError, *DAMAGED) as error:
+            again.append(_not_again(f"its agents cannot be asked again: {error!r}", "error"))
+    if any(finding.rule == "sources" for finding in result.findings):
+        return [*findings, *again]
+    try:
+        records = recipe.records()
+        if same:
+            again += compare_tables(run, recipe, records, workers, progress)
+    except (RetgenError, *DAMAGED) as error:
+        level: Severity = "error" if same else "warning"
+        return [*findings, *again, _not_again(f"{UNFIT}: {error!r}", level)]
     again = _list_changed(manifest, records, again)
     records, refused = _rejected(run, records, rejected if same else None)
     findings += [*again, *refused]
@@ -144,7 +160,7 @@ def _manifest(run: Path) -> dict[str, Any] | Finding:
             f"stopped, or did not pass its checks; `gen run {run}/recipe.yaml --out {run}` ends it"
         )
         return Finding("manifest", "error", [], message)
-    except _DAMAGED:
+    except DAMAGED:
         return Finding("manifest", "error", ["manifest.json"], f"{path} is not a manifest")
     assert isinstance(manifest, dict)  # it has files
     return manifest
@@ -222,7 +238,7 @@ def _rejected(
     try:
         rows = [orjson.loads(line) for line in (run / name).read_bytes().splitlines()]
         stated = [Rejection(**row) for row in rows]
-    except _DAMAGED as error:
+    except DAMAGED as error:
         return records, [_wrong(name, f"it is damaged: {error}")]
     if of_agents is None:
         own = len(stated) - len(records.rejected)

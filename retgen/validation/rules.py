@@ -37,8 +37,9 @@ _VOUCH = (
     Listed(
         "regenerated",
         "error",
-        "rows of a table, or of what offline agents said, that the recipe does not make; a warning "
-        "where they cannot be made again (another version of retgen, other word lists)",
+        "rows of a table, or of what offline agents said, that the recipe does not make, or that "
+        "cannot be made again; a warning for another version of retgen, other word lists, or a "
+        "model of the Hub that cannot be had",
     ),
     Listed(
         "derived",
@@ -55,7 +56,8 @@ _VOUCH = (
     Listed(
         "sources",
         "error",
-        "files of `sources/` that are lost or damaged, without which a proof cannot be repeated",
+        "a file of `sources/` that is lost, or has a row that its family cannot have left: without "
+        "it a proof cannot be repeated",
     ),
 )
 

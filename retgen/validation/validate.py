@@ -19,7 +19,13 @@ from retgen.errors import RetgenError
 from retgen.progress import Progress, silent, usable_cores
 from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import Recipe, load_recipe
-from retgen.validation.derived import changed_lists, check_written
+from retgen.validation.derived import (
+    DAMAGED,
+    UNFIT,
+    changed_lists,
+    check_written,
+    damaged_sources,
+)
 from retgen.validation.findings import marked, regraded, rows_at_fault, with_rulings
 from retgen.validation.reviewed import BEFORE, combine, not_looked_at, tables_before
 from retgen.validation.scan import build_rules, context_of, load_judgements, scan, which_split
@@ -66,7 +72,16 @@ def validate(
     # beside a large data set there is room; the system's folder for such files may be in memory
     beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
     with scratch_folder(_SCRATCH if beside else f"retgen{_SCRATCH}", beside) as scratch:
-        result = _with_people(dataset, recipe, cores, progress, split, scratch)
+        damaged = damaged_sources(run, recipe) if run and recipe else []
+        try:
+            proven = None if damaged else recipe
+            result = _with_people(dataset, proven, cores, progress, split, scratch)
+        except DAMAGED as error:
+            if recipe is None or damaged:
+                raise
+            damaged = [Finding("sources", "error", [], f"{UNFIT}: {error!r}")]
+            result = _with_people(dataset, None, cores, progress, split, scratch)
+        result.findings += damaged
         if recipe is not None:  # as it was written, whatever this call asks beside that
             result.findings += check_written(recipe, dataset, result, cores, scratch, progress)
             if not result.ok:  # something is wrong, so nothing is called proven
@@ -145,13 +160,7 @@ def _validate(
     findings += rows_at_fault(root, dataset.qrels[which], judgements.qrel_problems)
     for name, some in judgements.other_problems.items():
         findings += rows_at_fault(root, dataset.qrels[name], some)
-    try:
-        rules = build_rules(recipe, judgements, settings, scratch)
-    except OSError as error:  # what agents have said, which only a proof reads
-        findings.append(Finding("sources", "error", [str(error.filename)], _lost(error)))
-        recipe = None
-        judgements = load_judgements(dataset, split, None)
-        rules = build_rules(None, judgements, settings, scratch)
+    rules = build_rules(recipe, judgements, settings, scratch)
     documents, problems = scan(
         dataset, rules, workers, split, progress, scratch, recipe, settings, states
     )
@@ -179,12 +188,7 @@ def _validate(
     kept = regraded(findings, settings)
     judges: dict[str, Any] = {}
     if recipe is not None:
-        try:
-            judges = dict(recipe.family.judges(recipe.job))
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            message = f"what is known of the judges cannot be read: {error}"
-            kept.insert(0, Finding("sources", "error", [], message))
-            findings.append(kept[0])
+        judges = dict(recipe.family.judges(recipe.job))
     ok = not any(finding.severity == "error" for finding in findings)
     statistics = _statistics(judgements, documents, terms, matrix)
     for rule in rules:
@@ -211,13 +215,6 @@ def _validate(
             "floors": round(measured - scanned, 3),
             "certificate": round(ended - measured, 3),
         },
-    )
-
-
-def _lost(error: OSError) -> str:
-    return (
-        f"{error.filename}: {error.strerror}. It holds what agents have said, without which the "
-        "proof cannot be repeated"
     )
 
 

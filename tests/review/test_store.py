@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import random
 import signal
 import sqlite3
 import time
@@ -11,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from retgen.errors import DatasetError, OutputError, RunDirectoryError
+from retgen.errors import DatasetError, OutputError, RetgenError, RunDirectoryError
 from retgen.review.records import Item, Settings, Shown, Verdict, item_id
 from retgen.review.store import Store
+from tests.conftest import Gen
 
 SHOWN = Shown("Who likes Quokkas?", "", "Jon likes Quokkas.", {"row": 1}, {"column": 2})
 ITEM = Item(item_id("q", "d"), "positives", 0, "test", "q", "d", 1.0, SHOWN.digest())
@@ -144,3 +146,84 @@ def test_a_review_that_somebody_else_began_is_not_planned_anew(tmp_path: Path) -
         store.plan(Settings(seed=2), [], [], {})
     assert store.settings() == Settings(seed=1)
     assert store.items() == [ITEM]
+
+
+# --- damage that SQLite does not notice by itself -----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE verdicts SET relevance = 1 - relevance WHERE number = 2",
+        "UPDATE verdicts SET comment = 'x' WHERE number = 3",
+        "DELETE FROM verdicts WHERE number = 3",
+    ],
+)
+def test_verdicts_that_are_not_those_that_were_kept(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "verdicts.sqlite"
+    store = Store(path)
+    for number in range(3):
+        store.add([verdict(f"item{number}")])
+    assert len(Store(path).verdicts()) == 3
+    with sqlite3.connect(path) as connection:
+        connection.execute(change)
+    connection.close()
+    with pytest.raises(DatasetError, match="its verdicts are not those that were kept"):
+        Store(path).verdicts()
+    Store(path).add([verdict("item9")])  # which does not make the others right
+    with pytest.raises(DatasetError, match="its verdicts are not those that were kept"):
+        Store(path).verdicts()
+
+
+def test_a_review_of_before_there_were_seals_is_sealed_with_its_next_verdict(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "verdicts.sqlite"
+    Store(path).add([verdict("item0"), verdict("item1")])
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM settings WHERE key = 'verdicts'")
+    connection.close()
+    assert len(Store(path).verdicts()) == 2
+    Store(path).add([verdict("item2")])
+    assert len(Store(path).verdicts()) == 3
+
+
+def test_any_damage_to_the_file_gives_the_same_verdicts_or_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.sqlite"
+    store = Store(path)
+    store.plan(Settings(overlap=1), [], [ITEM], {ITEM.shown: SHOWN})
+    for number in range(40):
+        store.add([verdict(f"item{number}")])
+    right, kept = store.verdicts(), path.read_bytes()
+    rng, messages = random.Random(9), []
+    for number in range(150):
+        data = bytearray(kept)
+        if number % 5 == 4:
+            del data[rng.randrange(1, len(data)) :]
+        else:
+            for _ in range(1 + 7 * (number % 2)):
+                data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        copy = tmp_path / "copy.sqlite"
+        for end in ("", "-wal", "-shm"):
+            copy.with_name(copy.name + end).unlink(missing_ok=True)
+        copy.write_bytes(data)
+        try:
+            assert Store(copy).verdicts() == right, number
+        except RetgenError as error:
+            messages.append(str(error))
+    assert len(messages) > 60
+    assert [one for one in messages if not one.startswith(f"{copy} ") or "\n" in one] == []
+
+
+@pytest.mark.parametrize("lost", ["gone", "empty"])
+def test_a_report_of_a_review_that_is_lost(gen: Gen, limit_run: Path, lost: str) -> None:
+    there = limit_run.parent / f"review {lost}"
+    there.mkdir()
+    if lost == "empty":
+        (there / "verdicts.sqlite").touch()
+    done = gen("review", limit_run, "--out", there, "--report")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2, "",
+        f"gen: {there / 'verdicts.sqlite'} is not there, or empty, so there is nothing to report: "
+        f"put it back, or begin a review with `gen review {limit_run}`\n",
+    )  # fmt: skip

@@ -720,7 +720,8 @@ def test_altered_figures_of_a_judge_are_named(judged: Path, tmp_path: Path) -> N
         (jsonl("tables/verdicts.jsonl", lambda rows: rows[0].update(model="openai:gpt-5")),
          "tables/verdicts.jsonl is not what the recipe makes: row 1 model is "
          '"openai:gpt-5", must be "openai:gpt-5-mini"'),
-        (gone("sources/calibration.json"), "what is known of the judges cannot be read: "),
+        (gone("sources/calibration.json"),
+         "sources/calibration.json cannot be read: No such file or directory; without it "),
     ],
     ids=["card", "verdict", "calibration"],
 )  # fmt: skip

@@ -49,6 +49,15 @@ if TYPE_CHECKING:
     from retgen.agents.context import Context, Stage
 
 GIVEN, JUDGEMENTS, JUDGED = "given.jsonl", "judgements.jsonl", "judged.json"
+JUDGEMENT = {
+    "query": str, "passage": str, "first": int,
+    **dict.fromkeys(("second", "adjudicated", "relevance"), int | None),
+}  # fmt: skip
+FIGURES = {
+    "model": str, "complete": bool, "agreement": dict[str, Any] | None,
+    "calibration": dict[str, float | None] | None,
+    **dict.fromkeys(("candidates", "judged", "relevant", "conflicts"), int),
+}  # fmt: skip
 _CALIBRATED, _SHOWN = 24, 10  # bundled queries, and captions shown with each
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from retgen.agents.ledger import sums, tables
-from retgen.agents.ledger.damage import salvage
+from retgen.agents.ledger.damage import failure, salvage
 from retgen.agents.ledger.drives import network_drive
-from retgen.agents.ledger.ledger import Ledger
+from retgen.agents.ledger.ledger import Ledger, unchanged
 from retgen.agents.ledger.owners import Owner
 from retgen.agents.ledger.texts import joined, with_texts
 from retgen.errors import OutputError
@@ -74,6 +74,15 @@ def check(ledger: Ledger) -> Checked:
     if not ledger.writable:
         result.notes.append("it cannot be written: no run can use it where it is")
     return result
+
+
+def check_before_sending(ledger: Ledger) -> None:
+    """Raise `OutputError` where a known request might not be found, and so be paid for again."""
+    ((found,),) = ledger.outside("PRAGMA integrity_check(1)")
+    with ledger.reading() as db:
+        wrong = check_sums(db) if found == "ok" else found.splitlines()[-1:]
+    if wrong:
+        raise failure(ledger.path, f"malformed: {wrong[0]}")
 
 
 def check_sums(db: sa.Connection) -> list[str]:
@@ -139,18 +148,21 @@ def _runs(db: sa.Connection) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def _requests(db: sa.Connection) -> list[str]:
-    """Requests that are not what their key says."""
+    """Requests that are not what their key says, and answers that are not as they came."""
     wrong, runs = [], set()
     for number, run, key, body in _bodies(db):
         if hashlib.sha256(body).digest() != key:
             wrong.append(number)
             runs.add(run)
+    query = sa.select(_s.id, _s.answer, _s.reason).where(_s.state == "answered")
+    spoilt = [row.id for row in db.execute(query) if not unchanged(row.answer or b"", row.reason)]
     shown = ", ".join(str(number) for number in wrong[:_SHOWN])
     more = f" and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else ""
     whose = ", ".join(sorted(runs))
-    return (
-        [f"{whose}: requests whose text is not that of their key: {shown}{more}"] if wrong else []
-    )
+    result = [f"{whose}: requests whose text is not that of their key: {shown}{more}"] * bool(wrong)
+    if spoilt:
+        result.append(f"answers that have changed: those of requests {', '.join(map(str, spoilt))}")
+    return result
 
 
 def _bodies(db: sa.Connection) -> Iterator[tuple[int, str, bytes, bytes]]:

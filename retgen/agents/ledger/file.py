@@ -152,6 +152,8 @@ class LedgerFile:
         except (sa.exc.DBAPIError, sqlite3.Error) as error:
             reason = getattr(error, "orig", error)
             raise failure(self.path, str(reason)) from error
+        except (TypeError, UnicodeDecodeError) as error:  # of a cell, or of SQLite's own words
+            raise failure(self.path, f"malformed: {error}") from error
 
     def _enter(self, real: Path, accept: bool, create: bool) -> None:
         alone = self._sidecar.enter()

@@ -95,7 +95,7 @@ def _count(db: sa.Connection, chosen: sa.ColumnElement[bool]) -> list[Forgotten]
         sa.select(
             _p.run, _p.agent, _p.model, _s.state, sa.func.count(),
             sa.func.sum(sa.case((others, 1), else_=0)), sa.func.sum(_s.nano_usd),
-            sa.func.min(_s.reason),
+            sa.func.min(sa.case((_s.state != "answered", _s.reason))),
         )
         .join(tables.parts, _p.id == _s.part)
         .where(chosen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
 from retgen.agents.ledger import statements, sums, tables
+from retgen.agents.ledger.damage import failure
 from retgen.agents.ledger.file import LedgerFile
 from retgen.agents.ledger.leases import Leases
 from retgen.agents.ledger.owners import Owner, this_process
@@ -111,7 +113,7 @@ class Ledger(LedgerFile):
         with self.together() as db:
             row = self._out(db, send, ("sent",))
             state = "answered" if row.first is None else "spare"
-            self._end(db, send, row, state, cost, raw, tokens_in, tokens_out)
+            self._end(db, send, row, state, cost, raw, tokens_in, tokens_out, stamp(raw))
             return raw if row.first is None else row.first
 
     def refused(
@@ -279,6 +281,8 @@ class Ledger(LedgerFile):
             self.sums.hit(run)
         if result.state == "refused":
             return Refusal(result.why, result.reason, result.tokens_in, result.tokens_out)
+        if not unchanged(result.answer, result.reason):
+            raise failure(self.path, f"malformed: the answer of request {result.id} has changed")
         return Answer(result.answer, result.tokens_in, result.tokens_out)
 
     def _holder(self, db: sa.Connection, number: int | None) -> Owner | None:
@@ -328,6 +332,16 @@ class Ledger(LedgerFile):
 def _known(db: sa.Connection, key: bytes) -> Known | None:
     result = statements.KNOWN(db, of=key).fetchone()
     return None if result is None else Known(*result)
+
+
+def stamp(answer: bytes) -> str:
+    """What `sends.reason` says of an answer, so that a change of it on the disk is noticed."""
+    return f"crc32 {zlib.crc32(answer):08x}"
+
+
+def unchanged(answer: bytes, reason: str | None) -> bool:
+    """Whether an answer is as it was kept; one that came before there were stamps has none."""
+    return not (reason or "").startswith("crc32 ") or reason == stamp(answer)
 
 
 def _check(state: str) -> None:

@@ -80,9 +80,9 @@ class Sidecar:
         try:
             mark, which, changes, answers, check = os.pread(self._file, _LENGTH, 0).decode().split()
             state = State(which, int(changes), int(answers))
+            return state if mark == _MARK and int(check) == _check(state) else None
         except (ValueError, OSError):
             return None
-        return state if mark == _MARK and int(check) == _check(state) else None
 
     def write(self, state: State, *, back: bool = False) -> None:
         """Say how far it is. `back`: even where another process had come farther."""

@@ -42,7 +42,7 @@ sends = sa.Table(  # a row for each time that a request was sent
     sa.Column("tokens_in", sa.Integer, nullable=False),
     sa.Column("tokens_out", sa.Integer, nullable=False),
     sa.Column("why", sa.String),  # of a refusal
-    sa.Column("reason", sa.String),
+    sa.Column("reason", sa.String),  # why it ended so; of an answer, its checksum
     sa.Column("request", sa.LargeBinary),  # as `texts` writes it; null once pruned
     sa.Column("answer", sa.LargeBinary),
 )

@@ -67,10 +67,10 @@ def test_a_chat_backend_is_one_new_file(tmp_path: Path) -> None:
 
 
 def test_who_asks_whom() -> None:
-    assert sorted(backends()) == ["google_genai", "langchain", "openai"]
+    assert {"google_genai", "langchain", "openai"} <= {*backends()}
     assert backend("mistralai") is backends()[LANGCHAIN]
     assert backend("openai", via=LANGCHAIN) is backends()[LANGCHAIN]
-    assert [name for name, _ in judges()] == ["openai", "google_genai"]
+    assert [name for name, _ in judges()][:2] == ["openai", "google_genai"]
 
 
 def test_the_judge_of_another_family() -> None:

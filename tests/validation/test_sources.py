@@ -1,0 +1,292 @@
+"""Whatever is damaged in the sources of a run is an error that names the file, in every family."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from retgen import validate
+from retgen.agents.calls import ModelOptions
+from retgen.generators import families, family
+from retgen.recipe import Recipe, load_recipe
+from retgen.scaffold import new_recipe
+from retgen.validation.sources import unreadable_sources
+from retgen.with_agents import generate_with_agents
+from tests.agents.ladder_mind import ladder_mind
+from tests.agents.minds import mind as attributes_mind
+from tests.agents.server import serving
+from tests.command import in_process
+from tests.generators.capretrieval.judged.mind import mind as judge_mind
+from tests.generators.capretrieval.mind import mind as queries_mind
+from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
+from tests.generators.multiconir.stories import stories
+from tests.generators.niah import test_asking as niah
+from tests.generators.world import test_prose as world
+from tests.generators.world.mind import mind as facts_mind
+from tests.shared import once
+from tests.validation.test_derived import forged
+from tests.with_agents.conftest import environment, recipe_of
+
+Say = Callable[[dict[str, Any]], str] | None
+ASKED = ("windmill copper", "tram birds", "spaceship", "chess honey")
+SHIPS = "name: ships\nfamily: multiconir\nparams: {domain: legal, source: {path: ships.jsonl}}\n"
+# run -> who answers; None: nobody is asked
+MINDS: dict[str, Say] = {
+    "limit": attributes_mind, "niah": niah.mind, "multiconir": ladder_mind, "world": facts_mind,
+    "capretrieval": queries_mind, "capretrieval_judged": judge_mind,
+    "multiconir_offline": None, "capretrieval_offline": None,
+}  # fmt: skip
+
+
+def made(folder: Path, name: str) -> None:
+    folder.mkdir(parents=True)
+    (folder / "ships.jsonl").write_text("".join(json.dumps(one) + "\n" for one in stories(2)))
+    rows = ({"_id": f"q{n}", "text": text} for n, text in enumerate(ASKED))
+    (folder / "asked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    documents, of = write_rows(folder / "kb.jsonl", TEXTS), name.partition("_")[0]
+    recipes = {"limit": recipe_of(12, 50), "niah": niah.RECIPE, "world": world.RECIPE}
+    if of == "capretrieval":
+        judge = "  judge: {queries: {path: asked.jsonl}, depth: all}\n"
+        write_recipe(folder / "made.yaml", documents, judge if name.endswith("judged") else "")
+    else:
+        (folder / "made.yaml").write_text(recipes.get(of, SHIPS))
+    call = ["run", "made.yaml", "--out", "run"]
+    with serving(MINDS[name] or (lambda body: "")) as server:
+        if MINDS[name] is not None:
+            call += ["--model", "openai:gpt-5-mini", "--max-usd", "5"]
+        done = in_process(*call, cwd=folder, env=environment(server))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    def of(name: str) -> Path:
+        path = once(tmp_path_factory, f"damaged/{name}", lambda folder: made(folder, name))
+        return path / "run"
+
+    return of
+
+
+# --- damage -------------------------------------------------------------------------------------
+
+OTHER: dict[type, Any] = {str: 7, int: "x", float: "x", list: "x", dict: [], bool: "x"}
+
+
+def damages(path: Path) -> Iterator[tuple[str, bytes | None]]:
+    """Everything that may happen to a file: what it is called, and the bytes afterwards."""
+    data = path.read_bytes()
+    yield "braces", b"{}\n"
+    yield "empty", b""
+    yield "missing", None
+    yield "torn", data[:-3]
+    yield "no last line break", data[:-1]
+    yield "no UTF-8", data[: len(data) // 2] + b"\xff\xfe" + data[len(data) // 2 :]
+    if path.suffix == ".txt":
+        yield "an extra row", data + b"More things\n"
+        return
+    rows = [orjson.loads(one) for one in ([data] if path.suffix == ".json" else data.splitlines())]
+    *first, last = rows
+    for key in last:
+        yield f"no {key}", _lines([*first, {k: v for k, v in last.items() if k != key}])
+        other = OTHER.get(type(last[key]), {})
+        yield f"another type of {key}", _lines([*first, {**last, key: other}])
+    yield "a key too many", _lines([*first, {**last, "zz": 1}])
+    if path.suffix == ".jsonl":
+        yield "an extra row", _lines([*rows, last])
+        yield "an empty row", _lines([*rows, {}])
+        yield "a blank row", data + b"\n"
+
+
+def _lines(rows: list[dict[str, Any]]) -> bytes:
+    return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+
+
+def spoil(path: Path, data: bytes | None) -> None:
+    path.unlink() if data is None else path.write_bytes(data)
+
+
+# what makes another set of rows, each of which can be read
+ROWS = ("an extra row",)
+
+
+@pytest.mark.parametrize("name", families())
+def test_every_file_that_a_family_leaves_is_read_by_what_it_says_of_it(
+    name: str, tmp_path: Path
+) -> None:
+    recipe = load_recipe(new_recipe(name, tmp_path / f"my_{name}.yaml"))
+    generate_with_agents(recipe, tmp_path, ModelOptions())
+    check_files(tmp_path, recipe.at(tmp_path))
+
+
+def check_files(run: Path, recipe: Recipe) -> None:
+    stated = recipe.family.sources(recipe.job)
+    there = {path.name for path in (run / "sources").glob("*") if path.stat().st_size}
+    # what was proposed and is not needed is nobody's to read again
+    assert there - {"attributes_spare.txt", "expansions.jsonl"} <= {*stated} <= there
+    assert list(unreadable_sources(run, recipe, True)) == []
+    for name in stated:
+        path = run / "sources" / name
+        if path.suffix == ".jsonl":  # some rows are enough
+            path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))
+    for name, kind in stated.items():
+        path = run / "sources" / name
+        kept = path.read_bytes()
+        for how, data in list(damages(path)):
+            if how in ROWS or (path.suffix == ".txt" and data):
+                continue
+            if how == "no last line break" and path.suffix == ".json":
+                data = kept[: len(kept) // 2]
+            key = how.rpartition(" ")[2]
+            if how == f"no {key}" and isinstance(kind, dict) and f"{key}?" in kind:
+                continue
+            spoil(path, data)
+            found = list(unreadable_sources(run, recipe, True))
+            assert [(one.rule, one.severity, one.ids) for one in found] == [
+                ("sources", "error", [f"sources/{name}"])
+            ], (name, how)
+            row = kept.count(b"\n") if path.suffix == ".jsonl" else 1
+            if how.startswith(("no ", "another")) and how not in ("no UTF-8", "no last line break"):
+                where = f"sources/{name}, row {row:,}: {key}"
+                assert found[0].message.startswith(where), (how, found[0].message)
+            path.write_bytes(kept)
+
+
+def test_every_family_with_agents_is_damaged_here() -> None:
+    asking = {name for name in families() if family(name).agents}
+    assert asking <= {name.partition("_")[0] for name in MINDS}, "add a run of it to MINDS"
+
+
+# of each file in a default run a few, in the slow ones all
+CASES = [(name, part) for name in MINDS for part in (0, None)]
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        pytest.param(
+            name, part,
+            marks=[] if part == 0 and name.endswith("judged") else [pytest.mark.slow],
+        )
+        for name, part in CASES
+    ],
+)  # fmt: skip
+def test_a_damaged_source_of_a_run_is_an_error(
+    finished: Callable[[str], Path], name: str, part: int | None, tmp_path: Path
+) -> None:
+    run = finished(name)
+    assert validate(run).errors == 0
+    number = 0
+    for path in sorted((run / "sources").iterdir()):
+        kept = path.read_bytes()
+        if not kept:
+            continue  # it holds nothing, and may be gone
+        for how, data in damages(path):
+            number += 1
+            if part is not None and number % 9 != part:
+                continue
+            copy = forged(run, tmp_path / str(number), _spoiling(path.name, data))
+            done = in_process("validate", copy, "--json", cwd=tmp_path)
+            assert (done.returncode, done.stderr) == (1, ""), (path.name, how)
+            found = [one for one in json.loads(done.stdout)["findings"]
+                     if one["severity"] == "error"]  # fmt: skip
+            if how not in ROWS and path.suffix != ".txt":
+                assert any(path.name in one["message"] for one in found), (path.name, how, found)
+            shutil.rmtree(tmp_path / str(number))
+
+
+def _spoiling(name: str, data: bytes | None) -> Callable[[Path], None]:
+    return lambda copy: spoil(copy / "sources" / name, data)
+
+
+def test_nothing_that_cannot_be_read_hides_what_was_forged(
+    finished: Callable[[str], Path], tmp_path: Path
+) -> None:
+    def forge(copy: Path) -> None:
+        (copy / "sources" / "expansions.jsonl").write_text("{}\n")
+        queries = copy / "dataset" / "queries.jsonl"
+        rows = [orjson.loads(line) for line in queries.read_bytes().splitlines()]
+        rows[0]["metadata"]["expansion_100"] = "something else"
+        queries.write_bytes(_lines(rows))
+
+    result = validate(forged(finished("niah"), tmp_path, forge))
+    assert not result.ok
+    assert (result.proven, result.judged) == (0, 0)
+    (one,) = [one for one in result.findings if one.rule == "sources"]
+    assert (one.severity, one.message) == (
+        "error",
+        "sources/expansions.jsonl, row 1: group is missing; without it the labels cannot be "
+        "proven: put the file back",
+    )
+
+
+def test_files_that_do_not_fit_together_are_an_error(
+    finished: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Each row can be read, and names a document that is in no other file."""
+
+    def shorten(copy: Path) -> None:
+        path = copy / "sources" / "documents.jsonl"
+        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+
+    done = in_process("validate", forged(finished("capretrieval"), tmp_path, shorten), cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert (
+        "  error   sources: recipe.yaml, inputs/ and sources/ do not fit together, so one of them "
+        "is not the run's: "
+    ) in done.stdout
+
+
+# --- every other file of a run ------------------------------------------------------------------
+
+# they say how the run went, and promise nothing of the data
+UNPROMISED = {"run.log", ".lock"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["capretrieval_offline", *(pytest.param(one, marks=pytest.mark.slow) for one in
+                               ("multiconir_offline", "niah", "limit"))],
+)  # fmt: skip
+def test_damage_to_any_other_file_is_an_error(
+    finished: Callable[[str], Path], name: str, tmp_path: Path
+) -> None:
+    run = finished(name)
+    paths = [one for one in sorted(run.rglob("*")) if one.is_file() and "sources" not in one.parts]
+    slow = name != "capretrieval_offline"
+    for number, path in enumerate(paths):
+        data, file = path.read_bytes(), path.relative_to(run)
+        middle = len(data) // 2
+        changes = [
+            None, b"", data[:middle], data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+        ] if data else [None]  # fmt: skip
+        for change in changes if slow else changes[number % 8 : number % 8 + 1]:
+            copy = tmp_path / "copy"
+            shutil.copytree(run, copy)
+            spoil(copy / file, change)
+            done = in_process("validate", copy, cwd=tmp_path)
+            if file.name in UNPROMISED:
+                assert done.returncode == 0
+            else:
+                assert done.returncode in (1, 2), (file, change and len(change))
+                assert "Traceback" not in done.stderr, file
+                assert done.stderr.count("\n") <= (done.returncode == 2), (file, done.stderr)
+            shutil.rmtree(copy)
+
+
+def test_a_run_without_its_recipe_is_told_so(
+    finished: Callable[[str], Path], tmp_path: Path
+) -> None:
+    shutil.copytree(finished("capretrieval_offline"), tmp_path / "run")
+    (tmp_path / "run" / "recipe.yaml").unlink()
+    done = in_process("validate", "run", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "gen: run holds no corpus table. Its recipe.yaml is missing: put it back, or give "
+        "run/dataset. A data set is "
+    )
