@@ -117,6 +117,9 @@ class ArrowSink(io.RawIOBase):
     def tell(self) -> int:
         return self._size
 
+    def writable(self) -> bool:
+        return True
+
 
 def write_file(path: Path, data: bytes | str) -> FileInfo:
     """Write a whole file atomically."""
