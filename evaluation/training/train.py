@@ -172,13 +172,13 @@ def _places(folder: Path) -> list[Path]:
 
 
 def _check_trainable(name: str) -> None:
-    check_name(name)
     result = type_of(name)
     if result is not None and not result.trainable:
         raise UsageError(
             f"--model {name}: cannot be trained. Give minilm, static:minilm, or the folder or Hub "
             "id of a sentence-transformers model"
         )
+    check_name(name)
 
 
 def _scored_sets(
