@@ -28,7 +28,7 @@ REFUSED = {
         "mean mteb/baseline-bm25s?"
     ),
     "mtbe:owner/name": (
-        "--model mtbe:owner/name: there is no kind of model mtbe:; did you mean mteb? Known: bm25, "
+        "--model mtbe:owner/name: there is no kind of model mtbe:; did you mean mteb? Known: "
     ),
     "hybrid:bm25+mteb:openai/text-embedding-3-small": (
         "--model mteb:openai/text-embedding-3-small: its provider needs a key, and there is none "
