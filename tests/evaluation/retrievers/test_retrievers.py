@@ -772,7 +772,7 @@ def test_the_cache_keeps_rows_by_kind_and_text(tmp_path: Path) -> None:
 
 def test_a_damaged_cache_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "model.sqlite").write_text("this is no data base, but it is long enough" * 50)
-    with pytest.raises(OutputError, match="remove the file .it is made again., or name another folder"):
+    with pytest.raises(OutputError, match="name another folder with RETGEN_CACHE"):
         Cache(tmp_path, "model")
 
 
