@@ -30,12 +30,12 @@ def similarity_of(name: str, stated: object) -> Similarity:
     Raises `UsageError` for one that compares more than two vectors, as MaxSim does.
     """
     result = "cosine" if stated is None else str(getattr(stated, "value", stated))
-    for known in get_args(Similarity):
-        if result == known:
-            return known
+    names: tuple[Similarity, ...] = get_args(Similarity)
+    if result in names:
+        return names[names.index(result)]
     raise UsageError(
         f"--model {name}: its similarity is {result}, which is not of single vectors "
-        f"({', '.join(get_args(Similarity))}); late:MODEL takes a late-interaction model of the "
+        f"({', '.join(names)}); late:MODEL takes a late-interaction model of the "
         "Hub or a folder"
     )
 
