@@ -322,7 +322,7 @@ def _remove_unheld(path: Path) -> bool:
                 return False
         finally:
             os.close(descriptor)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return True
     except (BlockingIOError, PermissionError):  # held: by a lock, on Windows by being open
         return False
