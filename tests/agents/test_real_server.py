@@ -267,7 +267,7 @@ def test_what_is_cut_off_gets_more_room(served: Served, ledger: Ledger) -> None:
     assert (part.calls, part.tokens_out) == (2, 4 + kept.tokens_out)
 
 
-def test_a_model_that_is_not_there_ends_it_at_no_cost(served: Served, ledger: Ledger) -> None:
+def test_a_model_that_is_not_there_ends_it(served: Served, ledger: Ledger) -> None:
     settings = served.settings(name="large")
 
     async def ask(caller: Caller) -> str:
@@ -278,7 +278,9 @@ def test_a_model_that_is_not_there_ends_it_at_no_cost(served: Served, ledger: Le
     _, error = with_caller(ledger, settings, ask)
     assert isinstance(error, EndpointFailed)
     assert str(error).startswith(f"large at {served.url}: 400: ")
-    assert ledger.spent("a") == ("a", 3, 0, 0, 0, 0)
+    # a 400, and nobody documents that it costs nothing
+    worst = PRICE.worst(Request(served.url, "large", (Message("user", "Hello 0"),)), 9)
+    assert ledger.spent("a") == ("a", 3, 0, 0, 0, 3 * worst)
 
 
 def test_gen_run_with_a_model_that_cannot_do_it(
