@@ -209,7 +209,7 @@ def change(name: str, old: str, new: str) -> Callable[[Path], None]:
         (change("tables/human.jsonl", '"score":0', '"score":1'), {"manifest", "regenerated"}),
         (
             change("inputs/decisions-1.jsonl", '"relevance":0', '"relevance":1'),
-            {"manifest", "review"},
+            {"manifest", "regenerated", "review"},
         ),
         (change("rejected.jsonl", "off topic", "on topic"), {"manifest", "regenerated"}),
         (change("manifest.json", '"human": 4', '"human": 9'), {"manifest"}),

@@ -274,11 +274,11 @@ def test_a_table_of_verdicts_that_is_not_there(two: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("ladders.jsonl", b'{"id": "legal-00001"', "line 1 is damaged"),
-        ("ladders.jsonl", b"\n", "line 1 is damaged"),
-        ("ladders.jsonl", b'{"id": "x", "sentences": [1], "rewrites": [], "conditions": [], "queries": []}\n', "line 1 is damaged"),
+        ("ladders.jsonl", b'{"id": "legal-00001"', "sources/ladders.jsonl, row 1: "),
+        ("ladders.jsonl", b"\n", "sources/ladders.jsonl, row 1: "),
+        ("ladders.jsonl", b'{"id": "x", "sentences": [1], "rewrites": [], "conditions": [], "queries": []}\n', "sources/ladders.jsonl, row 1: "),
         ("ladders.jsonl", None, "No such file"),
-        ("documents.jsonl", b'{"id": "legal-00001"', "is damaged"),
+        ("documents.jsonl", b'{"id": "legal-00001"', "sources/documents.jsonl, row 1: "),
         ("documents.jsonl", None, "No such file"),
     ],
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from retgen.evaluation.search.candidates.chunked import BestChunk
-from retgen.evaluation.search.candidates.lexical import TFIDF, BM25Paper
+from retgen.evaluation.search.candidates.lexical import TFIDF
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.progress import silent
 
@@ -26,6 +26,6 @@ def test_a_text_scores_as_its_best_chunk() -> None:
     each = [one.tolist() for one in TFIDF().score(chunks, silent)]
     assert scores[0].tolist() == [max(each[0][:2]), each[0][2], 0.0, each[0][6]]
     assert scores[1].tolist() == [each[1][0], 0.0]
-    assert scorer.noise == BM25Paper.noise
+    assert scorer.noise == TFIDF.noise
     details = scorer.details({"truncated": {"documents": 3}, "encoded": {}, "dtype": "float32"})
     assert details == {"dtype": "float32", "chunks": {"documents": 5, "distinct": 4}}
