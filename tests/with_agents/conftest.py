@@ -15,7 +15,7 @@ from tests.command import Done, in_process
 
 Gen = Callable[..., Done]
 KEY = "sk-planted-4f7a0c2e9b"
-USAGE = 200, 20  # tokens of each prompt and answer: as many as they may have, none hidden
+USAGE = 200, 12  # tokens of each prompt and answer: as many as they may have, none hidden
 # two steps a query (describe, then recognise) after a catalogue in rounds
 RECIPE = """# gen run asked.yaml
 name: asked

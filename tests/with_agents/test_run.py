@@ -29,9 +29,9 @@ def test_a_data_set_that_a_model_wrote(ask: Gen, asked: Path, server: Server) ->
     assert manifest["counts"]["queries"] == 60
     assert manifest["evidence"] == {"structural": 0, "judged": 120, "human": 0}
     assert manifest["calls"] == len(server.requests)
-    assert manifest["tokens"] == {"in": 200 * manifest["calls"], "out": 20 * manifest["calls"]}
+    assert manifest["tokens"] == {"in": 200 * manifest["calls"], "out": 12 * manifest["calls"]}
     # gpt-5-mini: $0.25 and $2.00 per million tokens
-    assert manifest["usd"] == pytest.approx(manifest["calls"] * (200 * 0.25 + 20 * 2.0) / 1e6)
+    assert manifest["usd"] == pytest.approx(manifest["calls"] * (200 * 0.25 + 12 * 2.0) / 1e6)
     assert set(manifest["models"]) == {
         "propose_attributes", "remove_overlaps", "paraphrase_query", "identify_attribute",
     }  # fmt: skip
