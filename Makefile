@@ -23,8 +23,8 @@ test: .venv/dev  ## install everything and run all tests but the slow ones
 slow: .venv/dev  ## the tests that take many seconds each: outages, kills, trainings, benchmarks
 	$(BIN)/python -m pytest $(SPREAD) -m slow
 
-proof: .venv/dev  ## the long proofs: 2,000 queries of two steps killed 20 times, a million documents 15 times, 10,080 changes of albums
-	RETGEN_LONG_PROOFS=1 $(BIN)/python -m pytest -s tests/with_agents/test_kill.py tests/test_workers.py tests/validators/album/test_proof.py
+proof: .venv/dev  ## the long proofs: 2,000 queries of two steps killed 20 times, a million documents 15 times, 10,080 changes of albums, every fault of a server with every backend and family
+	RETGEN_LONG_PROOFS=1 $(BIN)/python -m pytest -s tests/with_agents/test_kill.py tests/with_agents/test_charges.py tests/test_workers.py tests/validators/album/test_proof.py
 
 check: .venv/dev  ## linters, types, and tests, one of which is that generated docs are up to date
 	$(BIN)/ruff check .
