@@ -39,10 +39,10 @@ from tests.generators.capretrieval.mind import mind as passage_mind
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
 from tests.generators.niah.test_asking import RECIPE as NIAH
 from tests.generators.niah.test_asking import mind as needle_mind
-
-LONG = bool(os.environ.get("RETGEN_LONG_PROOFS"))
 from tests.with_agents.conftest import recipe_of
 from tests.with_agents.test_multiconir import ships
+
+LONG = bool(os.environ.get("RETGEN_LONG_PROOFS"))
 
 
 def limit(folder: Path) -> Path:
