@@ -16,11 +16,11 @@ from retgen.evaluation.scoring import negatives, thresholds
 from retgen.evaluation.scoring.by_type import break_down
 from retgen.evaluation.scoring.columns import values_of
 from retgen.evaluation.scoring.scores import Score
-from retgen.evaluation.scoring.significance import Bootstrap
 from retgen.evaluation.scoring.tables import primary_of
 from retgen.evaluation.search.base import Ranked, Retriever
 from retgen.pages import Section
 from retgen.progress import Progress
+from retgen.statistics.clustered import Units
 
 _SETS = {"KW", "SM"}  # CapRetrieval's two sets of queries, which are shown apart
 
@@ -109,14 +109,14 @@ class Analysis:
             if shares is not None:
                 self._negatives[score.label] = shares
 
-    def finish(self, scores: Sequence[Score], bootstrap: Bootstrap, folder: Path) -> list[Part]:
+    def finish(self, scores: Sequence[Score], units: Units, folder: Path) -> list[Part]:
         """All that came out."""
         parts = []
         by = {}
         for column, values in self._columns().items() if scores else ():
             measure = primary_of(scores[0].names, self.collection)
             by[column] = break_down(
-                column, values, self.collection, scores, bootstrap, measure, self._negatives
+                column, values, self.collection, scores, units, measure, self._negatives
             )
         if by:
             keys = {column: one.to_json() for column, one in by.items()}

@@ -20,21 +20,20 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.columns import NONE
 from retgen.evaluation.scoring.negatives import DEPTH, Shares, mean_share
 from retgen.evaluation.scoring.scores import Score
-from retgen.evaluation.scoring.significance import Bootstrap
 from retgen.evaluation.scoring.tables import in_order, interval_text
 from retgen.evaluation.search.names import slug
 from retgen.pages import Figure, Place, Section, TableView, best_places
+from retgen.statistics.clustered import FEWEST, Units
 
 TOLERANCE = 0.01  # two scores of a query that are less apart are equal
 ALL = "all queries"
-FEW = 5  # queries; of fewer no interval is given
 _MOST = 50  # values of a column
 _GROUPS, _SERIES = 10, 6  # values and systems in a picture
 _BM25 = ("bm25", "bm25-capretrieval", "rank-bm25", "bm25-capretrieval-characters")
 
 
 class Cell(NamedTuple):
-    """One system on the queries of one value. `intervals`: (measures, 2), None of few queries.
+    """One system on the queries of one value. `intervals`: (measures, 2), None of too few units.
 
     `better`, `worse`, `equal`: shares of the queries, against BM25; None without it and of itself.
     `negatives`: the share of hard negatives among the first documents; None where that is unknown.
@@ -83,7 +82,7 @@ class Breakdown(NamedTuple):
         """The tables, with what they mean. `name`: the data set's; its picture goes to `folder`."""
         text = [
             f"The same means over the queries of each {self.column}, with 95% intervals where "
-            f"there are {FEW} queries and more."
+            f"{FEWEST} groups of queries and more share nothing."
         ]
         if any(cell.negatives is not None for cell in self.cells):
             text.append(
@@ -144,7 +143,7 @@ class Breakdown(NamedTuple):
             names=2,
             best=best,
             beside={
-                (row, column): interval_text(*cell.intervals[column - 3].tolist())
+                (row, column): interval_text(cell.intervals[column - 3].tolist())
                 for row, cell in enumerate(cells)
                 if cell.intervals is not None
                 for column in range(3, 3 + len(names))
@@ -195,7 +194,7 @@ def break_down(
     values: Mapping[str, str],
     collection: Collection,
     scores: Sequence[Score],
-    bootstrap: Bootstrap,
+    units: Units,
     measure: str,
     negatives: Mapping[str, Shares] | None = None,
 ) -> Breakdown:
@@ -208,7 +207,7 @@ def break_down(
     systems = in_order(scores, measure)
     reference = next((s for s in scores if s.model in _BM25), None)
     cells = [
-        _cell(value, mine, score, bootstrap, reference, measure, (negatives or {}).get(score.label))
+        _cell(value, mine, score, units, reference, measure, (negatives or {}).get(score.label))
         for value, mine in rows.items()
         for score in systems
     ]
@@ -219,14 +218,15 @@ def _cell(
     value: str,
     rows: NDArray[np.int64],
     score: Score,
-    bootstrap: Bootstrap,
+    units: Units,
     reference: Score | None,
     measure: str,
     negatives: Shares | None,
 ) -> Cell:
     means = map(float, score.values[rows].mean(axis=0))
     metrics = dict(zip(score.names, means, strict=True))
-    spans = bootstrap.interval_within(score.values, rows) if len(rows) >= FEW else None
+    of = units.within(rows)
+    spans = None if of.note else of.interval(score.values[rows])
     cell = Cell(value, len(rows), score, metrics, spans)
     if negatives is not None:
         cell = cell._replace(negatives=mean_share(negatives, rows))

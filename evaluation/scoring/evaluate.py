@@ -34,7 +34,7 @@ from retgen.evaluation.scoring.mteb_files import measure, mteb_task_of, write_mt
 from retgen.evaluation.scoring.page import write_pages
 from retgen.evaluation.scoring.result import Evaluation, Scored
 from retgen.evaluation.scoring.scores import Score, at_largest, write_score
-from retgen.evaluation.scoring.significance import Bootstrap, relevance_matrix
+from retgen.evaluation.scoring.significance import compare, relevance_matrix, units_of
 from retgen.evaluation.search.names import slug
 from retgen.evaluation.search.rankings import read_run, spaced
 from retgen.evaluation.tasks import task_of
@@ -62,7 +62,6 @@ def evaluate(
     options: Options | None = None,
     analyses: Analyses | None = None,
     cache: bool = True,
-    replicates: int = 5000,
     limit: int | None = None,
     model_options: ModelOptions | None = None,
     command: str | None = None,
@@ -127,7 +126,7 @@ def evaluate(
         make_folder(place)
         scored = _score(
             Analysis(analyses, collection), of_task, measures, names, runs, options, place,
-            replicates, errors, progress,
+            errors, progress,
         )  # fmt: skip
         scored.name = name
         results.append(scored)
@@ -222,14 +221,13 @@ def _score(
     runs: Sequence[str | Path],
     options: Options,
     folder: Path,
-    replicates: int,
     errors: dict[str, RetgenError],
     progress: Progress,
 ) -> Scored:
     collection = analysis.collection
     judged = [] if collection.complete else judged_names(measures.names)
     beside = Measures(judged) if judged else None
-    bootstrap = Bootstrap(collection, replicates)
+    units = units_of(collection)
     main = Measures([name] if (name := measure(mteb_task_of(collection).main_score)) else [])
     depth = max(measures.depth(collection.documents), main.depth(collection.documents))
     depth = max(depth, analysis.depth())
@@ -247,7 +245,7 @@ def _score(
             means = beside.per_query(collection, ranked.rankings).mean(axis=0)
             coverage = dict(zip(judged, map(float, means), strict=True))
         score = Score(
-            ranked.model, ranked.dim, measures.names, values, bootstrap.interval(values),
+            ranked.model, ranked.dim, measures.names, values, units.interval(values),
             coverage, ranked.details,
         )  # fmt: skip
         seconds = time.perf_counter() - began
@@ -268,9 +266,8 @@ def _score(
     return Scored(
         collection, measures, result,
         measures.ceiling(collection) | (beside.ceiling(collection) if beside else {}), scores,
-        bootstrap.compare({s.label: s.values for s in at_largest(scores)}, measures.names),
-        bootstrap.unit,
-        bootstrap.replicates,
+        compare(units, {s.label: s.values for s in at_largest(scores)}, measures.names),
+        units,
         {
             "document_graph_density": graph.document_graph_density,
             "query_graph_density": graph.query_graph_density,
@@ -278,8 +275,7 @@ def _score(
         },
         notes,
         task=of_task,
-        compared=bootstrap.compared,
-        parts=analysis.finish(scores, bootstrap, folder),
+        parts=analysis.finish(scores, units, folder),
     )  # fmt: skip
 
 

@@ -149,8 +149,8 @@ def _sections(result: Evaluation, scored: Scored) -> Iterable[Section]:
         yield Section(
             f"{collection.name}: which differences hold" if several else "Which differences hold",
             [
-                f"Paired differences in {name} over the same {scored.replicates:,} draws of "
-                f"{scored.clusters}, with 95% intervals; p two-sided, after Holm's correction over "
+                f"Paired differences in {name}, with 95% intervals over "
+                f"{scored.units.name}; p two-sided, after Holm's correction over "
                 "these pairs. A model with several dimensions stands for its largest; other "
                 "measures are in eval.json."
             ],
@@ -162,8 +162,13 @@ def _sections(result: Evaluation, scored: Scored) -> Iterable[Section]:
 def _summary_of(scored: Scored) -> str:
     text = (
         "Means over the queries, between 0 and 1, the best of a column in bold; ties are broken as "
-        "trec_eval does. Below each score stands its 95% bootstrap interval: drawn are "
-        f"{scored.clusters}, since queries that share documents do not vary by themselves."
+        "trec_eval does. "
+        + (
+            f"There are {scored.units.note}."
+            if scored.units.note
+            else "Below each score stands its 95% interval, which reckons with "
+            f"{scored.units.name}, since queries that share documents do not vary by themselves."
+        )
     )
     if not scored.collection.complete:
         text += " Not every pair is judged: Judged@k is the share of the first k that is."
@@ -222,13 +227,14 @@ def _pictures(result: Evaluation, scored: Scored) -> list[Figure]:
         for model in swept:
             results = [s for s in scored.scores if s.model == model]
             results.sort(key=lambda s: s.dim or 0)
+            bounds = [span for s in results if (span := s.interval(measure).span)]
+            spans = zip(*bounds, strict=True) if len(bounds) == len(results) else ()
             curves.append(
                 draw.Line(
                     model,
                     [float(s.dim or 0) for s in results],
                     [s.metrics[measure] for s in results],
-                    [s.interval(measure)[0] for s in results],
-                    [s.interval(measure)[1] for s in results],
+                    *spans,
                     star=bool(results[0].details.get("trained_for_truncation")),
                 )
             )
@@ -252,7 +258,7 @@ def _bars(result: Evaluation, scored: Scored, measure: str) -> Figure:
         result.folder / "figures" / f"{_file(scored.name)}_{_file(measure)}",
         labels,
         {measure: [score.metrics[measure] for score in scores]},
-        {measure: [score.interval(measure) for score in scores]},
+        {measure: [score.interval(measure).span for score in scores]},
         baseline_levels(scored.baselines, measure),
         title=f"{measure}: {scored.name}",
         y=measure,
@@ -282,7 +288,7 @@ def _overview(result: Evaluation) -> Section:
     for label in labels:
         of = [results.get((i, label)) for i in range(len(sets))]
         values[label] = [score.metrics[measure] if score else None for score in of]
-        spans[label] = [score.interval(measure) if score else None for score in of]
+        spans[label] = [score.interval(measure).span if score else None for score in of]
     names = [scored.name for scored in sets]
     folder = result.folder / "figures"
     figures = [

@@ -13,6 +13,7 @@ from retgen.evaluation.scoring.scores import Score
 from retgen.evaluation.scoring.significance import Difference
 from retgen.evaluation.tasks.measure import TaskResults, together
 from retgen.evaluation.tasks.task import SystemResult, Task
+from retgen.statistics.clustered import Units
 
 
 @dataclass
@@ -28,19 +29,19 @@ class Scored:
     ceiling: dict[str, float | None]
     scores: list[Score]
     comparisons: list[Difference]
-    clusters: str
-    replicates: int
+    units: Units
     densities: dict[str, Any]
     notes: list[str] = field(default_factory=list)
     name: str = ""  # tells data sets of one call apart
     task: TaskResults | None = None
-    compared: int = 0  # replicates behind the p-values
     parts: list[Part] = field(default_factory=list)
 
     @property
     def all_notes(self) -> list[str]:
         """What a reader of the scores must know."""
-        return [*self.collection.notes, *self.notes, *(self.task.notes if self.task else ())]
+        of_task = self.task.notes if self.task else ()
+        of_units = [self.units.note] if self.scores and self.units.note else ()
+        return [*self.collection.notes, *self.notes, *of_units, *of_task]
 
     @property
     def aside(self) -> str:
@@ -60,12 +61,7 @@ class Scored:
             "floors": self.baselines,
             "densities": self.densities,
             "comparisons": [comparison._asdict() for comparison in self.comparisons],
-            "bootstrap": {
-                "level": 0.95,
-                "drawn": self.clusters,
-                "replicates": self.replicates,
-                "replicates_of_comparisons": self.compared,
-            },
+            "intervals": {"level": 0.95, "units": self.units.name, "note": self.units.note or None},
             "notes": self.all_notes,
         }
         for part in self.parts:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.names import label, slug
 from retgen.evaluation.search.rankings import Rankings, write_run
+from retgen.statistics.clustered import Estimate
 from retgen.write import AtomicFile, make_folder
 
 
@@ -39,18 +40,18 @@ class Score:
         """Means over the queries."""
         return dict(zip(self.names, map(float, self.values.mean(axis=0)), strict=True))
 
-    def interval(self, name: str) -> tuple[float, float]:
-        """The 95% interval of a measure's mean."""
-        low, high = self.intervals[self.names.index(name)]
-        return float(low), float(high)
+    def interval(self, name: str) -> Estimate:
+        """A measure's mean with its 95% interval."""
+        at = self.names.index(name)
+        return Estimate.of(float(self.values[:, at].mean()), self.intervals[at])
 
     def to_json(self) -> dict[str, Any]:
         """As `gen eval --json` prints it."""
         result: dict[str, Any] = {"model": self.model, "dim": self.dim, "metrics": self.metrics}
         if self.judged:
             result["judged"] = self.judged
-        spans = self.intervals.tolist()
-        result["intervals"] = {name: spans[i] for i, name in enumerate(self.names)}
+        spans = [self.interval(name) for name in self.names]
+        result["intervals"] = {n: s[1:] for n, s in zip(self.names, spans, strict=True)}
         return result | {"details": self.details}
 
 

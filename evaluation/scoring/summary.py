@@ -14,6 +14,7 @@ import numpy as np
 from retgen.evaluation.scoring.scores import Score, at_largest
 from retgen.evaluation.scoring.significance import Difference
 from retgen.evaluation.scoring.tables import p_value, primary
+from retgen.statistics.clustered import Estimate
 from retgen.validators.baselines import best_at
 
 if TYPE_CHECKING:
@@ -37,6 +38,17 @@ def sentences(result: Evaluation) -> list[str]:
     return [*outcome, missing(result)]
 
 
+def span_text(span: Estimate) -> str:
+    """A 95% interval in words."""
+    return "95% interval {:.3f} to {:.3f}".format(*span.span) if span.span else "no interval"
+
+
+def not_above(score: Score, measure: str, level: float) -> bool:
+    """Whether a score is not clearly above, by its interval where it has one."""
+    span = score.interval(measure)
+    return (span.value if span.low is None else span.low) <= level
+
+
 def _ranking(scored: Scored, measure: str) -> list[Score]:
     return sorted(at_largest(scored.scores), key=lambda s: (-s.metrics[measure], s.label))
 
@@ -44,8 +56,8 @@ def _ranking(scored: Scored, measure: str) -> list[Score]:
 def _leader(scored: Scored, measure: str) -> str:
     ranking = _ranking(scored, measure)
     first = ranking[0]
-    low, high = first.interval(measure)
-    value = f"{first.metrics[measure]:.4f} (95% interval {low:.3f} to {high:.3f})"
+    span = first.interval(measure)
+    value = f"{first.metrics[measure]:.4f} ({span_text(span)})"
     if len(ranking) == 1:
         return f"{first.label} reaches {measure} {value}."
     second = ranking[1]
@@ -61,7 +73,7 @@ def _leader(scored: Scored, measure: str) -> str:
         "the next"
     )
     tested = _comparison(scored, measure, first, second)
-    if tested is not None:
+    if tested is not None and tested.adjusted is not None:
         held = "holds" if tested.adjusted < LEVEL else "does not hold"
         text += f"; the lead {held} after Holm's correction (p {_p(tested.adjusted)})"
     top = max(scored.scores, key=lambda s: s.metrics[measure])
@@ -86,10 +98,10 @@ def _p(adjusted: float) -> str:
 def _against(scored: Scored, measure: str) -> str:
     """The leader against the query-blind baseline and the best reachable."""
     first, *others = _ranking(scored, measure)
-    value, low = first.metrics[measure], first.interval(measure)[0]
+    value, low = first.metrics[measure], first.interval(measure).low
     text = f"{first.label} is {against(scored.baselines, scored.ceiling, measure, value, low)}"
     base = baseline(scored.baselines, measure)[1]
-    below = [s.label for s in others if base is not None and s.interval(measure)[0] <= base]
+    below = [s.label for s in others if base is not None and not_above(s, measure, base)]
     if below:
         text += f"; not clearly above the baseline: {_listed(below)}"
     return f"{text}."
@@ -149,7 +161,8 @@ def _leaders(result: Evaluation, ranked: Sequence[Scored]) -> str:
         measure = primary(scored)
         first, *others = _ranking(scored, measure)
         wins[first.label] += 1
-        if others and (one := _comparison(scored, measure, first, others[0])):
+        one = _comparison(scored, measure, first, others[0]) if others else None
+        if one is not None and one.adjusted is not None:
             tested += 1
             held += one.adjusted < LEVEL and one.difference != 0
     names = _listed(list(dict.fromkeys(primary(scored) for scored in ranked)))
@@ -167,7 +180,7 @@ def _against_all(ranked: Sequence[Scored]) -> str:
         measure = primary(scored)
         first = _ranking(scored, measure)[0]
         _, base = baseline(scored.baselines, measure)
-        if base is not None and first.interval(measure)[0] <= base:
+        if base is not None and not_above(first, measure, base):
             weak.append(scored.name)
         ceiling = scored.ceiling.get(measure)
         if ceiling is not None:

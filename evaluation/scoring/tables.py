@@ -68,16 +68,16 @@ def table(scored: Scored) -> TableView:
     return TableView(
         head, rows, names=1, faint=range(begin, len(rows)), best=best_places(columns),
         beside={
-            (row, column): interval_text(*score.interval(name))
+            (row, column): interval_text(score.interval(name).span)
             for row, score in enumerate(scores)
             for column, name in enumerate(names, start=2)
         },
     )  # fmt: skip
 
 
-def interval_text(low: float, high: float) -> str:
-    """A 95% interval of a score, small enough for a cell."""
-    return f"{low:.3f}–{high:.3f}"
+def interval_text(span: Sequence[float] | None) -> str:
+    """A 95% interval of a score, small enough for a cell; "" where there is none."""
+    return "{:.3f}–{:.3f}".format(*span) if span else ""
 
 
 def bound_rows(
@@ -118,7 +118,7 @@ def differences(scored: Scored, measure: str) -> TableView:
         [
             f"{c.first} − {c.second}",
             f"{c.difference:+.4f}",
-            f"{c.low:+.4f} to {c.high:+.4f}",
+            signed_interval(c.low, c.high),
             p_value(c.adjusted),
         ]
         for c in scored.comparisons
@@ -127,8 +127,15 @@ def differences(scored: Scored, measure: str) -> TableView:
     return TableView(["difference", measure, "95% interval", "p"], rows)
 
 
-def p_value(p: float) -> str:
-    """Three digits, and no more certainty than they hold."""
+def signed_interval(low: float | None, high: float | None) -> str:
+    """A 95% interval of a difference; "" where there is none."""
+    return "" if low is None or high is None else f"{low:+.4f} to {high:+.4f}"
+
+
+def p_value(p: float | None) -> str:
+    """Three digits, and no more certainty than they hold; "" where there is none."""
+    if p is None:
+        return ""
     return f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 

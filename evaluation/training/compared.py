@@ -55,7 +55,7 @@ def compared_section(result: Training) -> Section:
         f"Which {result.noun} win",
         [
             f"The same model, {text.format(', '.join(parts))}",
-            "Differences are paired, with 95% intervals over the same draws of what queries share.",
+            "Differences are paired, with 95% intervals that reckon with what queries share.",
         ],
         [compared_table(result)],
         [Figure(svg, f"Before training, and after it with each of these {result.noun}.")],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from retgen.evaluation import plots as draw
 from retgen.evaluation.scoring.page import baseline_levels
 from retgen.evaluation.scoring.summary import LEVEL, against
-from retgen.evaluation.scoring.tables import bound_rows, p_value, primary_of
+from retgen.evaluation.scoring.tables import bound_rows, p_value, primary_of, signed_interval
 from retgen.evaluation.training.arms import AFTER, BEFORE
 from retgen.evaluation.training.compared import compared_section, compared_table
 from retgen.evaluation.training.sides_page import side_tables, sides_section
@@ -90,12 +90,14 @@ def _change(result: Training, scored: ScoredSet) -> str:
         f"after training{arm}"
     )
     for c in scored.comparisons:
-        if (c.first, c.second, c.measure) == (first.name, BEFORE, measure):
+        of = (c.first, c.second, c.measure)
+        if of == (first.name, BEFORE, measure) and c.adjusted is not None:
             held = "holds" if c.adjusted < LEVEL else "does not hold"
             p = p_value(c.adjusted)
+            span = signed_interval(c.low, c.high)
             text += (
-                f": a difference of {c.difference:+.4f} (95% interval {c.low:+.3f} to "
-                f"{c.high:+.3f}) that {held} (p {p if p.startswith('<') else f'= {p}'})"
+                f": a difference of {c.difference:+.4f}{f' (95% interval {span})' if span else ''} "
+                f"that {held} (p {p if p.startswith('<') else f'= {p}'})"
             )
     return f"{text}."
 
@@ -162,7 +164,7 @@ def _sections(result: Training) -> Iterator[Section]:
             [
                 [
                     f"{c.first} − {c.second}", c.measure, f"{c.difference:+.4f}",
-                    f"{c.low:+.4f} to {c.high:+.4f}", p_value(c.adjusted),
+                    signed_interval(c.low, c.high), p_value(c.adjusted),
                 ]
                 for c in scored.comparisons
             ],

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 class ScoredSet:
     """A data set that a model is scored on.
 
-    `comparisons`: of the arms and the model before, see `Bootstrap`; `intervals`: 95%, by arm (or
+    `comparisons`: of the arms and the model before, see `compare`; `intervals`: 95%, by arm (or
     before) and measure. `sides`: the same of some of its queries, where a column splits them.
+    `note`: why there are no intervals, or "".
     `seen`: how many of the documents and of the queries stand in training pairs.
     """
 
@@ -34,6 +35,7 @@ class ScoredSet:
     ceiling: dict[str, float | None] = field(default_factory=dict)
     comparisons: list[Difference] = field(default_factory=list)
     intervals: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
+    note: str = ""
     sides: Sides | None = None
     seen: tuple[int, int] = (0, 0)
 
@@ -163,7 +165,11 @@ class Training:
             return f"{where} there is nothing beside {best}; {trained} by {measure}"
         level = next((other for other in others if not scored.above(best, other)), None)
         if level is not None:
-            _, low, high = scored.difference(best, level, measure) or (0.0, 0.0, 0.0)
+            change = scored.difference(best, level, measure)
+            if change is None:
+                why = scored.note or f"{best} and {level} rank alike"
+                return f"{where} no {self.noun} win by {measure} ({why})"
+            _, low, high = change
             return (
                 f"{where} no {self.noun} win by {measure} (the 95% interval of {best} − {level}, "
                 f"{low:+.3f} to {high:+.3f}, includes 0)"
@@ -208,6 +214,7 @@ class Training:
             )
         if len(self.scored_sets) == 1:
             notes.append("outside: not measured (--outside PATH or mteb:NAME measures it)")
+        notes += [f"{scored.label}: {scored.note}" for scored in self.scored_sets if scored.note]
         seeds = len(self.arms[0].runs)
         if seeds > 1:
             first = self.config.seed

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.retrievers import Options, retriever
-from retgen.evaluation.scoring.by_type import ALL, FEW, rows_by
+from retgen.evaluation.scoring.by_type import ALL, rows_by
 from retgen.evaluation.scoring.columns import NONE, values_of
-from retgen.evaluation.scoring.significance import Bootstrap, Difference, between
+from retgen.evaluation.scoring.significance import Difference, between, compare, units_of
 from retgen.evaluation.training.arms import BEFORE, BM25
 from retgen.progress import Progress
 
@@ -43,7 +43,7 @@ class Split(NamedTuple):
 class Side:
     """The queries of one value. `means`: system -> measure -> score, as are `intervals` (95%).
 
-    `comparisons`: of the arms and the model before, paired; none where queries are few.
+    `comparisons`: of the arms and the model before, paired. `note`: why there are none, or "".
     """
 
     value: str
@@ -51,6 +51,7 @@ class Side:
     means: dict[str, dict[str, float]]
     intervals: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
     comparisons: list[Difference] = field(default_factory=list)
+    note: str = ""
 
     @property
     def words(self) -> str:
@@ -80,6 +81,7 @@ class Sides:
                 "scores": side.means,
                 "intervals": side.intervals,
                 "comparisons": [one._asdict() for one in side.comparisons],
+                "note": side.note or None,
             }
             for side in self.sides
         ]
@@ -95,7 +97,7 @@ class Sides:
         if len(shown) < 2:
             return (
                 f"{where} there is no dilemma to be seen: fewer than two values of {self.column} "
-                f"have {FEW} queries and more."
+                f"have queries enough for intervals."
             )
         changes = {
             words: [(side, change) for side in shown if (change := self._of(side, arm, BEFORE))]
@@ -108,6 +110,8 @@ class Sides:
         ]
         if torn:
             text = f"{where} there is a dilemma by {self.measure}: {'; '.join(torn)}."
+        elif not any(changes.values()):
+            text = f"{where} no training changes any ranking."
         else:
             words, side, lowest = min(
                 ((words, side, change) for words, of in changes.items() for side, change in of),
@@ -189,11 +193,8 @@ def sides_of(
             name: dict(zip(names, of.mean(axis=0).tolist(), strict=True))
             for name, of in (mine | {BM25: bm25[rows]}).items()
         }
-        side = Side(value, len(rows), means)
-        if len(rows) >= FEW:
-            part = _part(collection, rows)
-            side = replace(side, **paired(part, names, mine, {BM25: bm25[rows]}))
-        sides.append(side)
+        part = _part(collection, rows)
+        sides.append(Side(value, len(rows), means, **paired(part, names, mine, {BM25: bm25[rows]})))
     return Sides(split.column, scored.primary, sides)
 
 
@@ -205,17 +206,18 @@ def paired(
 ) -> dict[str, Any]:
     """`comparisons` of all systems, `intervals` by system and measure.
 
-    Over the same draws of what queries share. `beside`: systems with an interval and no comparison.
+    Where units are too few only `note`, the reason. `beside`: systems that have an interval and are
+    not compared.
     """
-    bootstrap = Bootstrap(collection)
+    units = units_of(collection)
+    if units.note:
+        return {"note": units.note}
     return {
-        "comparisons": bootstrap.compare(values, measures),
+        "comparisons": compare(units, values, measures),
         "intervals": {
             name: {
                 measure: (low, high)
-                for measure, (low, high) in zip(
-                    measures, bootstrap.interval(of).tolist(), strict=True
-                )
+                for measure, (low, high) in zip(measures, units.interval(of).tolist(), strict=True)
             }
             for name, of in {**values, **(beside or {})}.items()
         },

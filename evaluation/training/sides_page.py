@@ -32,7 +32,7 @@ def sides_section(result: Training) -> Section:
         f"What each side gains and loses, by {column}",
         [
             f"The queries of each value of {column} are scored as a set of their own. Differences "
-            "are paired, with 95% intervals over draws of what its queries share; BM25 is for "
+            "are paired, with 95% intervals that reckon with what its queries share; BM25 is for "
             "comparison.",
         ],
         side_tables(result),

@@ -15,7 +15,7 @@ from retgen.changes.stated import read_json
 from retgen.data import Dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.scoring.significance import Bootstrap, Difference, holm
+from retgen.evaluation.scoring.significance import Difference, compare, holm, units_of
 from retgen.evaluation.search.names import label, slug
 
 _Key = tuple[str, int | None, str]  # model, dim, measure
@@ -146,7 +146,7 @@ def _paired(
             "scores are not compared query by query: the data sets are not asked the same "
             f"({shared:,} queries of {len(texts[0]):,} and {len(texts[1]):,} are)"
         ]
-    bootstrap = Bootstrap(collections[1])
+    units = units_of(collections[1])
     compared: dict[_Key, Difference] = {}
     for system in dict.fromkeys((one.model, one.dim) for one in changes):
         measures = [one.measure for one in changes if (one.model, one.dim) == system]
@@ -161,10 +161,10 @@ def _paired(
                     f"{collection.path} has now; `gen eval` writes it again"
                 ]
             values[name] = table
-        for one in bootstrap.compare({"B": values["B"], "A": values["A"]}, measures):
+        for one in compare(units, {"B": values["B"], "A": values["A"]}, measures):
             compared[(*system, one.measure)] = one
     compared = _corrected(compared)
-    drawn = f"intervals and p-values of scores: {bootstrap.unit} of B are drawn again and again"
+    drawn = units.note or f"intervals and p-values of scores are over {units.name} of B"
     return [replace(one, compared=compared[_key(one)]) for one in changes], [drawn]
 
 

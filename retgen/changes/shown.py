@@ -9,6 +9,7 @@ from typing import Any
 from retgen.changes.examples import Example, LabelExample
 from retgen.changes.matched import LabelChanges, TextChanges
 from retgen.changes.result import Diff, all_labels
+from retgen.evaluation.scoring.tables import p_value, signed_interval
 from retgen.pages import Pieces, TableView, text_table
 from retgen.reporting.examples import marked
 from retgen.tokenizer import laid_out
@@ -92,7 +93,7 @@ def score_table(diff: Diff) -> TableView | None:
         row = [one.label, one.measure, f"{one.before:.4f}", f"{one.after:.4f}",
                f"{one.after - one.before:+.4f}"]  # fmt: skip
         if (c := one.compared) is not None:
-            row += [f"{c.low:+.4f} to {c.high:+.4f}", f"{c.adjusted:.4f}"]
+            row += [signed_interval(c.low, c.high), p_value(c.adjusted)]
         rows.append(row)
     paired = any(len(row) == len(head) for row in rows)
     return TableView(head if paired else head[:5], rows, 2)

@@ -41,7 +41,7 @@ class LadderData(TaskData[Rates]):
         plan = make_plan(self.ladders, TASKS)
         words = [np.array([-len(t.split()) for t in one.texts], float) for one in plan.groups]
         every = range(len(self.ladders))
-        rates = measured(plan.counts(words, 0.0), every, f"{self.name}/baseline", replicates=2)
+        rates = measured(plan.counts(words, 0.0), every)
         rungs = rates.mean(rates.where("rung"))
         if rungs is not None and rungs.value > 0.5:
             yield (
@@ -67,10 +67,9 @@ class LadderComparison(Comparison[Rates]):
         rows: dict[str, list[int]] = {}
         for number, ladder in enumerate(self._ladders):
             rows.setdefault(ladder.domain, []).append(number)
-        rates = {
-            domain: measured(counts, of, f"{self._name}/{domain}") for domain, of in rows.items()
-        }
-        return Measured(rates, self._rows(counts))
+        return Measured(
+            {domain: measured(counts, of) for domain, of in rows.items()}, self._rows(counts)
+        )
 
     def _rows(self, counts: Counts) -> Iterator[Mapping[str, Any]]:
         """Each ladder's share of won pairs in every cell that it has."""

@@ -23,9 +23,9 @@ from retgen.evaluation.tasks.multiconir.tables import (
 )
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.pages import Figure, Fold, Section, TableView
+from retgen.statistics.clustered import too_few
 
 _CURVES = 6  # systems in a picture
-_FEW = 50  # ladders; below, intervals need a word
 
 
 def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[Section]:
@@ -39,7 +39,7 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
         "Ladders",
         [
             f"Averages over {ladders:,} ladders{over}, in percent, the best of a column in bold. "
-            "Below each stands its 95% bootstrap interval; ladders are what is drawn. Decline is "
+            "Below each stands its 95% interval over ladders. Decline is "
             "Q1 less the longest query; blind is under the query of another ladder.",
         ],
         [averages(reads)],
@@ -89,11 +89,7 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
         "blind: under the query of another ladder, so from the documents alone. Chance is 50% less "
         "half of what ties, since a tie is lost; what is above or below is a trace of the rewriting"
     ]
-    if ladders < _FEW:
-        notes.append(
-            f"of {ladders} ladders alone the intervals are rough, and one that ends at 0 or 100 is "
-            "too narrow"
-        )
+    notes += filter(None, [too_few(ladders, f"{ladders} ladders")])
     folded = [
         *_folds("Task 4: longer documents", by_words(reads)),
         *_folds("The place of the violated condition in the query", by_place(reads)),
@@ -184,4 +180,7 @@ def _curve(name: str, read: Reading, cells: Sequence[Sequence[Cell]], like: str 
     curve = draw.Line(name, [float(x) for x, _ in result], [e.value for _, e in result])
     if like:
         return curve._replace(dashed=True, like=like)
-    return curve._replace(low=[e.low for _, e in result], high=[e.high for _, e in result])
+    spans = [span for _, e in result if (span := e.span)]
+    if len(spans) < len(result):
+        return curve
+    return curve._replace(low=[low for low, _ in spans], high=[high for _, high in spans])

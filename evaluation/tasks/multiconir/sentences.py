@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from retgen.evaluation.tasks.multiconir.rates import Estimate
 from retgen.evaluation.tasks.multiconir.summary import Reading
+from retgen.statistics.clustered import Estimate
 
 _NAMED = 3  # systems named in a sentence
 
@@ -40,8 +40,8 @@ def _decline(reads: Mapping[str, Reading]) -> str:
     )
     if conditions < 2 or not declines:
         return ""
-    falls = [f"{name} ({_points(d)})" for name, d in declines.items() if d.low > 0]
-    rises = [f"{name} ({_points(d)})" for name, d in declines.items() if d.high < 0]
+    falls = [f"{name} ({_points(d)})" for name, d in declines.items() if d.above(0)]
+    rises = [f"{name} ({_points(d)})" for name, d in declines.items() if d.below(0)]
     parts = [f"falls for {', '.join(falls)}"] * bool(falls)
     parts += [f"rises for {', '.join(rises)}"] * bool(rises)
     same = len(declines) - len(falls) - len(rises)
@@ -77,7 +77,7 @@ def _blind(reads: Mapping[str, Reading]) -> str:
     for label, rate in rates.items():
         tied = reads[label](("tied", "blind task1"))
         chance = (1 - (tied.value if tied else 0.0)) / 2
-        if not rate.low <= chance <= rate.high:
+        if rate.above(chance) or rate.below(chance):
             apart.append(f"{label} {100 * rate.value:.1f}% where chance is {100 * chance:.1f}%")
     if not apart:
         return "Blind control: under the query of another ladder every system is at chance."
@@ -92,6 +92,8 @@ def _listed(parts: Sequence[str]) -> str:
 
 
 def _spanned(estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return f"{100 * estimate.value:.1f}%"
     low, high = 100 * estimate.low, 100 * estimate.high
     return f"{100 * estimate.value:.1f}% (95% interval {low:.1f} to {high:.1f})"
 

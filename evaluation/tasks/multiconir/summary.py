@@ -21,8 +21,8 @@
 - `random`: what a random order is expected to get
 - `domains`: their names, or all of this for each where there are several
 
-Averages are {value, low, high}, with 95% intervals; all rates are fractions. A key is null where
-there is nothing to measure it on.
+Averages are {value, low, high}, with 95% intervals, null of too few ladders; all rates are
+fractions. A key is null where there is nothing to measure it on.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from typing import Any
 
 from retgen.evaluation.tasks.multiconir.ladders import STYLES
 from retgen.evaluation.tasks.multiconir.pairs import Cell
-from retgen.evaluation.tasks.multiconir.rates import Estimate, Rates
+from retgen.evaluation.tasks.multiconir.rates import Rates
+from retgen.statistics.clustered import Estimate
 
 RANDOM = {"win_rate": 0.5, "flip_rate": 0.5}  # of a random order, which has no ties
 
@@ -210,5 +211,5 @@ def summary(rates: Rates) -> dict[str, Any]:
     }
 
 
-def _json(estimate: Estimate | None) -> dict[str, float] | None:
+def _json(estimate: Estimate | None) -> dict[str, float | None] | None:
     return estimate._asdict() if estimate else None

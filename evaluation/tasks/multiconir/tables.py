@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 from retgen.evaluation.tasks.multiconir.compare import mean_rates
 from retgen.evaluation.tasks.multiconir.pairs import Cell
-from retgen.evaluation.tasks.multiconir.rates import Estimate, Rates
+from retgen.evaluation.tasks.multiconir.rates import Rates
 from retgen.evaluation.tasks.multiconir.summary import RANDOM, Reading
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.pages import Place, TableView, best_places
+from retgen.statistics.clustered import Estimate
 
 _MATRICES = 4  # systems whose win rates are shown by conditions and violations
 TITLES = {
@@ -151,10 +152,10 @@ def averages(reads: dict[str, Reading]) -> TableView:
 def _intervals(rows: Sequence[Sequence[Estimate | None]]) -> dict[Place, str]:
     """The interval of each cell, for rows that begin in column 1."""
     return {
-        (at, column): f"{100 * one.low:.1f}{'–' if one.low >= 0 else ' to '}{100 * one.high:.1f}"
+        (at, column): _span(one, "–" if one.above(0) else " to ")
         for at, row in enumerate(rows)
         for column, one in enumerate(row, start=1)
-        if one is not None
+        if one is not None and one.low is not None
     }
 
 
@@ -257,7 +258,9 @@ def by_place(reads: dict[str, Reading]) -> list[TableView]:
                 [label, "wins (%)", *(_percent(read(c), 1) for c in won), *_whole(read(*won))]
             )
             mean = read(*far)
-            span = f"{mean.low:+.3f} to {mean.high:+.3f}" if mean else ""
+            span = (
+                "" if mean is None or mean.low is None else "{:+.3f} to {:+.3f}".format(*mean[1:])
+            )
             rows.append([label, "margin", *(_margin(read(c)) for c in far), _margin(mean), span])
     head = ["violated one at place", "", *map(str, range(1, places + 1)), "average", "95% interval"]
     return [TableView(head, rows, names=2)] if rows else []
@@ -299,12 +302,19 @@ def _whole(estimate: Estimate | None) -> list[str]:
     """An average and its interval, two cells."""
     if estimate is None:
         return ["–", ""]
-    return [_percent(estimate), f"{100 * estimate.low:.1f} to {100 * estimate.high:.1f}"]
+    return [_percent(estimate), _span(estimate, " to ")]
 
 
 def _spanned(estimate: Estimate | None) -> str:
     """The same in one cell."""
     if estimate is None:
         return "–"
-    low, high = (f"{100 * bound:.1f}" for bound in (estimate.low, estimate.high))
-    return f"{_percent(estimate, 1)} ({low}–{high})"
+    span = _span(estimate, "–")
+    return _percent(estimate, 1) + (f" ({span})" if span else "")
+
+
+def _span(estimate: Estimate, between: str) -> str:
+    """An interval in percent; "" where there is none."""
+    if estimate.low is None or estimate.high is None:
+        return ""
+    return f"{100 * estimate.low:.1f}{between}{100 * estimate.high:.1f}"

@@ -1,14 +1,12 @@
-"""Values question by question, and their means with intervals: questions are what is drawn.
+"""Values question by question, and their means with intervals: the resampling unit is a question.
 
-What hangs together is a question: its haystacks share needle and filler. So the bootstrap draws
-questions (the cluster bootstrap), never rows, and every system sees the same draws.
+Haystacks of a question share needle and filler, so its rows do not vary by themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -16,21 +14,14 @@ from numpy.typing import NDArray
 
 from retgen.evaluation.tasks.niah.haystacks import Arm, Make
 from retgen.evaluation.tasks.niah.measures import detectable
-from retgen.streams import Stream
-
-REPLICATES = 2000
-FEWEST = 10  # questions of an interval: over fewer, a nominal 95% holds the mean in under 90%
+from retgen.statistics import clustered
+from retgen.statistics.clustered import FEWEST, SHARE, Estimate
 
 
 def too_few(questions: int) -> str:
-    """A warning; "" where the questions are enough for intervals."""
-    if questions >= FEWEST:
-        return ""
-    return (
-        f"{questions} question{'s are' if questions > 1 else ' is'} too few for intervals: those "
-        f"of a bootstrap over fewer than {FEWEST} are too narrow, as a nominal 95% holds the true "
-        "mean in less than 90% of cases. None are printed, and nothing is told from chance"
-    )
+    """Why there are no intervals; "" where there are."""
+    why = clustered.too_few(questions, f"{questions} question{'s' * (questions != 1)}")
+    return why and f"{why}; nothing is told from chance"
 
 
 class Cell(NamedTuple):
@@ -41,22 +32,6 @@ class Cell(NamedTuple):
     arm: Arm
     length: int
     part: str = ""
-
-
-class Estimate(NamedTuple):
-    """A number with its 95% interval, which is None where fewer than `FEWEST` questions say it."""
-
-    value: float
-    low: float | None
-    high: float | None
-
-    def above(self, level: float) -> bool:
-        """Whether it is, by its interval."""
-        return self.low is not None and self.low > level
-
-    def below(self, level: float) -> bool:
-        """Whether it is, by its interval."""
-        return self.high is not None and self.high < level
 
 
 class Reach(NamedTuple):
@@ -75,9 +50,9 @@ class Reach(NamedTuple):
 class Cells:
     """One system on one data set. `values`: of each cell one a question, NaN where it has none.
 
-    `reach`, `makes`: by arm and length. `purpose`: names the draws; another data set, other draws.
+    `reach`, `makes`: by arm and length. `purpose`: the name of the data set.
     `cut`: by wording the share of queries that the system does not read whole. `kinds`: of
-    controls, the main one first.
+    controls, the main one first. `change`: values are differences of two systems.
     """
 
     questions: Sequence[str]
@@ -88,6 +63,7 @@ class Cells:
     cut: Mapping[str, float] = field(default_factory=dict)
     kinds: Sequence[str] = ("none",)
     makes: Mapping[tuple[Arm, int], Make] = field(default_factory=dict)
+    change: bool = False
 
     @property
     def few(self) -> bool:
@@ -126,7 +102,8 @@ class Cells:
 
     def estimate(self, cell: Cell, level: float = 0.95) -> Estimate | None:
         """The mean with its interval; None where no question has a value."""
-        return self.of([cell], lambda means: means[..., 0], level)
+        share = cell.measure.startswith(("auc", "ratio")) and not self.change
+        return self.of([cell], lambda means: means[..., 0], level, SHARE if share else None)
 
     def difference(self, first: Cell, second: Cell) -> Estimate | None:
         """The mean of a cell less that of another."""
@@ -137,35 +114,36 @@ class Cells:
         cells: Sequence[Cell],
         function: Callable[[NDArray[np.float64]], NDArray[np.float64]],
         level: float = 0.95,
+        bounds: tuple[float, float] | None = None,
     ) -> Estimate | None:
-        """A function of means (..., cells), taken of the means of some cells and of each draw's.
+        """A function of means (..., cells), with its interval by leaving out a question at a time.
 
         None where a cell is not there, or the function gives no number.
         """
         value = float(function(self.means(cells)))
         if np.isnan(value):
             return None
-        if min(np.count_nonzero(~np.isnan(self.values[cell])) for cell in cells) < FEWEST:
-            return Estimate(value, None, None)
-        draws = function(self.drawn(cells))
-        draws = draws[~np.isnan(draws)]
-        low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-        return Estimate(value, float(low), float(high))
+        known = int(min(np.count_nonzero(~np.isnan(self.values[cell])) for cell in cells))
+        replicates = function(self.left_out(cells))
+        if np.isnan(replicates).any():
+            return Estimate(value)
+        spread = clustered.left_out(replicates, known)
+        return clustered.estimate(value, spread, known, bounds, level)
 
     def means(self, cells: Sequence[Cell]) -> NDArray[np.float64]:
         """(cells,), NaN where nothing is there."""
         means = [self.mean(cell) for cell in cells]
         return np.array([np.nan if mean is None else mean for mean in means])
 
-    def drawn(self, cells: Sequence[Cell]) -> NDArray[np.float64]:
-        """The means of each draw, (replicates, cells)."""
+    def left_out(self, cells: Sequence[Cell]) -> NDArray[np.float64]:
+        """The means without each question, (questions, cells)."""
         none = np.full(len(self.questions), np.nan)
         values = np.stack([self.values.get(cell, none) for cell in cells], axis=1)
-        there = ~np.isnan(values)
-        count = self._weights @ there
-        # a draw without any question of a cell says of it what all questions say
-        sums = self._weights @ np.where(there, values, 0.0)
-        return np.where(count > 0, sums / np.maximum(count, 1), self.means(cells))
+        known = ~np.isnan(values)
+        values = np.where(known, values, 0.0)
+        count = known.sum(axis=0) - known
+        means = (values.sum(axis=0) - values) / np.maximum(count, 1)
+        return np.where(count > 0, means, self.means(cells))
 
     def paired(self, other: Cells) -> Cells:
         """Another system on the same questions less this one, question by question."""
@@ -174,7 +152,7 @@ class Cells:
             for cell, theirs in other.values.items()
             if cell in self.values
         }
-        return replace(self, values=values)
+        return replace(self, values=values, change=True)
 
     def detectable(self, cell: Cell) -> float | None:
         """The smallest difference of the mean that so many questions would show; None: too few."""
@@ -182,13 +160,3 @@ class Cells:
             return None
         result = detectable(self.values[cell])
         return None if np.isnan(result) else result
-
-    @cached_property
-    def _weights(self) -> NDArray[np.float64]:
-        """How often each question is drawn, (replicates, questions)."""
-        n = len(self.questions)
-        stream = Stream(42, f"evaluation/haystacks/{self.purpose}")
-        drawn = stream.integers(n, REPLICATES * n).reshape(REPLICATES, n)
-        drawn += np.arange(REPLICATES)[:, None] * n
-        counts = np.bincount(drawn.ravel(), minlength=drawn.size)
-        return counts.reshape(REPLICATES, n).astype(np.float64)

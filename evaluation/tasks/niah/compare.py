@@ -17,7 +17,7 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.base import System
 from retgen.evaluation.search.candidates.chunked import BestChunk
 from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.evaluation.tasks.niah.cells import FEWEST, Cell, Cells, Reach, too_few
+from retgen.evaluation.tasks.niah.cells import Cell, Cells, Reach, too_few
 from retgen.evaluation.tasks.niah.haystacks import (
     ORDERS,
     QUESTION,
@@ -35,6 +35,8 @@ from retgen.evaluation.tasks.niah.measures import (
     won,
 )
 from retgen.evaluation.tasks.task import Comparison, Measured, Reading, Scores, TaskData
+
+_CONTROLS = 10  # texts without needle of an effect size, at least
 
 THIRDS = ("beginning", "middle", "end")
 CHUNKS = "best chunk"
@@ -209,7 +211,7 @@ class _OfQuestion:
         yield "difference", own.mean() - without.mean()
         yield "auc", auc(own, without, self._noise)
         # the spread of a handful of texts without needle says nothing
-        enough = len(without) >= FEWEST
+        enough = len(without) >= _CONTROLS
         yield "effect", effect_size(own, without, self._noise) if enough else np.nan
         for kind in self._kinds:
             paired = self._paired[kind][rows]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from retgen.evaluation import plots as draw
 from retgen.evaluation.search.names import slug
-from retgen.evaluation.tasks.niah.cells import Cells, Estimate, too_few
+from retgen.evaluation.tasks.niah.cells import Cells, too_few
 from retgen.evaluation.tasks.niah.compare import CHUNKS, THIRDS
 from retgen.evaluation.tasks.niah.notes import caption, near_notes, not_drawn, of_controls
 from retgen.evaluation.tasks.niah.summary import Undefined, effective, psi
@@ -29,6 +29,7 @@ from retgen.evaluation.tasks.niah.tables import (
 )
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.pages import Figure, Fold, Section, TableView
+from retgen.statistics.clustered import Estimate
 
 _CURVES = 6  # rows in a picture
 _MAPS = 3  # rows with a picture by place
@@ -74,7 +75,7 @@ def sections(results: Sequence[SystemResult[Cells]], folder: Path) -> Iterable[S
 
 def _by_length(rows: Sequence[Row], folder: Path) -> Section:
     questions = max(len(row.cells.questions) for row in rows)
-    means = f"Means over {questions} questions, with 95% intervals of a bootstrap over questions."
+    means = f"Means over {questions} questions, with 95% intervals over questions."
     if warning := too_few(questions):
         means = f"Means over questions. {warning}."
     cut = any(reach.truncated for row in rows for reach in row.cells.reach.values())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from retgen.evaluation.tasks.niah.cells import Cell, Cells, Estimate, too_few
+from retgen.evaluation.tasks.niah.cells import Cell, Cells, too_few
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, Arm
 from retgen.evaluation.tasks.niah.summary import Undefined, effective, read_whole
-from retgen.evaluation.tasks.niah.tables import ALIKE, named, span_text
+from retgen.evaluation.tasks.niah.tables import named, span_text
+from retgen.statistics.clustered import Estimate
 
 _NAMED = 4  # systems that get a sentence of their own
 
@@ -95,5 +96,4 @@ def _detectable(reads: dict[str, Cells]) -> str:
 
 def _spanned(estimate: Estimate) -> str:
     span = span_text(estimate, 3)
-    beside = " (all questions alike)" if span == ALIKE else f" (95% interval {span})"
-    return f"{estimate.value:.3f}{beside if span else ''}"
+    return f"{estimate.value:.3f}" + (f" (95% interval {span})" if span else "")

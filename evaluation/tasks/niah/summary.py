@@ -1,6 +1,6 @@
 """The measures of one system as JSON: what eval.json has under `haystacks`.
 
-- `questions`: how many; `replicates`: of the bootstrap over them
+- `questions`: how many
 - `arms`: haystacks of one make each, under one wording of the questions:
   - `needle`, `filler`, `filtered`, `distractors`; `query`: question, expansion_100, ...;
     `queries_truncated`: the share of these queries that the system does not read whole
@@ -28,9 +28,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from retgen.evaluation.tasks.niah.cells import REPLICATES, Cell, Cells, Estimate
+from retgen.evaluation.tasks.niah.cells import Cell, Cells
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, Arm
 from retgen.evaluation.tasks.niah.measures import (
     KEPT,
@@ -39,6 +37,7 @@ from retgen.evaluation.tasks.niah.measures import (
     effective_length,
     position_sensitivity,
 )
+from retgen.statistics.clustered import Estimate
 
 MEASURES = ("similarity", "control", "normalised", "ratio", "gain", "difference", "auc", "effect",
             "ratio, neutral", "gain, neutral")  # fmt: skip
@@ -99,10 +98,24 @@ def effective(
         return Undefined.CHANCE
     if not base.above(CHANCE / KEPT):
         return Undefined.NEAR
-    drawn = [effective_length(lengths, draw).length for draw in cells.drawn(every)]
-    low, high = np.quantile(drawn, [0.025, 0.975], method="nearest").tolist()
+    low, high = _kept(cells, every, lengths, result.base_length)
     over = effective_length(lengths, 2 * cells.means(every) - 1)
-    return Reached(result, int(low), int(high), over)
+    return Reached(result, low, high, over)
+
+
+def _kept(cells: Cells, every: list[Cell], lengths: list[int], base: int) -> tuple[int, int]:
+    """The longest length up to which the share is kept for sure, and up to which it may be."""
+    near = [lengths.index(n) for n in base_lengths(lengths)]
+    low = high = base
+    for at in range(lengths.index(base) + 1, len(lengths)):
+        scores = [every[at], *(every[i] for i in near)]
+        margin = cells.of(scores, lambda means: means[..., 0] - KEPT * means[..., 1:].max(axis=-1))
+        if margin is None or (margin.value if margin.high is None else margin.high) < 0:
+            break
+        if low == high and (margin.value if margin.low is None else margin.low) >= 0:
+            low = lengths[at]
+        high = lengths[at]
+    return low, high
 
 
 def psi(cells: Cells, arm: Arm, length: int) -> Estimate | None:
@@ -116,7 +129,6 @@ def summary(cells: Cells) -> dict[str, Any]:
     """All measures of a system."""
     return {
         "questions": len(cells.questions),
-        "replicates": REPLICATES,
         "arms": [_arm(cells, arm, query) for arm in cells.arms for query in cells.queries],
     }
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from retgen.evaluation.tasks.niah.cells import Cell, Cells, Estimate
+from retgen.evaluation.tasks.niah.cells import Cell, Cells
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, Arm, terms
 from retgen.evaluation.tasks.niah.summary import Reached, Undefined, effective, psi
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.pages import TableView
+from retgen.statistics.clustered import Estimate
 
 # what stands instead of the needle in a control, by its kind
 CONTROL = {"none": "its filler without needle", "neutral": "its filler with a neutral sentence"}
@@ -30,7 +30,6 @@ TITLES = {
     "differences": "Less the first system, paired over questions, with 95% intervals",
     "arms": "Side by side: AUC by make of the haystacks (beside it: less the first make)",
 }
-ALIKE = "all alike"  # said by all questions, so a bootstrap over them sees no width
 _SHORT = {
     "auc": "AUC", "ratio, neutral": "ratio", "ratio": "ratio", "gain, neutral": "separation",
     "gain": "separation", "effect": "effect size", "similarity": "score",
@@ -234,8 +233,6 @@ def span_text(estimate: Estimate | None, digits: int, sign: str = "") -> str:
     """An interval in words; "" where there is none."""
     if estimate is None or estimate.low is None or estimate.high is None:
         return ""
-    if math.isclose(estimate.low, estimate.high, rel_tol=1e-9, abs_tol=1e-12):
-        return ALIKE
     return f"{estimate.low:{sign}.{digits}f} to {estimate.high:{sign}.{digits}f}"
 
 

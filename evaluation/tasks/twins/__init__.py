@@ -12,10 +12,11 @@ from typing import Any
 from retgen.data import Dataset
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.tasks.task import SystemResult, Task
-from retgen.evaluation.tasks.twins.changes import CHANGES, SHARES, Changes, Estimate
+from retgen.evaluation.tasks.twins.changes import CHANGES, SHARES, Changes
 from retgen.evaluation.tasks.twins.compare import TripleData
 from retgen.evaluation.tasks.twins.triples import FACTORS, holds_triples
 from retgen.pages import Section, TableView
+from retgen.statistics.clustered import Estimate
 
 __all__ = ["Twins"]
 

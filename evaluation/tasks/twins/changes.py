@@ -2,37 +2,25 @@
 
 A change is counted in *gaps*: 1 is the mean difference of a system between what a query asks for
 (base and control) and documents about something else, so that systems compare. What hangs together
-is a triple, whose queries ask about the same documents: triples are what the bootstrap draws.
+is a triple, whose queries ask about the same documents: triples are the units of intervals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.streams import Stream
+from retgen.statistics.clustered import SHARE, Estimate, estimate, left_out
 
-REPLICATES = 2000
-FEWEST = 10  # triples of an interval
 Array = NDArray[np.float64]
 
 # shares of queries: a tie is half, but in `last` a loss
 SHARES = ("base", "control", "last")
 # in gaps: base less twin, the size of base less control, control less twin
 CHANGES = ("fact", "rewording", "sensitivity")
-
-
-class Estimate(NamedTuple):
-    """A number with its 95% interval, which is None where fewer than `FEWEST` triples say it."""
-
-    value: float
-    low: float | None
-    high: float | None
 
 
 @dataclass(frozen=True)
@@ -46,7 +34,6 @@ class Changes:
     gap: Array
     triples: NDArray[np.int64]
     factors: Mapping[str, Sequence[str]]
-    purpose: str
 
     @property
     def count(self) -> int:
@@ -68,34 +55,24 @@ class Changes:
         values = self.values[measure][rows]
         sums, counts = self._by_triple(values, rows), self._by_triple(np.ones(len(values)), rows)
         mean = float(values.mean())
-        drawn = self._weights @ counts
-        means = np.where(drawn > 0, self._weights @ sums / np.maximum(drawn, 1), mean)
+        left = counts.sum() - counts
+        means = np.where(left > 0, (sums.sum() - sums) / np.maximum(left, 1), mean)
         if measure in CHANGES:
             unit = float(self.gap.mean())
             if unit <= 0:
                 return None
             every = np.ones(len(self.gap), np.bool_)
-            gaps = self._weights @ self._by_triple(self.gap, every)
-            gaps /= self._weights @ self._by_triple(np.ones(len(self.gap)), every)
-            mean, means = mean / unit, means / gaps
-        if np.count_nonzero(counts) < FEWEST:
-            return Estimate(mean, None, None)
-        low, high = np.quantile(means, [0.025, 0.975])
-        return Estimate(mean, float(low), float(high))
+            gaps = self._by_triple(self.gap, every)
+            of = self._by_triple(np.ones(len(self.gap)), every)
+            mean /= unit
+            means /= (gaps.sum() - gaps) / np.maximum(of.sum() - of, 1)
+        triples = int(np.count_nonzero(counts))
+        bounds = SHARE if measure in SHARES else None
+        return estimate(mean, left_out(means, triples), triples, bounds)
 
     def _by_triple(self, values: Array, rows: NDArray[np.bool_]) -> Array:
         result: Array = np.bincount(self.triples[rows], values, self.count).astype(np.float64)
         return result
-
-    @cached_property
-    def _weights(self) -> Array:
-        """How often each triple is drawn, (replicates, triples)."""
-        n = self.count
-        stream = Stream(42, f"evaluation/twins/{self.purpose}")
-        drawn = stream.integers(n, REPLICATES * n).reshape(REPLICATES, n)
-        drawn += np.arange(REPLICATES)[:, None] * n
-        counts = np.bincount(drawn.ravel(), minlength=drawn.size)
-        return counts.reshape(REPLICATES, n).astype(np.float64)
 
 
 _ORDER = [
@@ -109,7 +86,6 @@ def changes(
     triples: Sequence[int],
     factors: Mapping[str, Sequence[str]],
     noise: float,
-    purpose: str,
 ) -> Changes:
     """The measures. `scores`: of each query base, twin, control and documents on something else."""
     base, twin, control = (np.array([of[i] for of in scores]) for i in range(3))
@@ -124,7 +100,7 @@ def changes(
         "sensitivity": control - twin,
     }
     gap = (base + control) / 2 - others
-    return Changes(values, gap, np.array(triples, np.int64), factors, purpose)
+    return Changes(values, gap, np.array(triples, np.int64), factors)
 
 
 def won(first: Array, second: Array, noise: float) -> Array:

@@ -8,8 +8,9 @@ from typing import Any
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.tasks.task import Comparison, Measured, Scores, TaskData
-from retgen.evaluation.tasks.twins.changes import FEWEST, Changes, changes
+from retgen.evaluation.tasks.twins.changes import Changes, changes
 from retgen.evaluation.tasks.twins.triples import FACTORS, Asked, load_triples
+from retgen.statistics.clustered import too_few
 
 
 class TripleData(TaskData[Changes]):
@@ -20,9 +21,7 @@ class TripleData(TaskData[Changes]):
         self.asked = load_triples(collection)
         self.domains = [collection.name]
         count = len({one.triple for one in self.asked})
-        self.notes = []
-        if count < FEWEST:
-            self.notes.append(f"{count} triples are too few for intervals, so none are printed")
+        self.notes = list(filter(None, [too_few(count, f"{count} triples")]))
 
     def comparison(self, limit: int | None = None, *, paid: bool = False) -> TripleComparison:
         every = dict.fromkeys(one.triple for one in self.asked)
@@ -43,7 +42,7 @@ class TripleComparison(Comparison[Changes]):
         number = {t: i for i, t in enumerate(dict.fromkeys(one.triple for one in self._asked))}
         factors = {name: [one.factors[name] for one in self._asked] for name in FACTORS}
         triples = [number[one.triple] for one in self._asked]
-        result = changes(scores, triples, factors, noise, self.name)
+        result = changes(scores, triples, factors, noise)
         return Measured({self.name: result}, self._rows(scores))
 
     def _rows(self, scores: Scores) -> Iterator[Mapping[str, Any]]:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from retgen.evaluation import plots as draw
 from retgen.evaluation.tasks.task import SystemResult
-from retgen.evaluation.tasks.twins.changes import SHARES, Changes, Estimate
+from retgen.evaluation.tasks.twins.changes import SHARES, Changes
 from retgen.pages import Figure, Fold, Section, TableView
+from retgen.statistics.clustered import Estimate
 
 TITLES = {
     "all": "Twins: shares of queries (%), and changes in gaps",
@@ -68,7 +69,7 @@ def sections(results: Sequence[SystemResult[Changes]], folder: Path) -> Iterable
             "control above documents about something else, on average. Change of a fact: base "
             "less twin. Change of words: the size of base less control. Sensitivity: the change "
             "under the twin less that under the control, so the score of the control less that of "
-            "the twin. Intervals are of a bootstrap over triples.",
+            "the twin. Intervals are over triples.",
         ],
         [_over_all(reads)],
         [_picture(reads, "wording", "", folder)],
