@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from retgen.evaluation.tasks.niah.haystacks import Arm, Make
 from retgen.evaluation.tasks.niah.measures import detectable
 from retgen.statistics import clustered
-from retgen.statistics.clustered import FEWEST, SHARE, Estimate
+from retgen.statistics.clustered import CHANGE, FEWEST, SHARE, Estimate
 
 
 def too_few(questions: int) -> str:
@@ -44,6 +44,11 @@ class Reach(NamedTuple):
     haystacks: int
     truncated: float | None
     seen: float | None
+
+
+def _share(cell: Cell) -> bool:
+    """Whether values are in 0..1."""
+    return cell.measure.startswith(("auc", "ratio"))
 
 
 @dataclass(frozen=True)
@@ -102,12 +107,13 @@ class Cells:
 
     def estimate(self, cell: Cell, level: float = 0.95) -> Estimate | None:
         """The mean with its interval; None where no question has a value."""
-        share = cell.measure.startswith(("auc", "ratio")) and not self.change
-        return self.of([cell], lambda means: means[..., 0], level, SHARE if share else None)
+        bounds = CHANGE if self.change else SHARE
+        return self.of([cell], lambda means: means[..., 0], level, bounds if _share(cell) else None)
 
     def difference(self, first: Cell, second: Cell) -> Estimate | None:
         """The mean of a cell less that of another."""
-        return self.of([first, second], lambda means: means[..., 0] - means[..., 1])
+        bounds = CHANGE if _share(first) else None
+        return self.of([first, second], lambda means: means[..., 0] - means[..., 1], bounds=bounds)
 
     def of(
         self,

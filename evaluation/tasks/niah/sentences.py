@@ -50,7 +50,7 @@ def _course(label: str, cells: Cells, arm: Arm) -> str:
         return f"{begin}, the only length that it reads whole."
     end = f"{_spanned(found[lengths[-1]])} at {lengths[-1]:,}"
     change = cells.difference(every[lengths[0]], every[lengths[-1]])
-    if change is None or change.low is None:
+    if change is None or cells.few:
         return f"{begin}, and {end}."
     way = "does not clearly change"
     way = "falls" if change.above(0) else "rises" if change.below(0) else way

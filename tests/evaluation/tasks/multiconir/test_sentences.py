@@ -11,14 +11,15 @@ from retgen.evaluation.tasks.multiconir.summary import Reading
 
 
 def reading(values: dict[Cell, float], spread: float = 0.1) -> Reading:
-    """Rates of which each draw is as far above or below the value as `spread`."""
+    """Rates with intervals of about `spread` to either side."""
     means = np.array(list(values.values()))
     # cells vary apart, or their differences would not vary at all
     signs = np.array([[(-1) ** (row >> column) for column in range(len(means))]
                       for row in range(1 << len(means))])  # fmt: skip
-    draws = means + spread * signs
-    never = np.zeros_like(draws)  # no ties
-    return Reading(Rates(list(values), means, draws, never[0], never, 20))
+    parts = spread / 1.984 * signs / len(signs) ** 0.5
+    never = np.zeros_like(parts)  # no ties
+    known = np.full(len(means), 100)
+    return Reading(Rates(list(values), means, parts, never[0], never, known, 100))
 
 
 def rates(q1: float, q2: float, blind: float = 0.5, tied: float = 0.0) -> dict[Cell, float]:
@@ -36,8 +37,8 @@ def test_who_wins_and_what_more_conditions_do() -> None:
         "d": reading(rates(0.4, 0.4)),
     })  # fmt: skip
     assert result == [
-        "Average win rate of the positive over HN1 (Task 1): a 60.0% (95% interval 59.0 to 61.0), "
-        "c 52.5% (95% interval 42.5 to 62.5), b 50.0% (95% interval 49.0 to 51.0), 1 more below.",
+        "Average win rate of the positive over HN1 (Task 1): a 60.0% (95% interval 59.3 to 60.7), "
+        "c 52.5% (95% interval 45.4 to 59.6), b 50.0% (95% interval 49.3 to 50.7), 1 more below.",
         "From 1 to 2 conditions the win rate falls for a (by 60.0 points), rises for b (by 60.0 "
         "points) and shows no clear change for 2 of 4 systems.",
         "Blind control: under the query of another ladder every system is at chance.",
@@ -54,12 +55,12 @@ def test_other_tasks_and_a_trace_of_the_rewriting() -> None:
         "From 1 to 2 conditions the win rate shows no clear change for every system."
     )
     assert result[2] == (
-        "Among neighbours down the ladder (Task 2) a wins most, 70.0% (95% interval 60.0 to 80.0); "
-        "between query styles (Task 3) a changes least, 25.0% (95% interval 15.0 to 35.0)."
+        "Among neighbours down the ladder (Task 2) a wins most, 70.0% (95% interval 59.3 to 80.0); "
+        "between query styles (Task 3) a changes least, 25.0% (95% interval 15.0 to 36.1)."
     )
     # where systems change equally little, all of them are named
     equal = sentences({name: reading(rates(0.5, 0.5) | more) for name in ("a", "b")})
-    assert "Task 3) a and b change least, 25.0% (95% interval 15.0 to 35.0)." in equal[2]
+    assert "Task 3) a and b change least, 25.0% (95% interval 15.0 to 36.1)." in equal[2]
     # with a fifth of the pairs tied, chance is 40%
     assert result[3] == (
         "Blind control: under the query of another ladder b 75.0% where chance is 50.0%: the "
