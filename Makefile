@@ -11,7 +11,7 @@ INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --
 SPREAD := -n auto --dist worksteal --durations 20
 RECIPE ?= recipes/limit_dense.yaml
 
-.PHONY: run test slow proof check lint types docs bench bench-agents bench-decontamination bench-ledger bench-multiconir bench-haystacks bench-models bench-own-documents bench-review bench-validate bench-large clean
+.PHONY: run test slow proof check lint types docs bench bench-agents bench-decontamination bench-ledger bench-multiconir bench-haystacks bench-intervals bench-models bench-own-documents bench-review bench-validate bench-large clean
 
 run: .venv/core  ## install the core and make the main data set
 	$(BIN)/gen run $(RECIPE)
@@ -49,6 +49,9 @@ bench-multiconir: .venv/dev  ## assembling, writing and proving up to 50,000 can
 
 bench-haystacks: .venv/dev  ## haystacks of exact lengths, against encoding each again until it fits
 	$(BIN)/python benchmarks/haystacks.py
+
+bench-intervals: .venv/dev  ## how often 95% intervals hold the true mean, and how wide they are, by simulation
+	$(BIN)/python benchmarks/intervals.py
 
 bench-models: .venv/dev  ## what needs a device, as fractions of what it can do; BM25; mining; free embeddings
 	$(BIN)/python benchmarks/gpu.py

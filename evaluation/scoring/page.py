@@ -52,6 +52,7 @@ def text(result: Evaluation) -> str:
         note for d in result.datasets for note in (*d.all_notes, *model_notes(d.scores))
     )
     notes |= dict.fromkeys(note for d in ranked for part in _beside(d) for note in part.notes)
+    notes |= dict.fromkeys(d.units.note for d in ranked if d.units.note)
     return terminal([*texts, *last], list(notes), result.folder / "eval.html")
 
 

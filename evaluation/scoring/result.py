@@ -40,8 +40,7 @@ class Scored:
     def all_notes(self) -> list[str]:
         """What a reader of the scores must know."""
         of_task = self.task.notes if self.task else ()
-        of_units = [self.units.note] if self.scores and self.units.note else ()
-        return [*self.collection.notes, *self.notes, *of_units, *of_task]
+        return [*self.collection.notes, *self.notes, *of_task]
 
     @property
     def aside(self) -> str:

@@ -42,15 +42,26 @@ class Difference(NamedTuple):
 def between(
     comparisons: Sequence[Difference], first: str, second: str, measure: str
 ) -> tuple[float, float, float] | None:
-    """Mean of first - second and its 95% interval; None where there is none."""
+    """Mean of first - second and its 95% interval, three zeros where no query differs.
+
+    None where they were not compared, or units are too few.
+    """
     for c in comparisons:
-        if c.low is None or c.high is None:
+        sign = 1 if (c.first, c.second) == (first, second) else -1
+        if {c.first, c.second} != {first, second} or c.measure != measure or c.p is None:
             continue
-        if (c.first, c.second, c.measure) == (first, second, measure):
-            return c.difference, c.low, c.high
-        if (c.second, c.first, c.measure) == (first, second, measure):
-            return -c.difference, -c.high, -c.low
+        if c.low is None or c.high is None:
+            return 0.0, 0.0, 0.0
+        low, high = sorted((sign * c.low, sign * c.high))
+        return sign * c.difference, low, high
     return None
+
+
+def change_text(change: tuple[float, float, float]) -> str:
+    """A difference and its 95% interval."""
+    if not any(change):
+        return "+0.0000 (no query differs)"
+    return "{:+.4f} ({:+.3f} to {:+.3f})".format(*change)
 
 
 def units_of(collection: Collection) -> Units:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures
-from retgen.evaluation.scoring.significance import Difference, between
+from retgen.evaluation.scoring.significance import Difference, between, change_text
 from retgen.evaluation.scoring.tables import primary_of
 from retgen.evaluation.training.arms import AFTER, BEFORE, noun
 from retgen.evaluation.training.config import TrainConfig, Trained
@@ -70,7 +70,7 @@ class ScoredSet:
     def change(self, first: str, second: str) -> str:
         """The difference by the primary measure in words; empty where there is none."""
         change = self.difference(first, second, self.primary)
-        return "" if change is None else "{:+.4f} ({:+.3f} to {:+.3f})".format(*change)
+        return "" if change is None else change_text(change)
 
     def above(self, first: str, second: str) -> bool:
         """Whether the interval of the difference by the primary measure lies above 0."""
@@ -166,7 +166,7 @@ class Training:
         level = next((other for other in others if not scored.above(best, other)), None)
         if level is not None:
             change = scored.difference(best, level, measure)
-            if change is None:
+            if change is None or not any(change):
                 why = scored.note or f"{best} and {level} rank alike"
                 return f"{where} no {self.noun} win by {measure} ({why})"
             _, low, high = change

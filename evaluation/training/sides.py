@@ -21,7 +21,13 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.by_type import ALL, rows_by
 from retgen.evaluation.scoring.columns import NONE, values_of
-from retgen.evaluation.scoring.significance import Difference, between, compare, units_of
+from retgen.evaluation.scoring.significance import (
+    Difference,
+    between,
+    change_text,
+    compare,
+    units_of,
+)
 from retgen.evaluation.training.arms import BEFORE, BM25
 from retgen.progress import Progress
 
@@ -61,7 +67,7 @@ class Side:
     def change(self, first: str, second: str, measure: str) -> str:
         """A difference and its interval; empty where there is none."""
         change = between(self.comparisons, first, second, measure)
-        return "" if change is None else in_words(change)
+        return "" if change is None else change_text(change)
 
 
 @dataclass(frozen=True)
@@ -110,8 +116,6 @@ class Sides:
         ]
         if torn:
             text = f"{where} there is a dilemma by {self.measure}: {'; '.join(torn)}."
-        elif not any(changes.values()):
-            text = f"{where} no training changes any ranking."
         else:
             words, side, lowest = min(
                 ((words, side, change) for words, of in changes.items() for side, change in of),
@@ -124,7 +128,7 @@ class Sides:
             text = (
                 f"{where} no dilemma was found by {self.measure}: no training gains on one side "
                 "and loses on another, against the untrained model. The lowest change is that with "
-                f"{words} on {side.words}, {in_words(lowest)}{rest}."
+                f"{words} on {side.words}, {change_text(lowest)}{rest}."
             )
         return text + self._between_arms(shown, list(arms))
 
@@ -149,18 +153,13 @@ class Sides:
         return text
 
 
-def in_words(change: _Change) -> str:
-    """A difference and its 95% interval."""
-    return "{:+.4f} ({:+.3f} to {:+.3f})".format(*change)
-
-
 def _both_ways(changes: list[tuple[Side, _Change]]) -> str:
     """The highest and the lowest in words, where they are above and below 0; else empty."""
     up = max((one for one in changes if one[1][1] > 0), key=lambda one: one[1][0], default=None)
     down = min((one for one in changes if one[1][2] < 0), key=lambda one: one[1][0], default=None)
     if up is None or down is None:
         return ""
-    return f"{in_words(up[1])} on {up[0].words} and {in_words(down[1])} on {down[0].words}"
+    return f"{change_text(up[1])} on {up[0].words} and {change_text(down[1])} on {down[0].words}"
 
 
 def split_by(column: str | None, scored: ScoredSet) -> Split | None:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+Bounds = tuple[float, float] | None
 
 FEWEST = 12  # effective units
 _OF_A_VALUE = 5  # units for each that a value has, at least
@@ -28,12 +29,19 @@ SHARE = (0.0, 1.0)  # bounds of measures
 CHANGE = (-1.0, 1.0)  # of their differences
 
 
-class Spread(NamedTuple):
-    """Of estimates (m,): their variance and skewness, and the degrees of freedom."""
+class _Means(NamedTuple):
+    """Estimates (m,) with their variance and skewness, from so many units."""
 
+    value: Floats
     variance: Floats
     skew: Floats
-    freedom: float
+    units: int
+    freedom: float  # degrees, of Student's t
+
+    @property
+    def constant(self) -> NDArray[np.bool_]:
+        """Those to which all units say the same."""
+        return np.asarray(self.variance <= (1e-9 * np.maximum(np.abs(self.value), 1e-3)) ** 2)
 
 
 class Estimate(NamedTuple):
@@ -98,22 +106,21 @@ class Units:
         count = len(np.unique(unit))
         return Units(of, unit, f"{count:,} {self.name.partition(' ')[2]}")
 
-    def interval(self, values: Floats, bounds: tuple[float, float] | None = SHARE) -> Floats:
+    def interval(self, values: Floats, bounds: Bounds = SHARE) -> Floats:
         """Of the means of values (values, m), (m, 2); NaN where there is none."""
         if self.note:
             return np.full((values.shape[1], 2), np.nan)
-        return interval(values.mean(axis=0), self.spread(values), self.count, bounds)
+        return _interval(self._means(values), bounds, 0.95)
 
     def p_value(self, values: Floats) -> Floats:
         """Two-sided, that the mean of differences (values, m) is 0; NaN where there is none."""
         if self.note:
             return np.full(values.shape[1], np.nan)
-        return _p_value(values.mean(axis=0), self.spread(values), self.count)
+        return _p_value(self._means(values))
 
-    def spread(self, values: Floats) -> Spread:
-        """Of the means of values (values, m)."""
-        count = len(values)
-        rest = values - values.mean(axis=0)
+    def _means(self, values: Floats) -> _Means:
+        count, mean = len(values), values.mean(axis=0)
+        rest = values - mean
         sizes = np.asarray(self._shares.sum(axis=0)).ravel()
         each = np.asarray(self._shares.sum(axis=1)).ravel()
         left_out = (self._shares.T @ rest) / np.maximum(count - sizes, 1)[:, None]
@@ -122,103 +129,76 @@ class Units:
         twice = (each - 1) @ rest**2 / count**2
         alone = (rest**2).sum(axis=0) / (count * max(1, count - 1))
         variance = np.maximum((left_out**2).sum(axis=0) - twice, alone)
-        return Spread(variance, _skew(left_out, variance), self._freedom)
+        return _Means(mean, variance, _skew(left_out, variance), self.count, self._freedom)
 
 
-def left_out(replicates: Floats, units: float) -> Spread:
-    """Of an estimate (replicates,), each replicate without one unit."""
-    return of_parts(parts(replicates[:, None]), units)
-
-
-def parts(replicates: Floats) -> Floats:
-    """What each unit adds to the deviation of estimates (units, m), whose squares add up."""
-    count = len(replicates)
-    result: Floats = (replicates.mean(axis=0) - replicates) * math.sqrt((count - 1) / count)
+def parts(left_out: Floats) -> Floats:
+    """What each unit adds to the deviation of estimates: their values without it, (units, ...)."""
+    count = len(left_out)
+    result: Floats = (left_out.mean(axis=0) - left_out) * math.sqrt((count - 1) / count)
     return result
-
-
-def of_parts(parts: Floats, units: float) -> Spread:
-    """The spread of estimates from what each unit adds, (units, m)."""
-    variance = (parts**2).sum(axis=0)
-    return Spread(variance, _skew(parts, variance), units - 1)
 
 
 def estimate(
-    value: float,
-    spread: Spread,
-    units: float,
-    bounds: tuple[float, float] | None = SHARE,
-    level: float = 0.95,
+    value: float, parts: Floats, units: int, bounds: Bounds = SHARE, level: float = 0.95
 ) -> Estimate:
-    """A number with its interval."""
+    """A number with its interval. `parts` (n,): what each unit adds; `units`: how many tell it."""
     if units < FEWEST:
         return Estimate(value)
-    return Estimate.of(value, interval(np.array([value]), spread, units, bounds, level)[0])
-
-
-def interval(
-    value: Floats,
-    spread: Spread,
-    units: float,
-    bounds: tuple[float, float] | None,
-    level: float = 0.95,
-) -> Floats:
-    """Of values (m,), (m, 2); NaN of differences that are all 0, and without bounds all alike."""
-    from scipy.special import stdtrit
-
-    quantile = float(stdtrit(spread.freedom, (1 + level) / 2))
-    error = np.sqrt(spread.variance)
-    constant = error <= 1e-9 * np.maximum(np.abs(value), 1e-3)
-    skew = np.where(np.abs(spread.skew) < 1e-6, 1e-6, spread.skew)  # 0 is its limit
-    ends = []
-    for sign in (1, -1):
-        root = np.cbrt(1 + skew * (sign * quantile - skew / 6))
-        ends.append(value - error * 3 / skew * (root - 1))
-    low, high = ends
-    none = constant
-    if bounds is None:
-        low, high = (
-            np.minimum(low, value - quantile * error),
-            np.maximum(high, value + quantile * error),
-        )
-    else:
-        none = constant & (bounds[0] < 0) & (np.abs(value) < 1e-9)
-        size = bounds[1] - bounds[0]
-        share = (value - bounds[0]) / size
-        worth = _worth(share, spread.variance / size**2, units, constant)
-        square = quantile**2 / worth
-        middle = (share + square / 2) / (1 + square)
-        half = np.sqrt(np.maximum(square * share * (1 - share) + square**2 / 4, 0)) / (1 + square)
-        low = np.clip(np.minimum(low, bounds[0] + size * (middle - half)), *bounds)
-        high = np.clip(np.maximum(high, bounds[0] + size * (middle + half)), *bounds)
-    result: Floats = np.where(none[:, None], np.nan, np.stack([low, high], axis=1))
-    return result
-
-
-def _p_value(value: Floats, spread: Spread, units: float) -> Floats:
-    """Of differences: the p-value that belongs to the interval."""
-    from scipy.special import stdtr
-
-    error = np.sqrt(spread.variance)
-    constant = error <= 1e-9 * np.maximum(np.abs(value), 1e-3)
-    worth = _worth((value + 1) / 2, spread.variance / 4, units, constant)
-    wilson = np.abs(value) * np.sqrt(worth)
-    t, skew = value / np.where(constant, 1, error), spread.skew
-    hall = np.abs(t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6)
-    least = np.where(constant, wilson, np.minimum(wilson, hall))
-    result: Floats = np.where(
-        constant & (np.abs(value) < 1e-9), 1.0, 2 * stdtr(spread.freedom, -least)
-    )
-    return result
-
-
-def _worth(share: Floats, variance: Floats, units: float, constant: NDArray[np.bool_]) -> Floats:
-    """As many independent zeros and ones would have the variance; of constants, the units."""
-    worth = share * (1 - share) / np.where(constant, 1, variance)
-    result: Floats = np.where(constant | (worth <= 0), units, worth)
-    return result
+    variance = np.array([parts @ parts])
+    means = _Means(np.array([value]), variance, _skew(parts[:, None], variance), units, units - 1)
+    return Estimate.of(value, _interval(means, bounds, level)[0])
 
 
 def _skew(parts: Floats, variance: Floats) -> Floats:
     result: Floats = (parts**3).sum(axis=0) / np.maximum(variance, 1e-200) ** 1.5
     return result
+
+
+def _interval(of: _Means, bounds: Bounds, level: float) -> Floats:
+    """(m, 2); NaN of differences that are all 0, and without bounds of all that are constant."""
+    from scipy.special import stdtrit
+
+    quantile = float(stdtrit(of.freedom, (1 + level) / 2))
+    value, error, none = of.value, np.sqrt(of.variance), of.constant
+    hall = [value - error * _hall(of.skew, end) for end in (quantile, -quantile)]
+    if bounds is None:
+        other = [value - quantile * error, value + quantile * error]
+    else:
+        none = none & (np.abs(value) < 1e-9) if bounds == CHANGE else np.zeros_like(none)
+        size = bounds[1] - bounds[0]
+        share = (value - bounds[0]) / size
+        square = quantile**2 / _worth(of, share, size)
+        half = np.sqrt(np.maximum(square * share * (1 - share), 0) + square**2 / 4)
+        other = [bounds[0] + size * (share + square / 2 + x) / (1 + square) for x in (-half, half)]
+    ends = [np.minimum(hall[0], other[0]), np.maximum(hall[1], other[1])]
+    spans = np.stack(ends if bounds is None else [np.clip(end, *bounds) for end in ends], axis=1)
+    return np.where(none[:, None], np.nan, spans)
+
+
+def _p_value(of: _Means) -> Floats:
+    """Of differences: below 0.05 where the interval leaves out 0."""
+    from scipy.special import stdtr, stdtrit
+
+    wilson = np.abs(of.value) * np.sqrt(_worth(of, (of.value + 1) / 2, 2))
+    t, skew = of.value / np.sqrt(np.where(of.constant, 1, of.variance)), of.skew
+    hall = t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
+    # it is nearly level far out, where it holds no longer: from the interval's ends on a line
+    quantile = float(stdtrit(of.freedom, 0.975))
+    for end in (-quantile, quantile):
+        past = t - _hall(skew, end)
+        hall = np.where(past * end > 0, end + past, hall)
+    least = np.where(of.constant, wilson, np.minimum(wilson, np.abs(hall)))
+    return np.asarray(2 * stdtr(of.freedom, -least))
+
+
+def _hall(skew: Floats, x: float) -> Floats:
+    """The studentized mean that Hall's transformation takes to x."""
+    skew = np.where(np.abs(skew) < 1e-6, 1e-6, skew)  # 0 is the limit
+    return np.asarray(3 / skew * (np.cbrt(1 + skew * (x - skew / 6)) - 1))
+
+
+def _worth(of: _Means, share: Floats, size: float) -> Floats:
+    """As many independent zeros and ones would have the variance; of constants, the units."""
+    worth = share * (1 - share) * size**2 / np.where(of.constant, 1, of.variance)
+    return np.where(of.constant | (worth <= 0), of.units, worth)

@@ -207,6 +207,23 @@ CASES: dict[str, tuple[str, list[str]]] = {
             r"largest process: \d+ MB",
         ],
     ),
+    "intervals": (
+        "--simulations 40",
+        [
+            r"independent, uniform, n = 5: no intervals: too few independent units: 5 units, 12 "
+            rf"needed; before {F}, width {F}",
+            "...",
+            rf"independent, uniform, n = 50: now {F}, width {F}; before {F}, width {F}",
+            "...",
+            r"8 clusters of 10: no intervals: too few independent units: 8 units, 12 needed; before "
+            rf"{F}, width {F}",
+            "...",
+            rf"1,000 queries of 2 of 46 documents, recall: now {F}, width {F}; before {F}, width {F}",
+            "...",
+            rf"AUC by question, n = 20: now {F}, width {F}",
+            rf"lowest coverage: {F} \(at least 0\.93 asked\)",
+        ],
+    ),
     "plain": ("plain 60", []),
     "review": (
         "--population 300 --reviews 2 --shares 0.1 --rates 0 0.05",

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.evaluation.tasks.multiconir.pairs import Cell, Counts
-from retgen.statistics.clustered import CHANGE, SHARE, Estimate, estimate, of_parts, parts
+from retgen.statistics.clustered import CHANGE, SHARE, Bounds, Estimate, estimate, parts
 
 
 @dataclass(frozen=True)
@@ -62,17 +62,17 @@ class Rates:
         change = self.parts[:, one].mean(axis=1) - self.parts[:, two].mean(axis=1)
         value = self.values[one].mean() - self.values[two].mean()
         units = int(self.known[one + two].min())
-        return estimate(float(value), of_parts(change[:, None], units), units, CHANGE)
+        return estimate(float(value), change, units, CHANGE)
 
     def _estimate(
         self,
         value: float,
         parts: NDArray[np.float64],
         columns: list[int],
-        bounds: tuple[float, float] | None,
+        bounds: Bounds,
     ) -> Estimate:
         of, units = parts[:, columns].mean(axis=1), int(self.known[columns].min())
-        return estimate(float(value), of_parts(of[:, None], units), units, bounds)
+        return estimate(float(value), of, units, bounds)
 
     def _columns(self, cells: Iterable[Cell]) -> list[int]:
         return [self.index[cell] for cell in cells if cell in self.index]

@@ -120,7 +120,7 @@ class Cells:
         cells: Sequence[Cell],
         function: Callable[[NDArray[np.float64]], NDArray[np.float64]],
         level: float = 0.95,
-        bounds: tuple[float, float] | None = None,
+        bounds: clustered.Bounds = None,
     ) -> Estimate | None:
         """A function of means (..., cells), with its interval by leaving out a question at a time.
 
@@ -133,8 +133,7 @@ class Cells:
         replicates = function(self.left_out(cells))
         if np.isnan(replicates).any():
             return Estimate(value)
-        spread = clustered.left_out(replicates, known)
-        return clustered.estimate(value, spread, known, bounds, level)
+        return clustered.estimate(value, clustered.parts(replicates), known, bounds, level)
 
     def means(self, cells: Sequence[Cell]) -> NDArray[np.float64]:
         """(cells,), NaN where nothing is there."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.statistics.clustered import SHARE, Estimate, estimate, left_out
+from retgen.statistics.clustered import SHARE, Estimate, estimate, parts
 
 Array = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ class Changes:
             means /= (gaps.sum() - gaps) / np.maximum(of.sum() - of, 1)
         triples = int(np.count_nonzero(counts))
         bounds = SHARE if measure in SHARES else None
-        return estimate(mean, left_out(means, triples), triples, bounds)
+        return estimate(mean, parts(means), triples, bounds)
 
     def _by_triple(self, values: Array, rows: NDArray[np.bool_]) -> Array:
         result: Array = np.bincount(self.triples[rows], values, self.count).astype(np.float64)

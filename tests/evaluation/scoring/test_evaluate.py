@@ -21,7 +21,7 @@ from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.measures import Measures, default_names
 from retgen.evaluation.scoring.mteb_files import task_name
 from retgen.evaluation.scoring.page import text as text_of
-from retgen.evaluation.scoring.significance import Bootstrap
+from retgen.evaluation.scoring.significance import compare, units_of
 from retgen.evaluation.search.names import slug
 from retgen.progress import silent
 from retgen.studies.seeds import evaluate_seeds
@@ -349,42 +349,63 @@ def test_seeds(limit_run: Path, tmp_path: Path) -> None:
 # --- intervals ----------------------------------------------------------------------------------
 
 
-def test_what_the_bootstrap_draws(limit_run: Path, tmp_path: Path) -> None:
-    assert Bootstrap(load(limit_run), 1000).unit == "15 relevant documents"
+def test_units_of_queries(limit_run: Path, tmp_path: Path) -> None:
+    assert units_of(load(limit_run)).name == "15 relevant documents"
     overrides = {"params.queries": 40, "params.docs": 100}
     run = retgen.run("limit_disjoint", out=tmp_path / "disjoint", overrides=overrides)
-    collection = load(run.path)
-    bootstrap = Bootstrap(collection, 4000)
-    assert bootstrap.unit == "40 groups of queries that share relevant documents"
+    units = units_of(load(run.path))
+    assert units.name == "40 groups of queries that share relevant documents"
     values = np.random.default_rng(0).random((40, 1))
-    low, high = bootstrap.interval(values)[0]
-    # independent queries: the usual standard error
-    error = values.std() / math.sqrt(40)
-    assert (high - low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.05)
+    low, high = units.interval(values)[0]
+    # independent queries: the usual standard error, and t
+    error = values.std(ddof=1) / math.sqrt(40)
+    assert (high - low) / (2 * 2.023 * error) == pytest.approx(1, abs=0.03)
     assert low < values.mean() < high
 
 
+def test_too_few_units_have_no_interval_and_the_reason(dataset, trec, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    names = [f"{i:02}" for i in range(11)]
+    path = dataset(
+        {f"d{i}": "text" for i in names}, {f"q{i}": "ask" for i in names},
+        [(f"q{i}", f"d{i}", 1) for i in names],
+    )  # fmt: skip
+    runs = [trec("mine", {f"q{i}": f"d{i}" for i in names[:6]}), trec("none", {"q00": "d01"})]
+    result = evaluate(path, runs=runs, metrics=["recall@1"], out=tmp_path / "out")
+    content = json.loads((tmp_path / "out" / "eval.json").read_text())
+    why = (
+        "no intervals: too few independent units: 11 groups of queries that share relevant "
+        "documents, 12 needed"
+    )
+    assert content["intervals"] == {
+        "level": 0.95, "units": "11 groups of queries that share relevant documents", "note": why,
+    }  # fmt: skip
+    assert [one["intervals"] for one in content["results"]] == [{"recall@1": [None, None]}] * 2
+    (one,) = content["comparisons"]
+    assert one == {
+        "first": "mine", "second": "none", "measure": "recall@1", "difference": 6 / 11,
+        "low": None, "high": None, "p": None, "adjusted": None,
+    }  # fmt: skip
+    assert f"note: {why}" in text_of(result)
+    page = Read((tmp_path / "out" / "eval.html").read_text()).text
+    assert f"There are {why}." in page
+    assert "mine has the highest recall@1: 0.5455 (no interval), 0.5455 more than none" in page
+
+
 def test_many_systems_are_told_apart(limit_run: Path) -> None:
-    """Replicates follow the comparisons, so that a clear difference stays one after correction."""
-    collection = load(limit_run)
-    queries = len(collection.queries)
-    values = {f"system {i}": np.full((queries, 1), i / 40) for i in range(20)}
+    units = units_of(load(limit_run))
+    rng = np.random.default_rng(0)
+    values = {f"system {i}": rng.random((100, 1)) / 20 + i / 40 for i in range(20)}
     values["the same"] = values["system 0"]
-    bootstrap = Bootstrap(collection)
-    result = bootstrap.compare(values, ["m"])
+    result = compare(units, values, ["m"])
     assert len(result) == 210
-    assert (bootstrap.replicates, bootstrap.compared) == (5000, 21_000)
-    same = [c for c in result if (c.first, c.second) == ("system 0", "the same")]
-    assert [(c.p, c.adjusted) for c in same] == [(1.0, 1.0)]
-    smallest = 2 / 21_001
-    others = [c for c in result if c not in same]
-    assert {c.p for c in others} == {smallest}
-    assert max(c.adjusted for c in others) == pytest.approx(210 * smallest)
-    assert 210 * smallest < 0.05
-    assert bootstrap.compare(values, ["m"]) == result
-    small = Bootstrap(collection)
-    assert len(small.compare({"a": values["system 0"], "b": values["system 1"]}, ["m"])) == 1
-    assert small.compared == 5000
+    same = next(c for c in result if (c.first, c.second) == ("system 0", "the same"))
+    assert same[3:] == (0.0, None, None, 1.0, 1.0)  # no query differs
+    others = [c for c in result if c is not same]
+    assert max(c.adjusted for c in others if c.adjusted is not None) < 0.05
+    assert all(
+        c.high is not None and c.difference < c.high < 0 for c in others if c.second != "the same"
+    )
+    assert compare(units, values, ["m"]) == result
 
 
 def test_shared_documents_widen_the_interval(limit_run: Path) -> None:
@@ -394,26 +415,30 @@ def test_shared_documents_widen_the_interval(limit_run: Path) -> None:
     values = np.array(
         [[np.mean([effect[d] for d in collection.qrels[q.query_id]])] for q in collection.queries]
     )
-    low, high = Bootstrap(collection, 4000).interval(values)[0]
+    low, high = units_of(collection).interval(values)[0]
     naive = 2 * 1.96 * values.std() / math.sqrt(len(values))
     assert 2 < (high - low) / naive < 5
 
 
 def test_comparisons(limit_run: Path) -> None:
-    collection = load(limit_run)
     rng = np.random.default_rng(0)
     base = rng.random((100, 1))
-    values = {"one": base, "same": base, "better": np.minimum(base + 0.3, 1.5)}
-    result = Bootstrap(collection).compare(values, ["m"])
+    values = {"one": base, "same": base, "better": base + 0.3 * rng.random((100, 1))}
+    result = compare(units_of(load(limit_run)), values, ["m"])
     assert [(c.first, c.second) for c in result] == [
         ("one", "same"),
         ("one", "better"),
         ("same", "better"),
     ]
     assert (result[0].difference, result[0].p, result[0].adjusted) == (0.0, 1.0, 1.0)
-    assert result[1].difference == pytest.approx(-0.3)
-    assert result[1].p == pytest.approx(2 / 5001, rel=0.01)
-    assert result[1].adjusted == pytest.approx(3 * result[1].p)
+    first = result[1]
+    assert first.difference == pytest.approx(-0.15, abs=0.02)
+    assert first.low is not None
+    assert first.high is not None
+    assert first.low < first.difference < first.high < -0.1
+    assert first.p is not None
+    assert first.p < 0.001
+    assert first.adjusted == pytest.approx(3 * first.p)
 
 
 # --- names and bad input ------------------------------------------------------------------------
@@ -658,7 +683,7 @@ def test_data_sets_of_one_name_keep_their_pictures(dataset, tmp_path: Path) -> N
     figures = {path.name for path in (tmp_path / "out" / "figures").glob("ds*.svg")}
     assert figures == {"ds-1_recall-1.svg", "ds-2_recall-1.svg"}
     assert "## ds-2 (test)" in (tmp_path / "out" / "eval.md").read_text()
-    assert result.to_json()["datasets"][0]["bootstrap"]["replicates"] > 100
+    assert result.to_json()["datasets"][0]["intervals"]["note"]
 
 
 def test_names_are_no_markup(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

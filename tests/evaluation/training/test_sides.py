@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,11 @@ import retgen
 from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.collection import load
 from retgen.evaluation.scoring.analyses import Analyses
-from retgen.evaluation.scoring.significance import Bootstrap
+from retgen.evaluation.scoring.significance import compare, units_of
 from retgen.evaluation.training.page import text as text_of
 from retgen.evaluation.training.result import Training
 from retgen.evaluation.training.sides import Side, Sides
+from retgen.statistics.clustered import Units
 from tests.conftest import Gen
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_torch_thread")]  # it trains
@@ -31,8 +31,11 @@ CALL: dict[str, Any] = {
     "settings": {"learning_rate": 0.02, "epochs": 2, "batch_size": 8}, "compare": ARMS,
     "by": "set", "metrics": ["recall@1", "nDCG@10"],
 }  # fmt: skip
-ANIMALS = "owl cat dog fox bee ant cow pig hen rat".split()
-PLACES = "river garden kitchen harbour station market forest library mountain bakery".split()
+ANIMALS = "owl cat dog fox bee ant cow pig hen rat elk eel yak emu".split()
+PLACES = (
+    "river garden kitchen harbour station market forest library mountain bakery "
+    "theatre museum prison castle"
+).split()
 
 
 def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -48,14 +51,14 @@ def write_pairs(path: Path, rows: list[tuple[str, ...]]) -> None:
 
 
 def write_two_sided(folder: Path) -> Path:
-    """20 documents; the first ten are asked for by a word (KW) and by a sentence (SM).
+    """28 documents; the first 14 are asked for by a word (KW) and by a sentence (SM).
 
-    Three queries of a third kind, one without any. Training is on the other ten documents.
+    Three queries of a third kind, one without any. Training is on the other 14 documents.
     """
     folder.mkdir()
     words = [(animal, place) for animal, place in zip(ANIMALS * 2, PLACES * 2, strict=True)]
     texts = [
-        f"the {animal} sleeps near the {place}" if i < 10 else f"a {place} has its own {animal}"
+        f"the {animal} sleeps near the {place}" if i < 14 else f"a {place} has its own {animal}"
         for i, (animal, place) in enumerate(words)
     ]
     corpus = [{"_id": f"d{i}", "title": "", "text": text} for i, text in enumerate(texts)]
@@ -64,7 +67,7 @@ def write_two_sided(folder: Path) -> Path:
         for i, animal in enumerate(ANIMALS)
     ] + [
         {"_id": f"s{i}", "text": f"an animal at rest by a {place}", "metadata": {"set": "SM"}}
-        for i, place in enumerate(PLACES[:8])
+        for i, place in enumerate(PLACES[:12])
     ] + [{"_id": "n0", "text": "asleep in the woods"}]  # fmt: skip
     for row in queries:
         row.setdefault("metadata", {}).setdefault("number", row["_id"])  # type: ignore[attr-defined]
@@ -74,13 +77,13 @@ def write_two_sided(folder: Path) -> Path:
         {"query-id": row["_id"], "corpus-id": "d6" if row["_id"] == "n0" else f"d{row['_id'][1:]}",
          "score": 1} for row in queries
     ])  # fmt: skip
-    there = words[10:]
+    there = words[14:]
     write_pairs(folder / "training/kw.parquet", [
-        (f"{animal}s", texts[10 + i], texts[10 + (i + 1) % 10], texts[10 + (i + 2) % 10])
+        (f"{animal}s", texts[14 + i], texts[14 + (i + 1) % 14], texts[14 + (i + 2) % 14])
         for i, (animal, _) in enumerate(there)
     ])  # fmt: skip
     write_pairs(folder / "training/sm.parquet", [
-        (f"what a {place} has", texts[10 + i], texts[10 + (i + 3) % 10])
+        (f"what a {place} has", texts[14 + i], texts[14 + (i + 3) % 14])
         for i, (_, place) in enumerate(there[:6])
     ])  # fmt: skip
     return folder
@@ -101,8 +104,8 @@ def outside(two_sided: Path) -> Path:
         {"_id": "a", "text": "owls", "metadata": {"sett": "KW"}}, {"_id": "b", "text": "a hen"},
     ])  # fmt: skip
     write_rows(folder / "qrels.jsonl", [
-        {"query-id": "a", "corpus-id": "d10", "score": 1},
-        {"query-id": "b", "corpus-id": "d18", "score": 1},
+        {"query-id": "a", "corpus-id": "d14", "score": 1},
+        {"query-id": "b", "corpus-id": "d22", "score": 1},
     ])  # fmt: skip
     return folder
 
@@ -169,11 +172,18 @@ def test_sides_are_scored_as_sets_of_their_own(split: Training, two_sided: Path)
         lines = (two_sided / f"{name}.jsonl").read_text().splitlines()
         kept = [line for line in lines if json.loads(line)[key].startswith("s")]
         (alone / f"{name}.jsonl").write_text("\n".join(kept) + "\n")
-    expected = Bootstrap(load(alone)).compare(
-        {name: of[10:18] for name, of in values.items()}, ["recall@1", "nDCG@10"]
+    expected = compare(
+        units_of(load(alone)),
+        {name: of[14:26] for name, of in values.items()},
+        ["recall@1", "nDCG@10"],
     )
     assert sides["SM"]["comparisons"] == [one._asdict() for one in expected]
     assert (sides["(none)"]["comparisons"], sides["(none)"]["intervals"]) == ([], {})
+    assert sides["SM"]["note"] is None
+    assert sides["(none)"]["note"] == (
+        "no intervals: too few independent units: 1 groups of queries that share relevant "
+        "documents, 12 needed"
+    )
 
 
 def test_they_are_as_gen_eval_has_them(split: Training, two_sided: Path, tmp_path: Path) -> None:
@@ -201,13 +211,13 @@ def test_what_is_shown(split: Training) -> None:
     table = [re.split(r"\s{2,}", line) for line in lines[head + 1 : head + 21]]
     assert [row[:3] for row in table] == [
         [side, queries, model]
-        for side, queries in (("KW", "10"), ("SM", "8"), ("(none)", "1"), ("all queries", "19"))
+        for side, queries in (("KW", "14"), ("SM", "12"), ("(none)", "1"), ("all queries", "27"))
         for model in ("untrained", *ARMS, "BM25")
     ]
     assert [len(row) for row in table[:5]] == [4, 5, 6, 6, 4]
     assert lines[head + 21] == split.to_json()["dilemma"]
     assert [line for line in lines if line.startswith("note: there: ")] == [
-        "note: there: 10 of its 20 documents and 1 of its 2 queries stand in the training pairs",
+        "note: there: 14 of its 28 documents and 1 of its 2 queries stand in the training pairs",
         "note: there: its queries have no column set, so it is scored whole",
     ]
     assert split.to_json()["outside"]["there"]["sides"] is None
@@ -216,9 +226,9 @@ def test_what_is_shown(split: Training) -> None:
     assert page.count("<svg") == 4
     assert "What each side gains and loses, by set" in page
     assert "Which pairs win" in page
-    assert "kw+sm: 16, kw: 10, sm: 6" in page
+    assert "kw+sm: 20, kw: 14, sm: 6" in page
     assert (split.folder / "figures/sides_test.svg").is_file()
-    assert "| SM | 8 | untrained |" in (split.folder / "train.md").read_text()
+    assert "| SM | 12 | untrained |" in (split.folder / "train.md").read_text()
 
 
 def test_a_repeated_call_trains_nothing_and_takes_any_column(
@@ -235,11 +245,11 @@ def test_a_repeated_call_trains_nothing_and_takes_any_column(
     assert (whole["test"]["sides"], whole["dilemma"]) == (None, None)
     kinds = again(by="kind").to_json()
     assert [(side["value"], side["queries"]) for side in kinds["test"]["sides"]["results"]] == [
-        ("word", 10), ("(none)", 9), ("all queries", 19),
+        ("word", 14), ("(none)", 13), ("all queries", 27),
     ]  # fmt: skip
     assert kinds["dilemma"] == (
-        "On the test set zoo there is no dilemma to be seen: fewer than two values of kind have 5 "
-        "queries and more."
+        "On the test set zoo there is no dilemma to be seen: fewer than two values of kind have "
+        "queries enough for intervals."
     )
     scores = split.folder / "pairs-sm/scores/test_after.npy"
     kept = scores.read_bytes()
@@ -282,58 +292,56 @@ def test_pairs_of_the_test_set_are_counted_by_arm(short: str, tmp_path: Path) ->
 # what is found
 
 
-def found(kw: dict[str, list[float]], sm: dict[str, list[float]], at: Path) -> str:
-    """Where the ten queries of each side are answered so by the models."""
-    collection = load(at)
-    ten = replace(collection, queries=collection.queries[:10])
+def found(kw: dict[str, list[float]], sm: dict[str, list[float]]) -> str:
+    """Where the 60 queries of each side are answered so by the models."""
+    units = Units(np.arange(60), np.arange(60), "60 queries")
     sides = []
     for value, columns in (("KW", kw), ("SM", sm)):
         values = {name: np.array(column)[:, None] for name, column in columns.items()}
-        comparisons = Bootstrap(ten).compare(values, ["recall@1"])
-        sides.append(Side(value, 10, {}, {}, comparisons))
+        comparisons = compare(units, values, ["recall@1"])
+        sides.append(Side(value, 60, {}, {}, comparisons))
     arms = {name: f"{name} pairs" for name in kw if name != "before"}
     return Sides("set", "recall@1", sides).found("on the test set zoo", arms)
 
 
-NONE, SOME, ALL = [0.0] * 10, [0.0, 1.0] * 5, [1.0] * 10
+NONE, SOME, ALL = [0.0] * 60, [0.0, 1.0] * 30, [1.0] * 60
 
 
-def test_a_dilemma(two_sided: Path) -> None:
+def test_a_dilemma() -> None:
     assert found(
-        {"kw": ALL, "sm": NONE, "before": NONE}, {"kw": NONE, "sm": ALL, "before": ALL}, two_sided
+        {"kw": ALL, "sm": NONE, "before": NONE}, {"kw": NONE, "sm": ALL, "before": ALL}
     ) == (
         "On the test set zoo there is a dilemma by recall@1: trained with kw pairs the model "
-        "changes by +1.0000 (+1.000 to +1.000) on KW queries and -1.0000 (-1.000 to -1.000) on SM "
+        "changes by +1.0000 (+0.875 to +1.000) on KW queries and -1.0000 (-1.000 to -0.875) on SM "
         "queries, against the untrained model. What is better to train with depends on the side: "
-        "kw against sm +1.0000 (+1.000 to +1.000) on KW queries and -1.0000 (-1.000 to -1.000) on "
+        "kw against sm +1.0000 (+0.875 to +1.000) on KW queries and -1.0000 (-1.000 to -0.875) on "
         "SM queries."
     )
 
 
-def test_no_dilemma(two_sided: Path) -> None:
+def test_no_dilemma() -> None:
     text = found(
-        {"kw+sm": ALL, "kw": ALL, "before": NONE}, {"kw+sm": ALL, "kw": SOME, "before": SOME},
-        two_sided,
+        {"kw+sm": ALL, "kw": ALL, "before": NONE}, {"kw+sm": ALL, "kw": SOME, "before": SOME}
     )  # fmt: skip
     assert text == (
         "On the test set zoo no dilemma was found by recall@1: no training gains on one side and "
         "loses on another, against the untrained model. The lowest change is that with kw pairs on "
-        "SM queries, +0.0000 (+0.000 to +0.000), which includes 0."
+        "SM queries, +0.0000 (no query differs), which includes 0."
     )
     text = found(
         {"kw+sm": ALL, "kw": ALL, "sm": SOME, "before": NONE},
-        {"kw+sm": ALL, "kw": SOME, "sm": ALL, "before": NONE}, two_sided,
+        {"kw+sm": ALL, "kw": SOME, "sm": ALL, "before": NONE}
     )  # fmt: skip
     assert "0.5000" in text.partition(" What ")[0]
     assert "includes 0" not in text
-    text = found({"kw": NONE, "before": ALL}, {"kw": SOME, "before": SOME}, two_sided)
-    assert text.endswith("-1.0000 (-1.000 to -1.000): a loss that no other side makes up for.")
+    text = found({"kw": NONE, "before": ALL}, {"kw": SOME, "before": SOME})
+    assert text.endswith("-1.0000 (-1.000 to -0.875): a loss that no other side makes up for.")
 
 
-def test_which_pairs_are_better_depends_on_the_side(two_sided: Path) -> None:
+def test_which_pairs_are_better_depends_on_the_side() -> None:
     text = found(
         {"kw+sm": ALL, "kw": ALL, "sm": SOME, "before": NONE},
-        {"kw+sm": ALL, "kw": SOME, "sm": ALL, "before": NONE}, two_sided,
+        {"kw+sm": ALL, "kw": SOME, "sm": ALL, "before": NONE}
     )  # fmt: skip
     assert "no dilemma was found" in text
     assert re.search(
