@@ -127,7 +127,7 @@ def test_intervals_of_a_value_are_of_its_queries(with_columns, trec, tmp_path: P
     assert second[1] == pytest.approx(0.74, abs=0.01)
     assert whole[0] == pytest.approx(0.59, abs=0.01)
     results = result.to_json()["results"]
-    assert whole == results[0]["intervals"]["recall@1"]
+    assert whole == list(results[0]["intervals"]["recall@1"])
 
 
 def test_keywords_and_summaries_are_shown_without_asking(with_columns, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
