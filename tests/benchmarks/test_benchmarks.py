@@ -14,6 +14,9 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parent.parent.parent
 N = r"[\d,]+"
 F = r"\d+\.\d+"
+NONE = "no intervals: too few independent units: {} units, 12 needed"
+HELD = rf"{F}, width {F}(?: \(\d+% have one\))?"
+BEFORE = rf"; bootstrap {F}, width {F}"
 
 # arguments, and the lines that are printed, as expressions; "..." stands for any line
 CASES: dict[str, tuple[str, list[str]]] = {
@@ -210,18 +213,39 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "intervals": (
         "--simulations 40",
         [
-            r"independent, uniform, n = 5: no intervals: too few independent units: 5 units, 12 "
-            rf"needed; before {F}, width {F}",
-            "...",
-            rf"independent, uniform, n = 50: now {F}, width {F}; before {F}, width {F}",
-            "...",
-            r"8 clusters of 10: no intervals: too few independent units: 8 units, 12 needed; before "
-            rf"{F}, width {F}",
-            "...",
-            rf"1,000 queries of 2 of 46 documents, recall: now {F}, width {F}; before {F}, width {F}",
-            "...",
-            rf"AUC by question, n = 20: now {F}, width {F}",
-            rf"lowest coverage: {F} \(at least 0\.93 asked\)",
+            *(
+                rf"independent, {kind}, n = {n}: {NONE.format(n)}{BEFORE}"
+                for n in (5, 10)
+                for kind in ("uniform", "like nDCG")
+            ),
+            *(
+                rf"{kind}, n = {n}: {HELD}{BEFORE}"
+                for n in (12, 20, 50, 200)
+                for kind in (
+                    "independent, uniform", "independent, like nDCG", r"hits, mean 0\.03",
+                    r"hits, mean 0\.97", "exponential", "paired difference",
+                )
+            ),
+            *(f"{n} clusters of 10: {NONE.format(n)}{BEFORE}" for n in (8, 10)),
+            f"12 clusters of 10: {HELD}{BEFORE}",
+            f"30 clusters of 1 to 30: {HELD}{BEFORE}",
+            r"30 clusters, 5 hold most: no intervals: too few independent units: 30 units of "
+            rf"unequal size, worth 5\.5, 12 needed{BEFORE}",
+            f"AUC of haystacks, 20 questions: {HELD}{BEFORE}",
+            *(
+                f"{queries}, {kind}: {HELD}{BEFORE}"
+                for queries in (
+                    "1,000 queries of 2 of 46 documents", "66 queries of 2 of 12 documents",
+                    "1,000 queries of 5 of 60 documents",
+                )
+                for kind in ("recall", "low recall", "nothing shared")
+            ),
+            *(
+                rf"500 queries of 12 of 40 documents, {kind}: no intervals: too few independent "
+                rf"units: 40 units of unequal size, worth 39\.2, 60 needed{BEFORE}"
+                for kind in ("recall", "low recall", "nothing shared")
+            ),
+            rf"lowest coverage: {F} \(0\.93 asked\)",
         ],
     ),
     "plain": ("plain 60", []),
