@@ -28,7 +28,7 @@ class EchoChat:
         return self.read(answer.encode())
 
     def read(self, raw):
-        return Response(raw, 200, "", "stop", raw.decode(), Usage(10, 5))
+        return Response(raw, 200, "", "stop", raw.decode(), Usage(len(raw), len(raw)))
 
     async def close(self):
         pass
