@@ -24,10 +24,12 @@ from retgen.validators.capretrieval.wording import Wording
 if TYPE_CHECKING:
     from retgen.agents.context import Context
 
+_COUNTS = ("queries", "negatives", "drawn", "left_out", "doubtful")
 _Page = tuple[int, tuple[int, ...]]  # a query, and documents
 MINE = {
-    "by": str, "queries": int, "negatives": int, "alike": float, "judge?": str,
-    **dict.fromkeys(("drawn?", "left_out?", "doubtful?", "judged?", "judged_relevant?"), int),
+    "by": str, "alike": float, "judge?": str,
+    **dict.fromkeys(_COUNTS, int),
+    **dict.fromkeys(("judged?", "judged_relevant?"), int),
 }  # fmt: skip
 _SPARE = 2  # times as many are mined as are wanted where a judge leaves some out
 
@@ -54,7 +56,7 @@ async def mine_negatives(
     settings = job.params.mine
     trained = [one for one in queries if one.split == "train"]
     if not settings.negatives or not trained:
-        return {"by": settings.by, "queries": 0, "negatives": 0}
+        return {"by": settings.by, **dict.fromkeys(_COUNTS, 0)}
     own = [number for number, split in enumerate(splits) if split == "train"]
     place = {number: i for i, number in enumerate(own)}
     positives = [{place[j] for j in one.positives} for one in trained]

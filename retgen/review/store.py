@@ -104,6 +104,7 @@ class Store:
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         with self._connection() as connection:
+            connection.execute("BEGIN")  # all that is read is of one instant, whoever writes
             try:
                 yield connection
             except (ValueError, TypeError, AttributeError) as error:  # a cell that is none of ours

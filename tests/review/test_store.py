@@ -71,6 +71,22 @@ def test_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
         assert [v.item_id for v in kept if v.annotator == name] == [f"item{i}" for i in range(40)]
 
 
+def test_who_reads_while_others_judge_sees_verdicts_of_one_instant(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.sqlite"
+    store = Store(path)
+    context = multiprocessing.get_context("spawn")
+    judge = context.Process(target=_judge, args=(path, "a", 300))
+    judge.start()
+    seen = [0]
+    while judge.is_alive():
+        seen.append(len(store.verdicts()))
+    judge.join()
+    assert judge.exitcode == 0
+    assert seen == sorted(seen)
+    assert len(set(seen)) > 10  # it was read in between
+    assert len(store.verdicts()) == 300
+
+
 def test_what_was_confirmed_outlasts_a_kill(tmp_path: Path) -> None:
     path, confirmed = tmp_path / "verdicts.sqlite", tmp_path / "confirmed"
     child = os.fork()

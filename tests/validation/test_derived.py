@@ -304,8 +304,8 @@ TABLES: list[tuple[str, Change, str, str]] = [
      "sources/documents.jsonl is not what the recipe makes"),
     # rejected records
     ("ladders", jsonl("rejected.jsonl", lambda rows: rows.append(
-        {"rule": "none", "reason": "none", "record": {}})), "regenerated",
-     "rejected.jsonl is not what the recipe makes (1 rows, must be 0): row 1 must not be there"),
+        {"rule": "none", "reason": "none", "record": {}})), "sources",
+     "rejected.jsonl: is damaged"),
     ("test", file("rejected.jsonl", "none\n"), "derived", "rejected.jsonl: it is damaged"),
     # the recipe
     ("test", text("recipe.yaml", "off: {}", "off: {order-leak: tired of it}"), "manifest",

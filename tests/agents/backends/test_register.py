@@ -25,10 +25,11 @@ class EchoChat:
     async def send(self, request, room):
         count = int(re.search(r"Order these (\\d+) documents", request.messages[-1].content)[1])
         answer = json.dumps({"ranking": list(range(1, count + 1))})
-        return self.read(answer.encode())
+        usage = Usage(sum(len(one.content) for one in request.messages) // 4, len(answer) // 4)
+        return self.read(answer.encode())._replace(usage=usage)
 
     def read(self, raw):
-        return Response(raw, 200, "", "stop", raw.decode(), Usage(10, 5))
+        return Response(raw, 200, "", "stop", raw.decode())
 
     async def close(self):
         pass

@@ -145,7 +145,7 @@ def test_sides_are_scored_as_sets_of_their_own(split: Training, two_sided: Path)
     result = split.to_json()
     test = result["test"]
     assert json.loads(json.dumps(result)) == json.loads((split.folder / "train.json").read_text())
-    assert (test["sides"]["column"], test["sides"]["measure"]) == ("set", "recall@1")
+    assert (test["sides"]["column"], test["sides"]["measure"]) == ("set", "nDCG@10")
     sides = {side["value"]: side for side in test["sides"]["results"]}
     assert {value: side["queries"] for value, side in sides.items()} == {
         "KW": 10, "SM": 8, "(none)": 1, "all queries": 19,
@@ -206,7 +206,7 @@ def test_what_is_shown(split: Training) -> None:
     lines = text_of(split).splitlines()
     head = lines.index(next(line for line in lines if line.startswith("test: set ")))
     assert re.split(r"\s{2,}", lines[head]) == [
-        "test: set", "queries", "model", "recall@1", "against untrained", "against kw+sm",
+        "test: set", "queries", "model", "nDCG@10", "against untrained", "against kw+sm",
     ]  # fmt: skip
     table = [re.split(r"\s{2,}", line) for line in lines[head + 1 : head + 21]]
     assert [row[:3] for row in table] == [
@@ -428,7 +428,7 @@ def test_a_training_by_itself_has_sides_too(two_sided: Path, short: str, tmp_pat
     lines = text_of(result).splitlines()
     head = next(line for line in lines if line.startswith("test: set "))
     assert re.split(r"\s{2,}", head) == [
-        "test: set", "queries", "model", "recall@1", "against untrained",
+        "test: set", "queries", "model", "nDCG@10", "against untrained",
     ]  # fmt: skip
     assert result.dilemma() in lines
     assert result.conclusion() is None

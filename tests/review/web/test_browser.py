@@ -112,7 +112,12 @@ def _wait(driver: Any, done: Callable[[Any], Any]) -> Any:
 
 
 def _shown(driver: Any) -> str:
-    """The address of the form, which names the item that is on the page."""
+    """The address of the form, which names the item that is on the page.
+
+    Empty while the page loads: its keys are listened to from then on.
+    """
+    if driver.execute_script("return document.readyState") != "complete":
+        return ""
     return str(driver.find_element("css selector", "form.verdict-form").get_attribute("action"))
 
 
@@ -127,7 +132,7 @@ def _judge(driver: Any, number: int, *, keys: bool, wrong_every: int) -> list[tu
             driver.find_element("tag name", "body").send_keys(value)
         else:
             driver.find_element("css selector", f"button[value='{value}']").click()
-        _wait(driver, lambda one, form=form: _shown(one) != form)
+        _wait(driver, lambda one, form=form: _shown(one) not in ("", form))
         given.append((form.rsplit("/", 2)[1], value))
     return given
 
