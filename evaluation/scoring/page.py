@@ -229,13 +229,14 @@ def _pictures(result: Evaluation, scored: Scored) -> list[Figure]:
             results = [s for s in scored.scores if s.model == model]
             results.sort(key=lambda s: s.dim or 0)
             bounds = [span for s in results if (span := s.interval(measure).span)]
-            spans = zip(*bounds, strict=True) if len(bounds) == len(results) else ()
+            low, high = zip(*bounds, strict=True) if len(bounds) == len(results) else (None, None)
             curves.append(
                 draw.Line(
                     model,
                     [float(s.dim or 0) for s in results],
                     [s.metrics[measure] for s in results],
-                    *spans,
+                    low,
+                    high,
                     star=bool(results[0].details.get("trained_for_truncation")),
                 )
             )

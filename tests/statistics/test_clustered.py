@@ -72,7 +72,10 @@ def test_values_that_are_all_alike() -> None:
     assert units.interval(ones)[0].tolist() == [pytest.approx(0.820, abs=1e-3), 1.0]
     assert np.isnan(units.interval(zeros, CHANGE)).all()
     assert np.isnan(units.interval(ones, None)).all()
-    assert units.p_value(np.hstack([zeros, ones])).tolist() == [1.0, pytest.approx(0.00026, rel=0.01)]
+    assert units.p_value(np.hstack([zeros, ones])).tolist() == [
+        1.0,
+        pytest.approx(0.00026, rel=0.01),
+    ]
 
 
 def test_p_values_belong_to_the_intervals() -> None:

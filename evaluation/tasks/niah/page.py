@@ -77,7 +77,7 @@ def _by_length(rows: Sequence[Row], folder: Path) -> Section:
     questions = max(len(row.cells.questions) for row in rows)
     means = f"Means over {questions} questions, with 95% intervals over questions."
     if warning := too_few(questions):
-        means = f"Means over questions. {warning}."
+        means = f"Means over questions; {warning}."
     cut = any(reach.truncated for row in rows for reach in row.cells.reach.values())
     notes = [
         "* and dots: not every haystack is read whole. The shares stand below the system: what is "

@@ -177,11 +177,18 @@ def test_all_arms_are_scored_on_all_data_sets(compared: Training) -> None:
             mean = np.mean(stored, axis=0).mean(axis=0)
             assert list(scores["arms"][arm].values()) == pytest.approx(mean.tolist(), abs=1e-12)
         assert scores["after"] == scores["arms"]["own"]
-        assert {(c["first"], c["second"]) for c in scores["comparisons"]} == {
-            ("own", "mined"), ("own", "in-batch"), ("own", "before"),
-            ("mined", "in-batch"), ("mined", "before"), ("in-batch", "before"),
-        }  # fmt: skip
-        assert list(scores["intervals"]) == [*ARMS, "before"]
+    # six queries are too few for intervals
+    assert (result["test"]["comparisons"], result["test"]["intervals"]) == ([], {})
+    why = "no intervals: too few independent units: 6 groups of queries that share relevant documents, 12 needed"
+    assert [note for note in result["notes"] if "no intervals" in note] == [
+        f"test: {why}", f"outside twin: {why}",
+    ]  # fmt: skip
+    limit = result["outside"]["limit"]
+    assert {(c["first"], c["second"]) for c in limit["comparisons"]} == {
+        ("own", "mined"), ("own", "in-batch"), ("own", "before"),
+        ("mined", "in-batch"), ("mined", "before"), ("in-batch", "before"),
+    }  # fmt: skip
+    assert list(limit["intervals"]) == [*ARMS, "before"]
     assert result["test"]["arms"] == result["outside"]["twin"]["arms"]
 
 

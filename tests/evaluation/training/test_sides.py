@@ -126,7 +126,7 @@ def test_arms_differ_in_their_pairs_alone(split: Training) -> None:
     result = split.to_json()
     assert [arm.name for arm in split.arms] == list(result["arms"]) == ARMS
     assert [(a["pairs"], a["hard_negatives"], a["steps"]) for a in result["arms"].values()] == [
-        (16, 1, [8]), (10, 1, [8]), (6, 1, [8]),
+        (20, 1, [8]), (14, 1, [8]), (6, 1, [8]),
     ]  # fmt: skip
     out = split.folder
     assert [Path(a["models"][0]) for a in result["arms"].values()] == [
@@ -138,7 +138,7 @@ def test_arms_differ_in_their_pairs_alone(split: Training) -> None:
     ]
     assert of[1] == of[2] == of[0] | {"max_steps": 8}
     assert split.arms[2].pairs.anchors == [f"what a {place} has" for place in PLACES[:6]]
-    assert split.arms[0].pairs.anchors[:10] == split.arms[1].pairs.anchors
+    assert split.arms[0].pairs.anchors[:14] == split.arms[1].pairs.anchors
 
 
 def test_sides_are_scored_as_sets_of_their_own(split: Training, two_sided: Path) -> None:
@@ -148,9 +148,9 @@ def test_sides_are_scored_as_sets_of_their_own(split: Training, two_sided: Path)
     assert (test["sides"]["column"], test["sides"]["measure"]) == ("set", "nDCG@10")
     sides = {side["value"]: side for side in test["sides"]["results"]}
     assert {value: side["queries"] for value, side in sides.items()} == {
-        "KW": 10, "SM": 8, "(none)": 1, "all queries": 19,
+        "KW": 14, "SM": 12, "(none)": 1, "all queries": 27,
     }  # fmt: skip
-    rows = {"KW": range(10), "SM": range(10, 18), "(none)": [18], "all queries": range(19)}
+    rows = {"KW": range(14), "SM": range(14, 26), "(none)": [26], "all queries": range(27)}
     folders = {"kw+sm": "", "kw": "pairs-kw", "sm": "pairs-sm"}
     values = {
         name: np.load(split.folder / place / "scores/test_after.npy")
@@ -392,7 +392,7 @@ def test_files_that_cannot_be_arms(tmp_path: Path, other: Path) -> None:
     write_pairs(path / "training/before.parquet", [("a", "b")])
     pq.write_table(pa.table({"query": ["a"]}), path / "training/lists.parquet")
     for changes, message in (
-        ({"by": "many"}, "--by many: the 38 queries have 38 different values there; a breakdown takes up to 20"),
+        ({"by": "many"}, "--by many: the 54 queries have 54 different values there; a breakdown takes up to 20"),
         ({"compare": ["before"]}, "--compare before: scores go by the names of the arms, and this one stands for another model there. Rename the training file"),
     ):  # fmt: skip
         with pytest.raises(UsageError) as error:
