@@ -237,17 +237,8 @@ def test_the_command(gen, limit_run: Path) -> None:  # type: ignore[no-untyped-d
     assert lines[0].startswith("static:minilm: trained on 200 pairs, 2 steps of 2 on ")
     assert "; query prompt 'find: '; weights float32, " in lines[1]
     model = "outputs/train_limit_static--minilm/model"
-    scored = gen(
-        "eval",
-        limit_run,
-        "--model",
-        model,
-        "--metric",
-        "recall@2",
-        "--out",
-        tmp_path / "eval",
-        "--json",
-    )
+    scored = gen("eval", limit_run, "--model", model, "--metric", "recall@2", "--json",
+                 "--out", "scored")  # fmt: skip
     result = json.loads(scored.stdout)["results"][0]
     assert result["details"]["prompts"] == {"query": "find: ", "document": ""}
     assert f"{result['metrics']['recall@2']:.4f}" in lines[5]
