@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from retgen.data import Dataset
 from retgen.errors import UsageError
@@ -15,10 +14,10 @@ from retgen.evaluation.scoring import misses as errors
 from retgen.evaluation.scoring import negatives, thresholds
 from retgen.evaluation.scoring.by_type import break_down
 from retgen.evaluation.scoring.columns import values_of
+from retgen.evaluation.scoring.result import Part
 from retgen.evaluation.scoring.scores import Score
 from retgen.evaluation.scoring.tables import primary_of
 from retgen.evaluation.search.base import Ranked, Retriever
-from retgen.pages import Section
 from retgen.progress import Progress
 from retgen.statistics.clustered import Units
 
@@ -54,13 +53,6 @@ def _has_vectors(name: str) -> bool:
     """Whether a system has one vector a text, as what can be trained has."""
     kind = type_of(name)
     return kind is not None and kind.trainable
-
-
-class Part(NamedTuple):
-    """What came out: keys of eval.json, and sections of the page, which the terminal shows too."""
-
-    keys: dict[str, Any]
-    sections: list[Section]
 
 
 @dataclass

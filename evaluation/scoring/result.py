@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.scoring.analyses import Part
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.scores import Score
 from retgen.evaluation.scoring.significance import Difference
 from retgen.evaluation.tasks.measure import TaskResults, together
 from retgen.evaluation.tasks.task import SystemResult, Task
+from retgen.pages import Section
 from retgen.statistics.clustered import Units
+
+
+class Part(NamedTuple):
+    """What an analysis adds: keys of eval.json, and sections of the page and the terminal."""
+
+    keys: dict[str, Any]
+    sections: list[Section]
 
 
 @dataclass

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.mteb_files import mteb_score
+from retgen.evaluation.scoring.result import Scored
 from retgen.evaluation.scoring.scores import Score
 from retgen.pages import Place, TableView, best_places
 from retgen.plots import score as shown
-
-if TYPE_CHECKING:
-    from retgen.evaluation.collection import Collection
-    from retgen.evaluation.scoring.result import Scored
 
 BEST = "best reachable"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures
@@ -13,9 +13,7 @@ from retgen.evaluation.scoring.tables import primary_of
 from retgen.evaluation.training.arms import AFTER, BEFORE, noun
 from retgen.evaluation.training.config import TrainConfig, Trained
 from retgen.evaluation.training.pairs import Pairs
-
-if TYPE_CHECKING:
-    from retgen.evaluation.training.sides import Sides
+from retgen.evaluation.training.sides import Sides
 
 
 @dataclass(frozen=True)

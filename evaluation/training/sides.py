@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.by_type import ALL, rows_by
 from retgen.evaluation.scoring.columns import NONE, values_of
+from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.significance import (
     Difference,
     between,
@@ -28,11 +29,9 @@ from retgen.evaluation.scoring.significance import (
     compare,
     units_of,
 )
+from retgen.evaluation.scoring.tables import primary_of
 from retgen.evaluation.training.arms import BEFORE, BM25
 from retgen.progress import Progress
-
-if TYPE_CHECKING:
-    from retgen.evaluation.training.result import ScoredSet
 
 _MOST = 20  # values of a column
 _Change = tuple[float, float, float]
@@ -162,25 +161,27 @@ def _both_ways(changes: list[tuple[Side, _Change]]) -> str:
     return f"{change_text(up[1])} on {up[0].words} and {change_text(down[1])} on {down[0].words}"
 
 
-def split_by(column: str | None, scored: ScoredSet) -> Split | None:
-    """The sides of a data set by a column; None of one outside that has no such column."""
+def split_by(column: str | None, collection: Collection, needed: bool) -> Split | None:
+    """The sides of a data set by a column; None where it has none that is not needed."""
     if column is None:
         return None
-    collection = scored.collection
     try:
         values = values_of(collection.dataset, column, collection.path)
     except UsageError:
-        if scored.role == "outside":
-            return None
-        raise
+        if needed:
+            raise
+        return None
     return Split(column, rows_by(column, values, collection, _MOST))
 
 
 def sides_of(
-    split: Split, scored: ScoredSet, values: Mapping[str, NDArray[np.float64]], progress: Progress
+    split: Split,
+    collection: Collection,
+    measures: Measures,
+    values: Mapping[str, NDArray[np.float64]],
+    progress: Progress,
 ) -> Sides:
     """Every side scored, with BM25 beside. `values`: system -> (queries, measures)."""
-    collection, measures = scored.collection, scored.measures
     depth = measures.depth(collection.documents)
     *_, ranked = retriever(BM25, Options()).rank(collection, depth, progress)
     bm25 = measures.per_query(collection, ranked.rankings)
@@ -194,7 +195,7 @@ def sides_of(
         }
         part = _part(collection, rows)
         sides.append(Side(value, len(rows), means, **paired(part, names, mine, {BM25: bm25[rows]})))
-    return Sides(split.column, scored.primary, sides)
+    return Sides(split.column, primary_of(names, collection), sides)
 
 
 def paired(

@@ -93,7 +93,7 @@ def train(
     if seeds < 1:
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
     scored_sets = _scored_sets(test or path, _several(outside), metrics, progress)
-    splits = {scored.label: split_by(by, scored) for scored in scored_sets}
+    splits = {one.label: split_by(by, one.collection, one.role == "test") for one in scored_sets}
     # takes seconds to import
     from retgen.evaluation.training.fit import train as fit
     from retgen.evaluation.training.models import resolved, slow
@@ -301,8 +301,9 @@ def _compare(
         name: np.mean([_values(file, scored, means) for file, means in of.items()], axis=0)
         for name, of in files.items()
     }
-    sides = None if split is None else sides_of(split, scored, values, progress)
-    return {**paired(scored.collection, scored.measures.names, values), "sides": sides}
+    collection, measures = scored.collection, scored.measures
+    sides = None if split is None else sides_of(split, collection, measures, values, progress)
+    return {**paired(collection, measures.names, values), "sides": sides}
 
 
 def _values(file: Path, scored: ScoredSet, means: Mapping[str, float]) -> NDArray[np.float64]:
