@@ -29,8 +29,12 @@ def located(value: Path, info: ValidationInfo) -> Path | None:
     folder: Path | None = context.get("folder")
     if folder is None:
         return None
-    path = folder / value.expanduser()
-    if str(value) in context.get("typed", ()) and not path.exists():
+    try:
+        path = folder / value.expanduser()
+        there = path.exists()
+    except (OSError, RuntimeError) as error:  # too long a name; the home of nobody here
+        raise ValueError(f"no path can be {str(value)[:60]}: {error.args[-1]}") from error
+    if str(value) in context.get("typed", ()) and not there:
         return Path.cwd() / value.expanduser()
     return path
 

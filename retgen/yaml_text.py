@@ -14,7 +14,7 @@ from typing import Any
 from retgen.errors import RecipeError, RetgenError
 
 DEEPEST = 50  # lists and mappings inside one another; the time of deeper brackets is quadratic
-LARGEST = 1_000_000  # values, those that aliases repeat among them
+LARGEST = 1_000_000  # characters, and values with those that aliases repeat
 _TOO_DEEP = f"is nested more than {DEEPEST} levels deep"
 
 
@@ -37,6 +37,8 @@ def parse_yaml(
     from ruamel.yaml.composer import MaxDepthExceededError
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+    if len(text) > LARGEST:
+        raise error(f"{where}: has {len(text):,} characters, of which a file may have {LARGEST:,}")
     kind = "rt" if lines else "safe"
     yaml = YAML(typ=kind, pure=True)
     yaml.max_depth, yaml.Scanner = DEEPEST, _scanners()[kind]
@@ -50,6 +52,8 @@ def parse_yaml(
         raise error(f"{where}{line}: is not YAML: {problem}") from fault
     except (YAMLError, ValueError) as fault:  # ValueError: a day such as 1990-02-30
         raise error(f"{where}: is not YAML: {str(fault).splitlines()[0]}") from fault
+    except AttributeError as fault:
+        raise error(f"{where}: is not YAML: a mapping is merged (<<) into itself") from fault
     levels, values = _measure(value, 0, {})
     if levels > DEEPEST:
         raise error(f"{where}: {_TOO_DEEP}")

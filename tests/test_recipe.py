@@ -234,3 +234,9 @@ def test_a_path_of_an_override_was_typed_in_the_current_folder(
         load_recipe("../mine.yaml")
     with pytest.raises(RecipeError, match=rf"there is no source {tmp_path}/here/nowhere"):
         load_recipe("../mine.yaml", {"params.source.path": "nowhere/"})
+    for path, why in (
+        ("a" * 5000, "File name too long"),
+        ("~noone/x", "Could not determine home directory."),
+    ):
+        with pytest.raises(RecipeError, match=f"no path can be {path[:60]}: {why}"):
+            load_recipe("../mine.yaml", {"params.source.path": path})

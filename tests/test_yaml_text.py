@@ -57,6 +57,19 @@ def test_aliases_make_values_deep_and_large() -> None:
     assert parse_yaml("a: &a [1]\nb: [*a, *a]", "x") == {"a": [1], "b": [[1], [1]]}
 
 
+def test_what_is_merged_into_itself() -> None:
+    with pytest.raises(RecipeError) as error:
+        parse_yaml("params: &p {<<: *p}", "x", lines=True)
+    assert str(error.value) == "x: is not YAML: a mapping is merged (<<) into itself"
+
+
+@pytest.mark.parametrize("lines", [False, True])
+def test_what_is_too_long(lines: bool) -> None:
+    with pytest.raises(RecipeError) as error:
+        parse_yaml("#" * 1_000_001, "x", lines=lines)
+    assert str(error.value) == "x: has 1,000,001 characters, of which a file may have 1,000,000"
+
+
 def test_what_is_written_is_read_again() -> None:
     tree = {"b": ["½", {"c": None}], "a": 1.5}
     assert to_yaml(tree) == "b:\n- ½\n- c: null\na: 1.5\n"

@@ -146,9 +146,9 @@ def _file(name: str, file: str) -> Any:
         from huggingface_hub import hf_hub_download, try_to_load_from_cache
         from huggingface_hub.errors import EntryNotFoundError
 
-        kept = try_to_load_from_cache(name, file)
         with loading(name):
             try:
+                kept = try_to_load_from_cache(name, file)
                 path = Path(kept if isinstance(kept, str) else hf_hub_download(name, file))
             except EntryNotFoundError as error:
                 if type(error).__name__ == "LocalEntryNotFoundError":

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.embedders.base import fingerprint, in_batches, shorten
 from retgen.evaluation.embedders.cache import Cache
@@ -38,6 +39,11 @@ class CrossScorer:
             attn_implementation=options.attn_implementation,
             trust_remote_code=options.trust_remote_code,
         )  # fmt: skip
+        if (labels := self._model.config.num_labels) != 1:
+            raise UsageError(
+                f"--model {name}: {model} gives {labels} values a pair, as a classifier does. Name "
+                "a cross-encoder that gives one score"
+            )
         if options.max_length:
             shorten(self._model, options.max_length, model)
         self._tf32 = options.dtype == "tf32"

@@ -549,6 +549,27 @@ def test_models_of_another_kind(name: str, message: str) -> None:
     assert str(caught.value) == f"--model {name}: {message}"
 
 
+def test_names_that_no_model_of_the_hub_can_have() -> None:
+    for name in ("a b/c", "sparse:x/y"):
+        with pytest.raises(UsageError, match=f"^--model {name}: neither a folder here nor a model"):
+            retriever(f"late:{name}", Options())
+
+
+def test_a_classifier_of_pairs_is_no_reranker(tiny: Path, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+    config = BertConfig(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, num_labels=3)
+    BertForSequenceClassification(config).save_pretrained(tmp_path / "nli")
+    AutoTokenizer.from_pretrained(tiny / "cross").save_pretrained(tmp_path / "nli")
+    name = f"rerank:bm25+{tmp_path / 'nli'}"
+    with pytest.raises(UsageError) as caught:
+        retriever(name, Options())
+    assert str(caught.value) == (
+        f"--model {name}: {tmp_path / 'nli'} gives 3 values a pair, as a classifier does. Name a "
+        "cross-encoder that gives one score"
+    )
+
+
 @pytest.mark.slow  # a process of its own, since the Hub's folder is read when it starts
 def test_a_model_of_mteb_takes_dtype_length_and_prompts(limit_run: Path, tmp_path: Path) -> None:
     """The registry's own all-MiniLM-L6-v2, from files as the Hub's client keeps them."""
