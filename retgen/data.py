@@ -7,7 +7,9 @@ one by one, by several processes where there are several.
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -320,6 +322,8 @@ def open_dataset(path: Path | str) -> Dataset:
         )
     run = path if (path / "dataset").is_dir() and (path / "recipe.yaml").is_file() else None
     root = path / "dataset" if run else path
+    if run:
+        _refuse_pipes(run)
     tables: dict[str, Table] = {}
     for name, files in files_of(root).items():
         if not files:
@@ -337,6 +341,18 @@ def open_dataset(path: Path | str) -> Dataset:
     if not qrels and _lists_positives(tables["queries"]):
         qrels["test"] = _Positives("qrels (test)", tables["queries"].files)
     return Dataset(root, run, tables["corpus"], tables["queries"], qrels, graded)
+
+
+def _refuse_pipes(run: Path) -> None:
+    """Raise `DatasetError` for what would be read for ever: pipes, devices, links in a circle."""
+    for folder, _, names in os.walk(run):
+        for path in (Path(folder, name) for name in names):
+            try:
+                regular = stat.S_ISREG(path.stat().st_mode)
+            except OSError as error:
+                regular = error.errno != errno.ELOOP  # what else is wrong is told by who reads it
+            if not regular:
+                raise DatasetError(f"{path} is no file: a pipe, a device or a link in a circle")
 
 
 def _lists_positives(queries: Table) -> bool:

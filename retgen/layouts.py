@@ -80,8 +80,9 @@ def splits(root: Path, stem: str, *folders: str) -> dict[str, tuple[Path, ...]]:
 
 def card_header(root: Path) -> dict[str, Any]:
     """The YAML header of a data set's card, README.md; nothing where there is none."""
+    path = root / "README.md"
     try:
-        card = (root / "README.md").read_text(encoding="utf-8-sig", errors="replace")
+        card = path.read_text("utf-8-sig", "replace") if path.is_file() else ""
     except OSError:
         return {}
     if not card.startswith("---\n") or "\n---" not in card[4:]:

@@ -126,7 +126,10 @@ def _sentence(item: Any, keys: Sequence[str | int], schema: Any, data: Any) -> s
 
 
 def _show(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of thousands of digits
+        return "a number of thousands of digits"
     return text if len(text) <= 60 else text[:57] + "..."
 
 

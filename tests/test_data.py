@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -284,6 +286,27 @@ def test_no_data_set(tmp_path: Path, make: Callable[[Path], None], expected: str
     with pytest.raises(DatasetError) as error:
         validate(tmp_path / "x")
     assert str(error.value) == expected.format(p=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "report.json", "dataset/README.md"])
+@pytest.mark.parametrize("target", [None, "/dev/zero", "itself"])
+def test_a_run_of_pipes_devices_and_circles(
+    limit_run: Path, tmp_path: Path, name: str, target: str | None
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(limit_run, run)
+    path = run / name
+    path.unlink()
+    if target is None:
+        os.mkfifo(path)
+    else:
+        path.symlink_to(path if target == "itself" else target)
+    for read in (validate, open_dataset):
+        with pytest.raises(DatasetError) as error:
+            read(run)
+        assert str(error.value) == f"{path} is no file: a pipe, a device or a link in a circle"
+    if name.startswith("dataset/"):
+        assert len(open_dataset(run / "dataset").read_queries()[0]) == 100  # the card is left out
 
 
 def test_positives_that_are_none(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 Model = TypeVar("Model", bound=nn.Module)
+Tree = TypeVar("Tree", dict[str, Any], list[Any])
 HUB = {"minilm": "sentence-transformers/all-MiniLM-L6-v2"}  # names of ours -> names on the Hub
 _BASE = HUB | {"static:minilm": HUB["minilm"]}
 
@@ -108,28 +109,37 @@ def refuse_other_kind(name: str, wanted: str) -> None:
     """
     kind = kind_of(name)
     base = kind == "MaskedLM" and wanted in ("SentenceTransformer", "SparseEncoder")
-    if kind in _KINDS and kind != wanted and not base:
+    if kind == wanted or base or (kind is None and wanted == "SentenceTransformer"):
+        return
+    if kind in _KINDS:
         what, instead = _KINDS[kind]
         raise UsageError(
             f"--model {name}: is {what}, not {_KINDS[wanted][0]}; write {instead.format(name)}"
         )
+    why = f"they say {kind}" if kind else "no head in config.json, no class of modules"
+    raise UsageError(f"--model {name}: its files do not say that it is {_KINDS[wanted][0]} ({why})")
 
 
 def kind_of(name: str) -> str | None:
     """The class of sentence-transformers that a model is for; None where its files leave it open.
 
-    Of a transformer without modules its head tells: without one it is an embedder.
+    Of modules without a class their package tells; of a transformer alone its head: without one it
+    is an embedder.
     """
     if name in _BASE:
         return "SentenceTransformer"
-    config = _file(name, "config_sentence_transformers.json")
-    if config is not None:
-        # the second is how PyLate writes its models
-        late = config.get("model_type") == "ColBERT" or "document_length" in config
-        return "MultiVectorEncoder" if late else config.get("model_type", "SentenceTransformer")
-    if _file(name, "modules.json") is not None:
+    config = _file(name, "config_sentence_transformers.json", dict)
+    # the second is how PyLate writes its models
+    if config.get("model_type") == "ColBERT" or "document_length" in config:
+        return "MultiVectorEncoder"
+    if config:
+        return str(config.get("model_type", "SentenceTransformer"))
+    modules = re.findall(r"'type': '([\w.]+)'", str(_file(name, "modules.json", list)))
+    for package in re.findall(r"\.([a-z]+(?:_[a-z]+)*_encoder)\.", " ".join(modules)):
+        return str(package).title().replace("_", "")
+    if any(not one.endswith("Transformer") for one in modules):
         return "SentenceTransformer"
-    heads = ((_file(name, "config.json") or {}).get("architectures") or ["?"])[0]
+    heads = str(_file(name, "config.json", dict).get("architectures")).strip("[]'")
     if heads.endswith("ForSequenceClassification"):
         return "CrossEncoder"
     if heads.endswith("ForMaskedLM"):
@@ -137,12 +147,12 @@ def kind_of(name: str) -> str | None:
     return "SentenceTransformer" if heads.endswith("Model") else None
 
 
-def _file(name: str, file: str) -> Any:
-    """What a JSON file of a model holds, in a folder or on the Hub; None where it has none."""
+def _file(name: str, file: str, kind: type[Tree]) -> Tree:
+    """What a JSON file of a model holds, in a folder or on the Hub; empty where it has none."""
     path = Path(name) / file
     if not Path(name).exists():
         if "/" not in name:
-            return None
+            return kind()
         from huggingface_hub import hf_hub_download, try_to_load_from_cache
         from huggingface_hub.errors import EntryNotFoundError
 
@@ -153,11 +163,12 @@ def _file(name: str, file: str) -> Any:
             except EntryNotFoundError as error:
                 if type(error).__name__ == "LocalEntryNotFoundError":
                     raise
-                return None
+                return kind()
     try:
-        return json.loads(path.read_text("utf-8"))
+        tree = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
-        return None
+        return kind()
+    return tree if isinstance(tree, kind) else kind()
 
 
 def _local_or_hub(kind: type[Model], name: str, options: dict[str, Any]) -> Model:

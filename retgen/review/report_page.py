@@ -146,6 +146,8 @@ def _agreement(result: Mapping[str, Any]) -> TableView:
 def _measure(one: Mapping[str, Any]) -> tuple[str, str]:
     if one["value"] is None:
         return "", one["reason"]
+    if one["low"] is None:
+        return f"{one['value']:.3f}", one["reason"]
     return f"{one['value']:.3f}", f"[{one['low']:.3f}, {one['high']:.3f}]"
 
 

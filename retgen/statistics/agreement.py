@@ -15,17 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
+from retgen.statistics.clustered import FEWEST
 from retgen.streams import Stream
 
 Floats = NDArray[np.float64]
 
 ONE_RATING = "no item was judged twice"
 ONE_CATEGORY = "all verdicts are the same"
+TOO_FEW = "too few items for an interval"
 
 
 @dataclass(frozen=True)
 class Measure:
-    """`value`, with a percentile bootstrap interval over items; None where `reason` says why."""
+    """`value`, with a percentile bootstrap interval over items; None where `reason` says why.
+
+    An interval takes `FEWEST` items that were judged twice, and a value in 9 of 10 resamples.
+    """
 
     value: float | None
     low: float | None = None
@@ -65,14 +70,15 @@ def agreement(
     counts = (rows[:, :, None] == domain).sum(1).astype(float)  # (items, categories)
     draws = Stream(seed, "agreement").integers(max(len(rows), 1), resamples * len(rows))
     samples = draws.reshape(resamples, len(rows))
+    enough = (counts.sum(1) >= 2).sum() >= FEWEST
 
     def measure(value: Callable[[Floats], float], data: Floats) -> Measure:
         try:
             found = value(data)
         except Undefined as undefined:
             return Measure(None, reason=str(undefined))
-        low, high = _bootstrap(value, data, samples, level)
-        return Measure(found, low, high)
+        low, high = _bootstrap(value, data, samples, level) if enough else (None, None)
+        return Measure(found, low, high, TOO_FEW if low is None else "")
 
     return {
         "raw": measure(raw, counts),

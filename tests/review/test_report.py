@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from pathlib import Path
 from statistics import median
@@ -16,6 +17,7 @@ from retgen.review import Review, open_review
 from retgen.review.certificates import in_words
 from retgen.review.chance import chance
 from retgen.review.report import report
+from retgen.review.report_page import write_page
 from retgen.statistics import order, rates, sequences
 from tests.agents.ladder_mind import ladder_mind
 from tests.agents.server import serving
@@ -117,6 +119,23 @@ def test_agreement(judged: Judged) -> None:
     assert result["positive"]["value"] == pytest.approx(2 * yes / one_of_them)
     a, b = zip(*both, strict=True)
     assert result["cohen"]["value"] == pytest.approx(cohen_kappa_score(a, b))
+
+
+def test_a_single_item_that_two_judged(limit_run: Path, tmp_path: Path) -> None:
+    """Its agreement has no interval, in the report and on the page."""
+    review = open_review(
+        limit_run, annotators=PEOPLE, overlap=1.0, plants=0, second=0, out=tmp_path / "review"
+    )
+    for annotator, number in (("anna", 2), ("ben", 1)):
+        judge(review, annotator, number)
+    result = report(review)
+    assert result["agreement"]["items"] == 1
+    raw = {"value": 1.0, "low": None, "high": None, "reason": "too few items for an interval"}
+    assert result["agreement"]["raw"] == raw
+    page = write_page(review.folder, "run", result).read_text()
+    assert "<td>1.000</td><td>too few items for an interval</td>" in re.sub(
+        r"<td[^>]*>", "<td>", page
+    )
 
 
 @pytest.mark.parametrize("population", ["positives", "others"])

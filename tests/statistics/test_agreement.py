@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from retgen.errors import UsageError
-from retgen.statistics.agreement import ONE_CATEGORY, ONE_RATING, Measure, ac1, agreement
+from retgen.statistics.agreement import ONE_CATEGORY, ONE_RATING, TOO_FEW, Measure, ac1, agreement
 
 N = None
 FOUR = [  # 30 items, four reviewers, grades 0 to 3
@@ -69,17 +69,19 @@ def test_nothing_to_compare():
     once = agreement([[1, None], [None, 0]])
     assert {measure.reason for measure in once.values()} == {ONE_RATING}
     assert agreement([])["raw"] == Measure(None, reason=ONE_RATING)
-    same = agreement([[0, 0]] * 5, resamples=10)
+    same = agreement([[0, 0]] * 12, resamples=10)
     assert same["raw"] == Measure(1, 1, 1)
     assert same["positive"] == Measure(None, reason="nothing is judged relevant")
     for name in ("cohen", "fleiss", "krippendorff", "ac1"):
         assert same[name] == Measure(None, reason=ONE_CATEGORY)
-    assert agreement([[0, 0]] * 5, categories=(0, 1), resamples=10)["ac1"] == Measure(1, 1, 1)
+    assert agreement([[0, 0]] * 12, categories=(0, 1), resamples=10)["ac1"] == Measure(1, 1, 1)
+    few = agreement([[0, 0]] * 11 + [[1, None]], resamples=10)
+    assert few["raw"] == Measure(1, None, None, TOO_FEW)
 
 
 def test_a_measure_that_few_resamples_have_is_given_without_an_interval():
-    found = agreement([[1, 1]] + [[0, 0]] * 3, resamples=200)["positive"]
-    assert found == Measure(1.0)  # a third of the resamples lack the one positive
+    found = agreement([[1, 1]] + [[0, 0]] * 19, resamples=200)["positive"]
+    assert found == Measure(1.0, reason=TOO_FEW)  # a third of the resamples lack the one positive
 
 
 def test_patterns_stand_for_as_many_items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from retgen.progress import silent
 from tests.evaluation.search.kinds import save_models
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
+CLASS = "config_sentence_transformers.json"
 WORDS = "red blue old new roof door cat dog tree lake train bread".split()
 
 
@@ -56,6 +58,43 @@ def test_a_model_of_another_kind_is_refused(
     models: dict[str, Path], form: str, given: str, message: str
 ) -> None:
     folder = models[given]
+    name = form.format(folder)
+    kind = type_of(name)
+    assert kind is not None
+    with pytest.raises(UsageError) as caught:
+        kind.systems(name, kind.load(name, Options()), Options())
+    assert str(caught.value) == f"--model {folder}: {message.replace('{}', str(folder))}"
+
+
+HEADLESS = "its files do not say that it is {} (no head in config.json, no class of modules)"
+
+
+@pytest.mark.parametrize(
+    ("given", "gone", "config", "form", "message"),
+    [
+        # the class of the modules, or the head of the transformer alone, tells without a config
+        ("sparse", CLASS, {}, "{}", "is a sparse encoder, not an embedder; write sparse:{}"),
+        ("late", CLASS, {}, "{}", "is a late-interaction model, not an embedder; write late:{}"),
+        ("cross", CLASS, {}, "late:{}", "is a cross-encoder, not an embedder; write rerank:bm25+{}, or cross:{} for candidate sets"),
+        ("dense", "none", {CLASS: "[]"}, "sparse:{}", "is an embedder, not a sparse encoder; write {}"),
+        ("dense", "none", {CLASS: '{"model_type": "Other"}'}, "{}", "its files do not say that it is an embedder (they say Other)"),
+        ("dense", "none", {CLASS: '{"model_type": []}'}, "cross:{}", "its files do not say that it is a cross-encoder (they say [])"),
+        # other heads would be left out, and random ones put in
+        ("bare", "none", {"config.json": '{"architectures": ["BertForPreTraining"]}'}, "cross:{}", HEADLESS.format("a cross-encoder")),
+        ("bare", "none", {"config.json": '{"architectures": ["BertForQuestionAnswering"]}'}, "sparse:{}", HEADLESS.format("a sparse encoder")),
+        ("bare", "none", {"config.json": '{"architectures": 7}'}, "sparse:{}", HEADLESS.format("a sparse encoder")),
+        ("bare", "none", {"config.json": "[]"}, "cross:{}", HEADLESS.format("a cross-encoder")),
+    ],
+)  # fmt: skip
+def test_files_that_say_another_kind_or_none(
+    models: dict[str, Path], tmp_path: Path,
+    given: str, gone: str, config: dict[str, str], form: str, message: str,
+) -> None:  # fmt: skip
+    folder = tmp_path / "model"
+    shutil.copytree(models[given], folder)
+    (folder / gone).unlink(missing_ok=True)
+    for name, text in config.items():
+        (folder / name).write_text(text)
     name = form.format(folder)
     kind = type_of(name)
     assert kind is not None
