@@ -61,7 +61,10 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
     dataset = open_dataset(path)
     folder = source.folder_of(path, dataset, out)
     make_folder(folder)
-    store = Store(folder / source.FILE)
+    file = folder / source.FILE
+    if file.is_file() and not file.stat().st_size:
+        raise UsageError(f"{file} is empty: put a copy in its place, or delete it to begin anew")
+    store = Store(file)
     stands = store.settings()
     if stands is not None:
         verdicts = store.verdicts()

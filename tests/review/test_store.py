@@ -243,3 +243,14 @@ def test_a_report_of_a_review_that_is_lost(gen: Gen, limit_run: Path, lost: str)
         f"gen: {there / 'verdicts.sqlite'} is not there, or empty, so there is nothing to report: "
         f"put it back, or begin a review with `gen review {limit_run}`\n",
     )  # fmt: skip
+
+
+def test_an_empty_file_is_not_begun_anew(gen: Gen, limit_run: Path) -> None:
+    file = limit_run.parent / "an empty review" / "verdicts.sqlite"
+    file.parent.mkdir()
+    file.touch()
+    done = gen("review", limit_run, "--out", file.parent, "--export", "csv", "--to", "x.csv")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2, "", f"gen: {file} is empty: put a copy in its place, or delete it to begin anew\n",
+    )  # fmt: skip
+    assert file.stat().st_size == 0
