@@ -11,7 +11,7 @@ INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --
 SPREAD := -n auto --dist worksteal --durations 20
 RECIPE ?= recipes/limit_dense.yaml
 
-.PHONY: run test slow proof check lint types docs bench bench-agents bench-decontamination bench-ledger bench-multiconir bench-haystacks bench-intervals bench-models bench-own-documents bench-review bench-validate bench-large clean
+.PHONY: run test slow proof goldens check lint types docs bench bench-agents bench-decontamination bench-ledger bench-multiconir bench-haystacks bench-intervals bench-models bench-own-documents bench-review bench-validate bench-large clean
 
 run: .venv/core  ## install the core and make the main data set
 	$(BIN)/gen run $(RECIPE)
@@ -25,6 +25,9 @@ slow: .venv/dev  ## the tests that take many seconds each: outages, kills, train
 
 proof: .venv/dev  ## the long proofs: 2,000 queries of two steps killed 20 times, a million documents 15 times, 10,080 changes of albums, every fault of a server with every backend and family
 	RETGEN_LONG_PROOFS=1 $(BIN)/python -m pytest -s tests/with_agents/test_kill.py tests/with_agents/test_charges.py tests/test_workers.py tests/validators/album/test_proof.py
+
+goldens: .venv/dev  ## what bundled recipes make, frozen anew in tests/goldens: for a change that is meant
+	RETGEN_WRITE_GOLDENS=1 $(BIN)/python -m pytest $(SPREAD) -m slow tests/test_bundled.py
 
 check: .venv/dev  ## linters, types, and tests, one of which is that generated docs are up to date
 	$(BIN)/ruff check .

@@ -14,7 +14,6 @@ import pytest
 from retgen import run, validate
 from retgen.progress import silent
 from retgen.recipe import load_recipe
-from retgen.recipes import bundled
 from retgen.validation.validate import prove
 from retgen.validators.validation import Validation
 from retgen.write import dump_json, file_info
@@ -730,19 +729,3 @@ def test_what_a_judge_said_cannot_be_altered(
 ) -> None:
     found = [one.message for one in validate(forged(judged, tmp_path, change)).findings]
     assert [one for one in found if one.startswith(message)], found
-
-
-REDUCED: dict[str, dict[str, Any]] = {
-    "limit_5m": {"params.docs": 3000},
-    "limit_projective": {"params.docs": 3000, "params.p": 13},
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(bundled()))
-def test_every_bundled_recipe_is_silent(name: str, tmp_path: Path) -> None:
-    changes = REDUCED.get(name, {})
-    if "params.docs" not in changes and load_recipe(name).params.model_dump().get("docs") == 50_000:
-        changes = {"params.docs": 3000}
-    path = run(name, out=tmp_path / "run", overrides=changes).path
-    assert findings(validate(path)) == []
