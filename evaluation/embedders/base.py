@@ -25,6 +25,7 @@ from retgen.evaluation.embedders.loading import (
     attention_of,
     dtype_of,
     load_model,
+    loading,
     out_of_memory,
     prompts_of,
 )  # fmt: skip
@@ -107,8 +108,8 @@ class SentenceEmbedder:
         self.max_length = _length_limit(model)
         self._prompts = {"query": options.query_prompt, "document": options.document_prompt}
         self._batch = options.batch_size or (32 if self.device == "cpu" else 256)
-        result = model.get_embedding_dimension()
-        self.dimension = int(result) if result else int(self._encode(["?"], "query", 1).shape[1])
+        with loading(name):  # modules that give no vector of a text are found out here
+            self.dimension = int(model.encode("?", show_progress_bar=False).shape[0])
         self.similarity = similarity_of(name, model.similarity_fn_name)
         self.notes: list[str] = []
         dtype = "tf32" if self._tf32 else dtype_of(model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -101,6 +102,19 @@ def test_files_that_say_another_kind_or_none(
     with pytest.raises(UsageError) as caught:
         kind.systems(name, kind.load(name, Options()), Options())
     assert str(caught.value) == f"--model {folder}: {message.replace('{}', str(folder))}"
+
+
+def test_modules_that_give_no_vector_of_a_text(models: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(models["dense"], folder)
+    modules = json.loads((folder / "modules.json").read_text())
+    (folder / "modules.json").write_text(json.dumps(modules[:1]))
+    with pytest.raises(UsageError) as caught:
+        retriever(str(folder), Options())
+    assert str(caught.value) == (
+        f"--model {folder}: the folder holds no model that can be loaded ('sentence_embedding'). "
+        "`minilm` needs no network."
+    )
 
 
 def test_training_refuses_what_is_no_embedder(models: dict[str, Path], tmp_path: Path) -> None:
