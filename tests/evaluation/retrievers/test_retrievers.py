@@ -670,6 +670,7 @@ def test_only_the_batch_that_memory_does_not_hold_is_tried_again(error: Exceptio
     device = Device(error, at="x" * (1000 - 768))
     model = SentenceTransformer(modules=[device], device="cpu")
     embedder = SentenceEmbedder("m", model, Options(batch_size=32))
+    device.seen.clear()  # a text is encoded to see how long vectors are
     texts = ["x" * (i * 7 % 1000 + 1) for i in range(1000)]
     vectors, _ = embedder.encode(texts, "document")
     assert vectors[:, 0].tolist() == [len(text) for text in texts]
@@ -682,6 +683,7 @@ def test_a_batch_is_halved_until_memory_holds_it() -> None:
     device = Device(MEMORY[3], most=5)
     model = SentenceTransformer(modules=[device], device="cpu")
     embedder = SentenceEmbedder("m", model, Options(batch_size=32))
+    device.seen.clear()  # a text is encoded to see how long vectors are
     embedder.encode(["tea"] * 70, "query")
     assert list(map(len, device.seen)) == [32, 16, 8, *[4] * 17, 2]
     assert embedder.notes == [f"out of memory: went on with batches of {n}" for n in (16, 8, 4)]
