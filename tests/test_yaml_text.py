@@ -16,7 +16,7 @@ DEEP = {
     "open brackets": ("[" * 100_000, 1),
     "braces": ("{a: " * 2000 + "}" * 2000, 1),
     "lines of brackets": ("[\n" * 2000, 51),
-    "a block": ("\n".join(f"{' ' * i}a:" for i in range(2000)), 50),
+    "a block": ("\n".join(f"{' ' * i}a:" for i in range(1200)), 50),
     "lists": ("- " * 2000 + "x", 1),
     "questions": ("? " * 2000 + "x", 1),
 }
