@@ -6,7 +6,7 @@ Whoever wrote it: what is read is no deeper than `DEEPEST`, and an error names i
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,8 @@ def parse_yaml(
     yaml = YAML(typ=kind, pure=True)
     yaml.max_depth, yaml.Scanner = DEEPEST, _scanners()[kind]
     try:
+        if "*" in text and (name := _of_itself(yaml.parse(text))):
+            raise error(f"{where}: *{name} stands within what it stands for")
         value = yaml.load(text)
     except MarkedYAMLError as fault:
         line = f", line {fault.problem_mark.line + 1}" if fault.problem_mark else ""
@@ -52,9 +54,7 @@ def parse_yaml(
         raise error(f"{where}{line}: is not YAML: {problem}") from fault
     except (YAMLError, ValueError) as fault:  # ValueError: a day such as 1990-02-30
         raise error(f"{where}: is not YAML: {str(fault).splitlines()[0]}") from fault
-    except AttributeError as fault:
-        raise error(f"{where}: is not YAML: a mapping is merged (<<) into itself") from fault
-    levels, values = _measure(value, 0, {})
+    levels, values = _measure(value, {})
     if levels > DEEPEST:
         raise error(f"{where}: {_TOO_DEEP}")
     if values > LARGEST:
@@ -62,15 +62,28 @@ def parse_yaml(
     return value
 
 
-def _measure(value: Any, above: int, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+def _of_itself(events: Iterable[Any]) -> str:
+    """The alias that stands within its own anchor, as in `&a [*a]`; "" where there is none."""
+    from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
+
+    inside: list[str | None] = []
+    for event in events:
+        if isinstance(event, CollectionStartEvent):
+            inside.append(event.anchor)
+        elif isinstance(event, CollectionEndEvent):
+            inside.pop()
+        elif isinstance(event, AliasEvent) and event.anchor in inside:
+            return str(event.anchor)
+    return ""
+
+
+def _measure(value: Any, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
     """How deep a value is and how many it holds: aliases make it more than its text."""
     if not isinstance(value, Mapping | list):
         return 0, 1
     if id(value) not in known:
-        if above > DEEPEST:  # it may hold itself
-            return above, 1
         items = value.values() if isinstance(value, Mapping) else value
-        inside = [_measure(item, above + 1, known) for item in items]
+        inside = [_measure(item, known) for item in items]
         levels, values = zip((0, 1), *inside, strict=True)
         known[id(value)] = 1 + max(levels), sum(values)
     return known[id(value)]
