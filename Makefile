@@ -89,5 +89,5 @@ clean:
 	@touch $@
 
 .venv/dev: pyproject.toml | .venv/bin/uv
-	$(INSTALL) torch==2.13.0 -e '.[eval,review,dev]'
+	$(INSTALL) torch==2.13.0 -e '.[all,dev]'
 	@touch .venv/core $@

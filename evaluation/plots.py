@@ -11,14 +11,17 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 from retgen.write import make_folder, write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+P = ParamSpec("P")
 
 _COLOURS = ("#2a62a8", "#c2571a", "#17806d", "#8e4a9e", "#9c7a1d", "#b3261e", "#4b6b2f", "#55606c")
 _INK, _SOFT, _GREY, _GRID, _PAPER = "#1c2127", "#4c5661", "#7b848e", "#e4e5e1", "#ffffff"
@@ -61,6 +64,27 @@ class Level(NamedTuple):
     faint: bool = False
 
 
+def without() -> str:
+    """What is to be said where matplotlib, which draws, is not installed; else ""."""
+    try:
+        import matplotlib  # noqa: F401
+    except ModuleNotFoundError:
+        return "pictures need the package matplotlib: pip install 'retgen[eval]'"
+    return ""
+
+
+def _picture(draw: Callable[P, str]) -> Callable[P, str]:
+    """Where nothing draws, the page says so in the picture's place, and there is no file."""
+
+    @wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> str:
+        why = without()
+        return f"<p>({escape(why)})</p>" if why else draw(*args, **kwargs)
+
+    return drawn
+
+
+@_picture
 def lines(
     path: Path,
     curves: Sequence[Line],
@@ -143,6 +167,7 @@ def _apart(values: Sequence[float]) -> list[float]:
     return kept
 
 
+@_picture
 def bars(
     path: Path,
     groups: Sequence[str],
@@ -173,6 +198,7 @@ def bars(
     return svg()
 
 
+@_picture
 def heat_map(
     path: Path,
     rows: Sequence[str],
@@ -207,6 +233,7 @@ def heat_map(
     return svg()
 
 
+@_picture
 def scatter(
     path: Path,
     points: Mapping[str, Sequence[tuple[float, float]]],

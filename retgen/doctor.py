@@ -72,7 +72,7 @@ def _packages() -> list[Check]:
     for text in requires("retgen") or []:
         requirement = Requirement(text)
         extra = _extra(str(requirement.marker)) if requirement.marker else ""
-        if extra == "dev":
+        if extra in ("all", "dev"):
             continue
         try:
             installed = version(requirement.name)

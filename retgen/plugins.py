@@ -8,7 +8,15 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from typing import Any
+
+
+def need(*modules: str) -> None:
+    """Raise `ModuleNotFoundError` for the first that is not installed; none is imported."""
+    for module in modules:
+        if find_spec(module) is None:
+            raise ModuleNotFoundError(f"No module named {module!r}", name=module)
 
 
 def installed(group: str) -> list[EntryPoint]:

@@ -13,7 +13,7 @@ from retgen.errors import UsageError
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import Ranked, Retriever, RetrieverType
 from retgen.messages import did_you_mean
-from retgen.plugins import exported
+from retgen.plugins import exported, need
 
 __all__ = [
     "Options", "Ranked", "Retriever", "check_name", "forms", "known", "names", "ranks_a_corpus",
@@ -64,7 +64,10 @@ def table() -> Iterator[tuple[str, str]]:
 
 
 def check_name(name: str) -> None:
-    """Raise `UsageError` for a name that can mean nothing, with the nearest one that does."""
+    """Raise `UsageError` for a name that can mean nothing, with the nearest one that does.
+
+    `ModuleNotFoundError` for one that needs a package which is not installed.
+    """
     result = type_of(name)
     if result is None:
         prefix, colon, _ = name.partition(":")
@@ -72,6 +75,7 @@ def check_name(name: str) -> None:
         what = f"kind of model {prefix}:" if colon else "such model"
         raise UsageError(f"--model {name}: there is no {what}{hint or '.'} Known: {known()}")
     result.check(name)
+    need(*(package.replace("-", "_") for package in result.needed(name)))
 
 
 def ranks_a_corpus(name: str) -> bool:

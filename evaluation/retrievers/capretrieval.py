@@ -15,6 +15,9 @@ class CapRetrieval(RetrieverType):
         "bm25-capretrieval-characters": "the same over single characters",
     }
 
+    def needed(self, name: str) -> tuple[str, ...]:
+        return () if name.endswith("-characters") else ("nltk",)
+
     def load(self, name: str, options: Options) -> Retriever:
         from retgen.evaluation.search import capretrieval
 

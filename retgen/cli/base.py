@@ -200,7 +200,7 @@ def expected(function: Callable[P, R]) -> Callable[P, R]:
         except ModuleNotFoundError as error:
             if error.name is None or error.name.partition(".")[0] == "retgen":
                 raise
-            fail(f"this needs the package {error.name}: {_install(error.name)}", 2)
+            fail(f"this needs the package {error.name}: {install_command(error.name)}", 2)
         except KeyboardInterrupt:
             fail(f"interrupted; what is finished is kept. Resume with:\n  {again()}", 130)
         except BrokenPipeError:
@@ -213,12 +213,14 @@ def expected(function: Callable[P, R]) -> Callable[P, R]:
 
 # by extra: modules that are not named as their packages are, or come with one of them
 _COMES_WITH = {
-    "eval": frozenset({"sklearn", "transformers", "tokenizers", "safetensors"}),
+    "documents": frozenset[str](),
+    "eval": frozenset({"transformers", "tokenizers", "safetensors"}),
     "review": frozenset({"starlette"}),
+    "publish": frozenset({"botocore"}),
 }
 
 
-def _install(module: str) -> str:
+def install_command(module: str) -> str:
     """The command that brings a missing module: of an extra, or of the core."""
     from importlib.metadata import PackageNotFoundError, requires
 

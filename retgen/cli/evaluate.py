@@ -153,6 +153,7 @@ def eval_command(
     study = find_study(paths[0]) if len(paths) == 1 and seeds is None else None
     if study is None and seeds is None:
         look_at(*paths)
+    from retgen.evaluation.plots import without
     from retgen.evaluation.retrievers import Options
     from retgen.evaluation.scoring.analyses import Analyses
     from retgen.evaluation.tasks import paper_prompt as task_instruction
@@ -184,6 +185,8 @@ def eval_command(
     )
     command, cut = shlex.join(["gen", *sys.argv[1:]]), numbers("--dims", dims)
     result: Any
+    if not (quiet or json) and (why := without()):
+        print(f"gen: {why}", file=sys.stderr)
     with shown_progress(quiet, json) as progress:
         if study is not None:
             from retgen.studies.run import run_study

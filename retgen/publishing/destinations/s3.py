@@ -36,7 +36,7 @@ _MOVED = (409, 412)
 class S3(Destination):
     about = (
         "a folder for each revision in a bucket of S3 (or AWS_ENDPOINT_URL), and `current.json`, "
-        "which says which one it is; `pip install 'retgen[s3]'`"
+        "which says which one it is; `pip install 'retgen[publish]'`"
     )
     example = "s3://BUCKET/PATH"
 
@@ -57,7 +57,7 @@ class S3(Destination):
             import s3fs  # noqa: F401
         except ImportError as error:
             raise UsageError(
-                f"{self._url} needs the package {error.name}: pip install 'retgen[s3]'"
+                f"{self._url} needs the package {error.name}: pip install 'retgen[publish]'"
             ) from error
         self._bucket, self._path = bucket, f"{path}/"
 
