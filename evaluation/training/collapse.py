@@ -12,6 +12,7 @@ from retgen.evaluation.training.config import TrainConfig, Trained
 
 SAMPLE = 64  # texts whose vectors are compared
 _GUESSING = 0.99  # of the loss of guessing: what counts as no better
+_LEAST = 5  # steps that are looked at: fewer may be hard ones
 _ALIKE = 0.995  # mean cosine of two texts
 
 
@@ -33,18 +34,27 @@ def collapse(
 
 
 def _loss(trained: Trained, config: TrainConfig, batches: Sequence[int]) -> list[str]:
-    if config.loss not in ("mnrl", "cached-mnrl") or not trained.losses:
+    """Looks at the last quarter of the steps, each point of the curve against its own batches."""
+    if config.loss not in ("mnrl", "cached-mnrl"):
         return []
-    documents = sum(batches) / len(batches) * (1 + trained.hard_negatives)
-    guessing = math.log(documents) * max(1, len(config.matryoshka))
-    last = trained.losses[-max(1, len(trained.losses) // 4) :]
-    begin = 0 if len(last) == len(trained.losses) else trained.losses[-len(last) - 1][0]
-    if not 0 < _GUESSING * guessing <= min(loss for _, loss in last):
+    begins = [0, *(step for step, _ in trained.losses)]
+    last = begins[-1]
+    since = max((one for one in begins if one <= last - max(_LEAST, last // 4)), default=last)
+    scale = max(1, len(config.matryoshka))
+    loss = guess = 0.0
+    for begin, (end, mean) in zip(begins, trained.losses, strict=False):
+        if begin < since:
+            continue
+        chance = scale * sum(math.log(n * (1 + trained.hard_negatives)) for n in batches[begin:end])
+        if mean * (end - begin) < _GUESSING * chance:
+            return []
+        loss, guess = loss + mean * (end - begin), guess + chance
+    if not guess:
         return []
+    steps = last - since
     return [
-        f"over the last {last[-1][0] - begin:,} of {trained.steps:,} steps its loss was at least "
-        f"{min(loss for _, loss in last):.2f}, and guessing among the {documents:,.0f} documents "
-        f"of a batch has {guessing:.2f}"
+        f"over the last {steps:,} of {trained.steps:,} steps its loss was {loss / steps:.2f}, and "
+        f"guessing among the documents of a batch has {guess / steps:.2f}"
     ]
 
 

@@ -1,0 +1,75 @@
+"""When a training collapsed, told from its curve, its batches and its vectors."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+from retgen.evaluation.training import TrainConfig
+from retgen.evaluation.training.collapse import collapse
+from retgen.evaluation.training.config import Trained
+
+TEXTS = ["red roof", "blue door", "old tree", "new lake"]
+
+
+class Vectors(torch.nn.Module):
+    """A text's vector is `base`, and its number of letters e beside."""
+
+    def __init__(self, base: list[float]) -> None:
+        super().__init__()
+        self.base = torch.nn.Parameter(torch.tensor(base))
+
+    def preprocess(self, texts: list[str], **_: Any) -> dict[str, Any]:
+        return {"letters": torch.tensor([[text.count(one) for one in "eodr"] for text in texts])}
+
+    def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return {"sentence_embedding": self.base + features["letters"].float()}
+
+    def get_embedding_dimension(self) -> int:
+        return 4
+
+
+def said(losses: list[float], batches: list[int], base: float = 0.0, **more: Any) -> str:
+    curve = [(step, loss) for step, loss in enumerate(losses, start=1)]
+    model = SentenceTransformer(modules=[Vectors([base] * 4)], device="cpu")
+    config = TrainConfig(loss="mnrl", learning_rate=1.0)
+    trained = Trained(Path("x"), losses=curve, steps=len(losses), **more)
+    return collapse(trained, model, config, batches, TEXTS)
+
+
+GUESS = math.log(16)
+
+
+@pytest.mark.parametrize(
+    ("losses", "batches", "loss"),
+    [
+        ([GUESS] * 24, [16] * 24, "over the last 6 of 24 steps its loss was 2.77, and guessing among the documents of a batch has 2.77"),
+        # a batch of one pair has no loss, and guessing none
+        ([*[GUESS] * 23, 0.0], [*[16] * 23, 1], "over the last 6 of 24 steps its loss was 2.31, and guessing among the documents of a batch has 2.31"),
+        # batches are of many sizes: 2.5 is less than guessing among 16, more than among their mean
+        ([2.3, 3.2, 2.3, 3.2, 2.3, 1.9, 2.3, 0.0, 2.6, 2.5], [16, 16, 16, 16, 2, 2, 2, 1, 16, 16], ""),
+        ([GUESS] * 23 + [2.5], [16] * 24, ""),
+        ([3.2, 3.2, 3.2], [16] * 3, ""),  # too few steps to tell
+        ([], [], ""),
+    ],
+)  # fmt: skip
+def test_a_loss_of_guessing(losses: list[float], batches: list[int], loss: str) -> None:
+    found = said(losses, batches)
+    assert found.partition("collapsed: ")[2].partition(". Lower")[0] == loss
+
+
+def test_negatives_are_guessed_among_too() -> None:
+    losses = [math.log(16)] * 24
+    assert said(losses, [8] * 24, hard_negatives=1)
+    assert not said(losses, [16] * 24, hard_negatives=1)
+
+
+def test_vectors_that_are_alike() -> None:
+    assert said([], []) == ""
+    found = said([], [], base=1_000.0)
+    assert "the vectors of 4 of its texts are alike (mean cosine 1.000)" in found
