@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import ipaddress
@@ -21,6 +22,7 @@ from typing import Any
 from urllib.parse import parse_qs, parse_qsl, quote, urlsplit
 
 from fastapi import Request
+from h11 import LocalProtocolError
 
 LARGEST = 4 * 1024 * 1024  # bytes of a form: three texts with their edits, percent-encoded
 _FIELDS = 32
@@ -94,6 +96,7 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        send = _until_refused(send)
         headers = {key.decode("latin-1"): v.decode("latin-1") for key, v in scope["headers"]}
         session = _cookie(headers.get("cookie", ""), self.cookie)
         fresh = None
@@ -162,6 +165,16 @@ class Guard:
             await send(message)
 
         return headed
+
+
+def _until_refused(send: Send) -> Send:
+    """Answers nothing more where the server refused the request itself, for a body that is none."""
+
+    async def answer(message: Message) -> None:
+        with contextlib.suppress(LocalProtocolError):
+            await send(message)
+
+    return answer
 
 
 async def _plain(send: Send, status: int, text: str, *headers: tuple[str, str]) -> None:

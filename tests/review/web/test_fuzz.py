@@ -35,7 +35,9 @@ FORM = "application/x-www-form-urlencoded"
 def served(app: Any) -> Iterator[int]:
     """The port of a server that is up."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_config=None, log_level="error", lifespan="off")
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         while not server.started:
@@ -151,3 +153,21 @@ def test_no_request_makes_the_server_fail(
 def form(fields: dict[str, str]) -> bytes:
     """A form as browsers send it."""
     return "&".join(f"{key}={quote_plus(value)}" for key, value in fields.items()).encode()
+
+
+def test_a_body_that_breaks_off_or_is_no_chunk(
+    made: Made, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR)
+    with served(create_app(made())) as port:
+        for host in (f"127.0.0.1:{port}", "elsewhere"):
+            for more in (
+                "transfer-encoding: chunked\r\n\r\nzz\r\n",
+                "content-length: 9\r\n\r\nabc",
+            ):
+                with socket.create_connection(("127.0.0.1", port), timeout=20) as there:
+                    there.sendall(f"POST /judge/anna HTTP/1.1\r\nhost: {host}\r\n{more}".encode())
+                    assert 400 <= status(there.recv(1 << 16).decode()) < 500
+        assert "200" in Client(port).ask("GET", "/").split("\r\n")[0]
+    said = {record.getMessage() for record in caplog.records}
+    assert said <= {"ASGI callable returned without completing response."}  # and no traceback
