@@ -76,7 +76,7 @@ def print_plan(result: Any, json: bool) -> None:
         )
         rows.append((f"{_time(result.seconds[0])} to {_time(result.seconds[1])}", "for the calls"))
     else:
-        rows.append(("$0.00", "since nobody is asked"))
+        rows.append(("$0.00", "no model calls"))
     rows.append((size_text(result.bytes), "on disk, about"))
     width = max(12, *(len(number) for number, _ in rows))
     for number, what in rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -21,12 +22,30 @@ def recipes_command(json: Json = False) -> None:
         print_json(rows)
         return
     studies = _with_abouts(bundled_studies())
-    for title, listed in (("", rows), ("\nStudies, for gen eval:", studies)):
-        if title:
-            print(title)
-        width = max(len(row["name"]) for row in listed)
+    width = max(len(row["name"]) for row in (*rows, *studies))
+    print("All run without a key and without a GPU.")
+    for title, listed in (*_by_family(rows), (_STUDIES, studies)):
+        print(f"\n{title}")
         for row in listed:
-            print(f"{row['name']:{width}}  {row['about']}")
+            print(f"  {row['name']:{width}}  {row['about']}")
+
+
+_STUDIES = "Studies, for gen eval (they score or train embedders: a GPU saves time)"
+
+
+def _by_family(rows: list[dict[str, str]]) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """Recipes by family, with what each family can be given."""
+    from retgen.generators import families, family
+    from retgen.recipes import family_of
+
+    for name in families():
+        one = family(name)
+        listed = [row for row in rows if family_of(Path(row["path"])) == name]
+        takes = ["--model NAME, a chat model (`gen plan` counts its calls)"] if one.agents else []
+        takes += [f"your documents, with gen new {name} --source PATH"] if one.takes_source else []
+        options = f"\n  Optional: {'; '.join(takes)}." if takes else ""
+        if listed:
+            yield f"{name}: {one.summary}{options}", listed
 
 
 def _with_abouts(files: dict[str, Path]) -> list[dict[str, str]]:
