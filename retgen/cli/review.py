@@ -61,7 +61,7 @@ def review_command(
     ] = None,
     plants: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", help="Control items (known answers) among the items; default 0.1."),
+        typer.Option(metavar="SHARE", help="Control items (with known answers); default 0.1."),
     ] = None,
     second: Annotated[
         float | None,
@@ -100,7 +100,7 @@ def review_command(
         typer.Option(metavar="FORMAT", help="csv, label-studio, quepid, argilla or qrels."),
     ] = None,
     to: Annotated[
-        Path | None, typer.Option(parser=given_path, metavar="FILE", help="File that --export writes.")
+        Path | None, typer.Option(parser=given_path, metavar="FILE", help="Output of --export.")
     ] = None,
     import_file: Annotated[
         Path | None,
