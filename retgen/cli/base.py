@@ -169,14 +169,14 @@ ModelOption = Annotated[
     typer.Option(
         metavar="MODEL",
         autocompletion=_complete_chat_model,
-        help="Who does the agents' work, e.g. openai:gpt-5-mini or offline.",
+        help="Model that writes and judges, e.g. openai:gpt-5-mini or offline.",
     ),
 ]
 PriceOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="IN,OUT",
-        help="Dollars per million tokens, where no table says; MODEL=IN,OUT for one of several.",
+        help="Dollars per million tokens, if not known; MODEL=IN,OUT for one of several.",
     ),
 ]
 LedgerOption = Annotated[
