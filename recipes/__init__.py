@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-__all__ = ["about", "bundled", "bundled_studies", "family_of", "find_study"]
+__all__ = ["about", "bundled", "bundled_studies", "find_study"]
 
 
 def about(path: Path) -> str:
@@ -19,11 +19,6 @@ def about(path: Path) -> str:
             break
         lines.append(line.lstrip("# "))
     return re.split(r"(?<=\.) (?=[A-Z])", " ".join(lines))[0]
-
-
-def family_of(path: Path) -> str:
-    """The family that a bundled recipe names."""
-    return path.read_text("utf-8").partition("\nfamily: ")[2].split()[0]
 
 
 def bundled() -> dict[str, Path]:

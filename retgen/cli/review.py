@@ -69,10 +69,7 @@ def review_command(
     ] = None,
     pool: Annotated[
         str | None,
-        typer.Option(
-            metavar="M,M,...", help="Retrievers (as in gen eval) that look for missed positives; "
-            "default bm25.",
-        ),
+        typer.Option(metavar="M,M,...", help="To find missed positives; default bm25."),
     ] = None,
     depth: Annotated[
         int | None, typer.Option(min=1, help="Documents per query and retriever; default 10.")
@@ -104,16 +101,11 @@ def review_command(
     ] = None,
     import_file: Annotated[
         Path | None,
-        typer.Option(
-            "--import", parser=given_path, metavar="FILE", help="Read verdicts from a file."
-        ),
+        typer.Option("--import", parser=given_path, metavar="FILE", help="Read verdicts."),
     ] = None,
     static: Annotated[
         Path | None,
-        typer.Option(
-            parser=given_path, metavar="DIR",
-            help="Write pages and a table for annotators without retgen.",
-        ),
+        typer.Option(parser=given_path, metavar="DIR", help="Write pages to judge without retgen."),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

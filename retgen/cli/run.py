@@ -71,7 +71,7 @@ def run_command(
     fresh: Annotated[
         bool,
         typer.Option(
-            "--fresh", help="Start over without what is there; models' answers stay in the ledger."
+            "--fresh", help="Discard the existing run; models' answers stay in the ledger."
         ),
     ] = False,
     apply_review: Annotated[

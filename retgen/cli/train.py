@@ -123,7 +123,7 @@ def train_command(
         Path | None,
         typer.Option(parser=given_path, help="Folder; default outputs/train_NAME_MODEL."),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over without what is there.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Discard earlier results.")] = False,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
