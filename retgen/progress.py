@@ -24,7 +24,7 @@ def silent(stage: str, done: int, total: int, note: str = "") -> None:
 class Lines:
     """Progress as plain lines on stderr, for logs. Use as a context manager.
 
-    `EVERY` so many seconds a line says where the work is, also while it reports nothing. Stages
+    Every `EVERY` seconds a line says where `command` is, also while it reports nothing. Stages
     that have more to say than their count (calls and their price) speak more often, and at their
     end, unless `notes` is off.
     """
@@ -32,8 +32,8 @@ class Lines:
     EVERY = 30.0
     NOTES = 10.0
 
-    def __init__(self, notes: bool = True) -> None:
-        self._notes = notes
+    def __init__(self, notes: bool = True, command: str = "gen") -> None:
+        self._notes, self._command = notes, command
         self._entered = self._last_report = time.monotonic()
         self._began: dict[str, float] = {}
         self._done: dict[str, int] = {}
@@ -69,7 +69,7 @@ class Lines:
         with self._lock:
             self._last_report = now
             if self._last is None:
-                line = f"at work for {now - self._entered:.0f} s"
+                line = f"{self._command}: running, {now - self._entered:.0f} s so far"
             else:
                 stage, done, total, note = self._last
                 took = now - self._began[stage]

@@ -7,6 +7,7 @@ import errno
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -32,8 +33,16 @@ COMMANDS = list(typer.main.get_command(app).commands)  # type: ignore[attr-defin
 def test_commands_of_this_version() -> None:
     named = typer.main.get_command(app)
     assert named.list_commands(typer.Context(named)) == [  # type: ignore[attr-defined]
-        "run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "review", "diff",
-        "export", "publish", "eval", "train", "capacity", "world", "ledger", "doctor",
+        "recipes", "new", "plan", "preview", "run", "world", "schema", "validate", "report", "diff",
+        "eval", "train", "capacity", "review", "export", "publish", "ledger", "doctor",
+    ]  # fmt: skip
+    assert set(COMMANDS) == set(named.list_commands(typer.Context(named)))  # type: ignore[attr-defined]
+
+
+def test_help_groups_commands_by_use(gen: Gen) -> None:
+    panels = re.findall(r"^╭─ ([\w ]+) ─+╮$", gen("--help").stdout, re.MULTILINE)
+    assert panels == [
+        "Options", "Make", "Check", "Score and train", "People", "Share", "Keep",
     ]  # fmt: skip
 
 
@@ -176,7 +185,7 @@ def test_run_prints_what_it_made(gen: Gen, small: Path) -> None:
     assert lines[0].startswith("small: 400 documents, 100 queries, 200 qrels in ")
     assert lines[1:] == [
         "  proven      200 of 200 qrels, rebuilt from the words of the documents",
-        "  dimensions  an embedder needs at least 4 dimensions, and 4 are enough, to rank each query's relevant documents first",
+        "  dimensions  4 needed and sufficient to rank each query's relevant documents first (proven)",
         lines[3],
         "  data        outputs/small/dataset",
         "  report      outputs/small/report.html",
@@ -206,7 +215,7 @@ def test_plan(gen: Gen, small: Path, tmp_path: Path) -> None:
     assert 100_000 < size < 300_000
     shown = gen("plan", small).stdout
     assert "         400  documents\n         100  queries\n" in shown
-    assert "       $0.00  since nobody is asked\n" in shown
+    assert "       $0.00  no model calls\n" in shown
     assert sorted(p.name for p in tmp_path.iterdir()) == ["small.yaml"]  # touched nothing
 
 
@@ -228,14 +237,22 @@ def test_recipes(gen: Gen) -> None:
     shown = gen("recipes").stdout
     lines = shown.splitlines()
     assert any(
-        one.startswith("limit_dense            The paper's LIMIT: every pair") for one in lines
+        one.startswith("  limit_dense             The paper's LIMIT: every pair") for one in lines
     )
-    assert lines[(end := lines.index("")) : end + 3] == [
-        "",
-        "Studies, for gen eval:",
-        "limit_density           Denser qrels against scores: six patterns over 2,000 documents "
-        "(LIMIT, Table 2).",
-    ]
+    assert lines[:2] == ["All run without a key and without a GPU.", ""]
+    family = lines.index(
+        "capretrieval: training and test queries over your own documents: keywords and summaries"
+    )
+    assert lines[family + 1] == (
+        "  Optional: --model NAME, a chat model (`gen plan` counts its calls); your documents, with "
+        "gen new capretrieval --source PATH."
+    )
+    assert lines[family + 2].startswith("  capretrieval            Queries over documents")
+    studies = "Studies, for gen eval (they score or train embedders: a GPU saves time)"
+    assert lines[lines.index(studies) + 1] == (
+        "  limit_density           Denser qrels against scores: six patterns over 2,000 documents "
+        "(LIMIT, Table 2)."
+    )
     names = [row["name"] for row in json.loads(gen("recipes", "--json").stdout)]
     assert names == sorted(names)
     assert len(names) == 29

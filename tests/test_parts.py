@@ -106,7 +106,9 @@ def test_commands_know_them(tmp_path: Path) -> None:
     assert json.loads(scored.stdout)["results"][0]["choices"]["accuracy"] == 0.0  # the longer one
     assert (exported.returncode, exported.stderr) == (0, "")
     assert len((tmp_path / "lines" / "lines.txt").read_text().splitlines()) == 12
-    assert published.stderr.startswith("gen: 'shelv:top' is no destination; did you mean shelf?")
+    assert published.stderr.startswith(
+        "gen: 'shelv:top' needs file:, hub:, s3: or shelf: in front; did you mean shelf?"
+    )
 
 
 @pytest.mark.slow

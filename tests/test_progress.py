@@ -25,12 +25,12 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return [re.sub(r"\d+ s\b", "N s", line) for line in capsys.readouterr().err.splitlines()]
 
 
-def test_work_that_reports_nothing_is_at_work(
+def test_work_that_reports_nothing_is_running(
     hasty: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Lines():
         time.sleep(0.5)
-    assert set(lines(capsys)) == {"at work for N s"}
+    assert set(lines(capsys)) == {"gen: running, N s so far"}
 
 
 def test_where_the_work_is(hasty: None, capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,4 +96,6 @@ def test_a_command_without_a_terminal(
     )  # fmt: skip
     assert done.returncode == 0
     assert bool(done.stderr) == text
-    assert all(re.match(r"at work for|corpus: |proof: ", line) for line in done.stderr.splitlines())
+    assert all(
+        re.match(r"gen run: running, |corpus: |proof: ", line) for line in done.stderr.splitlines()
+    )

@@ -397,18 +397,18 @@ def _lines(mined: Mapping[str, Any]) -> dict[str, str]:
     if not mined["queries"]:
         return lines
     if not mined["negatives"]:
-        why = "too few training documents are no likely positives; pairs are trained in batches"
+        why = "too few training documents are safe negatives; train with in-batch negatives"
         return lines | {"negatives": f"none: {why}"}
     doubt = mined["doubtful"] / mined["negatives"]
     judged = ""
     if mined.get("judged"):
         share = mined["judged_relevant"] / mined["judged"]
-        judged = f"; {share:.1%} of those mined were relevant to the judge, and left out"
+        judged = f"; {share:.1%} of the mined ones were judged relevant and excluded"
     return lines | {
         "negatives": (
-            f"{mined['negatives']:,} of the training documents by {mined['by']}; "
-            f"{mined['left_out']:,} likely positives left out; {doubt:.1%} of the rest hold all "
-            f"words of their query{judged}"
+            f"{mined['negatives']:,}, mined from the training documents by {mined['by']}; "
+            f"{mined['left_out']:,} possible answers excluded; {doubt:.1%} may be wrong negatives "
+            f"(they contain all words of the query){judged}"
         )
     }
 
@@ -441,6 +441,6 @@ def _example(tables: Tables) -> Example | None:
             for one in tables.queries if one.passage == number
         ]  # fmt: skip
         if rows:
-            head = ("kind", "query", "rests on (begins)")
+            head = ("kind", "query", "evidence (begins)")
             return Example(f"The queries of {passage.id}", head, rows, changed=False)
     return None

@@ -22,15 +22,23 @@ from retgen.progress import Lines, Progress, silent
 from retgen.version import __version__
 
 # as `gen --help` lists them
-_ORDER = ("run", "plan", "preview", "recipes", "schema", "new", "validate", "report", "review",
-          "diff", "export", "publish", "eval", "train", "capacity", "world", "ledger",
-          "doctor")  # fmt: skip
+_PANELS = {
+    "Make": ("recipes", "new", "plan", "preview", "run", "world", "schema"),
+    "Check": ("validate", "report", "diff"),
+    "Score and train": ("eval", "train", "capacity"),
+    "People": ("review",),
+    "Share": ("export", "publish"),
+    "Keep": ("ledger", "doctor"),
+}
 
 
-class _InOrder(TyperGroup):
+class _ByUse(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        """The commands in the order in which one needs them."""
-        return sorted(self.commands, key=_ORDER.index)
+        """The commands by what people do with them, each in its panel."""
+        for panel, names in _PANELS.items():
+            for name in names:
+                self.commands[name].rich_help_panel = panel  # type: ignore[attr-defined]
+        return [name for names in _PANELS.values() for name in names]
 
 
 class NamingParts(TyperCommand):
@@ -88,7 +96,7 @@ _PARTS = {
 
 app = typer.Typer(
     name="gen",
-    cls=_InOrder,
+    cls=_ByUse,
     help="Make synthetic retrieval data sets from recipes, and prove that they are right.",
     epilog="Begin with: [bold]gen run limit_dense[/bold]   Exit codes: 0 done, 1 checks failed, "
     "2 input error, 3 budget reached, 4 model failed, 130 interrupted (3, 4, 130: resumable).",
@@ -161,14 +169,14 @@ ModelOption = Annotated[
     typer.Option(
         metavar="MODEL",
         autocompletion=_complete_chat_model,
-        help="Who does the agents' work, e.g. openai:gpt-5-mini or offline.",
+        help="Model that writes and judges, e.g. openai:gpt-5-mini or offline.",
     ),
 ]
 PriceOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="IN,OUT",
-        help="Dollars per million tokens, where no table says; MODEL=IN,OUT for one of several.",
+        help="Dollars per million tokens, if not known; MODEL=IN,OUT for one of several.",
     ),
 ]
 LedgerOption = Annotated[
@@ -304,7 +312,7 @@ def shown_progress(quiet: bool, json: bool = False) -> Iterator[Progress]:
         yield silent
         return
     if json or not sys.stderr.isatty():
-        with Lines(notes=not json) as lines:
+        with Lines(not json, " ".join(["gen", *sys.argv[1:2]])) as lines:
             yield lines
         return
     from rich.console import Console

@@ -10,7 +10,7 @@ from retgen.cli.base import Json, app, expected, print_json
 @app.command("doctor", epilog="Example:  gen doctor")
 @expected
 def doctor_command(json: Json = False) -> None:
-    """Say what is installed, what is missing, and how to get it. Exit 1 if a package is missing."""
+    """List installed and missing packages, with the install command. Exit 1 if any is missing."""
     from retgen.doctor import doctor
 
     checks = doctor()

@@ -60,7 +60,7 @@ def eval_command(
         typer.Option(parser=given_path, metavar="FILE", help="A TREC run. Repeatable."),
     ] = None,
     dims: Annotated[
-        str | None, typer.Option(metavar="D,D,...", help="Cut embeddings to these dimensions.")
+        str | None, typer.Option(metavar="D,D,...", help="Truncate embeddings to these dimensions.")
     ] = None,
     metric: Annotated[
         list[str] | None,
@@ -82,11 +82,11 @@ def eval_command(
         ),
     ] = None,
     misses: Annotated[
-        bool, typer.Option("--misses", help="What stands wrongly in the first 10, and what lacks.")
+        bool, typer.Option("--misses", help="List errors in the first 10: wrong and missing.")
     ] = False,
     complete: Annotated[
         bool,
-        typer.Option("--complete", help="All pairs were judged: without a qrel is not relevant."),
+        typer.Option("--complete", help="All pairs are judged: no qrel means not relevant."),
     ] = False,
     split: Annotated[
         str | None, typer.Option(help="Which qrels; default test, else the first.")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from retgen.agents.ledger.check import Checked
     from retgen.agents.ledger.forget import Forgotten
 
-Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this, only say what would be.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this, only show it.")]
 
 
 @commands.command(
@@ -37,7 +37,7 @@ def check_command(
     json: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Is the file sound, is anything missing, do the sums agree? Exit code 1 if not."""
+    """Check that the file is sound and complete, and that sums agree. Exit 1 if not."""
     from retgen.agents.ledger import Ledger, LostAnswers
     from retgen.agents.ledger.check import Checked, check, recount
 
@@ -92,7 +92,7 @@ def forget_command(
     json: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Have requests asked, and paid for, again. What they had cost stays charged.
+    """Send (and pay for) requests again. Their earlier cost stays charged.
 
     With --yes no run may have the ledger open.
     """

@@ -33,7 +33,7 @@ def plan_command(
     json: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Say what a recipe or a study will make and cost. Touches nothing, calls nobody."""
+    """Show what a recipe or a study will make and cost. Writes nothing, calls no model."""
     from retgen.recipes import find_study
 
     if (study := find_study(recipe)) is not None and not settings and model is None:
@@ -76,7 +76,7 @@ def print_plan(result: Any, json: bool) -> None:
         )
         rows.append((f"{_time(result.seconds[0])} to {_time(result.seconds[1])}", "for the calls"))
     else:
-        rows.append(("$0.00", "since nobody is asked"))
+        rows.append(("$0.00", "no model calls"))
     rows.append((size_text(result.bytes), "on disk, about"))
     width = max(12, *(len(number) for number, _ in rows))
     for number, what in rows:
@@ -129,7 +129,7 @@ _SHOWN = 3  # relevant documents of a query
 @expected
 def preview_command(
     recipe: RecipeArgument,
-    n: Annotated[int, typer.Option("-n", min=1, max=100, help="How many.")] = 3,
+    n: Annotated[int, typer.Option("-n", min=1, max=100, help="Number of records.")] = 3,
     settings: Setting = None,
     json: Json = False,
     verbose: Verbose = False,

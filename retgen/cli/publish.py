@@ -35,7 +35,7 @@ def publish_command(
         ),
     ],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would change there, and change nothing.")
+        bool, typer.Option("--dry-run", help="Show what would change there; change nothing.")
     ] = False,
     force: Annotated[
         bool,

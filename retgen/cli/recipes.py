@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -21,26 +22,34 @@ def recipes_command(json: Json = False) -> None:
         print_json(rows)
         return
     studies = _with_abouts(bundled_studies())
-    for title, listed in (("", rows), ("\nStudies, for gen eval:", studies)):
-        if title:
-            print(title)
-        width = max(len(row["name"]) for row in listed)
+    width = max(len(row["name"]) for row in (*rows, *studies))
+    print("All run without a key and without a GPU.")
+    studies_title = "Studies, for gen eval (they score or train embedders: a GPU saves time)"
+    for title, listed in (*_by_family(rows), (studies_title, studies)):
+        print(f"\n{title}")
         for row in listed:
-            print(f"{row['name']:{width}}  {row['about']}")
+            print(f"  {row['name']:{width}}  {row['about']}")
+
+
+def _by_family(rows: list[dict[str, str]]) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """Recipes by family, with what each family can be given."""
+    from retgen.generators import families, family
+
+    texts = {row["name"]: Path(row["path"]).read_text("utf-8") for row in rows}
+    for name in families():
+        one = family(name)
+        takes = ["--model NAME, a chat model (`gen plan` counts its calls)"] * bool(one.agents)
+        takes += [f"your documents, with gen new {name} --source PATH"] * one.takes_source
+        options = f"\n  Optional: {'; '.join(takes)}." if takes else ""
+        if listed := [row for row in rows if f"\nfamily: {name}\n" in texts[row["name"]]]:
+            yield f"{name}: {one.summary}{options}", listed
 
 
 def _with_abouts(files: dict[str, Path]) -> list[dict[str, str]]:
     """Name, first sentence and path of some YAML files."""
     from retgen.recipes import about
 
-    return [
-        {
-            "name": name,
-            "about": about(path),
-            "path": str(path),
-        }
-        for name, path in files.items()
-    ]
+    return [{"name": name, "about": about(p), "path": str(p)} for name, p in files.items()]
 
 
 @app.command("schema", epilog="Example:  gen schema > retgen.schema.json")

@@ -13,7 +13,7 @@ from retgen.cli.base import (
 @app.command("report", epilog="Example:  gen report outputs/limit_dense")
 @expected
 def report_command(run: RunArgument, verbose: Verbose = False) -> None:
-    """Make the HTML page of a run again."""
+    """Write the HTML page of a run again."""
     from retgen.reporting.report import report
 
     print(report(run))

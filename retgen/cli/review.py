@@ -40,13 +40,13 @@ def review_command(
         ),
     ],
     annotators: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help="Who judges; default me.")
+        str | None, typer.Option(metavar="NAME,...", help="Annotators; default me.")
     ] = None,
     goal: Annotated[
         list[str] | None,
         typer.Option(
             metavar="GOAL",
-            help="What is to be shown; default 'wrong <= 2% at 95%' (positives that are not "
+            help="Claim to certify; default 'wrong <= 2% at 95%' (positives that are not "
             "relevant) and 'missed <= 10% at 95%' (relevant pairs without a positive label). "
             "Repeatable.",
         ),
@@ -57,39 +57,36 @@ def review_command(
     ] = None,
     overlap: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", help="Of the items, what every annotator judges; default 1."),
+        typer.Option(metavar="SHARE", help="Items that every annotator judges; default 1."),
     ] = None,
     plants: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", help="Of planted, known pairs among items; default 0.1."),
+        typer.Option(metavar="SHARE", help="Control items (with known answers); default 0.1."),
     ] = None,
     second: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", help="Of items, what is asked twice, blind; default 0."),
+        typer.Option(metavar="SHARE", help="Items shown a second time, unannounced; default 0."),
     ] = None,
     pool: Annotated[
         str | None,
-        typer.Option(
-            metavar="M,M,...", help="Retrievers, as of gen eval, that look for what is missed; "
-            "default bm25.",
-        ),
+        typer.Option(metavar="M,M,...", help="To find missed positives; default bm25."),
     ] = None,
     depth: Annotated[
-        int | None, typer.Option(min=1, help="Documents a query and retriever; default 10.")
+        int | None, typer.Option(min=1, help="Documents per query and retriever; default 10.")
     ] = None,
     split: Annotated[
         str | None, typer.Option(help="Which qrels; default test, else the first.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of all that is drawn; default 0.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the sample; default 0.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(parser=given_path, help="Folder; default RUN, else outputs/review_NAME."),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Where the page is served; others than this machine need a token.")
+        str, typer.Option(help="Address of the page; any other than this machine needs a token.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="0: any that is free.")
+        int, typer.Option(min=0, max=65535, help="Port of the page; 0: any free one.")
     ] = 8765,
     no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
     report: Annotated[
@@ -100,26 +97,21 @@ def review_command(
         typer.Option(metavar="FORMAT", help="csv, label-studio, quepid, argilla or qrels."),
     ] = None,
     to: Annotated[
-        Path | None, typer.Option(parser=given_path, metavar="FILE", help="Of --export.")
+        Path | None, typer.Option(parser=given_path, metavar="FILE", help="Output of --export.")
     ] = None,
     import_file: Annotated[
         Path | None,
-        typer.Option(
-            "--import", parser=given_path, metavar="FILE", help="Verdicts given elsewhere."
-        ),
+        typer.Option("--import", parser=given_path, metavar="FILE", help="Read verdicts."),
     ] = None,
     static: Annotated[
         Path | None,
-        typer.Option(
-            parser=given_path, metavar="DIR",
-            help="Write pages and a table for who cannot run anything.",
-        ),
+        typer.Option(parser=given_path, metavar="DIR", help="Write pages to judge without retgen."),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:  # fmt: skip
-    """Let people judge pairs of query and document, and say what that shows."""
+    """Let people judge query-document pairs; certify error rates."""
     actions = {
         "--report": report, "--export": export, "--import": import_file, "--static": static,
     }  # fmt: skip

@@ -46,7 +46,7 @@ def run_command(
     workers: Workers = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="At most N records; refused where the parameters fix them."),
+        typer.Option(min=1, help="At most N records; refused if the parameters fix their number."),
     ] = None,
     model: ModelOption = None,
     max_usd: Annotated[
@@ -58,7 +58,7 @@ def run_command(
     price: PriceOption = None,
     pilot: Annotated[
         int | None,
-        typer.Option(min=1, help="Ask for N records only, and plan all from what that took."),
+        typer.Option(min=1, help="Generate N records only, and estimate all from their cost."),
     ] = None,
     replay: Annotated[
         Path | None,
@@ -71,7 +71,7 @@ def run_command(
     fresh: Annotated[
         bool,
         typer.Option(
-            "--fresh", help="Throw away what is there; answers of models stay in the ledger."
+            "--fresh", help="Discard the existing run; models' answers stay in the ledger."
         ),
     ] = False,
     apply_review: Annotated[

@@ -49,7 +49,7 @@ def train_command(
         ),
     ] = "minilm",
     test: Annotated[
-        str | None, typer.Option(metavar="PATH", help="What it is scored on; default PATH.")
+        str | None, typer.Option(metavar="PATH", help="Test set; default PATH.")
     ] = None,
     outside: Annotated[
         list[str] | None,
@@ -109,7 +109,7 @@ def train_command(
         ),
     ] = None,
     seeds: Annotated[
-        int, typer.Option(min=1, help="Train under so many seeds; scores are their means.")
+        int, typer.Option(min=1, help="Number of training seeds; scores are their means.")
     ] = 1,
     metric: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="As in gen eval. Repeatable.")
@@ -123,7 +123,7 @@ def train_command(
         Path | None,
         typer.Option(parser=given_path, help="Folder; default outputs/train_NAME_MODEL."),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away what is there.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Discard earlier results.")] = False,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,

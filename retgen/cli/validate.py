@@ -42,13 +42,13 @@ def validate_command(
         list[str] | None,
         typer.Option(
             metavar="RULE=REASON",
-            help="Switch a rule off, and say why. Repeatable. Rules: {rules}.",
+            help="Switch a rule off, with a reason. Repeatable. Rules: {rules}.",
         ),
     ] = None,
     severity: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="RULE=LEVEL", help="Make it an error, a warning or an info. Repeatable."
+            metavar="RULE=LEVEL", help="Make a rule an error, a warning or an info. Repeatable."
         ),
     ] = None,
     against: Annotated[

@@ -32,7 +32,7 @@ def check_command(
     documents: Annotated[
         int, typer.Option("--documents", min=1, max=100, help="Documents to show.")
     ] = 2,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another one shows others.")] = 42,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Other seeds, other documents.")] = 42,
     json: Json = False,
     verbose: Verbose = False,
 ) -> None:  # fmt: skip

@@ -81,10 +81,11 @@ class Certificate:
 
     def sentence(self) -> str:
         """The bracket in words, saying no more than is proven."""
+        unit = f"dimension{'s' * (self.lower != 1)}"
+        most = "no more" if self.lower == self.upper else f"at most {self.upper}"
         return (
-            f"needs at least {self.lower} dimension{'s' * (self.lower != 1)}, and {self.upper} "
-            f"{'is' if self.upper == 1 else 'are'} enough, to rank each query's relevant documents "
-            "first"
+            f"needs at least {self.lower} {unit}, and {most}, to rank each query's relevant "
+            "documents first"
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -242,15 +242,16 @@ def _origin(result: Mapping[str, Any]) -> list[str]:
 
 
 def _certificate(stated: Mapping[str, Any]) -> list[str]:
-    text = evidence.dimensions(stated)
-    if not text:
+    if not stated:
         return []
+    lower, upper = stated["lower"], stated["upper"]
     return [
         "## How hard for a single-vector embedder",
         "",
         f"The qrel matrix has {stated['queries']:,} queries and {stated['documents']:,} documents "
-        f"that are relevant to one or more. {text[0].upper()}{text[1:]}: the matrix excludes no "
-        f"embedder of {stated['upper']} or more dimensions. What a trained model reaches is "
-        "another question.",
+        f"that are relevant to one or more. An embedder needs at least {lower} "
+        f"dimension{'s' * (lower != 1)}, and {upper} {'is' if upper == 1 else 'are'} enough, to "
+        "rank each query's relevant documents first: the matrix excludes no embedder of "
+        f"{upper} or more dimensions. What a trained model reaches is another question.",
         "",
     ]

@@ -155,7 +155,7 @@ def _tiles(
     counts: Mapping[str, Any],
     statistics: Mapping[str, Any],
     certificate: Mapping[str, Any],
-    evidence: Mapping[str, int],
+    labels: Mapping[str, int],
 ) -> list[tuple[str, str, str]]:
     """(number, what, small print) of the row of counts."""
     merged = {**counts, **statistics}
@@ -167,12 +167,12 @@ def _tiles(
     small = {
         "documents": f"{plots.number(play)} relevant" if play is not None else "",
         "queries": f"{tested}{spread(relevant)} relevant each" if relevant else "",
-        "qrels": ", ".join(f"{plots.number(n)} {kind}" for kind, n in evidence.items() if n),
+        "qrels": ", ".join(f"{plots.number(n)} {kind}" for kind, n in labels.items() if n),
     }
     tiles = [(plots.number(merged[key]), key, small[key]) for key in small if key in merged]
     if words:
         tiles.append((plots.number(words["mean"], 1), "words per document", spread(words)))
-    if certificate.get("upper"):
+    if evidence.dimensions(certificate):
         span = {"min": certificate.get("lower", 0), "max": certificate["upper"]}
         tiles.append((spread(span), "dimensions needed", "to rank relevant first, proven"))
     if counts.get("rejected"):
@@ -276,8 +276,8 @@ def _not_tests(
         upper = plots.number(certificate["upper"])
         text.append((
             "Limits of dimension.",
-            f"The qrel matrix excludes no embedder of {upper} or more dimensions, so no low score "
-            "shows that vectors of such a size are too small.",
+            f"Vectors of {upper} dimensions can represent these qrels: a low score does not show "
+            "that an embedder with as many dimensions, or more, has too few.",
         ))  # fmt: skip
     if examples["literal"]:
         text.append((

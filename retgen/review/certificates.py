@@ -87,7 +87,7 @@ def certify(
     if changed is not None:
         reason = "the data set was changed since this review began"
     elif not mine[main].looked_at:
-        reason = "nobody has looked yet"
+        reason = "no verdicts yet"
     elif upper <= goal.rate and (corrected is None or corrected <= goal.rate):
         holds = True
     elif upper <= goal.rate and not any((more or {}).values()):
@@ -110,17 +110,17 @@ def _asked(goal: Goal) -> tuple[Population, ...]:
 
 
 def _assumed(goal: Goal, plants: Mapping[int, int], depth: str) -> Iterator[str]:
-    yield "what annotators agree on, or an adjudicator settled, is right"
-    yield "who cannot tell, and who disagree until it is settled, are counted as errors"
+    yield "verdicts that annotators agree on, or an adjudicator settled, are right"
+    yield "unsure verdicts and unsettled disagreements count as errors"
     known = {0: "not relevant", 1: "relevant"}
     for relevance in (0,) if goal.question == "wrong" else (0, 1):
         if not plants[relevance]:
             yield (
-                "annotators see every error: this review has no planted pairs, known to be "
-                f"{known[relevance]}, that would measure it"
+                "annotators see every error: no control items known to be "
+                f"{known[relevance]} measure it"
             )
     if any(plants[one] for one in ((0,) if goal.question == "wrong" else (0, 1))):
-        yield "corrected: errors of the data are as hard to see as planted ones"
+        yield "corrected: errors of the data are as hard to see as those of the control items"
     if goal.question == "missed":
         yield f"relevant pairs are looked for in {depth}; pairs outside are not asked about"
 
@@ -132,9 +132,9 @@ def _overlooked(
     asked = {"positives": 0, "others": 1}
     outcomes = [one for n in _asked(goal) if of[n].pairs for one in missed(judged, asked[n])]
     return (
-        f"annotators saw {len(outcomes) - int(sum(outcomes)):,} of {len(outcomes):,} planted "
-        f"errors, so that they may overlook more: the rate may be {as_percent(corrected or 1.0)}. "
-        "More planted pairs must be judged, or by people who see them"
+        f"annotators caught {len(outcomes) - int(sum(outcomes)):,} of {len(outcomes):,} control "
+        f"errors and may overlook others: the rate may be {as_percent(corrected or 1.0)}. "
+        "Judge more control items, or have annotators who catch them"
     )
 
 
@@ -245,23 +245,23 @@ def in_words(one: Mapping[str, Any]) -> str:
         said = f"At most {as_percent(one['upper'])} of {what}"
     if one["holds"] is None and one["more"] is None:
         said += (
-            "; too much was found wrong or cannot be told, or too few planted errors are seen, to "
-            "show the goal"
+            "; too many errors or unsure verdicts, or too few control errors caught, to show the "
+            "goal"
         )
     elif one["holds"] is None:
         parts = [f"{count:,} {_NAMES[name]}" for name, count in one["more"].items() if count]
-        said += f"; {' and '.join(parts)} more will show it, if no error is found"
+        said += f"; {' and '.join(parts)} more without an error will show it"
     verdict = {True: "HOLDS", False: "DOES NOT HOLD", None: "OPEN"}[one["holds"]]
     wrong = sum(one["wrong"].values())
     by = ", ".join(f"{name} ({count:,})" for name, count in one["by"].items())
     corrected = " Nothing measures what they overlook." if one["holds"] else ""
     if one["corrected"] is not None:
         corrected = (
-            " Allowing for errors that annotators overlook, as planted pairs measure it: at most "
+            " Corrected for overlooked errors, as measured on control items: at most "
             f"{as_percent(one['corrected'])}."
         )
     return (
-        f"{goal}: {verdict}. {said}. Settled are {looked}, {wrong:,} "
+        f"{goal}: {verdict}. {said}. Settled: {looked}, {wrong:,} "
         f"label{'s' if wrong != 1 else ''} found wrong; judged by {by}.{corrected}"
     )
 

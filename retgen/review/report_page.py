@@ -78,7 +78,7 @@ def next_looks(result: Mapping[str, Any]) -> list[str]:
     ]
     if not any(ahead["items"].values()):
         lines.append("all that was planned is judged")
-    return lines or [f"begin: nobody has looked yet; {_begin(result)} opens the page"]
+    return lines or [f"begin: no verdicts yet; {_begin(result)} opens the page"]
 
 
 def _begin(result: Mapping[str, Any]) -> str:
@@ -106,15 +106,14 @@ def _planted(result: Mapping[str, Any]) -> list[str]:
     if not wrong + right:
         return []
     return [
-        f"Planted among them to measure annotators, and counted in neither: {right:,} pairs known "
-        f"to be relevant, {wrong:,} known not to be."
+        f"Control items that measure annotators, in neither population: {right:,} pairs known to "
+        f"be relevant, {wrong:,} known not to be."
     ]
 
 
 def _annotators(result: Mapping[str, Any]) -> TableView:
     head = ["annotator", "judged", "unsure", "fixed", "second looks", "adjudicated",
-            "seconds, median", "not relevant, planted: seen",
-            "relevant, planted: seen"]  # fmt: skip
+            "seconds, median", "controls caught: not relevant", "relevant"]  # fmt: skip
     rows = [
         [
             name, *(f"{one[key]:,}" for key in ("judged", "unsure", "fixed", "second",

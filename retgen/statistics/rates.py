@@ -135,7 +135,7 @@ def corrected(rate: Rate, measured: Measured) -> Rate:
     correct by.
     """
     if rate.estimate is None or not measured.planted:
-        raise UsageError("A rate is corrected by planted errors; none were judged yet.")
+        raise UsageError("A rate is corrected by control errors; none were judged yet.")
     from scipy.stats import norm
 
     alarm = 1 - measured.passed / measured.clean if measured.clean else 0.0

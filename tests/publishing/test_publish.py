@@ -166,8 +166,8 @@ def test_what_others_put_there_is_not_lost(
 @pytest.mark.parametrize(
     ("to", "message"),
     [
-        ("outputs/kb", "'outputs/kb' is no destination: it says no kind. Possible: "),
-        ("fil:x", "'fil:x' is no destination; did you mean file?"),
+        ("outputs/kb", "'outputs/kb' needs file:, hub: or s3: in front. Examples: file:PATH, "),
+        ("fil:x", "'fil:x' needs file:, hub: or s3: in front; did you mean file?"),
         ("file: ", "'file: ' names nothing: write file:PATH"),
     ],
 )

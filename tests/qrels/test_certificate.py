@@ -79,7 +79,7 @@ def test_brackets(matrix: QrelMatrix, total: int, lower: int, upper: int) -> Non
 
 def test_the_sentence_promises_nothing_more() -> None:
     assert certificate(OFFICIAL, 50_000).sentence() == (
-        "needs at least 4 dimensions, and 4 are enough, to rank each query's relevant documents first"
+        "needs at least 4 dimensions, and no more, to rank each query's relevant documents first"
     )
 
 

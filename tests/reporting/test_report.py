@@ -150,7 +150,7 @@ def test_a_proven_run(tmp_path: Path, content: dict[str, Any]) -> None:
         "code with the generator",
         "0 errors · 0 warnings · 0 rules off",
         "1,200 documents 4 relevant 6 queries 2 relevant each 12 qrels 12 structural 9.5 words per "
-        "document 9–10 2–3 dimensions needed to rank relevant first, proven 3 rejected see rejected.jsonl",
+        "document 9–10 3 rejected see rejected.jsonl",
         "Whether a retriever puts the 2 relevant documents of each of 6 queries before the rest of "
         "1,200.",
         "Cutoffs that tell something. recall@2 (baseline 0.2500). The baseline is",

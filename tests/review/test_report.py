@@ -206,7 +206,7 @@ def test_certificates(judged: Judged) -> None:
 def test_all_looked_at_is_the_rate_itself(limit_run: Path, tmp_path: Path) -> None:
     review = open_review(limit_run, goals=["wrong <= 2%"], plants=0, out=tmp_path / "out")
     before = report(review)["certificates"][0]
-    assert (before["holds"], before["reason"]) == (None, "nobody has looked yet")
+    assert (before["holds"], before["reason"]) == (None, "no verdicts yet")
     needed = before["more"]["positives"]
     # without an error as many looks as the hypergeometric distribution asks for at 95% or 97.5%
     at = [
@@ -250,9 +250,9 @@ def test_who_overlooks_planted_errors_gets_no_certificate(dataset: Any, tmp_path
     bad, _ = certified("bad", 0)
     assert (bad["holds"], bad["more"], bad["upper"], bad["corrected"]) == (None, None, 0.0, 1.0)
     assert in_words(bad) == (
-        "wrong <= 2% at 95%: no certificate, annotators saw 0 of 45 planted errors, so that they "
-        "may overlook more: the rate may be 100%. More planted pairs must be judged, or by people "
-        "who see them."
+        "wrong <= 2% at 95%: no certificate, annotators caught 0 of 45 control errors and may "
+        "overlook others: the rate may be 100%. Judge more control items, or have annotators who "
+        "catch them."
     )
     unmeasured, planted = certified("unmeasured", 0, plants=0)
     assert (planted, unmeasured["holds"], unmeasured["corrected"]) == (0, True, None)
@@ -301,7 +301,7 @@ def test_the_command_prints_it(judged: Judged, gen: Gen) -> None:
     planted = [sum(i.planted == value for i in review.items) for value in (1, 0)]
     assert result["planted"] == {"not_relevant": planted[1], "relevant": planted[0]}
     said = (
-        f"Planted among them to measure annotators, and counted in neither: {planted[0]:,} pairs "
+        f"Control items that measure annotators, in neither population: {planted[0]:,} pairs "
         f"known to be relevant, {planted[1]:,} known not to be."
     )
     assert (said in done.stdout) == (sum(planted) > 0)
@@ -320,18 +320,18 @@ def test_a_certificate_in_words() -> None:
         "corrected": 0.04, "more": {"positives": 31}, "by": {"anna": 147}, "assumes": [],
         "reason": "",
     }  # fmt: skip
-    looked = "Settled are 147 of 1,200 positives, 1 label found wrong; judged by anna (147)."
+    looked = "Settled: 147 of 1,200 positives, 1 label found wrong; judged by anna (147)."
     assert in_words(given) == (
         "wrong <= 2% at 95%: OPEN. At most 3.13% of the positives are not relevant, at 95% "
-        f"confidence; 31 positives more will show it, if no error is found. {looked} Allowing for "
-        "errors that annotators overlook, as planted pairs measure it: at most 4%."
+        f"confidence; 31 positives more without an error will show it. {looked} Corrected for "
+        "overlooked errors, as measured on control items: at most 4%."
     )
     assert in_words(given | {"holds": False, "corrected": None, "more": None}) == (
         "wrong <= 2% at 95%: DOES NOT HOLD. At least 2.12% of the positives are not relevant, at "
         f"95% confidence. {looked}"
     )
-    assert in_words(given | {"reason": "nobody has looked yet"}) == (
-        "wrong <= 2% at 95%: no certificate, nobody has looked yet."
+    assert in_words(given | {"reason": "no verdicts yet"}) == (
+        "wrong <= 2% at 95%: no certificate, no verdicts yet."
     )
 
 

@@ -128,7 +128,7 @@ def test_a_correction_needs_reviewers_who_tell():
     chance = corrected(apparent, Measured(5, 50, 10, 50))
     assert (chance.estimate, chance.low, chance.high) == (None, 0, 1)
     assert chance.method == "reviewers at chance"
-    with pytest.raises(UsageError, match="corrected by planted errors; none were judged yet"):
+    with pytest.raises(UsageError, match="corrected by control errors; none were judged yet"):
         corrected(apparent, Measured(0, 0))
     with pytest.raises(UsageError, match="No reviewer catches or passes more than was shown"):
         Measured(3, 2)

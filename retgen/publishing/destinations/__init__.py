@@ -25,8 +25,10 @@ def destination(text: str) -> Destination:
     known = destinations()
     if not colon or kind not in known:
         examples = ", ".join(one.example for one in known.values())
-        why = did_you_mean(kind, known) if colon else ": it says no kind."
-        raise UsageError(f"{text!r} is no destination{why or '.'} Possible: {examples}")
+        near = did_you_mean(kind, known) if colon else ""
+        *others, last = (f"{name}:" for name in known)
+        needs = f"needs {', '.join(others)} or {last} in front{near or '.'}"
+        raise UsageError(f"{text!r} {needs} Examples: {examples}")
     if not address.strip():
         raise UsageError(f"{text!r} names nothing: write {known[kind].example}")
     return known[kind](address)

@@ -66,7 +66,7 @@ def test_the_example_shows_a_query_beside_what_it_rests_on(finished: Path, gen: 
     done = gen("preview", finished.parent / "kb.yaml")
     assert done.returncode == 0, done.stderr
     kind, query, rests_on = example["rows"][0]
-    assert f"\n{kind}\n  query: {query}\n  rests on (begins): {rests_on}\n" in done.stdout
+    assert f"\n{kind}\n  query: {query}\n  evidence (begins): {rests_on}\n" in done.stdout
 
 
 def test_queries_of_other_splits_are_not_counted_as_tested(finished: Path) -> None:

@@ -57,7 +57,7 @@ def test_no_form_is_a_negative_of_another(finished: Path) -> None:
             for row in pq.read_table(file).to_pylist()]  # fmt: skip
     assert {tuple(row["negatives-id"]) for row in rows} == {()}
     assert json.loads((finished / "manifest.json").read_text())["notes"]["negatives"] == (
-        "none: too few training documents are no likely positives; pairs are trained in batches"
+        "none: too few training documents are safe negatives; train with in-batch negatives"
     )
 
 

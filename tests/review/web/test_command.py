@@ -40,7 +40,7 @@ def test_a_review_to_take_away(asked: tuple[str | Path, ...], gen: Gen, tmp_path
     )  # fmt: skip
     # nobody has looked
     done = gen(*asked, "--report")
-    begin = f"begin: nobody has looked yet; gen review {asked[1]} opens the page"
+    begin = f"begin: no verdicts yet; gen review {asked[1]} opens the page"
     assert f"Next:\n- {begin}\n" in done.stdout
     again = gen(*asked, "--static", "away")
     assert again.returncode == 2
