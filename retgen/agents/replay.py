@@ -16,7 +16,6 @@ import orjson
 
 from retgen.agents.chat import ChatModel, Response
 from retgen.agents.ledger import Kept, Ledger
-from retgen.agents.ledger.upgrade import without_room
 from retgen.agents.request import Request
 from retgen.agents.usage import count
 from retgen.agents.wire import parsed
@@ -117,10 +116,8 @@ def _kept(line: dict[str, Any]) -> Kept:
     tokens = [count(line[name]) for name in ("tokens_in", "tokens_out")]
     if any(number is None or number >= 2**63 for number in tokens):
         raise ValueError("its tokens are no numbers")
-    body, room = without_room(body)
-    key = hashlib.sha256(body).hexdigest() if room else line["key"]  # of an earlier version's file
     refused = line.get("refused") or {"why": "", "reason": ""}
     return Kept(
-        key, str(line["agent"]), str(line["model"]), body, raw,
+        line["key"], str(line["agent"]), str(line["model"]), body, raw,
         tokens[0] or 0, tokens[1] or 0, str(refused["why"]), str(refused["reason"]),
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from retgen.agents.ledger.check import check
 from retgen.agents.ledger.forget import Forgotten, forget
 from retgen.errors import UsageError
 from tests.agents.ledgers import request, reserve, send
-from tests.agents.test_ledger_leases import owned_by
+from tests.agents.test_ledger_owners import owned_by
 
 
 @pytest.fixture
@@ -158,3 +159,20 @@ def test_only_what_nobody_can_be_seen_to_send_is_taken_from_them(ledger: Ledger)
     ]
     assert reserve(ledger, cap=100) == OverCap(100, 0)  # it stays charged
     assert isinstance(reserve(ledger), Send)
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_a_ledger_of_another_version_is_refused(version: int, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    Ledger(path).close()
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE meta SET version = ?", (version,))
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(UsageError) as error:
+        Ledger(path)
+    assert str(error.value) == (
+        f"{path} is a ledger of version {version}, and this retgen reads 2: use the retgen that "
+        "wrote it, or name another --ledger"
+    )
+    assert path.read_bytes() == before

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -196,20 +195,6 @@ def test_a_refusal_is_replayed_too(tmp_path: Path, ledger: Ledger) -> None:
     assert sorted(replayed.answers()) == sorted(ledger.answers("a"))
     assert [part[3:] for part in replayed.parts()] == [(5, 0, 0, 6, 8, 0, True, 4)]
     replayed.close()
-
-
-def test_a_file_of_an_earlier_version(file: Path) -> None:
-    """It had the room for an answer in the request, and so in its key."""
-    rows = lines(file)
-    for line in rows:
-        line["request"]["sampling"]["max_tokens"] = 512
-        body = json.dumps(
-            line["request"], sort_keys=True, separators=(",", ":"), ensure_ascii=False
-        )
-        line["key"] = hashlib.sha256(body.encode()).hexdigest()
-    now = sorted(read_replay(file))
-    file.write_text("\n".join(map(json.dumps, rows)))
-    assert sorted(read_replay(file)) == now
 
 
 @pytest.mark.parametrize(

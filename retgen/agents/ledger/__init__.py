@@ -13,12 +13,11 @@ and none is reported done before its transaction is.
 |---|---|
 | `ledger` | the operations: reserve, answered, refused, ... |
 | `records` | what they take and return |
-| `tables` | the tables and their version; `upgrade` brings those of version 1 up to it |
+| `tables` | the tables and their version |
 | `file` | opening and closing the file, one transaction |
 | `sidecar` | the state file, which tells when the database went back in time |
 | `damage` | what to do about a file that SQLite cannot read |
-| `owners` | which process sent a request, and whether it still runs |
-| `leases` | how long to wait for a request that another process has out |
+| `owners` | which process sent a request, whether it still runs, how long to wait for it |
 | `texts` | messages stored once |
 | `sums` | calls, tokens and money by run, agent and model, kept as they change |
 | `statements` | the statements of a call |

@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
-from retgen.agents.ledger import tables, upgrade
+from retgen.agents.ledger import tables
 from retgen.agents.ledger.damage import NO_LEDGER, failure, salvage
 from retgen.agents.ledger.sidecar import Sidecar, State, state_path
 from retgen.agents.ledger.sums import Sums
@@ -159,10 +159,10 @@ class LedgerFile:
         alone = self._sidecar.enter()
         known = self._sidecar.read()  # before the database, which only grows
         there = _peek(real)
-        if there.version > tables.VERSION:
+        if there.version not in (0, tables.VERSION):
             raise UsageError(
-                f"{self.path} was written by a newer retgen (its version is {there.version}, this "
-                f"one reads up to {tables.VERSION}): upgrade retgen, or name another --ledger"
+                f"{self.path} is a ledger of version {there.version}, and this retgen reads "
+                f"{tables.VERSION}: use the retgen that wrote it, or name another --ledger"
             )
         if there.pages:
             raise LostAnswers(
@@ -189,13 +189,13 @@ class LedgerFile:
 
     def _prepare(self, there: _There, alone: bool, accept: bool) -> None:
         if not self._writable:
-            if there.version < tables.VERSION:
-                raise sqlite3.OperationalError("it is of an earlier version, and read-only")
+            if not there.version:
+                raise sqlite3.OperationalError("it holds no ledger, and is read-only")
             self._which = there.state.ledger if there.state else ""
             return
         with self._engine.begin() as db:
-            if there.version < tables.VERSION:
-                upgrade.to_now(db)
+            if not there.version:
+                tables.create(db)
             if alone:
                 db.execute(sa.update(tables.meta).values(in_use=True))
             row = db.execute(sa.select(tables.meta)).one()

@@ -13,8 +13,7 @@ from sqlalchemy.dialects.sqlite import insert
 from retgen.agents.ledger import statements, sums, tables
 from retgen.agents.ledger.damage import failure
 from retgen.agents.ledger.file import LedgerFile
-from retgen.agents.ledger.leases import Leases
-from retgen.agents.ledger.owners import Owner, this_process
+from retgen.agents.ledger.owners import Leases, Owner, this_process
 from retgen.agents.ledger.records import (
     Answer,
     Busy,

@@ -1,4 +1,4 @@
-"""Which process sent a request, and whether it has ended.
+"""Which process sent a request, whether it has ended, and how long to wait for its answer.
 
 A process is named by the machine, its start (boot), the space that its number is taken from
 (containers count for themselves), its number, and when it was started, so that a number that was
@@ -13,8 +13,11 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+
+from retgen.agents.ledger.records import Busy
 
 _FIRST_SPACE = "pid:[4026531836]"  # Linux: the numbers of the machine itself, in no container
 
@@ -118,3 +121,33 @@ def _output(*command: str) -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.strip()
+
+
+class Leases:
+    """What this process has seen of the leases of others. `clock`: monotonic, in seconds.
+
+    A lease is a duration, and no time of day is written down or read: it ends with the process that
+    holds it, where that can be seen from here, or once this process has seen it unchanged for so
+    long by its own monotonic clock. Setting a clock can neither stretch nor shorten it.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._seen: dict[bytes, tuple[int, float]] = {}  # by key: which send, first seen when
+
+    def busy(self, key: bytes, send: int, lease: float, owner: Owner | None) -> Busy | None:
+        """For whom and how long to wait; None where the lease has ended."""
+        now = self._clock()
+        which, since = self._seen.get(key, (send, now))
+        if which != send:
+            since = now
+        left = since + lease - now
+        if left <= 0 or (owner is not None and owner.ended()):
+            self.over(key)
+            return None
+        self._seen[key] = send, since
+        return Busy("another process" if owner is None else str(owner), left)
+
+    def over(self, key: bytes) -> None:
+        """Nobody waits for this request any longer."""
+        self._seen.pop(key, None)

@@ -63,5 +63,5 @@ def test_what_a_judge_calls_relevant_is_no_negative(
     assert mined["judge"] == "openai:gpt-5-mini"
     assert asked == mined["queries"] > 0
     share = mined["judged_relevant"] / mined["judged"]
-    assert f"{share:.1%} of those mined were relevant to the judge, and left out" in done.stdout
+    assert f"{share:.1%} of the mined ones were judged relevant and excluded" in done.stdout
     assert ask("validate", "true").returncode == 0
