@@ -159,7 +159,10 @@ def _file(name: str, file: str, kind: type[Tree]) -> Tree:
         with loading(name):
             try:
                 kept = try_to_load_from_cache(name, file)
-                path = Path(kept if isinstance(kept, str) else hf_hub_download(name, file))
+                if not isinstance(kept, str):
+                    _reach_hub()
+                    kept = hf_hub_download(name, file)
+                path = Path(kept)
             except EntryNotFoundError as error:
                 if type(error).__name__ == "LocalEntryNotFoundError":
                     raise
@@ -173,17 +176,21 @@ def _file(name: str, file: str, kind: type[Tree]) -> Tree:
 
 def _local_or_hub(kind: type[Model], name: str, options: dict[str, Any]) -> Model:
     """A folder or a model fetched before without asking the network, else from the Hub."""
-    from huggingface_hub import constants, get_session
-
     try:
         return kind(name, local_files_only=True, **options)
     except Exception as error:
         # what went wrong with the files that are here is no matter of the Hub
         if Path(name).exists() or not _offline(error):
             raise
-    # fails at once without a network, where loading retries each of its files for a minute
-    get_session().head(constants.ENDPOINT, timeout=20)
+    _reach_hub()
     return kind(name, **options)
+
+
+def _reach_hub() -> None:
+    """Fails at once without a network, where loading retries each of its files for a minute."""
+    from huggingface_hub import constants, get_session
+
+    get_session().head(constants.ENDPOINT, timeout=20)
 
 
 def _minilm() -> str:
