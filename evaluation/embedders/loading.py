@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import json
 import logging
 import re
@@ -186,6 +187,7 @@ def _local_or_hub(kind: type[Model], name: str, options: dict[str, Any]) -> Mode
     return kind(name, **options)
 
 
+@functools.cache
 def _reach_hub() -> None:
     """Fails at once without a network, where loading retries each of its files for a minute."""
     from huggingface_hub import constants, get_session

@@ -34,14 +34,15 @@ def recipes_command(json: Json = False) -> None:
 def _by_family(rows: list[dict[str, str]]) -> Iterator[tuple[str, list[dict[str, str]]]]:
     """Recipes by family, with what each family can be given."""
     from retgen.generators import families, family
+    from retgen.yaml_text import read_yaml
 
-    texts = {row["name"]: Path(row["path"]).read_text("utf-8") for row in rows}
+    of = {row["name"]: read_yaml(Path(row["path"]))["family"] for row in rows}
     for name in families():
         one = family(name)
         takes = ["--model NAME, a chat model (`gen plan` counts its calls)"] * bool(one.agents)
         takes += [f"your documents, with gen new {name} --source PATH"] * one.takes_source
         options = f"\n  Optional: {'; '.join(takes)}." if takes else ""
-        if listed := [row for row in rows if f"\nfamily: {name}\n" in texts[row["name"]]]:
+        if listed := [row for row in rows if of[row["name"]] == name]:
             yield f"{name}: {one.summary}{options}", listed
 
 

@@ -55,7 +55,7 @@ def _share(cell: Cell) -> bool:
 class Cells:
     """One system on one data set. `values`: of each cell one a question, NaN where it has none.
 
-    `reach`, `makes`: by arm and length. `purpose`: the name of the data set.
+    `reach`, `makes`: by arm and length. `dataset`: its name.
     `cut`: by wording the share of queries that the system does not read whole. `kinds`: of
     controls, the main one first. `change`: values are differences of two systems.
     """
@@ -64,7 +64,7 @@ class Cells:
     categories: Sequence[str]
     values: Mapping[Cell, NDArray[np.float64]]
     reach: Mapping[tuple[Arm, int], Reach]
-    purpose: str
+    dataset: str
     cut: Mapping[str, float] = field(default_factory=dict)
     kinds: Sequence[str] = ("none",)
     makes: Mapping[tuple[Arm, int], Make] = field(default_factory=dict)

@@ -311,7 +311,7 @@ _COMPARED = {"auc": "AUC", "ratio": "ratio", "slope": "slope by place"}
 
 def _comparable(one: Row, other: Row) -> bool:
     """Whether two rows are of the same haystacks and questions."""
-    same = (one.cells.purpose, one.arm, one.query) == (other.cells.purpose, other.arm, other.query)
+    same = (one.cells.dataset, one.arm, one.query) == (other.cells.dataset, other.arm, other.query)
     return same and list(one.cells.questions) == list(other.cells.questions)
 
 

@@ -36,6 +36,15 @@ def words(dataset) -> Collection:  # type: ignore[no-untyped-def]
     return load(dataset(corpus, queries, [(q, "d1", 1) for q in queries]))
 
 
+def refusal(name: str) -> str:
+    """Why a model is not loaded by that name."""
+    kind = type_of(name)
+    assert kind is not None
+    with pytest.raises(UsageError) as caught:
+        kind.systems(name, kind.load(name, Options()), Options())
+    return str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("form", "given", "message"),
     [
@@ -59,12 +68,7 @@ def test_a_model_of_another_kind_is_refused(
     models: dict[str, Path], form: str, given: str, message: str
 ) -> None:
     folder = models[given]
-    name = form.format(folder)
-    kind = type_of(name)
-    assert kind is not None
-    with pytest.raises(UsageError) as caught:
-        kind.systems(name, kind.load(name, Options()), Options())
-    assert str(caught.value) == f"--model {folder}: {message.replace('{}', str(folder))}"
+    assert refusal(form.format(folder)) == f"--model {folder}: {message.replace('{}', str(folder))}"
 
 
 HEADLESS = "its files do not say that it is {} (no head in config.json, no class of modules)"
@@ -96,12 +100,7 @@ def test_files_that_say_another_kind_or_none(
     (folder / gone).unlink(missing_ok=True)
     for name, text in config.items():
         (folder / name).write_text(text)
-    name = form.format(folder)
-    kind = type_of(name)
-    assert kind is not None
-    with pytest.raises(UsageError) as caught:
-        kind.systems(name, kind.load(name, Options()), Options())
-    assert str(caught.value) == f"--model {folder}: {message.replace('{}', str(folder))}"
+    assert refusal(form.format(folder)) == f"--model {folder}: {message.replace('{}', str(folder))}"
 
 
 def test_modules_that_give_no_vector_of_a_text(models: dict[str, Path], tmp_path: Path) -> None:
